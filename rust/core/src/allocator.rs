@@ -1,0 +1,260 @@
+//! The allocator: best fit among free chunks, merge on every free, regions adopted and given up.
+//!
+//! It works on `&mut self` and calls no source. A pool asks the source and hands the answer in here.
+
+use std::num::NonZeroU64;
+
+use crate::bins::{Bins, FreeChunk};
+use crate::chunk::{ChunkTable, Handle};
+use crate::error::{GrantFault, OutOfMemory, Verdict};
+use crate::growth::{Growth, Plan};
+use crate::live::LiveTable;
+use crate::region::{Place, Region, Regions};
+use crate::source::Grant;
+use crate::stats::{Counters, Stats};
+use crate::units::{GRANULE, MAX_BYTES, align_up, round_up, share_of};
+
+/// A remainder of this many bytes is kept, however large the request, unless a fraction is set.
+const SPLIT_THRESHOLD: u64 = 128 << 20;
+
+/// What a caller holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allocation {
+    /// First byte of the chunk, a multiple of the granule; 0 for a request of zero bytes.
+    pub address: u64,
+    /// Bytes of the chunk: the request in whole granules, or more where a split was not worth it.
+    pub size: u64,
+    /// Bytes asked for.
+    pub requested: u64,
+    /// Counts up from 1 with every allocation of the pool and is never used again; 0 for zero bytes.
+    pub id: u64,
+}
+
+/// A request in bytes, and in the bytes a chunk must have to serve it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) bytes: u64,
+    pub(crate) needed: u64,
+}
+
+/// A request that no free chunk serves.
+#[derive(Debug)]
+pub(crate) struct NoFit;
+
+/// Chunks, bins, regions and counters of one pool.
+#[derive(Debug)]
+pub(crate) struct Allocator {
+    pub(crate) chunks: ChunkTable,
+    pub(crate) bins: Bins,
+    pub(crate) live: LiveTable,
+    pub(crate) regions: Regions,
+    pub(crate) counters: Counters,
+    growth: Growth,
+    pub(crate) limit: u64,
+    split_threshold: u64,
+    joins_regions: bool,
+}
+
+impl Allocator {
+    /// An allocator without regions.
+    pub(crate) fn new(limit: u64, growth: bool, fragmentation_fraction: f64, joins_regions: bool) -> Self {
+        let threshold = share_of(limit, fragmentation_fraction);
+        Self {
+            chunks: ChunkTable::default(),
+            bins: Bins::default(),
+            live: LiveTable::default(),
+            regions: Regions::default(),
+            counters: Counters::default(),
+            growth: Growth::new(limit, growth),
+            limit,
+            // Chunk sizes are whole granules, so 1 already means "split on any remainder"; 0 would cut off
+            // chunks of zero bytes.
+            split_threshold: if fragmentation_fraction > 0.0 { threshold.max(1) } else { SPLIT_THRESHOLD },
+            joins_regions,
+        }
+    }
+
+    /// Serves a request from what is held: the best fit, split if the rest is worth keeping.
+    ///
+    /// # Errors
+    /// When no free chunk fits. Nothing changed.
+    pub(crate) fn try_allocate(&mut self, request: Request) -> Result<Allocation, NoFit> {
+        let best = self.bins.best_fit(request.needed).ok_or(NoFit)?;
+        self.bins.remove(best);
+        let rest = best.size - request.needed;
+        let split = best.size >= 2 * request.needed || rest >= self.split_threshold;
+        if split {
+            let rest = self.chunks.split(best.handle, request.needed);
+            self.put_in_bin(rest);
+        }
+        let chunk = self.chunks.get_mut(best.handle);
+        let id = self.counters.account_allocate(request.bytes, chunk.size);
+        chunk.requested = request.bytes;
+        chunk.id = NonZeroU64::new(id);
+        self.live.insert(best.address, best.handle);
+        Ok(Allocation { address: best.address, size: chunk.size, requested: request.bytes, id })
+    }
+
+    /// Takes back the chunk at `address` and merges it with its free neighbours.
+    ///
+    /// With an `id`, only the allocation of that number: the address may have a new owner by now.
+    ///
+    /// # Errors
+    /// When no chunk in use starts there. Nothing changed.
+    pub(crate) fn free(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
+        let chunks = &self.chunks;
+        let handle = self.live.remove(address, |handle| {
+            let chunk = chunks.get(handle);
+            chunk.address == address && (id.is_none() || chunk.id == id)
+        })?;
+        let chunk = self.chunks.get_mut(handle);
+        self.counters.account_free(chunk.requested, chunk.size);
+        chunk.requested = 0;
+        chunk.id = None;
+        let merged = self.merge_with_neighbours(handle);
+        self.put_in_bin(merged);
+        Some(())
+    }
+
+    /// Plans a round of asking the source; none if the limit leaves no room.
+    pub(crate) fn plan(&mut self, request: Request) -> Option<Plan> {
+        self.growth.plan(request.needed, self.counters.reserved(), self.limit)
+    }
+
+    /// What is wrong with a grant, if anything.
+    pub(crate) fn fault_of(&self, grant: Grant) -> Option<GrantFault> {
+        if !grant.address.is_multiple_of(GRANULE) || !grant.bytes.is_multiple_of(GRANULE) {
+            return Some(GrantFault::Misaligned);
+        }
+        let end = grant.address.checked_add(grant.bytes);
+        if grant.address == 0 || end.is_none_or(|end| end > MAX_BYTES) {
+            return Some(GrantFault::OutOfRange);
+        }
+        self.regions.place(grant).is_none().then_some(GrantFault::Overlap)
+    }
+
+    /// Makes a region of a sound grant, or lengthens the one it touches; either way one more free chunk.
+    pub(crate) fn adopt(&mut self, grant: Grant, plan: &Plan) {
+        self.growth.granted(plan);
+        self.counters.account_reserve(grant.bytes);
+        let chunk = self.chunks.insert(grant.address, grant.bytes);
+        match self.regions.place(grant) {
+            Some(Place::After(index)) if self.joins_regions => {
+                let last = self.last_chunk(self.regions.get(index).first);
+                self.chunks.link(last, chunk);
+                self.regions.lengthen(index, grant.bytes);
+            }
+            Some(Place::After(index)) => self.regions.insert(index + 1, Region { span: grant, first: chunk }),
+            Some(Place::Between(index)) => self.regions.insert(index, Region { span: grant, first: chunk }),
+            None => unreachable!("`fault_of` found no overlap under the same lock"),
+        }
+        let merged = self.merge_with_neighbours(chunk);
+        self.put_in_bin(merged);
+    }
+
+    /// Takes out every wholly free region, for the source to have back, in address order.
+    pub(crate) fn give_up_free_regions(&mut self) -> Vec<Grant> {
+        let chunks = &self.chunks;
+        let gone = self.regions.take(|region| is_wholly_free(chunks, region));
+        for region in &gone {
+            self.bins.remove(self.as_free(region.first));
+            self.chunks.remove(region.first);
+            self.counters.account_release(region.span.bytes);
+        }
+        gone.into_iter().map(|region| region.span).collect()
+    }
+
+    /// Bytes in wholly free regions.
+    ///
+    /// # Cost
+    /// Linear in the regions.
+    pub(crate) fn releasable(&self) -> u64 {
+        let free = self.regions.iter().filter(|region| is_wholly_free(&self.chunks, region));
+        free.map(|region| region.span.bytes).sum()
+    }
+
+    /// Whether releasing every wholly free region would leave room for `needed` bytes under the limit.
+    pub(crate) fn release_would_help(&self, needed: u64) -> bool {
+        let releasable = self.releasable();
+        releasable > 0 && needed <= self.limit - self.counters.reserved() + releasable
+    }
+
+    /// Whether the limit leaves room for a region of `needed` bytes now.
+    pub(crate) fn may_grow(&self, needed: u64) -> bool {
+        needed <= self.limit - self.counters.reserved()
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        self.counters.stats(self.limit, self.bins.largest(), self.live.len(), self.regions.len())
+    }
+
+    /// The refusal of a request, with the figures of this moment.
+    pub(crate) fn refusal(&self, request: Request, source_refused: bool) -> OutOfMemory {
+        let Stats { in_use, reserved, limit, free, largest_free, num_live, .. } = self.stats();
+        let verdict = if request.needed > limit {
+            Verdict::Limit
+        } else if source_refused {
+            Verdict::Source
+        } else if request.needed > limit - in_use {
+            Verdict::Full
+        } else {
+            Verdict::Fragmented
+        };
+        let Request { bytes: requested, needed } = request;
+        OutOfMemory { requested, needed, limit, in_use, reserved, free, largest_free, num_live, verdict }
+    }
+
+    /// Merges a chunk that is in no bin with its free neighbours; returns the survivor, in no bin either.
+    fn merge_with_neighbours(&mut self, handle: Handle) -> Handle {
+        if let Some(right) = self.chunks.get(handle).next.filter(|&next| self.chunks.get(next).is_free()) {
+            self.bins.remove(self.as_free(right));
+            self.chunks.merge(handle, right);
+        }
+        if let Some(left) = self.chunks.get(handle).prev.filter(|&prev| self.chunks.get(prev).is_free()) {
+            self.bins.remove(self.as_free(left));
+            self.chunks.merge(left, handle);
+            return left;
+        }
+        handle
+    }
+
+    fn put_in_bin(&mut self, handle: Handle) {
+        self.bins.insert(self.as_free(handle));
+    }
+
+    fn as_free(&self, handle: Handle) -> FreeChunk {
+        let chunk = self.chunks.get(handle);
+        FreeChunk { size: chunk.size, address: chunk.address, handle }
+    }
+
+    /// The last chunk of a region, found by walking: regions are joined once in a doubling.
+    fn last_chunk(&self, first: Handle) -> Handle {
+        self.chunks.run(first).last().map_or(first, |(handle, _)| handle)
+    }
+}
+
+fn is_wholly_free(chunks: &ChunkTable, region: &Region) -> bool {
+    let first = chunks.get(region.first);
+    first.is_free() && first.next.is_none()
+}
+
+impl Allocation {
+    /// What a request of zero bytes gets: no address, nothing to free.
+    pub(crate) const NOTHING: Self = Self { address: 0, size: 0, requested: 0, id: 0 };
+
+    /// The first multiple of `alignment` in the chunk, for an allocation that was made with it.
+    #[must_use]
+    pub fn aligned_address(&self, alignment: u64) -> u64 {
+        align_up(self.address, alignment)
+    }
+}
+
+impl Request {
+    /// A request of `bytes` bytes at a multiple of `alignment`; above the granule that takes padding.
+    ///
+    /// None above [`MAX_BYTES`].
+    pub(crate) fn new(bytes: u64, alignment: u64) -> Option<Self> {
+        let padded = bytes.checked_add(alignment.saturating_sub(GRANULE))?;
+        (padded <= MAX_BYTES).then(|| Self { bytes, needed: round_up(padded) })
+    }
+}

@@ -1,0 +1,81 @@
+//! Walks everything and names the broken invariant. Never repairs.
+
+use crate::allocator::Allocator;
+use crate::bins::FreeChunk;
+use crate::region::Region;
+use crate::units::GRANULE;
+
+/// An invariant that does not hold, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Violation {
+    /// What should hold.
+    pub invariant: &'static str,
+    /// The address of the region or chunk where it does not, 0 for the pool as a whole.
+    pub address: u64,
+}
+
+/// Sums over all chunks, to be compared with the counters.
+#[derive(Default)]
+struct Sums {
+    requested: u64,
+    in_use: u64,
+    reserved: u64,
+    live: usize,
+    chunks: usize,
+    free: Vec<FreeChunk>,
+}
+
+fn require(holds: bool, invariant: &'static str, address: u64) -> Result<(), Violation> {
+    if holds { Ok(()) } else { Err(Violation { invariant, address }) }
+}
+
+pub(crate) fn check(allocator: &Allocator) -> Result<(), Violation> {
+    let mut sums = Sums::default();
+    let mut last_end = 0;
+    for region in allocator.regions.iter() {
+        let address = region.span.address;
+        require(address >= last_end, "regions are sorted and do not overlap", address)?;
+        last_end = region.span.end();
+        check_region(allocator, region, &mut sums)?;
+    }
+    sums.free.sort_unstable();
+    require(allocator.bins.iter().eq(sums.free.iter().copied()), "the bins hold exactly the free chunks", 0)?;
+    let largest = sums.free.last().map_or(0, |chunk| chunk.size);
+    require(allocator.bins.largest() == largest, "the largest free chunk is known", 0)?;
+    require(allocator.live.len() == sums.live, "the live table holds exactly the chunks in use", 0)?;
+    require(allocator.chunks.len() == sums.chunks, "every chunk in the table belongs to a region", 0)?;
+    let counters = &allocator.counters;
+    require(counters.requested() == sums.requested, "requested is the sum over the chunks in use", 0)?;
+    require(counters.in_use() == sums.in_use, "in use is the sum over the chunks in use", 0)?;
+    require(counters.reserved() == sums.reserved, "reserved is the sum over the regions", 0)?;
+    require(sums.reserved <= allocator.limit, "reserved is at most the limit", 0)
+}
+
+fn check_region(allocator: &Allocator, region: &Region, sums: &mut Sums) -> Result<(), Violation> {
+    let mut end = region.span.address;
+    let mut previous = None;
+    let mut previous_free = false;
+    for (handle, chunk) in allocator.chunks.run(region.first) {
+        let address = chunk.address;
+        require(address == end, "the chunks of a region cover it without gaps", address)?;
+        require(chunk.prev == previous, "neighbours name each other", address)?;
+        require(chunk.size > 0 && chunk.size.is_multiple_of(GRANULE), "a chunk is whole granules", address)?;
+        require(!(chunk.is_free() && previous_free), "free neighbours are merged", address)?;
+        if chunk.is_free() {
+            sums.free.push(FreeChunk { size: chunk.size, address, handle });
+        } else {
+            let found = allocator.live.find(address, |h| h == handle);
+            require(found == Some(handle), "a chunk in use is found by its address", address)?;
+            require(chunk.requested <= chunk.size, "a chunk holds what was asked for", address)?;
+            sums.requested += chunk.requested;
+            sums.in_use += chunk.size;
+            sums.live += 1;
+        }
+        sums.chunks += 1;
+        end = chunk.end();
+        previous = Some(handle);
+        previous_free = chunk.is_free();
+    }
+    sums.reserved += region.span.bytes;
+    require(end == region.span.end(), "the chunks of a region cover it to its end", region.span.address)
+}

@@ -1,0 +1,102 @@
+//! What happens when nothing fits: plan, ask, adopt, hand back.
+
+use super::turn::Held;
+use super::{Pool, Refused, hand_back};
+use crate::allocator::{Allocation, Request};
+use crate::error::{AllocError, GrantFault};
+use crate::growth::Plan;
+use crate::source::{Grant, Refusal};
+use crate::units::GRANULE;
+
+impl Pool {
+    /// One try: fit, grow, hand back and grow again, or the refusal.
+    pub(super) fn attempt(&self, request: Request) -> Result<Result<Allocation, Refused>, AllocError> {
+        if let Ok(allocation) = self.enter()?.open()?.allocator.try_allocate(request) {
+            return Ok(Ok(allocation));
+        }
+        let mut turn = self.turn()?;
+        let mut source_refused = false;
+        if let Some(allocation) = self.grow(&mut turn, request, &mut source_refused)? {
+            return Ok(Ok(allocation));
+        }
+        if self.options.trim_on_oom {
+            let mut state = self.enter()?;
+            if state.allocator.release_would_help(request.needed) {
+                let regions = state.allocator.give_up_free_regions();
+                drop(state);
+                hand_back(&mut turn, regions);
+                if let Some(allocation) = self.grow(&mut turn, request, &mut source_refused)? {
+                    return Ok(Ok(allocation));
+                }
+            }
+        }
+        // A free since the last look is served here or wakes whoever waits; it is never missed.
+        let mut state = self.enter()?;
+        if let Ok(allocation) = state.open()?.allocator.try_allocate(request) {
+            return Ok(Ok(allocation));
+        }
+        let out_of_memory = state.allocator.refusal(request, source_refused);
+        Ok(Err(Refused { out_of_memory, frees: state.frees }))
+    }
+
+    /// Plan, ask, adopt. None if the limit leaves no room, or the source refused to the end.
+    fn grow(
+        &self,
+        turn: &mut Held<'_>,
+        request: Request,
+        source_refused: &mut bool,
+    ) -> Result<Option<Allocation>, AllocError> {
+        let mut state = self.enter()?;
+        // Others may have freed, or grown, since this thread looked last.
+        if let Ok(allocation) = state.open()?.allocator.try_allocate(request) {
+            return Ok(Some(allocation));
+        }
+        let Some(plan) = state.allocator.plan(request) else { return Ok(None) };
+        drop(state);
+        for bytes in plan.sizes() {
+            match turn.source().reserve(bytes, GRANULE) {
+                Ok(grant) => {
+                    if let Some(allocation) = self.adopt(turn, request, &plan, grant)? {
+                        return Ok(Some(allocation));
+                    }
+                }
+                Err(Refusal::Declined) => {}
+                Err(Refusal::Failed(failure)) => {
+                    let mut state = self.enter()?;
+                    state.allocator.counters.account_refuse();
+                    let refused = state.allocator.refusal(request, true);
+                    return Err(AllocError::SourceFailed { failure, refused });
+                }
+            }
+        }
+        *source_refused = true;
+        Ok(None)
+    }
+
+    /// Makes the grant a region and serves the request from it; a grant of no use goes back.
+    fn adopt(
+        &self,
+        turn: &mut Held<'_>,
+        request: Request,
+        plan: &Plan,
+        grant: Grant,
+    ) -> Result<Option<Allocation>, AllocError> {
+        let mut state = self.enter()?;
+        if let Some(fault) = state.allocator.fault_of(grant) {
+            drop(state);
+            // An overlapping grant is not given back: its bytes belong to a region that is still held.
+            if fault != GrantFault::Overlap {
+                turn.source().release(grant);
+            }
+            return Err(AllocError::BadGrant { grant, fault });
+        }
+        if state.closed || grant.bytes < plan.needed || grant.bytes > plan.room {
+            let open = state.open().map(|_| None);
+            drop(state);
+            turn.source().release(grant);
+            return open.map_err(AllocError::from);
+        }
+        state.allocator.adopt(grant, plan);
+        Ok(state.allocator.try_allocate(request).ok())
+    }
+}

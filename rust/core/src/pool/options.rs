@@ -1,0 +1,52 @@
+//! How a pool is set up.
+
+use std::time::Duration;
+
+use crate::error::OptionsError;
+use crate::units::MAX_BYTES;
+
+/// How a pool is set up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// The most it may reserve, in bytes, at least 1.
+    pub limit: u64,
+    /// Start with 2 MiB and double (the default), or reserve the whole limit at first use.
+    pub growth: bool,
+    /// Before refusing, hand back wholly free regions and grow again. On by default.
+    pub trim_on_oom: bool,
+    /// Whether a region that starts where another ends is joined to it. The source's answer by default.
+    pub joins_regions: Option<bool>,
+    /// How long a refused request waits for another thread's free. Zero by default.
+    pub wait: Duration,
+    /// Keep the rest of a split from this share of the limit on; 0, the default, means from 128 MiB on.
+    pub fragmentation_fraction: f64,
+    /// Name in reports.
+    pub name: String,
+}
+
+impl Options {
+    /// The defaults with a limit in bytes.
+    #[must_use]
+    pub fn new(limit: u64) -> Self {
+        Self {
+            limit,
+            growth: true,
+            trim_on_oom: true,
+            joins_regions: None,
+            wait: Duration::ZERO,
+            fragmentation_fraction: 0.0,
+            name: "pool".to_owned(),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), OptionsError> {
+        let Self { limit, fragmentation_fraction: fraction, .. } = *self;
+        if limit == 0 || limit > MAX_BYTES {
+            return Err(OptionsError::Limit { limit });
+        }
+        if !(0.0..=1.0).contains(&fraction) {
+            return Err(OptionsError::Fraction { fraction });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! Regions in address order.
+//!
+//! Regions do not overlap. Each names its first chunk, whose handle never changes while the region lasts:
+//! a split keeps the lower part's handle, and nothing lies before it that could absorb it.
+
+use crate::chunk::Handle;
+use crate::source::Grant;
+
+/// One span got from the source, or several that touched and were joined.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Region {
+    pub(crate) span: Grant,
+    pub(crate) first: Handle,
+}
+
+/// Where a new span belongs among the regions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Before the region at this index, or last.
+    Between(usize),
+    /// It starts where the region at this index ends.
+    After(usize),
+}
+
+/// All regions of an allocator, sorted by address.
+#[derive(Debug, Default)]
+pub(crate) struct Regions {
+    sorted: Vec<Region>,
+}
+
+impl Regions {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Region> {
+        self.sorted.iter()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &Region {
+        &self.sorted[index]
+    }
+
+    /// Finds the place of a new span; none if it overlaps a region.
+    pub(crate) fn place(&self, span: Grant) -> Option<Place> {
+        let index = self.sorted.partition_point(|region| region.span.address < span.address);
+        if self.sorted.get(index).is_some_and(|after| after.span.address < span.end()) {
+            return None;
+        }
+        let Some(before) = index.checked_sub(1) else { return Some(Place::Between(index)) };
+        match self.sorted[before].span.end().cmp(&span.address) {
+            std::cmp::Ordering::Less => Some(Place::Between(index)),
+            std::cmp::Ordering::Equal => Some(Place::After(before)),
+            std::cmp::Ordering::Greater => None,
+        }
+    }
+
+    /// Puts a region where [`Regions::place`] said.
+    pub(crate) fn insert(&mut self, index: usize, region: Region) {
+        self.sorted.insert(index, region);
+    }
+
+    /// Lengthens a region by the span that follows it.
+    pub(crate) fn lengthen(&mut self, index: usize, bytes: u64) {
+        self.sorted[index].span.bytes += bytes;
+    }
+
+    /// Takes out the regions that `gone` picks, in address order.
+    pub(crate) fn take(&mut self, mut gone: impl FnMut(&Region) -> bool) -> Vec<Region> {
+        self.sorted.extract_if(.., |region| gone(region)).collect()
+    }
+}

@@ -1,0 +1,110 @@
+//! A picture of a pool at one moment.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::allocator::Allocator;
+use crate::stats::Stats;
+use crate::units::Bytes;
+
+/// How many groups of allocations the summary shows.
+const GROUPS: usize = 5;
+
+/// Every region and every chunk of a pool, as of one moment.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Snapshot {
+    /// The pool's name.
+    pub name: String,
+    /// The counters of the same moment.
+    pub stats: Stats,
+    /// Regions in address order.
+    pub regions: Vec<RegionSnapshot>,
+}
+
+/// One region.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct RegionSnapshot {
+    /// First byte.
+    pub address: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// Chunks in address order; they cover the region without gaps.
+    pub chunks: Vec<ChunkSnapshot>,
+}
+
+/// One chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct ChunkSnapshot {
+    /// First byte.
+    pub address: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// Bytes the caller asked for, 0 when free.
+    pub requested: u64,
+    /// Number of the allocation, 0 when free.
+    pub id: u64,
+    /// Whether an allocation holds it.
+    pub in_use: bool,
+}
+
+impl Snapshot {
+    pub(crate) fn new(name: &str, allocator: &Allocator) -> Self {
+        let chunk = |chunk: &crate::chunk::Chunk| ChunkSnapshot {
+            address: chunk.address,
+            size: chunk.size,
+            requested: chunk.requested,
+            id: chunk.id.map_or(0, std::num::NonZeroU64::get),
+            in_use: !chunk.is_free(),
+        };
+        let regions = allocator.regions.iter().map(|region| RegionSnapshot {
+            address: region.span.address,
+            size: region.span.bytes,
+            chunks: allocator.chunks.run(region.first).map(|(_, c)| chunk(c)).collect(),
+        });
+        Self { name: name.to_owned(), stats: allocator.stats(), regions: regions.collect() }
+    }
+
+    /// Chunks in use by size: size, how many, in order of their bytes together, the most first.
+    fn groups(&self) -> Vec<(u64, u64)> {
+        let mut groups: BTreeMap<u64, u64> = BTreeMap::new();
+        for chunk in self.regions.iter().flat_map(|region| &region.chunks).filter(|chunk| chunk.in_use) {
+            *groups.entry(chunk.size).or_default() += 1;
+        }
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_by_key(|&(size, count)| std::cmp::Reverse(u128::from(size) * u128::from(count)));
+        groups
+    }
+}
+
+/// Fits a terminal: totals, regions, and the largest groups of allocations.
+impl fmt::Display for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stats { in_use, reserved, limit, free, largest_free, num_live, num_regions, .. } = self.stats;
+        writeln!(
+            f,
+            "{}: {} in use in {num_live} allocations, {} reserved in {num_regions} regions, limit {}",
+            self.name,
+            Bytes(in_use),
+            Bytes(reserved),
+            Bytes(limit)
+        )?;
+        writeln!(
+            f,
+            "  free {}, largest {}, fragmentation {:.2}",
+            Bytes(free),
+            Bytes(largest_free),
+            self.stats.fragmentation
+        )?;
+        let groups = self.groups();
+        for (size, count) in groups.iter().take(GROUPS) {
+            writeln!(f, "  {count:>8} × {:>12} = {:>12}", Bytes(*size), Bytes(size * count))?;
+        }
+        if let Some(others) = groups.len().checked_sub(GROUPS).filter(|&others| others > 0) {
+            writeln!(f, "  and allocations of {others} other sizes")?;
+        }
+        Ok(())
+    }
+}

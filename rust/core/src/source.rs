@@ -1,0 +1,84 @@
+//! Where regions come from.
+//!
+//! A source gets numbers and gives numbers. It never sees the allocator, and nobody calls it with the
+//! pool's lock held, so it may be slow, or written in Python.
+
+use std::error::Error;
+use std::sync::Arc;
+
+mod address_space;
+mod capped;
+mod recording;
+mod refusing;
+
+pub use address_space::AddressSpace;
+pub use capped::{Cap, Capped};
+pub use recording::{Call, Log, Recording};
+pub use refusing::Refusing;
+
+/// A span of memory that a source has handed over: `bytes` bytes from `address`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Grant {
+    /// First byte; a multiple of the alignment asked for, never 0.
+    pub address: u64,
+    /// Length in bytes; a multiple of [`GRANULE`](crate::GRANULE).
+    pub bytes: u64,
+}
+
+impl Grant {
+    /// The first byte after the span.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.address + self.bytes
+    }
+}
+
+/// What a source says instead of granting.
+#[derive(Debug, Clone)]
+pub enum Refusal {
+    /// Not that many bytes: a smaller request may be granted.
+    Declined,
+    /// The source itself broke; asking again is no use. The failure reaches the caller as it is.
+    Failed(SourceFailure),
+}
+
+/// What went wrong inside a source, kept as it was raised.
+pub type SourceFailure = Arc<dyn Error + Send + Sync>;
+
+/// Grants regions and takes them back.
+///
+/// A pool calls its source from one thread at a time and never while it holds its lock. A source may free
+/// memory of the same pool, and may allocate from it what fits without growth.
+pub trait RegionSource: Send {
+    /// Reserves at least `bytes` bytes, a multiple of [`GRANULE`](crate::GRANULE), at a multiple of
+    /// `alignment`.
+    ///
+    /// The grant may be longer than asked and says how long it is. One that would take the pool over its
+    /// limit, or is too short to serve the request behind it, is handed back at once.
+    ///
+    /// # Errors
+    /// When it has no such span.
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal>;
+
+    /// Takes a region back: a former grant, or the span of several that were joined.
+    fn release(&mut self, region: Grant);
+
+    /// Whether a grant that starts where another ends may be joined to it. The answer never changes.
+    fn joins_regions(&self) -> bool {
+        false
+    }
+}
+
+impl<S: RegionSource + ?Sized> RegionSource for Box<S> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+        (**self).reserve(bytes, alignment)
+    }
+
+    fn release(&mut self, region: Grant) {
+        (**self).release(region);
+    }
+
+    fn joins_regions(&self) -> bool {
+        (**self).joins_regions()
+    }
+}

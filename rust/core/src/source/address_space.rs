@@ -1,0 +1,47 @@
+//! Made-up addresses: for replays, for tests, and for memory that only somebody else can touch.
+
+use super::{Grant, Refusal, RegionSource};
+use crate::units::MAX_BYTES;
+
+/// Grants each span where the last one ended, plus a gap. There is no memory behind the addresses.
+///
+/// ```text
+/// START            gap              gap
+///   ├── grant 1 ──┤···├── grant 2 ──┤···├── …      released addresses are not used again
+/// ```
+#[derive(Debug, Clone)]
+pub struct AddressSpace {
+    next: u64,
+    gap: u64,
+}
+
+impl AddressSpace {
+    /// The first address it grants.
+    pub const START: u64 = 1 << 32;
+
+    /// A source whose grants touch each other when `gap` is 0, and lie `gap` bytes apart otherwise.
+    ///
+    /// # Panics
+    /// When `gap` is not a multiple of [`GRANULE`](crate::GRANULE).
+    #[must_use]
+    pub fn new(gap: u64) -> Self {
+        assert!(gap.is_multiple_of(crate::GRANULE), "a gap of {gap} bytes is not a multiple of the granule");
+        Self { next: Self::START, gap }
+    }
+}
+
+impl RegionSource for AddressSpace {
+    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, Refusal> {
+        let address = self.next;
+        let end = address.checked_add(bytes).and_then(|end| end.checked_add(self.gap));
+        let end = end.filter(|&end| end <= MAX_BYTES).ok_or(Refusal::Declined)?;
+        self.next = end;
+        Ok(Grant { address, bytes })
+    }
+
+    fn release(&mut self, _region: Grant) {}
+
+    fn joins_regions(&self) -> bool {
+        self.gap == 0
+    }
+}

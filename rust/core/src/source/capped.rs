@@ -1,0 +1,79 @@
+//! A cap on what a source hands out, which several pools may share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Grant, Refusal, RegionSource};
+
+/// How many bytes may be out at once, over all sources that share the cap.
+#[derive(Debug)]
+pub struct Cap {
+    bytes: u64,
+    used: AtomicU64,
+}
+
+impl Cap {
+    /// A cap of `bytes` bytes with nothing out yet.
+    #[must_use]
+    pub fn new(bytes: u64) -> Arc<Self> {
+        Arc::new(Self { bytes, used: AtomicU64::new(0) })
+    }
+
+    /// Bytes that are out now.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, bytes: u64) -> bool {
+        let grown = |used: u64| used.checked_add(bytes).filter(|&sum| sum <= self.bytes);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_ok()
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Declines what would take its [`Cap`] over the top, and passes the rest to its upstream.
+#[derive(Debug)]
+pub struct Capped<S> {
+    upstream: S,
+    cap: Arc<Cap>,
+}
+
+impl<S: RegionSource> Capped<S> {
+    /// `upstream` under `cap`.
+    #[must_use]
+    pub fn new(upstream: S, cap: Arc<Cap>) -> Self {
+        Self { upstream, cap }
+    }
+}
+
+impl<S: RegionSource> RegionSource for Capped<S> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+        if !self.cap.take(bytes) {
+            return Err(Refusal::Declined);
+        }
+        let grant = self.upstream.reserve(bytes, alignment).inspect_err(|_| self.cap.give_back(bytes))?;
+        // The upstream may have been generous; the surplus counts too, or the grant goes back.
+        let surplus = grant.bytes.saturating_sub(bytes);
+        if self.cap.take(surplus) {
+            self.cap.give_back(bytes.saturating_sub(grant.bytes));
+            Ok(grant)
+        } else {
+            self.upstream.release(grant);
+            self.cap.give_back(bytes);
+            Err(Refusal::Declined)
+        }
+    }
+
+    fn release(&mut self, region: Grant) {
+        self.upstream.release(region);
+        self.cap.give_back(region.bytes);
+    }
+
+    fn joins_regions(&self) -> bool {
+        self.upstream.joins_regions()
+    }
+}

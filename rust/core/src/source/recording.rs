@@ -1,0 +1,67 @@
+//! What a source was asked and what it answered.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Grant, Refusal, RegionSource};
+
+/// One call of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// It was asked for `bytes` and granted `answer`, or refused.
+    Reserve {
+        /// Bytes asked for.
+        bytes: u64,
+        /// What it granted.
+        answer: Option<Grant>,
+    },
+    /// It was given a region back.
+    Release(Grant),
+}
+
+/// The calls so far, in order; clones share one list.
+#[derive(Debug, Clone, Default)]
+pub struct Log(Arc<Mutex<Vec<Call>>>);
+
+impl Log {
+    /// The calls since the last time this was asked.
+    #[must_use]
+    pub fn take(&self) -> Vec<Call> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn push(&self, call: Call) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    }
+}
+
+/// Passes every call to its upstream and writes it into a [`Log`].
+#[derive(Debug)]
+pub struct Recording<S> {
+    upstream: S,
+    log: Log,
+}
+
+impl<S: RegionSource> Recording<S> {
+    /// `upstream`, recorded into `log`.
+    #[must_use]
+    pub fn new(upstream: S, log: Log) -> Self {
+        Self { upstream, log }
+    }
+}
+
+impl<S: RegionSource> RegionSource for Recording<S> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+        let answer = self.upstream.reserve(bytes, alignment);
+        self.log.push(Call::Reserve { bytes, answer: answer.as_ref().ok().copied() });
+        answer
+    }
+
+    fn release(&mut self, region: Grant) {
+        self.upstream.release(region);
+        self.log.push(Call::Release(region));
+    }
+
+    fn joins_regions(&self) -> bool {
+        self.upstream.joins_regions()
+    }
+}

@@ -1,0 +1,140 @@
+//! Bytes as numbers: the granule, rounding, and sizes as people write them.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// The unit that every chunk size and every region is a multiple of, in bytes.
+pub const GRANULE: u64 = 256;
+
+/// The largest request and the largest limit, in bytes.
+///
+/// Below this, rounding up and adding a region to an address cannot overflow 64 bits, and every figure
+/// fits the signed 64-bit fields that readers of our statistics use.
+pub const MAX_BYTES: u64 = (1 << 63) - GRANULE;
+
+/// The next multiple of the granule; `bytes` is at most [`MAX_BYTES`].
+pub(crate) const fn round_up(bytes: u64) -> u64 {
+    (bytes + (GRANULE - 1)) & !(GRANULE - 1)
+}
+
+/// The multiple of the granule at or below `bytes`.
+pub(crate) const fn round_down(bytes: u64) -> u64 {
+    bytes & !(GRANULE - 1)
+}
+
+/// The next multiple of `alignment`, a power of two; `address` is at most [`MAX_BYTES`].
+pub(crate) const fn align_up(address: u64, alignment: u64) -> u64 {
+    (address + (alignment - 1)) & !(alignment - 1)
+}
+
+/// Nine tenths of `bytes` in single precision, cut to a whole number.
+///
+/// The precision is part of the result: 83,112,563,200 gives 74,801,307,648 after rounding here, and
+/// 74,801,306,880 in double precision. The reference allocator computes it this way.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "rounding to single precision and cutting the fraction is the definition"
+)]
+pub(crate) fn nine_tenths(bytes: u64) -> u64 {
+    (bytes as f32 * 0.9_f32) as u64
+}
+
+/// `fraction` of `bytes`, cut to a whole number; `fraction` lies between 0 and 1.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "the product of two non-negative doubles, cut, is the definition"
+)]
+pub(crate) fn share_of(bytes: u64, fraction: f64) -> u64 {
+    (bytes as f64 * fraction) as u64
+}
+
+/// `part / whole` as a share between 0 and 1, and 0 when there is no whole.
+#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A number of bytes that prints with a unit: `24 MiB`, `1.51 GiB`, `300 B`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        let mut unit = 0;
+        while unit + 1 < UNITS.len() && self.0 >> (10 * (unit + 1)) != 0 {
+            unit += 1;
+        }
+        let one = 1_u64 << (10 * unit);
+        let name = UNITS[unit];
+        if self.0.is_multiple_of(one) {
+            f.pad(&format!("{} {name}", self.0 / one))
+        } else {
+            f.pad(&format!("{:.2} {name}", ratio(self.0, one)))
+        }
+    }
+}
+
+/// Why a text is not a size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SizeError {
+    /// No number, or something behind it that is no unit.
+    #[error(
+        "not a size: write a number and a unit such as 4096, 512KiB, 1.5GiB or 2GB (B, KiB, MiB, GiB, TiB, KB, MB, GB)"
+    )]
+    Unreadable,
+    /// More than [`MAX_BYTES`].
+    #[error("too large: the largest size is {MAX_BYTES} bytes")]
+    TooLarge,
+}
+
+/// Units by suffix, longest first, so that `KiB` is not read as `B`.
+const SUFFIXES: [(&str, u64); 8] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("B", 1),
+];
+
+/// Reads a size such as `4096`, `512KiB`, `1.5GiB` or `2GB`; a fraction of a byte is dropped.
+///
+/// `KiB` and its kin are powers of 1024, `KB` and its kin powers of 1000, no suffix means bytes.
+///
+/// # Errors
+/// When the text is no size, or the size is above [`MAX_BYTES`].
+pub fn parse_size(text: &str) -> Result<u64, SizeError> {
+    let text = text.trim();
+    let (number, unit) = SUFFIXES
+        .iter()
+        .find_map(|&(suffix, unit)| text.strip_suffix(suffix).map(|number| (number.trim_end(), unit)))
+        .unwrap_or((text, 1));
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(whole) || !is_number(decimals) || decimals.len() > 18 {
+        return Err(SizeError::Unreadable);
+    }
+    // In 128 bits: no text of digits that fits the limit below can overflow on the way.
+    let whole: u128 = whole.parse().map_err(|_| SizeError::TooLarge)?;
+    let scale = 10_u128.pow(u32::try_from(decimals.len()).map_err(|_| SizeError::Unreadable)?);
+    let decimals: u128 = decimals.parse().map_err(|_| SizeError::Unreadable)?;
+    let unit = u128::from(unit);
+    whole
+        .checked_mul(unit)
+        .map(|bytes| bytes + decimals * unit / scale)
+        .and_then(|bytes| u64::try_from(bytes).ok())
+        .filter(|&bytes| bytes <= MAX_BYTES)
+        .ok_or(SizeError::TooLarge)
+}
+
+#[cfg(test)]
+mod tests;

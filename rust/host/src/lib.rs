@@ -1,0 +1,90 @@
+//! Host memory as a region source.
+//!
+//! A region is one private, anonymous mapping. Reserving takes address space only: a page of physical memory
+//! appears when something is first written to it, and reads as zero until then. Releasing unmaps.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+
+use allotment::source::{Grant, Refusal, RegionSource};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+/// Regions this long or longer start at a multiple of it, so that the system can back them with huge pages.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Grants regions of readable and writable host memory.
+///
+/// Regions are never joined: each goes back alone as soon as it is wholly free. A source that is dropped
+/// leaves what is still out mapped, because somebody may still be using it.
+#[derive(Debug, Default)]
+pub struct HostMemory {
+    /// What is out: address to length, as granted.
+    out: BTreeMap<u64, u64>,
+}
+
+impl HostMemory {
+    /// A source with nothing out.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl RegionSource for HostMemory {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+        let length = usize::try_from(bytes).map_err(|_| Refusal::Declined)?;
+        let alignment = usize::try_from(alignment).map_err(|_| Refusal::Declined)?;
+        let alignment = if length >= HUGE_PAGE { alignment.max(HUGE_PAGE) } else { alignment };
+        let address = map(length, alignment).ok_or(Refusal::Declined)? as u64;
+        self.out.insert(address, bytes);
+        Ok(Grant { address, bytes })
+    }
+
+    /// # Panics
+    /// When the region is not one that this source granted and has not taken back: unmapping it could take
+    /// memory from somebody else.
+    fn release(&mut self, region: Grant) {
+        let out = self.out.remove(&region.address);
+        assert_eq!(out, Some(region.bytes), "{region:?} was not granted by this source");
+        // Both numbers were a `usize` when they were granted.
+        if let (Ok(address), Ok(length)) = (usize::try_from(region.address), usize::try_from(region.bytes)) {
+            unmap(address, address + length);
+        }
+    }
+}
+
+/// Maps `length` bytes at a multiple of `alignment`; whatever is mapped in front and behind goes back.
+fn map(length: usize, alignment: usize) -> Option<usize> {
+    let page = rustix::param::page_size();
+    let length = length.checked_next_multiple_of(page)?;
+    let slack = alignment.saturating_sub(page);
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: the system picks the address, so no existing mapping is replaced.
+    let start = unsafe {
+        mmap_anonymous(
+            std::ptr::null_mut(),
+            length.checked_add(slack)?,
+            ProtFlags::READ | ProtFlags::WRITE,
+            flags,
+        )
+    };
+    let start = start.ok()?.expose_provenance();
+    let aligned = start.next_multiple_of(alignment);
+    unmap(start, aligned);
+    unmap(aligned + length, start + length + slack);
+    Some(aligned)
+}
+
+/// Unmaps the pages from `start` up to `end`; both lie in a mapping of ours, `start` at a page's start.
+fn unmap(start: usize, end: usize) {
+    if start < end {
+        let pages: *mut c_void = std::ptr::with_exposed_provenance_mut(start);
+        // SAFETY: both callers pass pages of a mapping that `map` made, which nobody holds (slack) or holds
+        // any more (a released region).
+        let unmapped = unsafe { munmap(pages, end - start) };
+        debug_assert!(unmapped.is_ok(), "pages of our own can be unmapped");
+    }
+}
+
+#[cfg(test)]
+mod tests;
