@@ -1,1 +1,50 @@
-//! placeholder
+//! The compiled module `allotment._core`: types in, types out, error to exception.
+
+#![deny(unsafe_code)]
+
+use pyo3::prelude::*;
+
+mod allocation;
+mod buffer;
+mod error;
+mod fork;
+mod pool;
+mod replay;
+mod size;
+mod snapshot;
+mod source;
+mod stats;
+
+/// Pools, allocations, and replays of recorded programs.
+#[pymodule(gil_used = false)]
+mod _core {
+    use pyo3::exceptions::PyRuntimeWarning;
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::allocation::Allocation;
+    #[pymodule_export]
+    use crate::pool::Pool;
+    #[pymodule_export]
+    use crate::replay::{Program, Replay, min_limit, replay};
+    #[pymodule_export]
+    use crate::size::{format_size, parse_size};
+    #[pymodule_export]
+    use crate::snapshot::{Chunk, Region, Snapshot};
+    #[pymodule_export]
+    use crate::stats::PoolStats;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("OutOfMemoryError", py.get_type::<crate::error::OutOfMemoryError>())?;
+        module.add("InvalidFreeError", py.get_type::<crate::error::InvalidFreeError>())?;
+        crate::fork::watch(py)?;
+        if cfg!(debug_assertions) {
+            let text = c"allotment._core is a debug build: nothing measured with it means anything";
+            PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), text, 1)?;
+        }
+        Ok(())
+    }
+}

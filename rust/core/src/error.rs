@@ -1,9 +1,11 @@
 //! What can go wrong, in numbers. The sentences are made here, once, for every language.
 
 use std::fmt;
+use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::pool::MAX_WAIT;
 use crate::source::{Grant, SourceFailure};
 use crate::units::{Bytes, MAX_BYTES};
 
@@ -196,6 +198,12 @@ pub enum OptionsError {
     Limit {
         /// The limit that was passed, in bytes.
         limit: u64,
+    },
+    /// A wait of more than a year.
+    #[error("wait of {wait:?} is more than {MAX_WAIT:?}")]
+    Wait {
+        /// The wait that was passed.
+        wait: Duration,
     },
     /// A fraction outside 0 to 1.
     #[error("fragmentation_fraction {fraction} is not between 0 and 1")]

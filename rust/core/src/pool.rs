@@ -31,7 +31,7 @@ mod turn;
 mod wait;
 
 use late::LateFrees;
-pub use options::Options;
+pub use options::{MAX_WAIT, Options};
 use turn::{Held, Turn};
 pub use wait::Refused;
 

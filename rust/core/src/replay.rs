@@ -10,6 +10,7 @@ use crate::error::{AllocError, OptionsError};
 use crate::pool::{Options, Pool};
 use crate::source::AddressSpace;
 use crate::stats::Stats;
+use crate::units::ratio;
 
 /// The largest block a recorded program may ask for, in bytes: more than any machine can address.
 pub const MAX_EVENT_BYTES: i64 = 1 << 57;
@@ -221,6 +222,15 @@ pub struct Outcome {
     pub stats: Stats,
 }
 
+impl Outcome {
+    /// Nanoseconds an event for a program of `events` events, 0 for none.
+    #[must_use]
+    pub fn nanoseconds_per(&self, events: usize) -> f64 {
+        let nanoseconds = u64::try_from(self.elapsed.as_nanos()).unwrap_or(u64::MAX);
+        ratio(nanoseconds, events as u64)
+    }
+}
+
 /// Why a replay could not be done.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
@@ -294,6 +304,21 @@ pub fn play(pool: &Pool, program: &Program, mut each: impl FnMut(usize, u64)) ->
     }
     let elapsed = start.elapsed();
     Ok(Outcome { refused, first_refused, elapsed, stats: pool.stats()? })
+}
+
+/// The smallest limit, a multiple of [`LIMIT_STEP`], under which [`replay`] refuses nothing; see [`min_limit`].
+///
+/// # Errors
+/// When the options, their limit apart, are out of range.
+pub fn min_limit_of(program: &Program, options: &Options, gap: u64) -> Result<u64, ReplayError> {
+    min_limit(program.peak_live, |limit| {
+        // A limit of nothing is no option of a pool; it serves whoever asks for nothing.
+        if limit == 0 {
+            return Ok(program.peak_live == 0);
+        }
+        let options = Options { limit, ..options.clone() };
+        Ok(replay(program, &options, gap, None)?.refused == 0)
+    })
 }
 
 /// The smallest multiple of [`LIMIT_STEP`] that `fits`, by bisection between the peak of live bytes (rounded

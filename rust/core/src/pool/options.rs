@@ -5,6 +5,9 @@ use std::time::Duration;
 use crate::error::OptionsError;
 use crate::units::MAX_BYTES;
 
+/// The longest [`Options::wait`]: a year.
+pub const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// How a pool is set up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
@@ -16,7 +19,7 @@ pub struct Options {
     pub trim_on_oom: bool,
     /// Whether a region that starts where another ends is joined to it. The source's answer by default.
     pub joins_regions: Option<bool>,
-    /// How long a refused request waits for another thread's free. Zero by default.
+    /// How long a refused request waits for another thread's free, at most [`MAX_WAIT`]. Zero by default.
     pub wait: Duration,
     /// Keep the rest of a split from this share of the limit on; 0, the default, means from 128 MiB on.
     pub fragmentation_fraction: f64,
@@ -46,6 +49,9 @@ impl Options {
         }
         if !(0.0..=1.0).contains(&fraction) {
             return Err(OptionsError::Fraction { fraction });
+        }
+        if self.wait > MAX_WAIT {
+            return Err(OptionsError::Wait { wait: self.wait });
         }
         Ok(())
     }

@@ -1,0 +1,336 @@
+"""The compiled module: pools, allocations, and replays of recorded programs."""
+
+from types import TracebackType
+from typing import Literal, Self, SupportsIndex, TypeAlias, final
+
+from typing_extensions import Buffer
+
+from allotment.source import Source
+
+__version__: str
+
+#: A number of bytes, or a text such as ``"3MiB"``.
+_Size: TypeAlias = SupportsIndex | str
+
+class OutOfMemoryError(MemoryError):
+    """No free chunk fits and there is no more to get. All figures are bytes at the moment of the refusal."""
+
+    #: Bytes asked for.
+    requested: int
+    #: The most the pool may reserve.
+    limit: int
+    #: Bytes of the chunks in use.
+    in_use: int
+    #: Bytes of all regions.
+    reserved: int
+    #: ``reserved - in_use``.
+    free: int
+    #: _Size of the largest free chunk, 0 if there is none.
+    largest_free: int
+    #: ``"full"``: in use and the request together are above the limit. ``"fragmented"``: there is room, in
+    #: pieces that are too small. ``"limit"``: the request alone is above the limit. ``"source"``: the limit
+    #: allows it, the source refused.
+    verdict: Literal["full", "fragmented", "limit", "source"]
+
+class InvalidFreeError(ValueError):
+    """The address is not the start of an allocation: freed twice, or never handed out. The pool is unharmed."""
+
+@final
+class PoolStats:
+    """What a pool holds and has done: one consistent copy. Amounts are bytes."""
+
+    @property
+    def requested(self) -> int:
+        """Bytes that callers asked for and still hold."""
+    @property
+    def in_use(self) -> int:
+        """Bytes of the chunks in use."""
+    @property
+    def reserved(self) -> int:
+        """Bytes of all regions, in use or not."""
+    @property
+    def limit(self) -> int:
+        """The most that may be reserved."""
+    @property
+    def free(self) -> int:
+        """``reserved - in_use``."""
+    @property
+    def largest_free(self) -> int:
+        """Size of the largest free chunk, 0 if there is none."""
+    @property
+    def fragmentation(self) -> float:
+        """``(free - largest_free) / free``, 0 when nothing is free."""
+    @property
+    def peak_requested(self) -> int:
+        """The most ``requested`` was since the last ``reset_peaks()``."""
+    @property
+    def peak_in_use(self) -> int:
+        """The most ``in_use`` was since the last ``reset_peaks()``."""
+    @property
+    def peak_reserved(self) -> int:
+        """The most ``reserved`` was since the last ``reset_peaks()``."""
+    @property
+    def largest_requested(self) -> int:
+        """The largest request ever served."""
+    @property
+    def num_allocs(self) -> int:
+        """Allocations ever made; zero-byte requests do not count."""
+    @property
+    def num_live(self) -> int:
+        """Allocations held now."""
+    @property
+    def num_regions(self) -> int:
+        """Regions held now."""
+    @property
+    def num_grants(self) -> int:
+        """Regions ever got from the source."""
+    @property
+    def num_refused(self) -> int:
+        """Requests that were refused."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Chunk:
+    """A piece of a region, wholly in use or wholly free."""
+
+    @property
+    def address(self) -> int:
+        """First byte."""
+    @property
+    def size(self) -> int:
+        """Length in bytes."""
+    @property
+    def requested(self) -> int:
+        """Bytes the caller asked for, 0 when free."""
+    @property
+    def id(self) -> int:
+        """Number of the allocation, 0 when free."""
+    @property
+    def in_use(self) -> bool:
+        """Whether an allocation holds it."""
+
+@final
+class Region:
+    """One span got from the source, or several that touched and were joined."""
+
+    @property
+    def address(self) -> int:
+        """First byte."""
+    @property
+    def size(self) -> int:
+        """Length in bytes."""
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Chunks in address order; they cover the region without gaps."""
+
+@final
+class Snapshot:
+    """Every region and every chunk of a pool, as of one moment."""
+
+    @property
+    def name(self) -> str:
+        """The pool's name."""
+    @property
+    def stats(self) -> PoolStats:
+        """The counters of the same moment."""
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """Regions in address order."""
+    def summary(self) -> str:
+        """A few lines for people: totals and the largest groups of allocations."""
+    def to_json(self) -> str:
+        """The whole picture as one JSON object, with the same names."""
+
+@final
+class Allocation(Buffer):
+    """What ``Pool.allocate`` hands out. It is freed by ``free()``, by leaving ``with``, or with its last reference.
+
+    Over host memory it is a writable buffer of ``requested`` bytes: ``memoryview(a)``, ``numpy.frombuffer(a)``.
+    """
+
+    @property
+    def address(self) -> int:
+        """First byte, a multiple of the alignment; 0 for zero bytes."""
+    @property
+    def requested(self) -> int:
+        """Bytes asked for."""
+    @property
+    def size(self) -> int:
+        """Bytes of the chunk: the request in whole granules of 256, or more where a split was not worth it."""
+    @property
+    def id(self) -> int:
+        """Counts up from 1 with every allocation of the pool and is never used again; 0 for zero bytes."""
+    def free(self) -> None:
+        """Give the memory back.
+
+        Raises:
+            InvalidFreeError: It was freed before.
+            BufferError: A ``memoryview`` or an array over it is still alive.
+        """
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+@final
+class Pool:
+    """A best-fit allocator over regions from one source, under a limit that holds exactly.
+
+    Args:
+        limit: The most the pool may reserve: bytes, or a text such as ``"1GiB"``.
+        growth: Start with 2 MiB and double, or reserve the whole limit at first use.
+        source: ``"host"`` (real host memory), ``"address-space"`` (made-up addresses), or a ``Source``.
+        trim_on_oom: Before refusing, hand back wholly free regions and grow again.
+        joins_regions: Whether a region that starts where another ends is joined to it; ``None`` leaves that to
+            the source.
+        wait_seconds: How long a refused request waits for another thread's free.
+        fragmentation_fraction: Keep the rest of a split from this share of the limit on; 0 means from
+            128 MiB on.
+        name: Name in reports; one is made if there is none.
+
+    Raises:
+        ValueError: An option is out of range; the text names it, the value and what is allowed.
+        TypeError: An option is of the wrong type.
+
+    In a forked child, a pool of the parent raises ``RuntimeError``; memory written before stays readable.
+    """
+
+    def __new__(
+        cls,
+        limit: _Size,
+        *,
+        growth: bool = True,
+        source: Literal["host", "address-space"] | Source = "host",
+        trim_on_oom: bool = True,
+        joins_regions: bool | None = None,
+        wait_seconds: float = 0.0,
+        fragmentation_fraction: float = 0.0,
+        name: str | None = None,
+    ) -> Self: ...
+    @property
+    def limit(self) -> int:
+        """The most the pool may reserve, in bytes."""
+    @property
+    def growth(self) -> bool:
+        """Whether it starts small and doubles."""
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+    def allocate(self, nbytes: _Size, *, alignment: int = 256) -> Allocation:
+        """Allocate at least ``nbytes`` bytes.
+
+        Zero bytes give an allocation with address 0 and size 0. ``alignment`` is a power of two up to 4096;
+        above 256 the chunk is that much longer.
+
+        Raises:
+            OutOfMemoryError: No free chunk fits and there is no more to get.
+            ValueError: A size or an alignment is out of range, or the pool is closed.
+        """
+    def malloc(self, nbytes: _Size, /) -> int:
+        """Allocate at least ``nbytes`` bytes and return their address: the door with the least overhead.
+
+        Zero bytes give 0. Whoever calls this keeps the pool alive and frees the address.
+
+        Raises:
+            OutOfMemoryError: No free chunk fits and there is no more to get.
+            ValueError: The size is out of range, or the pool is closed.
+        """
+    def free(self, address: int, /) -> None:
+        """Free what starts at ``address``; 0 does nothing.
+
+        Raises:
+            InvalidFreeError: No allocation starts there: freed twice, or never handed out.
+        """
+    def stats(self) -> PoolStats:
+        """What the pool holds and has done."""
+    def reset_peaks(self) -> None:
+        """Make every ``peak_…`` what it is now; cumulative counters stay."""
+    def snapshot(self) -> Snapshot:
+        """Every region and every chunk."""
+    def can_allocate(self, nbytes: _Size) -> bool:
+        """Whether a request would be served now, provided the source grants what the limit allows."""
+    def trim(self) -> int:
+        """Hand every wholly free region back to the source; return their bytes."""
+    def close(self) -> None:
+        """Take no more requests. Regions go back when the last allocation is gone."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+@final
+class Program:
+    """A recorded program that makes sense: every free has its allocation.
+
+    Args:
+        op: One number an event: 1 allocates, 2 frees. A buffer of 64-bit signed integers, as the others.
+        id: Names the block; may be used again after its free.
+        size: Bytes requested; a free repeats them.
+
+    Raises:
+        ValueError: At the first event that makes no sense; the text starts with ``event N:``, N from 0.
+    """
+
+    def __new__(cls, op: Buffer, id: Buffer, size: Buffer) -> Self: ...
+    @property
+    def events(self) -> int:
+        """Number of events."""
+    @property
+    def peak_live(self) -> int:
+        """The most bytes live at once, as requested."""
+
+@final
+class Replay:
+    """What came of a replay."""
+
+    @property
+    def refused(self) -> int:
+        """Requests that were refused."""
+    @property
+    def first_refused(self) -> int | None:
+        """The event of the first refusal, counted from 0."""
+    @property
+    def ns_per_event(self) -> float:
+        """Nanoseconds an event, of the loop of allocations and frees alone; 0 without events."""
+    @property
+    def stats(self) -> PoolStats:
+        """The pool's counters at the end."""
+
+def replay(
+    program: Program,
+    *,
+    limit: _Size,
+    growth: bool = True,
+    trim_on_oom: bool = False,
+    gap: _Size = 0,
+    offsets: Buffer | None = None,
+) -> Replay:
+    """Play a program into a fresh pool on made-up addresses.
+
+    Regions lie ``gap`` bytes apart, a multiple of 256, and are joined when that is 0. ``offsets`` is a writable
+    buffer of 64-bit signed integers, one an event, for the distances from the first region's start: -1 for a
+    refusal and for the free of a refused block; a free repeats what it frees.
+
+    Raises:
+        ValueError: An option is out of range, or ``offsets`` has the wrong length.
+    """
+
+def min_limit(
+    program: Program, *, growth: bool = True, trim_on_oom: bool = False, gap: _Size = 0
+) -> int:
+    """The smallest multiple of 64 KiB, found by bisection, at which a replay refuses nothing."""
+
+def parse_size(size: _Size, /) -> int:
+    """Bytes of a size such as ``4096``, ``"512KiB"``, ``"1.5GiB"`` or ``"2GB"``.
+
+    Raises:
+        ValueError: Not a size, negative, or above 2**63 - 256.
+        TypeError: Neither a whole number nor a text.
+    """
+
+def format_size(nbytes: int, /) -> str:
+    """A size for people: ``24 MiB``, ``1.51 GiB``, ``300 B``."""

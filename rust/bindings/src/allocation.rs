@@ -1,0 +1,108 @@
+//! The `Allocation` class: what `Pool.allocate` hands out, freed with its last reference at the latest.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::buffer::{Exports, Retired};
+use crate::error::{IntoPyErr, InvalidFreeError};
+
+/// A piece of a pool's memory. Over host memory it is a writable buffer of `requested` bytes.
+#[pyclass(frozen, weakref, module = "allotment")]
+pub(crate) struct Allocation {
+    pool: Arc<allotment::Pool>,
+    inner: allotment::Allocation,
+    address: u64,
+    is_host_memory: bool,
+    /// Buffers over the memory, and whether it was given back.
+    exports: Exports,
+}
+
+impl Allocation {
+    pub(crate) fn new(
+        pool: Arc<allotment::Pool>,
+        inner: allotment::Allocation,
+        alignment: u64,
+        is_host_memory: bool,
+    ) -> Self {
+        let address = inner.aligned_address(alignment);
+        Self { pool, inner, address, is_host_memory, exports: Exports::default() }
+    }
+
+    pub(crate) fn exports(&self) -> &Exports {
+        &self.exports
+    }
+
+    pub(crate) fn is_host_memory(&self) -> bool {
+        self.is_host_memory
+    }
+
+    fn give_back(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.pool.free_allocation(&self.inner)).map_err(|error| error.into_py_err(py))
+    }
+}
+
+#[pymethods]
+impl Allocation {
+    /// First byte, a multiple of the alignment; 0 for zero bytes.
+    #[getter]
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Bytes asked for.
+    #[getter]
+    pub(crate) fn requested(&self) -> u64 {
+        self.inner.requested
+    }
+
+    /// Bytes of the chunk: the request in whole granules of 256, or more where a split was not worth it.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.inner.size
+    }
+
+    /// Counts up from 1 with every allocation of the pool and is never used again; 0 for zero bytes.
+    #[getter]
+    fn id(&self) -> u64 {
+        self.inner.id
+    }
+
+    /// Give the memory back.
+    fn free(&self, py: Python<'_>) -> PyResult<()> {
+        match self.exports.retire() {
+            Retired::Now => self.give_back(py),
+            Retired::Before => {
+                Err(InvalidFreeError::new_err(format!("allocation {} was freed before", self.inner.id)))
+            }
+            Retired::InUse => Err(PyBufferError::new_err(
+                "a memoryview or an array over this allocation is still alive: drop it first",
+            )),
+        }
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        if self.exports.is_retired() { Ok(()) } else { self.free(py) }
+    }
+
+    fn __repr__(&self) -> String {
+        let state = if self.exports.is_retired() { ", freed" } else { "" };
+        let allotment::Allocation { requested, size, id, .. } = self.inner;
+        format!("Allocation(address={:#x}, requested={requested}, size={size}, id={id}{state})", self.address)
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        if let Retired::Now = self.exports.retire() {
+            self.pool.free_late(&self.inner);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Python's buffer protocol over host memory: the unsafe of it, and nothing else.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::allocation::Allocation;
+
+/// In place of a count: the memory was given back.
+const RETIRED: u32 = u32::MAX;
+
+/// How many buffers over an allocation are alive, or that it was given back; never both.
+#[derive(Default)]
+pub(crate) struct Exports(AtomicU32);
+
+/// What came of giving back.
+pub(crate) enum Retired {
+    /// The caller is the one who gives the memory back.
+    Now,
+    /// Somebody did already.
+    Before,
+    /// Buffers over it are alive.
+    InUse,
+}
+
+impl Exports {
+    /// Claims the right to give the memory back; at most one caller gets it.
+    pub(crate) fn retire(&self) -> Retired {
+        match self.0.compare_exchange(0, RETIRED, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Retired::Now,
+            Err(RETIRED) => Retired::Before,
+            Err(_) => Retired::InUse,
+        }
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.0.load(Ordering::Acquire) == RETIRED
+    }
+
+    fn add(&self) -> bool {
+        let one_more = |count: u32| (count < RETIRED - 1).then_some(count + 1);
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_ok()
+    }
+
+    fn remove(&self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[pymethods]
+impl Allocation {
+    /// # Safety
+    /// Called by the interpreter with a `view` to fill, as its protocol says.
+    unsafe fn __getbuffer__(slf: &Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let this = slf.get();
+        if !this.is_host_memory() {
+            return Err(PyBufferError::new_err(
+                "this pool's addresses are not known to be memory of this process: only source='host' has buffers",
+            ));
+        }
+        let length = ffi::Py_ssize_t::try_from(this.requested())?;
+        let address = usize::try_from(this.address())?;
+        let start: *mut c_void = if length == 0 {
+            NonNull::<u8>::dangling().as_ptr().cast()
+        } else {
+            std::ptr::with_exposed_provenance_mut(address)
+        };
+        if !this.exports().add() {
+            return Err(PyBufferError::new_err("this allocation was freed"));
+        }
+        // SAFETY: the interpreter passes a view to fill. `start` is `length` bytes of a host region: the chunk
+        // is this allocation's until `Exports::retire` succeeds, which it cannot while the export counts; the
+        // view holds a reference to the allocation, and the allocation one to the pool.
+        let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 0, flags) };
+        if filled == 0 {
+            Ok(())
+        } else {
+            this.exports().remove();
+            Err(PyErr::fetch(slf.py()))
+        }
+    }
+
+    /// # Safety
+    /// Called by the interpreter, once for each view that `__getbuffer__` filled.
+    unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
+        self.exports().remove();
+    }
+}

@@ -1,0 +1,112 @@
+//! Exception classes, and the one place where an error of the core becomes an exception.
+
+use std::fmt;
+use std::sync::Arc;
+
+use allotment::{AllocError, FreeError, OptionsError, OutOfMemory, SourceFailure, Unusable};
+use pyo3::exceptions::{PyException, PyMemoryError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    allotment,
+    OutOfMemoryError,
+    PyMemoryError,
+    "No free chunk fits and there is no more to get. All figures are bytes at the moment of the refusal."
+);
+pyo3::create_exception!(
+    allotment,
+    InvalidFreeError,
+    PyValueError,
+    "The address is not the start of an allocation: freed twice, or never handed out. The pool is unharmed."
+);
+
+/// What a source written in Python raised, on its way through the core.
+#[derive(Debug)]
+pub(crate) struct Raised(PyErr);
+
+impl Raised {
+    pub(crate) fn failure(error: PyErr) -> SourceFailure {
+        Arc::new(Self(error))
+    }
+}
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Raised {}
+
+/// An error of the core, as the exception that Python's conventions name.
+pub(crate) trait IntoPyErr {
+    fn into_py_err(self, py: Python<'_>) -> PyErr;
+}
+
+impl IntoPyErr for AllocError {
+    fn into_py_err(self, py: Python<'_>) -> PyErr {
+        let text = self.to_string();
+        match self {
+            Self::OutOfMemory(refused) => out_of_memory(py, text, &refused),
+            Self::SourceFailed { failure, refused } => source_failed(py, text, &failure, &refused),
+            Self::TooLarge { .. } | Self::BadAlignment { .. } => PyValueError::new_err(text),
+            Self::Unusable(unusable) => unusable.into_py_err(py),
+            // A grant that cannot be a region is a fault in the source, not of the caller.
+            _ => PyRuntimeError::new_err(text),
+        }
+    }
+}
+
+impl IntoPyErr for FreeError {
+    fn into_py_err(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Unusable(unusable) => unusable.into_py_err(py),
+            _ => InvalidFreeError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl IntoPyErr for Unusable {
+    fn into_py_err(self, _py: Python<'_>) -> PyErr {
+        match self {
+            // As for a closed file.
+            Self::Closed => PyValueError::new_err(self.to_string()),
+            _ => PyRuntimeError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl IntoPyErr for OptionsError {
+    fn into_py_err(self, _py: Python<'_>) -> PyErr {
+        PyValueError::new_err(self.to_string())
+    }
+}
+
+fn out_of_memory(py: Python<'_>, text: String, refused: &OutOfMemory) -> PyErr {
+    let error = OutOfMemoryError::new_err(text);
+    let figures = [
+        ("requested", refused.requested),
+        ("limit", refused.limit),
+        ("in_use", refused.in_use),
+        ("reserved", refused.reserved),
+        ("free", refused.free),
+        ("largest_free", refused.largest_free),
+    ];
+    let value = error.value(py);
+    let set = figures.iter().try_for_each(|&(name, figure)| value.setattr(name, figure));
+    match set.and_then(|()| value.setattr("verdict", refused.verdict.as_str())) {
+        Ok(()) => error,
+        Err(failed) => failed,
+    }
+}
+
+fn source_failed(py: Python<'_>, text: String, failure: &SourceFailure, refused: &OutOfMemory) -> PyErr {
+    let Some(Raised(raised)) = failure.downcast_ref() else { return out_of_memory(py, text, refused) };
+    if !raised.is_instance_of::<PyException>(py) {
+        // Ctrl-C or an exit: not the source's failure, and not for us to dress up.
+        return raised.clone_ref(py);
+    }
+    let error = out_of_memory(py, text, refused);
+    error.set_cause(py, Some(raised.clone_ref(py)));
+    error
+}

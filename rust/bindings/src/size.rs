@@ -1,0 +1,53 @@
+//! Sizes as arguments: whole numbers, or texts such as `"3MiB"`.
+
+use allotment::{Bytes, MAX_BYTES};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyString};
+
+/// A number of bytes; `what` names the argument in errors.
+pub(crate) fn size_argument(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
+    let Ok(text) = value.cast::<PyString>() else {
+        return whole(value, what, "a whole number of bytes or a text such as '3MiB'");
+    };
+    let text = text.to_str()?;
+    allotment::parse_size(text).map_err(|error| PyValueError::new_err(format!("{what} {text:?}: {error}")))
+}
+
+/// A whole number that is no size text: an address, an alignment.
+pub(crate) fn whole_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
+    whole(value, what, "a whole number")
+}
+
+fn whole(value: &Bound<'_, PyAny>, what: &str, wanted: &str) -> PyResult<u64> {
+    if value.is_exact_instance_of::<PyInt>() {
+        return value.extract().map_err(|_| out_of_range(value, what));
+    }
+    // `True` is a number to Python, and a mistake here.
+    if !value.is_instance_of::<PyBool>()
+        && let Ok(number) = value.py().import("operator")?.call_method1("index", (value,))
+    {
+        return number.extract().map_err(|_| out_of_range(&number, what));
+    }
+    let kind = value.get_type().name()?;
+    Err(PyTypeError::new_err(format!("{what} must be {wanted}, not {kind}")))
+}
+
+fn out_of_range(value: &Bound<'_, PyAny>, what: &str) -> PyErr {
+    PyValueError::new_err(format!("{what} must be between 0 and {MAX_BYTES}, not {value}"))
+}
+
+/// Bytes of a size such as `4096`, `"512KiB"`, `"1.5GiB"` or `"2GB"`.
+#[pyfunction]
+#[pyo3(signature = (size, /))]
+pub(crate) fn parse_size(size: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let bytes = size_argument(size, "size")?;
+    if bytes > MAX_BYTES { Err(out_of_range(size, "size")) } else { Ok(bytes) }
+}
+
+/// A size for people: `24 MiB`, `1.51 GiB`, `300 B`.
+#[pyfunction]
+#[pyo3(signature = (nbytes, /))]
+pub(crate) fn format_size(nbytes: u64) -> String {
+    Bytes(nbytes).to_string()
+}

@@ -1,0 +1,93 @@
+//! A Python object as a region source.
+
+use allotment::source::{Grant, Refusal, RegionSource};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use crate::error::Raised;
+
+/// What `source=` stands for.
+pub(crate) struct Chosen {
+    pub(crate) source: Box<dyn RegionSource>,
+    /// The addresses are memory of this process.
+    pub(crate) is_host_memory: bool,
+}
+
+/// Reads `source=`: a name, or an object with `reserve` and `release`.
+pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
+    if let Ok(name) = value.cast::<PyString>() {
+        return match name.to_str()? {
+            "host" => {
+                Ok(Chosen { source: Box::new(allotment_host::HostMemory::new()), is_host_memory: true })
+            }
+            "address-space" => {
+                let source = allotment::source::AddressSpace::new(0);
+                Ok(Chosen { source: Box::new(source), is_host_memory: false })
+            }
+            other => Err(PyValueError::new_err(format!(
+                "source {other:?} is not known: it is 'host', 'address-space', or an object with reserve and release"
+            ))),
+        };
+    }
+    for method in ["reserve", "release"] {
+        if !value.getattr_opt(method)?.is_some_and(|attribute| attribute.is_callable()) {
+            let kind = value.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "source must be 'host', 'address-space', or an object with reserve and release; {kind} has no {method}"
+            )));
+        }
+    }
+    let joins_regions = match value.getattr_opt("joins_regions")? {
+        Some(joins) => joins.is_truthy()?,
+        None => false,
+    };
+    let object = value.clone().unbind();
+    Ok(Chosen { source: Box::new(PythonSource { object, joins_regions }), is_host_memory: false })
+}
+
+/// The object, and its answer that never changes.
+struct PythonSource {
+    object: Py<PyAny>,
+    joins_regions: bool,
+}
+
+impl RegionSource for PythonSource {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+        // No interpreter any more means nobody to ask.
+        let answer = Python::try_attach(|py| {
+            let answer = self.object.bind(py).call_method1("reserve", (bytes, alignment))?;
+            if answer.is_none() { Ok(None) } else { read_grant(&answer).map(Some) }
+        });
+        match answer.unwrap_or(Ok(None)) {
+            Ok(grant) => grant.ok_or(Refusal::Declined),
+            Err(error) => Err(Refusal::Failed(Raised::failure(error))),
+        }
+    }
+
+    fn release(&mut self, region: Grant) {
+        Python::try_attach(|py| {
+            let object = self.object.bind(py);
+            if let Err(error) = object.call_method1("release", (region.address, region.bytes)) {
+                // The region is gone for the pool either way, and there may be nobody to raise to.
+                error.write_unraisable(py, Some(object));
+            }
+        });
+    }
+
+    fn joins_regions(&self) -> bool {
+        self.joins_regions
+    }
+}
+
+fn read_grant(answer: &Bound<'_, PyAny>) -> PyResult<Grant> {
+    let pair = answer.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
+    let grant = pair.and_then(|pair| pair.extract::<(u64, u64)>().ok());
+    let (address, bytes) = grant.ok_or_else(|| {
+        let text = answer.repr().map_or_else(|_| "something else".to_owned(), |repr| repr.to_string());
+        PyTypeError::new_err(format!(
+            "reserve must return None or (address, nbytes), two whole numbers, not {text}"
+        ))
+    })?;
+    Ok(Grant { address, bytes })
+}

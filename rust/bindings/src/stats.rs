@@ -1,0 +1,59 @@
+//! A frozen copy of a pool's counters.
+
+use allotment::Stats;
+use pyo3::prelude::*;
+
+/// What a pool holds and has done: one consistent copy. Amounts are bytes.
+#[pyclass(frozen, eq, module = "allotment", skip_from_py_object)]
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct PoolStats(pub(crate) Stats);
+
+/// One getter a field, all of the same shape.
+macro_rules! getters {
+    ($($(#[$doc:meta])* $field:ident: $kind:ty,)*) => {
+        #[pymethods]
+        impl PoolStats {
+            $($(#[$doc])* #[getter] fn $field(&self) -> $kind { self.0.$field })*
+
+            fn __repr__(&self) -> String {
+                let fields = [$(format!("{}={}", stringify!($field), self.0.$field)),*];
+                format!("PoolStats({})", fields.join(", "))
+            }
+        }
+    };
+}
+
+getters! {
+    /// Bytes that callers asked for and still hold.
+    requested: u64,
+    /// Bytes of the chunks in use.
+    in_use: u64,
+    /// Bytes of all regions, in use or not.
+    reserved: u64,
+    /// The most that may be reserved.
+    limit: u64,
+    /// `reserved - in_use`.
+    free: u64,
+    /// Size of the largest free chunk, 0 if there is none.
+    largest_free: u64,
+    /// `(free - largest_free) / free`, 0 when nothing is free.
+    fragmentation: f64,
+    /// The most `requested` was since the last reset of the peaks.
+    peak_requested: u64,
+    /// The most `in_use` was since the last reset of the peaks.
+    peak_in_use: u64,
+    /// The most `reserved` was since the last reset of the peaks.
+    peak_reserved: u64,
+    /// The largest request ever served.
+    largest_requested: u64,
+    /// Allocations ever made; zero-byte requests do not count.
+    num_allocs: u64,
+    /// Allocations held now.
+    num_live: u64,
+    /// Regions held now.
+    num_regions: u64,
+    /// Regions ever got from the source.
+    num_grants: u64,
+    /// Requests that were refused.
+    num_refused: u64,
+}

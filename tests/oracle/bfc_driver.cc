@@ -1,0 +1,213 @@
+// TensorFlow's BFCAllocator behind a few C functions, so that a test can hold ours against it.
+//
+// The allocator gets made-up memory from a bump source, and every call of that source is written down.
+// Nothing is printed: a request that cannot be served is an ordinary answer here.
+
+#include <sys/mman.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "absl/base/log_severity.h"
+#include "absl/log/globals.h"
+#include "xla/tsl/framework/allocator.h"
+#include "xla/tsl/framework/bfc_allocator.h"
+
+namespace {
+
+// Address space a source can hand out before it is used up. It only ever moves forward, but the allocator
+// doubles what it asks for until the limit cuts it, and its growth step is spent after 42 doublings.
+constexpr uint64_t kSpan = uint64_t{16} << 40;
+
+constexpr int64_t kNowhere = -1;
+
+}  // namespace
+
+// These four are mirrored, field by field, in tests/support/oracle.rs.
+extern "C" {
+
+struct Setup {
+  uint64_t limit;
+  uint64_t cap;  // Bytes the source has out at most.
+  uint64_t gap;  // Bytes between two grants.
+  double fraction;
+  uint8_t joins;
+  uint8_t growth;
+  uint8_t trim_on_oom;
+};
+
+struct Event {
+  uint64_t bytes;
+  uint32_t slot;
+  uint32_t allocates;  // Otherwise it frees what the slot holds.
+};
+
+// The state after an event. `offset` and `chunk` are of what was allocated or freed.
+struct Step {
+  int64_t offset;
+  int64_t chunk;
+  int64_t num_allocs;
+  int64_t in_use;
+  int64_t peak_in_use;
+  int64_t largest;
+  int64_t reserved;
+  int64_t peak_reserved;
+  uint64_t calls;
+};
+
+// One call of the source. A refusal has no offset.
+struct Call {
+  uint64_t bytes;
+  int64_t offset;
+  uint64_t releases;  // Otherwise it reserves.
+};
+
+}  // extern "C"
+
+namespace {
+
+[[noreturn]] void Die(const char* what) {
+  std::fprintf(stderr, "bfc_driver: %s\n", what);
+  std::abort();
+}
+
+// Hands out each span where the last one ended, plus a gap. Nobody can touch the memory behind it.
+class BumpSource : public tsl::SubAllocator {
+ public:
+  explicit BumpSource(const Setup& setup)
+      : SubAllocator({}, {}), cap_(setup.cap), gap_(setup.gap), joins_(setup.joins != 0) {
+    constexpr int kReservedOnly = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void* base = mmap(nullptr, kSpan, PROT_NONE, kReservedOnly, -1, 0);
+    if (base == MAP_FAILED) Die("no address space to reserve");
+    base_ = static_cast<char*>(base);
+  }
+
+  ~BumpSource() override { munmap(base_, kSpan); }
+
+  void* Alloc(size_t, size_t bytes, size_t* received) override {
+    if (bytes > cap_ - used_) {
+      *received = 0;
+      calls_.push_back({bytes, kNowhere, 0});
+      return nullptr;
+    }
+    if (bytes > kSpan - next_) Die("the source's address space is used up");
+    const uint64_t offset = next_;
+    calls_.push_back({bytes, static_cast<int64_t>(offset), 0});
+    next_ = offset + bytes + gap_;
+    used_ += bytes;
+    *received = bytes;
+    return base_ + offset;
+  }
+
+  void Free(void* address, size_t bytes) override {
+    used_ -= bytes;
+    calls_.push_back({bytes, OffsetOf(address), 1});
+  }
+
+  bool SupportsCoalescing() const override { return joins_; }
+
+  int64_t OffsetOf(const void* address) const {
+    return address == nullptr ? kNowhere : static_cast<const char*>(address) - base_;
+  }
+
+  const std::vector<Call>& calls() const { return calls_; }
+
+ private:
+  const uint64_t cap_;
+  const uint64_t gap_;
+  const bool joins_;
+  char* base_;
+  uint64_t next_ = 0;
+  uint64_t used_ = 0;
+  std::vector<Call> calls_;
+};
+
+tsl::BFCAllocator::Options OptionsOf(const Setup& setup) {
+  tsl::BFCAllocator::Options options;
+  options.allow_growth = setup.growth != 0;
+  options.allow_retry_on_failure = false;
+  options.garbage_collection = setup.trim_on_oom != 0;
+  options.fragmentation_fraction = setup.fraction;
+  return options;
+}
+
+}  // namespace
+
+extern "C" {
+
+struct Driver {
+  explicit Driver(const Setup& setup)
+      : source(new BumpSource(setup)),
+        allocator(std::unique_ptr<tsl::SubAllocator>(source), setup.limit, "oracle", OptionsOf(setup)) {}
+
+  void* Allocate(uint64_t bytes) {
+    // No retry, and so no report either: it walks every chunk, and nobody reads it.
+    const tsl::AllocationAttributes attributes(/*retry_on_failure=*/false,
+                                               /*allocation_will_be_logged=*/false, nullptr);
+    return allocator.AllocateRaw(tsl::Allocator::kAllocatorAlignment, bytes, attributes);
+  }
+
+  BumpSource* source;  // The allocator owns it.
+  tsl::BFCAllocator allocator;
+};
+
+Driver* bfc_create(const Setup* setup) {
+  absl::SetMinLogLevel(absl::LogSeverityAtLeast::kFatal);
+  return new Driver(*setup);
+}
+
+void bfc_destroy(Driver* driver) { delete driver; }
+
+// Plays `count` events over `slots` slots and fills one step for each.
+void bfc_run(Driver* driver, const Event* events, size_t count, size_t slots, Step* steps) {
+  std::vector<void*> held(slots, nullptr);
+  for (size_t i = 0; i < count; ++i) {
+    const Event& event = events[i];
+    void*& slot = held[event.slot];
+    if (event.allocates) slot = driver->Allocate(event.bytes);
+    Step& step = steps[i];
+    step.offset = driver->source->OffsetOf(slot);
+    step.chunk = slot == nullptr ? 0 : static_cast<int64_t>(driver->allocator.AllocatedSize(slot));
+    if (!event.allocates) {
+      driver->allocator.DeallocateRaw(slot);
+      slot = nullptr;
+    }
+    const tsl::AllocatorStats stats = *driver->allocator.GetStats();
+    step.num_allocs = stats.num_allocs;
+    step.in_use = stats.bytes_in_use;
+    step.peak_in_use = stats.peak_bytes_in_use;
+    step.largest = stats.largest_alloc_size;
+    step.reserved = stats.pool_bytes.value_or(kNowhere);
+    step.peak_reserved = stats.peak_pool_bytes.value_or(kNowhere);
+    step.calls = driver->source->calls().size();
+  }
+}
+
+// Plays the events and nothing else; returns the nanoseconds that took.
+uint64_t bfc_replay(Driver* driver, const Event* events, size_t count, size_t slots) {
+  std::vector<void*> held(slots, nullptr);
+  const auto start = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < count; ++i) {
+    const Event& event = events[i];
+    void*& slot = held[event.slot];
+    if (event.allocates) {
+      slot = driver->Allocate(event.bytes);
+    } else {
+      driver->allocator.DeallocateRaw(slot);
+    }
+  }
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+}
+
+size_t bfc_call_count(const Driver* driver) { return driver->source->calls().size(); }
+
+// Copies the calls of the source so far, bfc_call_count of them.
+void bfc_calls(const Driver* driver, Call* calls) {
+  for (const Call& call : driver->source->calls()) *calls++ = call;
+}
+
+}  // extern "C"
