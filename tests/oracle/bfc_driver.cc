@@ -35,15 +35,15 @@ struct Setup {
   uint64_t cap;  // Bytes the source has out at most.
   uint64_t gap;  // Bytes between two grants.
   double fraction;
-  uint8_t joins;
-  uint8_t growth;
-  uint8_t trim_on_oom;
+  bool joins;
+  bool growth;
+  bool trim_on_oom;
 };
 
 struct Event {
   uint64_t bytes;
   uint32_t slot;
-  uint32_t allocates;  // Otherwise it frees what the slot holds.
+  uint32_t allocates;  // 0 frees what the slot holds.
 };
 
 // The state after an event. `offset` and `chunk` are of what was allocated or freed.
@@ -63,7 +63,7 @@ struct Step {
 struct Call {
   uint64_t bytes;
   int64_t offset;
-  uint64_t releases;  // Otherwise it reserves.
+  uint64_t releases;  // 0 reserves.
 };
 
 }  // extern "C"
@@ -79,7 +79,7 @@ namespace {
 class BumpSource : public tsl::SubAllocator {
  public:
   explicit BumpSource(const Setup& setup)
-      : SubAllocator({}, {}), cap_(setup.cap), gap_(setup.gap), joins_(setup.joins != 0) {
+      : SubAllocator({}, {}), cap_(setup.cap), gap_(setup.gap), joins_(setup.joins) {
     constexpr int kReservedOnly = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void* base = mmap(nullptr, kSpan, PROT_NONE, kReservedOnly, -1, 0);
     if (base == MAP_FAILED) Die("no address space to reserve");
@@ -128,9 +128,9 @@ class BumpSource : public tsl::SubAllocator {
 
 tsl::BFCAllocator::Options OptionsOf(const Setup& setup) {
   tsl::BFCAllocator::Options options;
-  options.allow_growth = setup.growth != 0;
+  options.allow_growth = setup.growth;
   options.allow_retry_on_failure = false;
-  options.garbage_collection = setup.trim_on_oom != 0;
+  options.garbage_collection = setup.trim_on_oom;
   options.fragmentation_fraction = setup.fraction;
   return options;
 }

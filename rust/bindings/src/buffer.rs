@@ -44,7 +44,7 @@ impl Exports {
     }
 
     fn add(&self) -> bool {
-        let one_more = |count: u32| (count < RETIRED - 1).then_some(count + 1);
+        let one_more = |count: u32| (count < RETIRED - 1).then(|| count + 1);
         self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_ok()
     }
 
@@ -59,31 +59,23 @@ impl Allocation {
     /// Called by the interpreter with a `view` to fill, as its protocol says.
     unsafe fn __getbuffer__(slf: &Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let this = slf.get();
-        if !this.is_host_memory() {
-            return Err(PyBufferError::new_err(
-                "this pool's addresses are not known to be memory of this process: only source='host' has buffers",
-            ));
+        let filled = claim(this).and_then(|(start, length)| {
+            // SAFETY: the interpreter passes a view to fill. `start` is `length` bytes of a host region: the
+            // chunk is this allocation's until `Exports::retire` succeeds, which it cannot while the export
+            // counts; the view holds a reference to the allocation, and the allocation one to the pool.
+            match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 0, flags) } {
+                0 => Ok(()),
+                _ => {
+                    this.exports().remove();
+                    Err(PyErr::fetch(slf.py()))
+                }
+            }
+        });
+        if filled.is_err() && !view.is_null() {
+            // SAFETY: the view is the interpreter's, to be filled or, after an error, marked as empty.
+            unsafe { (*view).obj = std::ptr::null_mut() };
         }
-        let length = ffi::Py_ssize_t::try_from(this.requested())?;
-        let address = usize::try_from(this.address())?;
-        let start: *mut c_void = if length == 0 {
-            NonNull::<u8>::dangling().as_ptr().cast()
-        } else {
-            std::ptr::with_exposed_provenance_mut(address)
-        };
-        if !this.exports().add() {
-            return Err(PyBufferError::new_err("this allocation was freed"));
-        }
-        // SAFETY: the interpreter passes a view to fill. `start` is `length` bytes of a host region: the chunk
-        // is this allocation's until `Exports::retire` succeeds, which it cannot while the export counts; the
-        // view holds a reference to the allocation, and the allocation one to the pool.
-        let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 0, flags) };
-        if filled == 0 {
-            Ok(())
-        } else {
-            this.exports().remove();
-            Err(PyErr::fetch(slf.py()))
-        }
+        filled
     }
 
     /// # Safety
@@ -91,4 +83,24 @@ impl Allocation {
     unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
         self.exports().remove();
     }
+}
+
+/// Counts one more buffer; where it starts, and its length.
+fn claim(allocation: &Allocation) -> PyResult<(*mut c_void, ffi::Py_ssize_t)> {
+    if !allocation.is_host_memory() {
+        return Err(PyBufferError::new_err(
+            "this pool's addresses are not known to be memory of this process: only source='host' has buffers",
+        ));
+    }
+    let length = ffi::Py_ssize_t::try_from(allocation.requested())?;
+    let address = usize::try_from(allocation.address())?;
+    if !allocation.exports().add() {
+        return Err(PyBufferError::new_err("this allocation was freed"));
+    }
+    let start = if length == 0 {
+        NonNull::<u8>::dangling().as_ptr().cast()
+    } else {
+        std::ptr::with_exposed_provenance_mut(address)
+    };
+    Ok((start, length))
 }

@@ -1,0 +1,88 @@
+# The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-rust test-python test-oracle test-long bench bench-check lint fmt types stub-check \
+        doc sdist-check develop oracle clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ORACLE_VENV := .venv-oracle
+ORACLE := target/oracle/libbfc_driver.so
+TENSORFLOW := tensorflow-cpu==2.21.0
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+demo: develop  ## replay a recorded training run, see what it held, and hit a limit
+	$(BIN)/allotment demo
+
+test: test-rust test-oracle test-python  ## all tests
+
+test-rust:  ## the allocator: units, shadow model, refusals, threads, recorded programs
+	cargo test --workspace --quiet
+
+test-oracle: $(ORACLE)  ## the same decisions as TensorFlow's own allocator, event by event
+	cargo test --package allotment --features oracle --release --test oracle -- --nocapture
+
+test-python: develop  ## the package, its command line, and what the README says
+	$(BIN)/pytest
+
+test-long: develop $(ORACLE)  ## what is too long for every run
+	ALLOTMENT_MODEL_PROGRAMS=$${ALLOTMENT_MODEL_PROGRAMS:-20000} cargo test --package allotment --release --test model
+	ALLOTMENT_ORACLE_PROGRAMS=$${ALLOTMENT_ORACLE_PROGRAMS:-20000} \
+		cargo test --package allotment --features oracle --release --test oracle -- --nocapture
+	$(BIN)/pytest -m long --timeout 1800
+
+bench: develop $(ORACLE)  ## speed and bookkeeping, beside TensorFlow's allocator in the same run
+	cargo bench --package allotment --features oracle
+	$(BIN)/pytest benches/python --benchmark-only --benchmark-columns=min,median,iqr,rounds
+
+bench-check:  ## the benchmarks compile
+	cargo bench --package allotment --features oracle --no-run --quiet
+
+lint: $(VENV)/.tools  ## formatting and lints of both languages
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --all-features --quiet -- --deny warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+fmt: $(VENV)/.tools  ## format both languages
+	cargo fmt --all
+	$(BIN)/ruff format .
+
+types: develop  ## types, and the stub against the compiled module
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest allotment --allowlist tests/python/stubtest-allowlist.txt
+
+doc:  ## the crates' documentation, without a warning
+	RUSTDOCFLAGS=--deny=warnings cargo doc --workspace --no-deps --quiet
+
+sdist-check: $(VENV)/.tools  ## a wheel from the source distribution, installed and imported on its own
+	rm -rf target/sdist && $(BIN)/maturin sdist --quiet --out target/sdist
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir target/sdist target/sdist/*.tar.gz
+	ls target/sdist/allotment-*-cp311-abi3-*.whl
+	$(PYTHON) -m venv --clear target/sdist/venv
+	target/sdist/venv/bin/pip install --quiet target/sdist/*.whl
+	cd target/sdist && venv/bin/allotment demo >/dev/null
+
+develop: $(VENV)/.tools  ## build the compiled module into .venv
+	$(BIN)/maturin develop --quiet
+
+oracle: $(ORACLE)  ## the driver around TensorFlow's allocator
+
+clean:  ## remove what was built and installed
+	rm -rf target $(VENV) $(ORACLE_VENV) python/allotment/*.so
+
+$(VENV)/.tools: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet "maturin>=1.14,<2"
+	$(BIN)/maturin develop --quiet --extras dev
+	touch $@
+
+$(ORACLE): tests/oracle/bfc_driver.cc tests/oracle/build.sh
+	$(PYTHON) -m venv $(ORACLE_VENV)
+	$(ORACLE_VENV)/bin/pip install --quiet --no-deps $(TENSORFLOW)
+	mkdir -p $(@D)
+	tests/oracle/build.sh $(ORACLE_VENV)/bin/python $@

@@ -1,0 +1,218 @@
+"""The command line: arguments, progress, exit status."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from allotment._core import __version__, parse_size
+from allotment.text import one_line
+
+#: Exit status. 0 means: done, and everything fitted.
+INTERNAL_ERROR = 1
+BAD_INPUT = 2
+REFUSED = 3
+INTERRUPTED = 130
+NOBODY_READS = 141
+
+
+class BadInput(click.ClickException):
+    """Something from outside is not as it must be; the text names it."""
+
+    exit_code = BAD_INPUT
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command has to say on stdout, once it is done."""
+
+    text: str
+    status: int = 0
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes, such as ``4096`` or ``1.5GiB``."""
+
+    name = "size"
+
+    def __init__(self, *, minimum: int = 0, multiple_of: int = 1) -> None:
+        self.minimum = minimum
+        self.multiple_of = multiple_of
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read a size, or fail with a text that says what is allowed."""
+        try:
+            nbytes = parse_size(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if nbytes < self.minimum:
+            self.fail(f"{value!r}: must be at least {self.minimum} byte", param, ctx)
+        if nbytes % self.multiple_of:
+            self.fail(f"{value!r}: must be a multiple of {self.multiple_of} bytes", param, ctx)
+        return nbytes
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
+@click.version_option(__version__, prog_name="allotment", message="%(prog)s %(version)s")
+def commands() -> None:
+    r"""Replay recorded programs, and see what a device-memory allocator makes of them.
+
+    \b
+    Exit status: 0 done and everything fitted, 1 internal error,
+    2 bad input or usage, 3 something was refused.
+    """
+
+
+@commands.command()
+def demo() -> Outcome:
+    """Replay a recorded training run, then run out of memory on purpose."""
+    from allotment.demo import demonstrate
+
+    return Outcome(demonstrate())
+
+
+@commands.command("replay")
+@click.argument("paths", metavar="TRACE...", nargs=-1, required=True)
+@click.option(
+    "--limit",
+    type=Size(minimum=1),
+    default="64GiB",
+    show_default=True,
+    metavar="SIZE",
+    help="The most the pool may reserve.",
+)
+@click.option(
+    "--growth/--no-growth",
+    default=True,
+    show_default=True,
+    help="Start with 2 MiB and double, or reserve the limit at first use.",
+)
+@click.option(
+    "--trim-on-oom/--no-trim-on-oom",
+    default=False,
+    show_default=True,
+    help="Before refusing, give wholly free regions back and grow again.",
+)
+@click.option(
+    "--gap",
+    type=Size(multiple_of=256),
+    default="0",
+    show_default=True,
+    metavar="SIZE",
+    help="Bytes between regions, a multiple of 256. Regions are joined when it is 0.",
+)
+@click.option(
+    "--min-limit",
+    is_flag=True,
+    help="Search the smallest limit at which nothing is refused, and replay at that, not at --limit.",
+)
+@click.option(
+    "--offsets",
+    metavar="FILE.npy",
+    help="Write where each block lands: int64, one an event, -1 if refused. One TRACE only.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def replay_command(
+    paths: tuple[str, ...],
+    limit: int,
+    growth: bool,
+    trim_on_oom: bool,
+    gap: int,
+    min_limit: bool,
+    offsets: str | None,
+    as_json: bool,
+) -> Outcome:
+    """Replay recorded allocations into a pool that has addresses but no memory.
+
+    A TRACE is an .npz file with the columns op (1 allocates, 2 frees), id and size, one integer an event.
+    SIZE is a number with a unit (B, KiB, MiB, GiB, TiB, KB, MB, GB) or of bytes.
+    """
+    # Here, so that --help and --version need no NumPy.
+    from allotment.progress import progress
+    from allotment.trace import ReplayOptions, TraceError, read_trace, replay_at_min_limit, replay_trace
+    from allotment.trace.offsets import write_offsets
+
+    if offsets is not None and min_limit:
+        raise click.UsageError("'--offsets' and '--min-limit' exclude each other")
+    if offsets is not None and len(paths) > 1:
+        raise click.UsageError(f"'--offsets' takes the offsets of one TRACE, not of {len(paths)}")
+    if offsets is not None and os.path.realpath(offsets) == os.path.realpath(paths[0]):
+        raise click.UsageError(f"'--offsets' {offsets} is the TRACE itself")
+
+    options = ReplayOptions(limit, growth, trim_on_oom, gap)
+    traces, reports = [], []
+    try:
+        with progress(2 * len(paths)) as begin:
+            for path in paths:
+                begin(f"reading {one_line(path)}")
+                traces.append(read_trace(path))
+            for trace in traces:
+                begin(f"replaying {one_line(trace.path)}")
+                reports.append(
+                    replay_at_min_limit(trace, options)
+                    if min_limit
+                    else replay_trace(trace, options, with_offsets=offsets is not None)
+                )
+    except TraceError as error:
+        raise BadInput(str(error)) from error
+    if offsets is not None and reports[0].offsets is not None:
+        try:
+            write_offsets(offsets, reports[0].offsets)
+        except OSError as error:
+            raise BadInput(f"--offsets {offsets}: cannot be written: {error.strerror or error}") from error
+
+    status = REFUSED if any(report.result.refused for report in reports) else 0
+    if as_json:
+        figures = [report.as_dict() for report in reports]
+        whole = figures[0] if len(figures) == 1 else {"traces": figures}
+        return Outcome(json.dumps(whole, indent=2) + "\n", status)
+
+    from allotment.trace.table import render_table
+
+    return Outcome(render_table(reports, sys.stdout), status)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line, ``sys.argv`` unless given; return the exit status."""
+    try:
+        # Without standalone mode a command's value comes back, and so do its errors.
+        outcome = commands.main(arguments, prog_name="allotment", standalone_mode=False)
+    except click.ClickException as error:
+        return _complain(_explain(error), BAD_INPUT)
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except Exception as error:
+        return _complain(f"internal error: {type(error).__name__}: {error}", INTERNAL_ERROR)
+    # Help and version have printed themselves and leave a number.
+    return _print(outcome) if isinstance(outcome, Outcome) else int(outcome or 0)
+
+
+def _explain(error: click.ClickException) -> str:
+    text = error.format_message()
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        return f"{text.rstrip('.')} (see '{error.ctx.command_path} --help')"
+    return text
+
+
+def _complain(text: str, status: int) -> int:
+    click.echo(f"allotment: {one_line(text)}", err=True)
+    return status
+
+
+def _print(outcome: Outcome) -> int:
+    try:
+        # What the terminal's encoding cannot show, it shows as an escape.
+        encoding = sys.stdout.encoding
+        sys.stdout.write(outcome.text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # As with `| head`. Python flushes once more at the end, and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOBODY_READS
+    except OSError as error:
+        return _complain(f"standard output: {error.strerror}", INTERNAL_ERROR)
+    return outcome.status

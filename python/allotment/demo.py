@@ -1,0 +1,91 @@
+"""A first look: a recorded training run under three limits, then running out of memory on purpose."""
+
+from collections.abc import Iterator
+from importlib.resources import as_file, files
+from textwrap import wrap
+
+import numpy as np
+
+from allotment._core import OutOfMemoryError, Pool, format_size, replay
+from allotment.trace import ReplayOptions, Report, Trace, replay_at_min_limit, replay_trace
+from allotment.trace.reader import Columns, read_columns
+
+#: Recorded once and shipped; ``trace/data/README.md`` says how.
+_TRACE = "torch_resnet50_train_b16.npz"
+
+#: 1.65 GiB: more than the program ever holds at once, and not enough, because what is free lies in pieces.
+_TOO_LITTLE = 1_771_673_856
+
+
+def demonstrate() -> str:
+    """Make everything that ``allotment demo`` prints. Only the timings change from run to run."""
+    return "\n".join([*_recorded_program(), "", *_live_pool()]) + "\n"
+
+
+def _recorded_program() -> Iterator[str]:
+    with as_file(files("allotment.trace") / "data" / _TRACE) as path:
+        columns = read_columns(path)
+    trace = Trace(columns.path, columns.name, columns.program())
+    plenty = replay_trace(trace, ReplayOptions())
+    just_enough = replay_at_min_limit(trace, ReplayOptions())
+    too_little = replay_trace(trace, ReplayOptions(limit=_TOO_LITTLE))
+
+    yield from _paragraph(
+        "A recorded program: ResNet-50 training in PyTorch, three steps of batch 16 and an evaluation. Its "
+        f"{trace.program.events} allocations and frees hold {format_size(trace.program.peak_live)} at their "
+        "peak. Here they are replayed on made-up addresses, so that no memory is needed, under three limits:"
+    )
+    yield ""
+    yield from _compare({"plenty": plenty, "just enough": just_enough, "too little": too_little})
+    yield ""
+    yield from _explain_refusal(columns, too_little)
+
+
+def _compare(reports: dict[str, Report]) -> Iterator[str]:
+    def line(label: str, cells: list[str]) -> str:
+        return f"  {label:<22}" + "".join(f"{cell:>16}" for cell in cells)
+
+    results = [report.result for report in reports.values()]
+    yield line("", list(reports))
+    yield line("limit", [format_size(report.options.limit) for report in reports.values()])
+    yield line("peak in use", [format_size(result.stats.peak_in_use) for result in results])
+    yield line("peak reserved", [format_size(result.stats.peak_reserved) for result in results])
+    yield line("regions granted", [str(result.stats.num_grants) for result in results])
+    yield line("refused", [str(result.refused) for result in results])
+    firsts = [result.first_refused for result in results]
+    yield line("first refused", ["never" if first is None else f"event {first}" for first in firsts])
+    yield line("ns an event", [f"{result.ns_per_event:.0f}" for result in results])
+
+
+def _explain_refusal(columns: Columns, report: Report) -> list[str]:
+    """Look at the moment of the first refusal: the same program, stopped just before it."""
+    event = report.result.first_refused
+    stats = replay(columns.program(event), limit=report.options.limit).stats
+    asked, limit = format_size(int(columns.size[event])), format_size(report.options.limit)
+    free, largest_free = format_size(stats.free), format_size(stats.largest_free)
+    return _paragraph(
+        f"Just enough is the smallest limit that a search found to serve everything. Under {limit}, event "
+        f"{event} asks for {asked}: {free} are free, but in pieces, and the largest has {largest_free}. That is "
+        f"fragmentation: {stats.fragmentation:.0%} of what is free lies outside the largest piece."
+    )
+
+
+def _live_pool() -> Iterator[str]:
+    yield "A live pool of host memory that may reserve 8 MiB:"
+    with Pool(limit="8MiB", growth=False, name="demo") as pool:
+        with pool.allocate("3MiB") as allocation:
+            numbers = np.frombuffer(memoryview(allocation), dtype=np.int64)
+            numbers[:] = np.arange(len(numbers))
+            yield f"  allocated 3 MiB, wrote the numbers below {len(numbers)}; their sum is {numbers.sum()}"
+            del numbers  # memory with an array over it cannot be freed
+            try:
+                pool.allocate("6MiB")
+            except OutOfMemoryError as error:
+                yield "  asked for 6 MiB more, and got an OutOfMemoryError:"
+                yield from (f"    {line}" for line in str(error).splitlines())
+        with pool.allocate("6MiB"):
+            yield f"  freed the 3 MiB, and 6 MiB fit: {format_size(pool.stats().in_use)} in use"
+
+
+def _paragraph(text: str) -> list[str]:
+    return wrap(text, width=96)

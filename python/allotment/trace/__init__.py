@@ -1,0 +1,17 @@
+"""Recorded programs: read from files, replayed, and reported on."""
+
+from allotment.trace.error import TraceError
+from allotment.trace.reader import Columns, Trace, read_columns, read_trace
+from allotment.trace.report import ReplayOptions, Report, replay_at_min_limit, replay_trace
+
+__all__ = [
+    "Columns",
+    "ReplayOptions",
+    "Report",
+    "Trace",
+    "TraceError",
+    "read_columns",
+    "read_trace",
+    "replay_at_min_limit",
+    "replay_trace",
+]

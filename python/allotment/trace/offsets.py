@@ -1,0 +1,30 @@
+"""Writes the offsets of a replay to a file."""
+
+import os
+import secrets
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def write_offsets(path: str, offsets: NDArray[np.int64]) -> None:
+    """Write an ``.npy`` file at exactly ``path``: whole or not at all.
+
+    Raises:
+        OSError: The file cannot be written. What was at ``path`` before is still there.
+    """
+    # Through links, as opening the file would.
+    target = Path(os.path.realpath(path))
+    if not path or path.endswith(os.sep) or (target.exists() and not target.is_file()):
+        # Renaming over a device such as /dev/null would replace the device.
+        raise OSError("not the path of a regular file")
+    # A short name of its own: the target's name may already be as long as names can be.
+    unfinished = target.parent / f".{secrets.token_hex(8)}.tmp"
+    try:
+        with unfinished.open("xb") as file:
+            np.save(file, offsets, allow_pickle=False)
+        unfinished.replace(target)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise

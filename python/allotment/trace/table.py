@@ -1,0 +1,95 @@
+"""Replay reports as a table: with lines and colours on a terminal, plain and never cut elsewhere."""
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from allotment._core import format_size
+from allotment.text import one_line
+from allotment.trace.report import Report
+
+#: Wider than any table: nothing is wrapped or cut where no terminal sets a width.
+_NO_WIDTH = 1_000_000
+
+
+def render_table(reports: Sequence[Report], stream: TextIO) -> str:
+    """Make the reports a text for ``stream``: one in full, or several with one line each."""
+    is_terminal = stream.isatty()
+    table = _one(reports[0]) if len(reports) == 1 else _several(reports)
+    table.box = box.SIMPLE_HEAD if is_terminal and len(reports) > 1 else None
+    console = (
+        Console(file=stream, highlight=False)
+        if is_terminal
+        # Said outright, because variables such as FORCE_COLOR would turn colours on in a file.
+        else Console(file=stream, highlight=False, force_terminal=False, color_system=None, width=_NO_WIDTH)
+    )
+    with console.capture() as capture:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def _one(report: Report) -> Table:
+    table = Table(show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    # File names fold; figures are short.
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+
+    def line(label: str, text: str, exact: str = "") -> None:
+        table.add_row(label, Text(text), exact)
+
+    def amount(label: str, nbytes: int) -> None:
+        line(label, format_size(nbytes), f"{nbytes} bytes")
+
+    options, result, stats = report.options, report.result, report.result.stats
+    line("trace", one_line(report.trace.path))
+    if report.trace.name is not None:
+        line("name", one_line(report.trace.name))
+    line("events", str(report.trace.program.events))
+    amount("limit" if report.min_limit is None else "smallest limit", options.limit)
+    line("growth", "on" if options.growth else "off")
+    line("trim on oom", "on" if options.trim_on_oom else "off")
+    amount("gap", options.gap)
+    amount("peak live", report.trace.program.peak_live)
+    amount("peak in use", stats.peak_in_use)
+    amount("peak reserved", stats.peak_reserved)
+    line("grants", str(stats.num_grants))
+    line("regions", f"{stats.num_regions} at the end")
+    line("fragmentation", f"{stats.fragmentation:.2f} at the end")
+    line("refused", str(result.refused))
+    line("first refused", _event(result.first_refused))
+    line("time", f"{result.ns_per_event:.1f} ns an event")
+    return table
+
+
+def _several(reports: Sequence[Report]) -> Table:
+    table = Table(pad_edge=False, show_edge=False)
+    table.add_column("trace", overflow="fold")
+    limit = "limit" if reports[0].min_limit is None else "smallest limit"
+    figures = ["events", limit, "peak live", "peak in use", "peak reserved", "regions", "grants", "refused"]
+    for name in [*figures, "first refused", "ns/event"]:
+        table.add_column(name, justify="right")
+    for report in reports:
+        result, stats = report.result, report.result.stats
+        table.add_row(
+            Text(one_line(report.trace.path)),
+            str(report.trace.program.events),
+            format_size(report.options.limit),
+            format_size(report.trace.program.peak_live),
+            format_size(stats.peak_in_use),
+            format_size(stats.peak_reserved),
+            str(stats.num_regions),
+            str(stats.num_grants),
+            str(result.refused),
+            _event(result.first_refused),
+            f"{result.ns_per_event:.1f}",
+        )
+    return table
+
+
+def _event(number: int | None) -> str:
+    return "never" if number is None else f"event {number}"

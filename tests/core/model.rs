@@ -1,0 +1,131 @@
+//! Random programs against the shadow, over every kind of source and every option.
+//!
+//! Each kind of source has two tests. One plays many short programs and, when one fails, shrinks it to the
+//! shortest that does. The other plays long programs, which get the pool into states that short ones do not
+//! reach; a failure names the seed and the step.
+//!
+//! `ALLOTMENT_MODEL_PROGRAMS` is the number of short programs to a kind; long ones are a tenth of that.
+//! `ALLOTMENT_MODEL_SEED` starts elsewhere: with the seed of a failure, with that one.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+#[path = "../support/numbers.rs"]
+mod numbers;
+#[path = "model/program.rs"]
+mod program;
+#[path = "model/run.rs"]
+mod run;
+#[path = "model/setup.rs"]
+mod setup;
+#[path = "../support/shadow.rs"]
+mod shadow;
+#[path = "../support/sources.rs"]
+mod sources;
+
+use numbers::Numbers;
+use program::Step;
+use run::run;
+use setup::{Kind, Setup, limit};
+
+const SHORT: usize = 120;
+const LONG: usize = 3000;
+
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+fn programs() -> u64 {
+    from_environment("ALLOTMENT_MODEL_PROGRAMS", 100)
+}
+
+fn first_seed() -> u64 {
+    from_environment("ALLOTMENT_MODEL_SEED", 1)
+}
+
+/// Many short programs; the first that fails is shrunk.
+fn short_programs(kind: Kind) {
+    let setups = (0..16_u8, any::<u32>(), any::<u16>(), 0..8_u8, any::<u64>()).prop_map(
+        move |(switches, a, b, fraction, seed)| Setup::new(kind, switches, limit(a, b), fraction, seed),
+    );
+    let steps = (0..100_u8, any::<u32>(), any::<u16>()).prop_map(|(kind, a, b)| program::step(kind, a, b));
+    let config = Config {
+        cases: u32::try_from(programs()).expect("a number of programs"),
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let seed = first_seed();
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(config, random);
+    let result = runner.run(&(setups, vec(steps, 0..SHORT)), |(setup, steps)| {
+        run(&setup, &steps, 1);
+        Ok(())
+    });
+    if let Err(failure) = result {
+        panic!("ALLOTMENT_MODEL_SEED={seed}: {failure}");
+    }
+}
+
+/// A few long programs, of which some mostly allocate and some mostly free.
+fn long_programs(kind: Kind) {
+    for seed in (first_seed()..).take(usize::try_from(programs().div_ceil(10)).expect("a number of programs"))
+    {
+        let mut random = Numbers::new(seed);
+        let mut number = || random.next().to_le_bytes();
+        let [switches, fraction, b0, b1, a @ ..] = number();
+        let limit = limit(u32::from_le_bytes(a), u16::from_le_bytes([b0, b1]));
+        let setup = Setup::new(kind, switches, limit, fraction, seed);
+        let [eager, ..] = number();
+        let steps: Vec<Step> = (0..LONG)
+            .map(|_| {
+                let [kind, turn, b0, b1, a @ ..] = number();
+                // A step that frees becomes one that allocates more or less often.
+                let kind = if turn < eager / 4 { kind % 55 } else { kind % 100 };
+                program::step(kind, u32::from_le_bytes(a), u16::from_le_bytes([b0, b1]))
+            })
+            .collect();
+        if let Err(cause) = catch_unwind(AssertUnwindSafe(|| run(&setup, &steps, 8))) {
+            let text = cause.downcast_ref::<String>().map_or("?", String::as_str);
+            panic!("ALLOTMENT_MODEL_SEED={seed}: {text}");
+        }
+    }
+}
+
+macro_rules! over {
+    ($($name:ident: $kind:expr;)*) => {$(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn short() {
+                short_programs($kind);
+            }
+
+            #[test]
+            fn long() {
+                long_programs($kind);
+            }
+        }
+    )*};
+}
+
+over! {
+    touching: Kind::Ascending { gap: 0 };
+    apart: Kind::Ascending { gap: 256 };
+    descending: Kind::Descending { gap: 0 };
+    descending_apart: Kind::Descending { gap: 4096 };
+    scattered: Kind::Scattered;
+    capped: Kind::Capped;
+    refuses_the_nth: Kind::RefusesTheNth;
+    refuses_at_random: Kind::RefusesAtRandom;
+    fails: Kind::Fails;
+    short_grants: Kind::Short;
+    long_grants: Kind::Long;
+    faulty: Kind::Faulty;
+    host: Kind::Host;
+}

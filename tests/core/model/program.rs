@@ -1,0 +1,133 @@
+//! A random program: steps that mean something in whatever state they find the pool.
+
+/// One step.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step {
+    Allocate { size: Size, alignment: u64, door: AllocateDoor },
+    Free { which: usize, door: FreeDoor },
+    FreeWrongly { which: usize, wrong: Wrong },
+    AskWhether(Size),
+    Trim,
+    ResetPeaks,
+}
+
+/// Which function allocates.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum AllocateDoor {
+    Plain,
+    Try,
+}
+
+/// Which function frees.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum FreeDoor {
+    ByAddress,
+    ByAllocation,
+    Try,
+    Late,
+}
+
+/// A free that must change nothing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wrong {
+    /// An allocation that was freed before; its address may have a new owner.
+    Stale(FreeDoor),
+    /// Inside an allocation, this far from its start.
+    Interior(u64),
+    /// The start of a free chunk.
+    FreeChunk,
+    /// Any number.
+    Anywhere(u64),
+    Null,
+}
+
+/// A number of bytes, mostly measured on what the pool looks like.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Size {
+    Bytes(u64),
+    /// The mark halved `halvings` times, of which `share` parts in 65536.
+    Share {
+        of: Mark,
+        halvings: u32,
+        share: u64,
+    },
+    /// As above, the whole of it and a little more or less.
+    Near {
+        of: Mark,
+        halvings: u32,
+        more: i64,
+    },
+}
+
+/// What a size is measured on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Mark {
+    Limit,
+    /// What the limit leaves for another region.
+    Room,
+    LargestFree,
+    /// One of the free chunks.
+    AFreeChunk(usize),
+    /// The largest request there may be.
+    Everything,
+}
+
+/// Little more and little less: around the exact fit, around one granule away from it.
+const MORE: [i64; 9] = [0, -1, 1, -255, 255, -256, 256, -257, 257];
+
+/// Makes a step of three numbers; smaller numbers make simpler steps, so that shrinking them shrinks it.
+///
+/// `kind` counts in hundredths: of the steps 55 in a hundred allocate.
+pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
+    let which = a as usize;
+    match kind {
+        0..48 => Step::Allocate { size: size(a, b), alignment: 1, door: AllocateDoor::Plain },
+        48..53 => {
+            Step::Allocate { size: size(a, b), alignment: 1 << (b / 64 % 13), door: AllocateDoor::Plain }
+        }
+        53..55 => Step::Allocate { size: size(a, b), alignment: 1 << (b / 64 % 13), door: AllocateDoor::Try },
+        55..91 => Step::Free { which, door: free_door(b) },
+        91..96 => Step::FreeWrongly { which, wrong: wrong(a, b) },
+        96..98 => Step::AskWhether(size(a, b)),
+        98 => Step::Trim,
+        _ => Step::ResetPeaks,
+    }
+}
+
+fn free_door(b: u16) -> FreeDoor {
+    match b % 4 {
+        0 => FreeDoor::ByAddress,
+        1 => FreeDoor::ByAllocation,
+        2 => FreeDoor::Try,
+        _ => FreeDoor::Late,
+    }
+}
+
+fn wrong(a: u32, b: u16) -> Wrong {
+    match b % 8 {
+        0 => Wrong::Stale(free_door(b / 8)),
+        1 => Wrong::Stale(FreeDoor::ByAllocation),
+        2 => Wrong::Interior(1 + u64::from(b / 8) % 255),
+        3 => Wrong::Interior(256 * (1 + u64::from(b / 8))),
+        4 => Wrong::FreeChunk,
+        5 => Wrong::Anywhere(256 * u64::from(a)),
+        6 => Wrong::Anywhere(u64::MAX - u64::from(a)),
+        _ => Wrong::Null,
+    }
+}
+
+fn size(a: u32, b: u16) -> Size {
+    let of = match b / 8 % 16 {
+        0..4 => Mark::LargestFree,
+        4..9 => Mark::AFreeChunk(a as usize),
+        9..12 => Mark::Room,
+        12..15 => Mark::Limit,
+        _ => Mark::Everything,
+    };
+    match b % 8 {
+        // Bytes from 0 up to 64 KiB, small ones as often as large ones.
+        0..3 => Size::Bytes(u64::from((a & 0xFFFF) >> ((a >> 16) % 17))),
+        3..6 => Size::Share { of, halvings: (a >> 16) % 24, share: 1 + u64::from(a & 0xFFFF) },
+        _ => Size::Near { of, halvings: (a >> 8) % 3, more: MORE[a as usize % MORE.len()] },
+    }
+}

@@ -1,0 +1,161 @@
+//! What a program runs on: a kind of source, and the options of the pool.
+
+use allotment::source::{AddressSpace, Cap, Capped, Refusal, Refusing, RegionSource};
+use allotment::{GRANULE, Options};
+use allotment_host::HostMemory;
+
+use crate::numbers::Numbers;
+use crate::sources::{Answering, Descending, Faulty, Resized, Scattered};
+
+/// Lengths that come up in rounding and growth, and one or a few bytes beside them.
+const LIMITS: [u64; 20] = [
+    1,
+    255,
+    256,
+    257,
+    300,
+    511,
+    1000,
+    4095,
+    65_537,
+    1_000_001,
+    (2 << 20) - 1,
+    2 << 20,
+    (2 << 20) + 1,
+    3 << 20,
+    8 << 20,
+    100_000_007,
+    (256 << 20) + 255,
+    1 << 30,
+    (4 << 30) - 1,
+    64 << 30,
+];
+
+/// The last makes a threshold below one byte of most limits.
+const FRACTIONS: [f64; 8] = [0.0, 0.0, 0.0, 0.001, 0.01, 0.3, 1.0, 1e-12];
+
+/// A kind of source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Each grant this far behind the last.
+    Ascending { gap: u64 },
+    /// Each grant this far below the last.
+    Descending { gap: u64 },
+    /// In no order, often touching, and where grants used to be.
+    Scattered,
+    /// A share of the limit is there and no more.
+    Capped,
+    /// Refuses one request.
+    RefusesTheNth,
+    /// Refuses about every second one.
+    RefusesAtRandom,
+    /// Breaks now and then.
+    Fails,
+    /// Grants less than it was asked for, or refuses.
+    Short,
+    /// Grants the next multiple of 2 MiB.
+    Long,
+    /// Grants what cannot be a region, now and then.
+    Faulty,
+    /// Real memory.
+    Host,
+}
+
+/// A kind of source, a seed for what it does at random, and options.
+#[derive(Debug, Clone)]
+pub(crate) struct Setup {
+    pub(crate) kind: Kind,
+    pub(crate) seed: u64,
+    pub(crate) options: Options,
+}
+
+/// What went wrong in a source that breaks.
+#[derive(Debug)]
+struct Broken;
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "broken on purpose")
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl Setup {
+    /// Makes a setup of numbers; smaller ones make a simpler setup.
+    pub(crate) fn new(kind: Kind, switches: u8, limit: u64, fraction: u8, seed: u64) -> Self {
+        let options = Options {
+            growth: switches & 1 == 0,
+            trim_on_oom: switches & 2 == 0,
+            joins_regions: match switches >> 2 & 3 {
+                0 | 1 => None,
+                2 => Some(true),
+                _ => Some(false),
+            },
+            fragmentation_fraction: FRACTIONS[usize::from(fraction) % FRACTIONS.len()],
+            ..Options::new(limit)
+        };
+        Self { kind, seed, options }
+    }
+
+    /// The source, to be asked from the start.
+    pub(crate) fn source(&self) -> Box<dyn RegionSource> {
+        let mut random = Numbers::new(self.seed);
+        let touching = AddressSpace::new(0);
+        match self.kind {
+            Kind::Ascending { gap } => Box::new(AddressSpace::new(gap)),
+            Kind::Descending { gap } => Box::new(Descending::new(gap)),
+            Kind::Scattered => Box::new(Scattered::new(self.seed)),
+            Kind::Capped => {
+                let share = self.options.limit / 64 * (1 + random.below(64));
+                Box::new(Capped::new(AddressSpace::new(256), Cap::new(share)))
+            }
+            Kind::RefusesTheNth => {
+                let nth = random.below(20);
+                Box::new(Refusing::new(touching, move |number, _| number == nth))
+            }
+            Kind::RefusesAtRandom => {
+                let percent = [20, 50, 95][random.place(3)];
+                Box::new(Refusing::new(touching, move |_, _| random.chance(percent)))
+            }
+            Kind::Fails => {
+                let mut upstream = touching;
+                Box::new(Answering(move |bytes| match random.below(4) {
+                    0 => Err(Refusal::Failed(std::sync::Arc::new(Broken))),
+                    1 => Err(Refusal::Declined),
+                    _ => upstream.reserve(bytes, GRANULE),
+                }))
+            }
+            Kind::Short => {
+                let upstream = Refusing::new(touching, |_, bytes| bytes == 0);
+                let rule = move |bytes: u64| match random.below(4) {
+                    0 => bytes,
+                    1 => bytes.saturating_sub(GRANULE * random.below(4)),
+                    _ => random.below(bytes / GRANULE + 1) * GRANULE,
+                };
+                Box::new(Resized { upstream, rule })
+            }
+            Kind::Long => {
+                let rule = |bytes: u64| bytes.next_multiple_of(2 << 20);
+                Box::new(Resized { upstream: touching, rule })
+            }
+            Kind::Faulty => Box::new(Faulty::new(touching, self.seed)),
+            Kind::Host => Box::new(HostMemory::new()),
+        }
+    }
+
+    /// Whether the source grants whatever it is asked for, in one piece.
+    pub(crate) fn is_obliging(&self) -> bool {
+        matches!(self.kind, Kind::Ascending { .. } | Kind::Descending { .. } | Kind::Scattered)
+    }
+}
+
+/// A limit from 1 byte to 64 GiB: one of the list, or any size.
+pub(crate) fn limit(a: u32, b: u16) -> u64 {
+    if b.is_multiple_of(2) {
+        LIMITS[a as usize % LIMITS.len()]
+    } else {
+        let power = 1_u64 << (b / 2 % 36);
+        power + u64::from(a >> 8) * power / (1 << 24)
+    }
+}

@@ -1,0 +1,174 @@
+"""Forked children of a process with pools (field report B026: tensorflow#57877, pytorch#17357).
+
+The documented rule: in the child, every call of a pool of the parent is a `RuntimeError`, memory written
+before stays readable, finalisers do nothing, and new pools work.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from allotment import Pool
+from support.child import run_program
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
+    # Forking a process with threads is what is tested here.
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+]
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Run `work` in a forked child; its exit status, or a failure if it takes ten seconds."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+    raise AssertionError("the child hangs")
+
+
+def test_b026_a_child_reads_drops_is_refused_and_ends() -> None:
+    pool = Pool("64MiB")
+    a = pool.allocate("16MiB")
+    data = np.frombuffer(a, np.uint8)
+    data[:] = 77
+    stop = threading.Event()
+    rounds = [0]
+
+    def churn() -> None:
+        while not stop.is_set():
+            with pool.allocate(1 + rounds[0] % 100_000):
+                rounds[0] += 1
+
+    thread = threading.Thread(target=churn)
+    thread.start()
+
+    def child() -> None:
+        nonlocal a, data
+        assert (data == 77).all()
+        calls: list[Callable[[], object]] = [
+            lambda: pool.malloc(1),
+            lambda: pool.allocate(1),
+            lambda: pool.free(a.address),
+            pool.stats,
+            pool.snapshot,
+            pool.reset_peaks,
+            pool.trim,
+            pool.close,
+            lambda: pool.can_allocate(1),
+        ]
+        for call in calls:
+            try:
+                call()
+            except RuntimeError as error:
+                assert "fork" in str(error)
+                assert "spawn" in str(error)
+            else:
+                raise AssertionError("not refused")
+        data[:] = 1
+        del a, data
+        own = Pool("1MiB")
+        with own.allocate(1000) as b:
+            np.frombuffer(b, np.uint8)[:] = 5
+        assert own.stats().num_live == 0
+
+    try:
+        for _ in range(20):
+            assert in_child(child) == 0
+    finally:
+        stop.set()
+        thread.join(10)
+    assert not thread.is_alive()
+    assert (data == 77).all()
+    assert rounds[0] > 0
+    stats = pool.stats()
+    assert (stats.num_live, stats.num_allocs) == (1, rounds[0] + 1)
+    del data
+    a.free()
+    assert pool.trim() > 0
+    assert pool.stats().reserved == 0
+
+
+def test_a_child_forked_while_a_source_is_asked_does_not_hang() -> None:
+    entered, go = threading.Event(), threading.Event()
+
+    class Slow:
+        def reserve(self, nbytes: int, alignment: int) -> tuple[int, int]:
+            entered.set()
+            go.wait(20)
+            return 1 << 20, nbytes
+
+        def release(self, address: int, nbytes: int) -> None:
+            pass
+
+    pool = Pool("64MiB", source=Slow())
+    thread = threading.Thread(target=pool.malloc, args=(1,))
+    thread.start()
+    assert entered.wait(10)
+
+    def child() -> None:
+        with pytest.raises(RuntimeError, match="fork"):
+            pool.trim()
+
+    assert in_child(child) == 0
+    go.set()
+    thread.join(10)
+    assert pool.stats().num_live == 1
+
+
+def test_a_child_that_ends_by_itself_says_nothing_and_does_not_disturb_the_parent() -> None:
+    done = run_program(
+        """
+        import os, sys
+        import numpy as np
+        from allotment import Pool
+        pool = Pool("64MiB")
+        a = np.frombuffer(pool.allocate(1 << 20), np.uint8)
+        raw = pool.malloc(1000)
+        a[:] = 9
+        pid = os.fork()
+        if pid == 0:
+            sys.exit(int(a.sum() != 9 << 20))
+        _, status = os.waitpid(pid, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert (a == 9).all()
+        assert pool.stats().num_live == 2
+        pool.free(raw)
+        """
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
+
+
+def test_a_worker_process_started_by_fork_makes_its_own_pool() -> None:
+    done = run_program(
+        """
+        import multiprocessing
+        from allotment import Pool
+        pool = Pool("64MiB")
+        kept = pool.allocate(1000)
+        def work(size):
+            with Pool("64MiB").allocate(size) as a:
+                return len(memoryview(a))
+        if __name__ == "__main__":
+            with multiprocessing.get_context("fork").Pool(2) as workers:
+                assert workers.map(work, range(1, 200)) == list(range(1, 200))
+            assert pool.stats().num_live == 1
+        """
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "")

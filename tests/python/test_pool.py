@@ -1,0 +1,340 @@
+"""Pools from Python: the doors, the options, giving back."""
+
+import ctypes
+import weakref
+
+import numpy as np
+import pytest
+
+from allotment import InvalidFreeError, OutOfMemoryError, Pool
+from support.sources import MappedSource
+
+MIB = 1 << 20
+
+
+def test_a_request_is_served_in_whole_granules_from_the_first_region() -> None:
+    pool = Pool(limit="1GiB", growth=True, source="host")
+    first, second = pool.malloc(1), pool.malloc(300)
+    assert second - first == 256
+    stats = pool.stats()
+    assert (stats.requested, stats.in_use, stats.reserved, stats.num_regions) == (301, 768, 2 * MIB, 1)
+    pool.free(first)
+    pool.free(second)
+    assert pool.stats().in_use == 0
+
+
+def test_memory_of_a_host_pool_is_real() -> None:
+    pool = Pool("64MiB")
+    address = pool.malloc(1000)
+    ctypes.memset(address, 0xA5, 1000)
+    assert ctypes.string_at(address, 1000) == b"\xa5" * 1000
+    pool.free(address)
+
+
+def test_zero_bytes_are_nothing_at_every_door() -> None:
+    pool = Pool("1MiB")
+    assert pool.malloc(0) == 0
+    pool.free(0)
+    pool.free(0)
+    with pool.allocate(0) as a, pool.allocate("0B") as b:
+        assert (a.address, a.size, a.requested, a.id) == (0, 0, 0, 0)
+        assert (b.address, b.size) == (0, 0)
+        assert len(memoryview(a)) == 0
+    assert pool.stats() == Pool("1MiB").stats()
+
+
+@pytest.mark.parametrize("size", [3 * MIB, "3MiB", "3 MiB", np.int32(3 * MIB), np.uint64(3 * MIB)])
+def test_sizes_are_numbers_or_texts(size: int | str) -> None:
+    pool = Pool("64MiB")
+    assert pool.allocate(size).requested == 3 * MIB
+    pool.free(pool.malloc(size))
+    assert pool.can_allocate(size)
+
+
+@pytest.mark.parametrize(
+    ("size", "error", "said"),
+    [
+        (-1, ValueError, "-1"),
+        (1 << 64, ValueError, str(1 << 64)),
+        ((1 << 63) - 255, ValueError, str((1 << 63) - 255)),
+        ("12 parsecs", ValueError, "12 parsecs"),
+        ("-3MiB", ValueError, "-3MiB"),
+        ("1e30", ValueError, "1e30"),
+        (1.5, TypeError, "float"),
+        (True, TypeError, "bool"),
+        (None, TypeError, "NoneType"),
+        (b"3MiB", TypeError, "bytes"),
+    ],
+)
+def test_a_bad_size_is_named_and_changes_nothing(size: object, error: type[Exception], said: str) -> None:
+    pool = Pool("64MiB")
+    before = pool.stats()
+    for call in (pool.malloc, pool.allocate):
+        with pytest.raises(error) as raised:
+            call(size)  # type: ignore[operator]
+        assert said in str(raised.value)
+    assert pool.stats() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"limit": 0}, ValueError, "limit 0"),
+        ({"limit": -1}, ValueError, "-1"),
+        ({"limit": "0"}, ValueError, "limit 0"),
+        ({"limit": "12 parsecs"}, ValueError, "12 parsecs"),
+        ({"limit": "9000000TiB"}, ValueError, "too large"),
+        ({"limit": 10**30}, ValueError, str(10**30)),
+        ({"limit": 1e30}, TypeError, "float"),
+        ({"limit": "1GiB", "source": "cpu"}, ValueError, "'host', 'address-space'"),
+        ({"limit": "1GiB", "source": 7}, TypeError, "int has no reserve"),
+        ({"limit": "1GiB", "wait_seconds": -1}, ValueError, "wait_seconds"),
+        ({"limit": "1GiB", "wait_seconds": float("nan")}, ValueError, "wait_seconds"),
+        ({"limit": "1GiB", "wait_seconds": 1e12}, ValueError, "wait"),
+        ({"limit": "1GiB", "fragmentation_fraction": 1.5}, ValueError, "1.5"),
+        ({"limit": "1GiB", "fragmentation_fraction": float("nan")}, ValueError, "NaN"),
+        ({"limit": "1GiB", "joins_regions": "yes"}, TypeError, "joins_regions"),
+        ({}, TypeError, "limit"),
+    ],
+)
+def test_a_bad_option_is_named(options: dict[str, object], error: type[Exception], said: str) -> None:
+    with pytest.raises(error) as raised:
+        Pool(**options)  # type: ignore[arg-type]
+    assert said in "\n".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
+
+
+def test_options_can_be_read_and_a_name_is_made() -> None:
+    pool = Pool("1.5GiB", growth=False, name="mine")
+    assert (pool.limit, pool.growth, pool.name) == (3 << 29, False, "mine")
+    assert Pool(1).name != Pool(1).name
+    assert "mine" in repr(pool)
+
+
+def test_growth_starts_at_two_mebibytes_and_doubles() -> None:
+    pool = Pool("64MiB", source="address-space", joins_regions=False)
+    pool.malloc(100)
+    pool.malloc(2 * MIB)
+    pool.malloc(3_000_000)
+    assert [region.size // MIB for region in pool.snapshot().regions] == [2, 4, 8]
+    # The fourth would be 16; the request doubles it to 32 and takes it whole. Then 18 MiB are left.
+    pool.malloc(20_000_000)
+    assert [region.size // MIB for region in pool.snapshot().regions] == [2, 4, 8, 32]
+    with pytest.raises(OutOfMemoryError):
+        pool.malloc(40_000_000)
+
+
+def test_without_growth_the_limit_is_reserved_at_first_use() -> None:
+    pool = Pool("64GiB", growth=False)
+    assert pool.stats().reserved == 0
+    pool.malloc(1)
+    assert pool.stats().reserved == 64 << 30
+
+
+def test_address_space_joins_regions_unless_told_otherwise() -> None:
+    joined, apart = (Pool("64MiB", source="address-space", joins_regions=joins) for joins in (None, False))
+    for pool in (joined, apart):
+        for size in (2 * MIB, 4 * MIB):
+            pool.malloc(size)
+    assert (joined.stats().num_regions, apart.stats().num_regions) == (1, 2)
+
+
+@pytest.mark.parametrize("growth", [True, False])
+def test_b004_trim_gives_back_what_is_wholly_free(growth: bool) -> None:
+    # Field report B004 (tensorflow#15880): memory taken was never given back.
+    pool = Pool("256MiB", growth=growth)
+    blocks = [pool.malloc(8 * MIB) for _ in range(10)]
+    for block in blocks:
+        pool.free(block)
+    reserved = pool.stats().reserved
+    assert reserved >= 80 * MIB
+    assert pool.trim() == reserved
+    assert pool.stats().reserved == 0
+
+    kept = pool.allocate(4 * MIB)
+    data = np.frombuffer(kept, np.uint8)
+    data[:] = 7
+    pool.free(pool.malloc(32 * MIB))
+    pool.trim()
+    (region,) = pool.snapshot().regions
+    assert region.address <= kept.address < region.address + region.size
+    assert pool.stats().reserved == region.size
+    assert (data == 7).all()
+    assert pool.trim() == 0
+
+
+def test_b002_freed_regions_go_back_before_a_larger_request_is_refused() -> None:
+    # Field report B002 (cupy#7678).
+    pool = Pool("64MiB")
+    pool.free(pool.malloc(32 * MIB))
+    assert pool.malloc(48 * MIB)
+    assert pool.stats().peak_reserved <= 64 * MIB
+    with pytest.raises(OutOfMemoryError):
+        other = Pool("64MiB", trim_on_oom=False)
+        other.free(other.malloc(32 * MIB))
+        other.malloc(48 * MIB)
+
+
+def test_b003_the_growth_step_shrinks_to_what_is_left() -> None:
+    # Field report B003 (rmm#496), with a capped source in place of a simulated device.
+    source = MappedSource(32 * MIB)
+    pool = Pool("1TiB", source=source)
+    sizes = [8 * MIB, 8 * MIB, 8 * MIB, 15 * MIB // 2]
+    blocks = [pool.malloc(size) for size in sizes]
+    for number, (block, size) in enumerate(zip(blocks, sizes, strict=True)):
+        ctypes.memset(block, number + 1, size)
+    with pytest.raises(OutOfMemoryError) as raised:
+        pool.malloc(MIB)
+    assert raised.value.verdict == "source"
+    for number, (block, size) in enumerate(zip(blocks, sizes, strict=True)):
+        assert ctypes.string_at(block, size) == bytes([number + 1]) * size
+        pool.free(block)
+    assert pool.trim() == 32 * MIB
+    assert source.used == 0
+
+
+@pytest.mark.parametrize("growth", [True, False])
+@pytest.mark.parametrize(("size", "count"), [("1MiB", 256), ("64KiB", 4096), ("100MiB", 2)])
+def test_b006_the_limit_is_exact_and_said(size: str, count: int, growth: bool) -> None:
+    # Field report B006 (tensorflow#53822), with a capped source in place of a simulated device.
+    pool = Pool("256MiB", source=MappedSource(1024 * MIB), growth=growth)
+    served = 0
+    with pytest.raises(OutOfMemoryError) as raised:
+        while pool.malloc(size):
+            served += 1
+            assert pool.stats().reserved <= 256 * MIB
+    assert served == count
+    assert raised.value.limit == 256 * MIB
+    assert raised.value.verdict == "full"
+    assert "256 MiB" in str(raised.value)
+
+
+@pytest.mark.parametrize("total", [1_000_000_007, 85_899_345_920, 3 << 30])
+@pytest.mark.parametrize("share", [0.1, 0.3, 1 / 3, 0.7, 1.0])
+def test_b005_the_whole_limit_can_be_had_and_not_a_granule_more(total: int, share: float) -> None:
+    # Field report B005 (pytorch#179444), for a pool whose limit is a share of a total.
+    limit = int(share * total)
+    whole = limit // 256 * 256
+    for growth in (True, False):
+        pool = Pool(limit, growth=growth)
+        assert pool.limit == limit
+        with pytest.raises(OutOfMemoryError):
+            pool.malloc(whole + 1)
+        pool.free(pool.malloc(whole))
+
+
+def test_can_allocate_agrees_with_allocating() -> None:
+    pool = Pool("64MiB", growth=False)
+    blocks = [pool.malloc(size * MIB) for size in (24, 16, 24)]
+    assert not pool.can_allocate(1)
+    pool.free(blocks[0])
+    pool.free(blocks[2])
+    assert pool.can_allocate("24MiB")
+    assert not pool.can_allocate(24 * MIB + 1)
+    assert pool.can_allocate(0)
+    assert not pool.can_allocate((1 << 63) - 1)
+    assert not Pool("1MiB").can_allocate("2MiB")
+
+
+@pytest.mark.parametrize("alignment", [1, 2, 64, 256, 512, 1024, 2048, 4096])
+def test_alignment_is_kept(alignment: int) -> None:
+    pool = Pool("64MiB")
+    held = []
+    for size in (1, 255, 256, 1000, 5000):
+        a = pool.allocate(size, alignment=alignment)
+        assert a.address % max(alignment, 256) == 0
+        assert a.requested == size
+        held.append((a.address, size))
+        a_view = np.frombuffer(a, np.uint8)
+        a_view[:] = 1
+        held[-1] = (a.address, size)
+        del a_view
+        pool.malloc(100)  # shifts what comes next off the larger multiples
+    with pytest.raises(ValueError, match="alignment"):
+        pool.allocate(1, alignment=alignment * 3)
+    for bad in (0, 3, 8192):
+        with pytest.raises(ValueError, match=str(bad)):
+            pool.allocate(1, alignment=bad)
+    with pytest.raises(TypeError, match="alignment"):
+        pool.allocate(1, alignment="256")  # type: ignore[arg-type]
+
+
+def test_a_closed_pool_serves_nobody_and_gives_back_with_the_last_free() -> None:
+    source = MappedSource(64 * MIB)
+    with Pool("64MiB", source=source) as pool:
+        a, b = pool.allocate(MIB), pool.malloc(MIB)
+        pool.free(pool.malloc(16 * MIB))
+    for call in (lambda: pool.malloc(1), lambda: pool.allocate(1), lambda: pool.can_allocate(1)):
+        with pytest.raises(ValueError, match="closed"):
+            call()
+    assert pool.malloc(0) == 0
+    a.free()
+    assert source.used > 0
+    pool.free(b)
+    assert source.used == 0
+    assert pool.stats().reserved == 0
+    pool.close()
+
+
+def test_a_closed_pool_gives_back_when_the_last_allocation_is_collected() -> None:
+    source = MappedSource(64 * MIB)
+    pool = Pool("64MiB", source=source)
+    a = pool.allocate(MIB)
+    pool.close()
+    assert source.used > 0
+    del a
+    assert source.used == 0
+
+
+def test_a_dropped_pool_gives_back_unless_somebody_still_holds_an_address() -> None:
+    source = MappedSource(64 * MIB)
+    pool = Pool("64MiB", source=source)
+    pool.free(pool.malloc(MIB))
+    del pool
+    assert source.used == 0
+
+    pool = Pool("64MiB", source=source)
+    address = pool.malloc(MIB)
+    pool.free(pool.malloc(16 * MIB))
+    ctypes.memset(address, 3, MIB)
+    del pool
+    # The region of the live block stays; the other is gone.
+    assert len(source.out) == 1
+    assert ctypes.string_at(address, MIB) == b"\3" * MIB
+
+
+def test_an_allocation_keeps_its_pool_alive() -> None:
+    pool = Pool("64MiB")
+    gone = weakref.ref(pool)
+    a = pool.allocate(MIB)
+    del pool
+    assert gone() is None
+    np.frombuffer(a, np.uint8)[:] = 1
+    a.free()
+
+
+@pytest.mark.parametrize("source", ["host", "address-space"])
+def test_a_foreign_or_double_free_is_an_error_and_harms_nothing(source: str) -> None:
+    pool = Pool("64MiB", source=source)  # type: ignore[arg-type]
+    a, b, c = (pool.malloc(1000) for _ in range(3))
+    pool.free(b)
+    before = pool.snapshot().to_json()
+    for bad in (b, a + 256, a + 1, c + 1024, 256, (1 << 63) - 256, (1 << 64) - 1):
+        with pytest.raises(InvalidFreeError, match=f"{bad:#x}"):
+            pool.free(bad)
+    for bad, error in ((-1, ValueError), (1 << 64, ValueError), ("x", TypeError), (None, TypeError), (True, TypeError)):
+        with pytest.raises(error):
+            pool.free(bad)  # type: ignore[arg-type]
+    assert pool.snapshot().to_json() == before
+    pool.free(a)
+    with pytest.raises(InvalidFreeError):
+        pool.free(a)
+    pool.free(c)
+
+
+def test_an_address_of_another_pool_is_foreign() -> None:
+    one, other = Pool("4MiB"), Pool("4MiB")
+    address = one.malloc(100)
+    other.malloc(100)
+    with pytest.raises(InvalidFreeError):
+        other.free(address)
+    one.free(address)

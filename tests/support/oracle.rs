@@ -1,0 +1,194 @@
+//! TensorFlow's allocator, through the driver in `tests/oracle/bfc_driver.cc`.
+//!
+//! The one file of the tests with unsafe code. The four structs below mirror those of the driver.
+#![allow(dead_code, reason = "each test and benchmark takes its part")]
+
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use allotment::Grant;
+use allotment::replay::Event;
+use allotment::source::{AddressSpace, Call};
+use libloading::Library;
+
+/// How an allocator and its source are set up, on both sides.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) limit: u64,
+    /// Bytes the source has out at most.
+    pub(crate) cap: u64,
+    /// Bytes between two grants.
+    pub(crate) gap: u64,
+    pub(crate) fraction: f64,
+    pub(crate) joins: bool,
+    pub(crate) growth: bool,
+    pub(crate) trim_on_oom: bool,
+}
+
+/// What an event did, and the state after it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Step {
+    /// Of what was allocated or freed, from the first region's start; -1 for nothing.
+    pub(crate) offset: i64,
+    /// Bytes of that chunk.
+    pub(crate) chunk: i64,
+    pub(crate) num_allocs: i64,
+    pub(crate) in_use: i64,
+    pub(crate) peak_in_use: i64,
+    /// The largest chunk ever handed out.
+    pub(crate) largest: i64,
+    pub(crate) reserved: i64,
+    pub(crate) peak_reserved: i64,
+    /// Calls of the source so far.
+    pub(crate) calls: u64,
+}
+
+#[repr(C)]
+struct RawEvent {
+    bytes: u64,
+    slot: u32,
+    allocates: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct RawCall {
+    bytes: u64,
+    offset: i64,
+    releases: u64,
+}
+
+type Handle = NonNull<c_void>;
+
+/// The functions of the driver. Copied out of a library that is never closed.
+struct Functions {
+    create: unsafe extern "C" fn(*const Setup) -> Option<Handle>,
+    destroy: unsafe extern "C" fn(Handle),
+    run: unsafe extern "C" fn(Handle, *const RawEvent, usize, usize, *mut Step),
+    replay: unsafe extern "C" fn(Handle, *const RawEvent, usize, usize) -> u64,
+    call_count: unsafe extern "C" fn(Handle) -> usize,
+    calls: unsafe extern "C" fn(Handle, *mut RawCall),
+}
+
+fn functions() -> &'static Functions {
+    static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
+    FUNCTIONS.get_or_init(|| {
+        let path = std::env::var_os("ALLOTMENT_ORACLE").map_or_else(
+            || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/oracle/libbfc_driver.so"),
+            PathBuf::from,
+        );
+        assert!(
+            path.exists(),
+            "the driver of TensorFlow's allocator is not at {}: run `make oracle`, or name it in ALLOTMENT_ORACLE",
+            path.display()
+        );
+        load(&path).unwrap_or_else(|error| panic!("{} cannot be used: {error}", path.display()))
+    })
+}
+
+fn load(path: &std::path::Path) -> Result<Functions, libloading::Error> {
+    // TensorFlow prints a line about another of its libraries while it is loaded, unless told not to use it.
+    // SAFETY: nothing in this process but that library reads the environment past `std`, and it is not
+    // loaded yet.
+    unsafe { std::env::set_var("TF_ENABLE_ONEDNN_OPTS", "0") };
+    // SAFETY: the file is our driver. Its initialisers and TensorFlow's are those of any shared library and
+    // expect nothing of us.
+    let library = unsafe { Library::new(path) }?;
+    // Never closed, so that the functions stay where they are.
+    let library: &'static Library = Box::leak(Box::new(library));
+    // SAFETY: the types are those of the driver's source, which is built from the same commit.
+    unsafe {
+        Ok(Functions {
+            create: *library.get(b"bfc_create")?,
+            destroy: *library.get(b"bfc_destroy")?,
+            run: *library.get(b"bfc_run")?,
+            replay: *library.get(b"bfc_replay")?,
+            call_count: *library.get(b"bfc_call_count")?,
+            calls: *library.get(b"bfc_calls")?,
+        })
+    }
+}
+
+/// Events in the form the driver reads; every slot is below `slots`.
+pub(crate) struct Events {
+    raw: Vec<RawEvent>,
+    slots: usize,
+}
+
+impl Events {
+    pub(crate) fn new(events: &[Event]) -> Self {
+        let raw: Vec<_> = events.iter().map(RawEvent::from).collect();
+        let slots = raw.iter().map(|event| event.slot as usize + 1).max().unwrap_or(0);
+        Self { raw, slots }
+    }
+}
+
+impl From<&Event> for RawEvent {
+    fn from(event: &Event) -> Self {
+        match *event {
+            Event::Allocate { slot, bytes } => Self { bytes, slot, allocates: 1 },
+            Event::Free { slot } => Self { bytes: 0, slot, allocates: 0 },
+        }
+    }
+}
+
+/// One of TensorFlow's allocators over a bump source that caps and records.
+pub(crate) struct Reference(Handle);
+
+impl Reference {
+    pub(crate) fn new(setup: &Setup) -> Self {
+        // SAFETY: `setup` is read during the call only.
+        let handle = unsafe { (functions().create)(setup) };
+        Self(handle.expect("`new` of the driver throws or returns an object"))
+    }
+
+    /// Plays events and looks at everything after each.
+    pub(crate) fn run(&mut self, events: &Events) -> Vec<Step> {
+        let mut steps = vec![Step::default(); events.raw.len()];
+        let Events { raw, slots } = events;
+        // SAFETY: the handle is live and `&mut` makes it ours alone; both arrays have the length passed, and
+        // no slot is `slots` or more.
+        unsafe { (functions().run)(self.0, raw.as_ptr(), raw.len(), *slots, steps.as_mut_ptr()) };
+        steps
+    }
+
+    /// Plays events and nothing else; returns the time in that loop.
+    pub(crate) fn replay(&mut self, events: &Events) -> Duration {
+        let Events { raw, slots } = events;
+        // SAFETY: as in `run`.
+        Duration::from_nanos(unsafe { (functions().replay)(self.0, raw.as_ptr(), raw.len(), *slots) })
+    }
+
+    /// The calls of the source so far, with the addresses our own made-up source would have granted.
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        // SAFETY: the handle is live, and nobody can run events while `self` is borrowed.
+        let count = unsafe { (functions().call_count)(self.0) };
+        let mut raw = vec![RawCall::default(); count];
+        // SAFETY: as above; the driver writes as many calls as it just said.
+        unsafe { (functions().calls)(self.0, raw.as_mut_ptr()) };
+        raw.into_iter().map(Call::from).collect()
+    }
+}
+
+impl From<RawCall> for Call {
+    fn from(call: RawCall) -> Self {
+        let address = u64::try_from(call.offset).ok().map(|offset| AddressSpace::START + offset);
+        let span = address.map(|address| Grant { address, bytes: call.bytes });
+        match span {
+            Some(region) if call.releases != 0 => Self::Release(region),
+            answer => Self::Reserve { bytes: call.bytes, answer },
+        }
+    }
+}
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        // SAFETY: the handle came from `create` and is dropped once.
+        unsafe { (functions().destroy)(self.0) };
+    }
+}

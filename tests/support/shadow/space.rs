@@ -1,0 +1,159 @@
+//! Regions as plain lists of chunks, searched from end to end.
+
+use allotment::{ChunkSnapshot, Grant, MAX_BYTES, RegionSnapshot};
+
+/// Who holds a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub(crate) id: u64,
+    pub(crate) requested: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chunk {
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+    pub(crate) holder: Option<Holder>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Region {
+    pub(crate) span: Grant,
+    chunks: Vec<Chunk>,
+}
+
+impl Region {
+    fn is_free(&self) -> bool {
+        self.chunks.iter().all(|chunk| chunk.holder.is_none())
+    }
+
+    /// Makes one chunk of any free ones side by side, wherever they are.
+    fn merge(&mut self) {
+        let mut merged: Vec<Chunk> = Vec::new();
+        for &chunk in &self.chunks {
+            match merged.last_mut() {
+                Some(last) if last.holder.is_none() && chunk.holder.is_none() => last.size += chunk.size,
+                _ => merged.push(chunk),
+            }
+        }
+        self.chunks = merged;
+    }
+}
+
+/// All regions, in address order.
+#[derive(Debug, Default)]
+pub(crate) struct Space {
+    regions: Vec<Region>,
+}
+
+impl Space {
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+        self.regions.iter().flat_map(|region| &region.chunks)
+    }
+
+    pub(crate) fn free(&self) -> impl Iterator<Item = &Chunk> {
+        self.chunks().filter(|chunk| chunk.holder.is_none())
+    }
+
+    pub(crate) fn held(&self) -> impl Iterator<Item = (&Chunk, Holder)> {
+        self.chunks().filter_map(|chunk| Some((chunk, chunk.holder?)))
+    }
+
+    pub(crate) fn regions(&self) -> &[Region] {
+        &self.regions
+    }
+
+    pub(crate) fn reserved(&self) -> u64 {
+        self.regions.iter().map(|region| region.span.bytes).sum()
+    }
+
+    pub(crate) fn releasable(&self) -> u64 {
+        self.regions.iter().filter(|region| region.is_free()).map(|region| region.span.bytes).sum()
+    }
+
+    /// The smallest free chunk that holds `needed` bytes, the lowest of equals.
+    pub(crate) fn best_fit(&self, needed: u64) -> Option<Chunk> {
+        self.free()
+            .filter(|chunk| chunk.size >= needed)
+            .min_by_key(|chunk| (chunk.size, chunk.address))
+            .copied()
+    }
+
+    pub(crate) fn chunk_at(&self, address: u64) -> Option<Chunk> {
+        self.chunks().find(|chunk| chunk.address == address).copied()
+    }
+
+    /// Gives the chunk at `address`, cut down to `size` bytes, to a holder.
+    pub(crate) fn hand_out(&mut self, address: u64, size: u64, holder: Holder) {
+        for region in &mut self.regions {
+            if let Some(at) = region.chunks.iter().position(|chunk| chunk.address == address) {
+                let rest = region.chunks[at].size - size;
+                region.chunks[at].size = size;
+                region.chunks[at].holder = Some(holder);
+                if rest > 0 {
+                    region.chunks.insert(at + 1, Chunk { address: address + size, size: rest, holder: None });
+                }
+                return;
+            }
+        }
+        panic!("no chunk at {address}");
+    }
+
+    /// Takes the chunk at `address` from its holder.
+    pub(crate) fn take_back(&mut self, address: u64) {
+        for region in &mut self.regions {
+            if let Some(chunk) = region.chunks.iter_mut().find(|chunk| chunk.address == address) {
+                chunk.holder = None;
+                region.merge();
+            }
+        }
+    }
+
+    /// Whether a span has a byte in common with a region; one of no length may still lie inside.
+    pub(crate) fn overlaps(&self, span: Grant) -> bool {
+        self.regions.iter().any(|region| span.address < region.span.end() && region.span.address < span.end())
+    }
+
+    /// Adds a span: to the region that ends at its start if that is wanted, as a region otherwise.
+    pub(crate) fn add(&mut self, span: Grant, join: bool) {
+        assert!(!self.overlaps(span) && span.end() <= MAX_BYTES, "{span:?} cannot be a region");
+        let chunk = Chunk { address: span.address, size: span.bytes, holder: None };
+        if let Some(region) = self.regions.iter_mut().find(|region| join && region.span.end() == span.address)
+        {
+            region.span.bytes += span.bytes;
+            region.chunks.push(chunk);
+            region.merge();
+        } else {
+            self.regions.push(Region { span, chunks: vec![chunk] });
+            self.regions.sort_by_key(|region| region.span.address);
+        }
+    }
+
+    /// Removes every wholly free region.
+    pub(crate) fn give_up(&mut self) -> Vec<Grant> {
+        let (gone, stay) = std::mem::take(&mut self.regions).into_iter().partition(Region::is_free);
+        self.regions = stay;
+        Vec::into_iter(gone).map(|region: Region| region.span).collect()
+    }
+
+    /// The same in the words of a snapshot; fails if the chunks do not cover their region exactly.
+    pub(crate) fn snapshot(&self) -> Vec<RegionSnapshot> {
+        let regions = self.regions.iter().map(|region| {
+            let mut end = region.span.address;
+            for chunk in &region.chunks {
+                assert_eq!(chunk.address, end, "a gap or an overlap in {region:?}");
+                end += chunk.size;
+            }
+            assert_eq!(end, region.span.end(), "the end is not covered in {region:?}");
+            let chunks = region.chunks.iter().map(|chunk| ChunkSnapshot {
+                address: chunk.address,
+                size: chunk.size,
+                requested: chunk.holder.map_or(0, |holder| holder.requested),
+                id: chunk.holder.map_or(0, |holder| holder.id),
+                in_use: chunk.holder.is_some(),
+            });
+            RegionSnapshot { address: region.span.address, size: region.span.bytes, chunks: chunks.collect() }
+        });
+        regions.collect()
+    }
+}
