@@ -1,8 +1,11 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-oracle test-long bench bench-check lint fmt types stub-check \
-        doc sdist-check develop oracle clean
+.PHONY: help demo test test-rust test-python test-oracle test-long bench bench-check lint fmt types doc \
+        sdist-check develop oracle clean
+
+export PIP_QUIET := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 PYTHON ?= python3
 VENV := .venv
@@ -26,7 +29,7 @@ test-oracle: $(ORACLE)  ## the same decisions as TensorFlow's own allocator, eve
 	cargo test --package allotment --features oracle --release --test oracle -- --nocapture
 
 test-python: develop  ## the package, its command line, and what the README says
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not long"
 
 test-long: develop $(ORACLE)  ## what is too long for every run
 	ALLOTMENT_MODEL_PROGRAMS=$${ALLOTMENT_MODEL_PROGRAMS:-20000} cargo test --package allotment --release --test model
@@ -36,7 +39,7 @@ test-long: develop $(ORACLE)  ## what is too long for every run
 
 bench: develop $(ORACLE)  ## speed and bookkeeping, beside TensorFlow's allocator in the same run
 	cargo bench --package allotment --features oracle
-	$(BIN)/pytest benches/python --benchmark-only --benchmark-columns=min,median,iqr,rounds
+	$(BIN)/pytest benches/python/*.py --benchmark-only --benchmark-columns=min,median,iqr,rounds
 
 bench-check:  ## the benchmarks compile
 	cargo bench --package allotment --features oracle --no-run --quiet
@@ -51,9 +54,8 @@ fmt: $(VENV)/.tools  ## format both languages
 	cargo fmt --all
 	$(BIN)/ruff format .
 
-types: develop  ## types, and the stub against the compiled module
+types: develop  ## types of the package, its tests and benchmarks
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest allotment --allowlist tests/python/stubtest-allowlist.txt
 
 doc:  ## the crates' documentation, without a warning
 	RUSTDOCFLAGS=--deny=warnings cargo doc --workspace --no-deps --quiet

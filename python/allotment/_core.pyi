@@ -33,7 +33,7 @@ class OutOfMemoryError(MemoryError):
     verdict: Literal["full", "fragmented", "limit", "source"]
 
 class InvalidFreeError(ValueError):
-    """The address is not the start of an allocation: freed twice, or never handed out. The pool is unharmed."""
+    """Not the start of an allocation: freed twice, or never handed out. The pool is unharmed."""
 
 @final
 class PoolStats:
@@ -145,9 +145,9 @@ class Snapshot:
 
 @final
 class Allocation(Buffer):
-    """What ``Pool.allocate`` hands out. It is freed by ``free()``, by leaving ``with``, or with its last reference.
+    """What ``Pool.allocate`` hands out; freed by ``free()``, by leaving ``with``, or with its last reference.
 
-    Over host memory it is a writable buffer of ``requested`` bytes: ``memoryview(a)``, ``numpy.frombuffer(a)``.
+    Over host memory it is a writable buffer of ``requested`` bytes, as in ``numpy.frombuffer(a)``.
     """
 
     @property
@@ -158,7 +158,7 @@ class Allocation(Buffer):
         """Bytes asked for."""
     @property
     def size(self) -> int:
-        """Bytes of the chunk: the request in whole granules of 256, or more where a split was not worth it."""
+        """Bytes of the chunk: the request in granules of 256, or more where a split was not worth it."""
     @property
     def id(self) -> int:
         """Counts up from 1 with every allocation of the pool and is never used again; 0 for zero bytes."""
@@ -185,8 +185,8 @@ class Pool:
         growth: Start with 2 MiB and double, or reserve the whole limit at first use.
         source: ``"host"`` (real host memory), ``"address-space"`` (made-up addresses), or a ``Source``.
         trim_on_oom: Before refusing, hand back wholly free regions and grow again.
-        joins_regions: Whether a region that starts where another ends is joined to it; ``None`` leaves that to
-            the source.
+        joins_regions: Whether a region that starts where another ends is joined to it; ``None`` leaves
+            that to the source.
         wait_seconds: How long a refused request waits for another thread's free.
         fragmentation_fraction: Keep the rest of a split from this share of the limit on; 0 means from
             128 MiB on.
@@ -311,17 +311,15 @@ def replay(
 ) -> Replay:
     """Play a program into a fresh pool on made-up addresses.
 
-    Regions lie ``gap`` bytes apart, a multiple of 256, and are joined when that is 0. ``offsets`` is a writable
-    buffer of 64-bit signed integers, one an event, for the distances from the first region's start: -1 for a
+    Regions lie ``gap`` bytes apart, a multiple of 256, and are joined when that is 0. ``offsets`` is a
+    writable buffer of 64-bit signed integers, one an event, for the distances from the first region's start: -1 for a
     refusal and for the free of a refused block; a free repeats what it frees.
 
     Raises:
         ValueError: An option is out of range, or ``offsets`` has the wrong length.
     """
 
-def min_limit(
-    program: Program, *, growth: bool = True, trim_on_oom: bool = False, gap: _Size = 0
-) -> int:
+def min_limit(program: Program, *, growth: bool = True, trim_on_oom: bool = False, gap: _Size = 0) -> int:
     """The smallest multiple of 64 KiB, found by bisection, at which a replay refuses nothing."""
 
 def parse_size(size: _Size, /) -> int:

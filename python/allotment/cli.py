@@ -59,11 +59,9 @@ class Size(click.ParamType[int]):
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
 @click.version_option(__version__, prog_name="allotment", message="%(prog)s %(version)s")
 def commands() -> None:
-    r"""Replay recorded programs, and see what a device-memory allocator makes of them.
+    """Replay recorded programs, and see what a device-memory allocator makes of them.
 
-    \b
-    Exit status: 0 done and everything fitted, 1 internal error,
-    2 bad input or usage, 3 something was refused.
+    Exit status: 0 everything fitted, 1 internal error, 2 bad input or usage, 3 something was refused.
     """
 
 
@@ -178,6 +176,9 @@ def replay_command(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line, ``sys.argv`` unless given; return the exit status."""
+    if sys.stdout is None:
+        # Closed by the caller, who wants no more than the exit status or a file.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - stays open to the end
     try:
         # Without standalone mode a command's value comes back, and so do its errors.
         outcome = commands.main(arguments, prog_name="allotment", standalone_mode=False)
@@ -192,9 +193,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _explain(error: click.ClickException) -> str:
-    text = error.format_message()
-    if isinstance(error, click.UsageError) and error.ctx is not None:
-        return f"{text.rstrip('.')} (see '{error.ctx.command_path} --help')"
+    text = error.format_message().rstrip(".")
+    # A bad value's text says what is allowed.
+    if isinstance(error, click.UsageError) and type(error) is not click.BadParameter:
+        where = "allotment" if error.ctx is None else error.ctx.command_path
+        return f"{text} (see '{where} --help')"
     return text
 
 

@@ -31,9 +31,9 @@ def _recorded_program() -> Iterator[str]:
     too_little = replay_trace(trace, ReplayOptions(limit=_TOO_LITTLE))
 
     yield from _paragraph(
-        "A recorded program: ResNet-50 training in PyTorch, three steps of batch 16 and an evaluation. Its "
-        f"{trace.program.events} allocations and frees hold {format_size(trace.program.peak_live)} at their "
-        "peak. Here they are replayed on made-up addresses, so that no memory is needed, under three limits:"
+        "A recorded program: ResNet-50 training in PyTorch, three steps of batch 16 and an evaluation, "
+        f"{trace.program.events} events (allocations and frees). At its peak {format_size(trace.program.peak_live)} "
+        "are live. Here it is replayed on made-up addresses, so that no memory is needed, under three limits:"
     )
     yield ""
     yield from _compare({"plenty": plenty, "just enough": just_enough, "too little": too_little})
@@ -65,8 +65,8 @@ def _explain_refusal(columns: Columns, report: Report) -> list[str]:
     free, largest_free = format_size(stats.free), format_size(stats.largest_free)
     return _paragraph(
         f"Just enough is the smallest limit that a search found to serve everything. Under {limit}, event "
-        f"{event} asks for {asked}: {free} are free, but in pieces, and the largest has {largest_free}. That is "
-        f"fragmentation: {stats.fragmentation:.0%} of what is free lies outside the largest piece."
+        f"{event} asks for {asked}: {free} are free, but in pieces, and the largest has {largest_free}. That "
+        f"is fragmentation: {stats.fragmentation:.0%} of what is free lies outside the largest piece."
     )
 
 

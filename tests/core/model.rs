@@ -27,7 +27,7 @@ mod shadow;
 mod sources;
 
 use numbers::Numbers;
-use program::Step;
+use program::{ALLOCATES, Step};
 use run::run;
 use setup::{Kind, Setup, limit};
 
@@ -71,29 +71,33 @@ fn short_programs(kind: Kind) {
     }
 }
 
-/// A few long programs, of which some mostly allocate and some mostly free.
+/// A few long programs, in which times of plenty and of shortage alternate.
 fn long_programs(kind: Kind) {
-    for seed in (first_seed()..).take(usize::try_from(programs().div_ceil(10)).expect("a number of programs"))
-    {
+    for seed in (first_seed()..).take(usize::try_from(programs().div_ceil(10)).expect("a number of programs")) {
         let mut random = Numbers::new(seed);
-        let mut number = || random.next().to_le_bytes();
-        let [switches, fraction, b0, b1, a @ ..] = number();
+        let [switches, fraction, b0, b1, a @ ..] = random.next().to_le_bytes();
         let limit = limit(u32::from_le_bytes(a), u16::from_le_bytes([b0, b1]));
         let setup = Setup::new(kind, switches, limit, fraction, seed);
-        let [eager, ..] = number();
-        let steps: Vec<Step> = (0..LONG)
-            .map(|_| {
-                let [kind, turn, b0, b1, a @ ..] = number();
-                // A step that frees becomes one that allocates more or less often.
-                let kind = if turn < eager / 4 { kind % 55 } else { kind % 100 };
-                program::step(kind, u32::from_le_bytes(a), u16::from_le_bytes([b0, b1]))
-            })
-            .collect();
+        let steps = long_program(&mut random);
         if let Err(cause) = catch_unwind(AssertUnwindSafe(|| run(&setup, &steps, 8))) {
             let text = cause.downcast_ref::<String>().map_or("?", String::as_str);
             panic!("ALLOTMENT_MODEL_SEED={seed}: {text}");
         }
     }
+}
+
+fn long_program(random: &mut Numbers) -> Vec<Step> {
+    let mut steps = Vec::new();
+    while steps.len() < LONG {
+        let eager = [10, 45, 55, 75, 95][random.place(5)];
+        for _ in 0..random.below(LONG as u64 / 8) {
+            let [kind, _, b0, b1, a @ ..] = random.next().to_le_bytes();
+            let allocates = random.chance(eager);
+            let kind = if allocates { kind % ALLOCATES } else { ALLOCATES + kind % (100 - ALLOCATES) };
+            steps.push(program::step(kind, u32::from_le_bytes(a), u16::from_le_bytes([b0, b1])));
+        }
+    }
+    steps
 }
 
 macro_rules! over {
@@ -121,6 +125,7 @@ over! {
     descending_apart: Kind::Descending { gap: 4096 };
     scattered: Kind::Scattered;
     capped: Kind::Capped;
+    refuses_large: Kind::RefusesLarge;
     refuses_the_nth: Kind::RefusesTheNth;
     refuses_at_random: Kind::RefusesAtRandom;
     fails: Kind::Fails;

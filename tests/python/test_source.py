@@ -33,17 +33,17 @@ def test_a_refusal_is_followed_by_smaller_requests() -> None:
 
 
 def test_what_it_raises_is_the_cause() -> None:
-    class Broken(Exception):
+    class BrokenError(Exception):
         pass
 
     def fail(nbytes: int) -> bool:
-        raise Broken("no cable")
+        raise BrokenError("no cable")
 
     source = NumberSource(fail)
     pool = Pool("64MiB", source=source)
     with pytest.raises(OutOfMemoryError, match="no cable") as raised:
         pool.malloc(1)
-    assert isinstance(raised.value.__cause__, Broken)
+    assert isinstance(raised.value.__cause__, BrokenError)
     assert raised.value.verdict == "source"
     assert pool.stats().num_refused == 1
     source.before = lambda nbytes: True
@@ -59,7 +59,9 @@ def test_an_interrupt_in_it_is_not_dressed_up(kind: type[BaseException]) -> None
         Pool("64MiB", source=NumberSource(fail)).malloc(1)
 
 
-@pytest.mark.parametrize("answer", [7, "text", (1,), (1, 2, 3), ("a", 256), (-256, 256), [4096, 256], (1.5, 2)])
+@pytest.mark.parametrize(
+    "answer", [7, "text", (1,), (1, 2, 3), ("a", 256), (-256, 256), [4096, 256], (1.5, 2)]
+)
 def test_an_answer_that_is_no_grant_is_named(answer: object) -> None:
     source = SimpleNamespace(reserve=lambda nbytes, alignment: answer, release=lambda address, nbytes: None)
     pool = Pool("64MiB", source=source)
@@ -79,7 +81,9 @@ def test_an_answer_that_is_no_grant_is_named(answer: object) -> None:
         ((1 << 63) - 256, 2 * MIB, "not within", True),
     ],
 )
-def test_a_grant_that_cannot_be_a_region_goes_back(address: int, nbytes: int, said: str, goes_back: bool) -> None:
+def test_a_grant_that_cannot_be_a_region_goes_back(
+    address: int, nbytes: int, said: str, goes_back: bool
+) -> None:
     released = []
     source = SimpleNamespace(
         reserve=lambda n, a: (address, nbytes), release=lambda a, n: released.append((a, n))
@@ -93,9 +97,7 @@ def test_a_grant_that_cannot_be_a_region_goes_back(address: int, nbytes: int, sa
 
 def test_a_grant_inside_a_region_is_refused_and_the_region_unharmed() -> None:
     released: list[int] = []
-    source = SimpleNamespace(
-        reserve=lambda n, a: (4096, n), release=lambda a, n: released.append(a)
-    )
+    source = SimpleNamespace(reserve=lambda n, a: (4096, n), release=lambda a, n: released.append(a))
     pool = Pool("64MiB", source=source, joins_regions=False)
     kept = pool.malloc(2 * MIB)
     with pytest.raises(RuntimeError, match="overlaps"):
@@ -191,7 +193,7 @@ def test_what_release_raises_is_reported_and_the_region_is_gone(monkeypatch: pyt
     reports: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda report: reports.append(report.exc_value))
     source = NumberSource()
-    source.release = lambda address, nbytes: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+    source.release = lambda address, nbytes: 1 / 0  # type: ignore[method-assign,assignment]
     pool = Pool("64MiB", source=source)
     pool.free(pool.malloc(1))
     assert pool.trim() == 2 * MIB

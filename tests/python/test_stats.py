@@ -7,10 +7,24 @@ import pytest
 from allotment import OutOfMemoryError, Pool, PoolStats
 
 MIB = 1 << 20
-FIELDS = (
-    "requested in_use reserved limit free largest_free fragmentation peak_requested peak_in_use peak_reserved "
-    "largest_requested num_allocs num_live num_regions num_grants num_refused"
-).split()
+FIELDS = [
+    "requested",
+    "in_use",
+    "reserved",
+    "limit",
+    "free",
+    "largest_free",
+    "fragmentation",
+    "peak_requested",
+    "peak_in_use",
+    "peak_reserved",
+    "largest_requested",
+    "num_allocs",
+    "num_live",
+    "num_regions",
+    "num_grants",
+    "num_refused",
+]
 
 
 def figures(stats: PoolStats) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """Arrays in a zip file (``.npz``), read without believing anything that the file says about itself."""
 
+import io
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -18,7 +19,10 @@ from allotment.trace.error import TraceError
 #: What a zip file with at least one member, and one without, starts with.
 MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 
-_HEADER_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+#: Bytes of the longest description of an array that is read; one column needs 128.
+_MAX_HEAD_BYTES = 64 << 10
+
+_HEAD_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +77,13 @@ class Archive:
         ):
             # NumPy warns about files written by Python 2, which read well.
             warnings.simplefilter("ignore")
-            version = npy.read_magic(file)
-            if version not in _HEADER_READERS:
+            # NumPy would read a head as long as the head says it is, up to 4 GiB.
+            head = io.BytesIO(file.read(_MAX_HEAD_BYTES))
+            version = npy.read_magic(head)
+            if version not in _HEAD_READERS:
                 raise ValueError(f"npy format {version[0]}.{version[1]} is not known")
-            shape, _, dtype = _HEADER_READERS[version](file)
-            start = file.tell()
-        array = Array(name, shape, dtype, member, start)
+            shape, _, dtype = _HEAD_READERS[version](head)
+        array = Array(name, shape, dtype, member, start=head.tell())
         self._compare_lengths(array)
         return array
 

@@ -17,7 +17,7 @@ pyo3::create_exception!(
     allotment,
     InvalidFreeError,
     PyValueError,
-    "The address is not the start of an allocation: freed twice, or never handed out. The pool is unharmed."
+    "Not the start of an allocation: freed twice, or never handed out. The pool is unharmed."
 );
 
 /// What a source written in Python raised, on its way through the core.

@@ -5,6 +5,8 @@
 pub(crate) enum Step {
     Allocate { size: Size, alignment: u64, door: AllocateDoor },
     Free { which: usize, door: FreeDoor },
+    /// Frees all allocations but so many.
+    FreeAllBut(usize),
     FreeWrongly { which: usize, wrong: Wrong },
     AskWhether(Size),
     Trim,
@@ -75,9 +77,10 @@ pub(crate) enum Mark {
 /// Little more and little less: around the exact fit, around one granule away from it.
 const MORE: [i64; 9] = [0, -1, 1, -255, 255, -256, 256, -257, 257];
 
+/// Below this, a kind of step allocates; from here up to 99 it mostly frees.
+pub(crate) const ALLOCATES: u8 = 55;
+
 /// Makes a step of three numbers; smaller numbers make simpler steps, so that shrinking them shrinks it.
-///
-/// `kind` counts in hundredths: of the steps 55 in a hundred allocate.
 pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
     let which = a as usize;
     match kind {
@@ -85,10 +88,11 @@ pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
         48..53 => {
             Step::Allocate { size: size(a, b), alignment: 1 << (b / 64 % 13), door: AllocateDoor::Plain }
         }
-        53..55 => Step::Allocate { size: size(a, b), alignment: 1 << (b / 64 % 13), door: AllocateDoor::Try },
-        55..91 => Step::Free { which, door: free_door(b) },
-        91..96 => Step::FreeWrongly { which, wrong: wrong(a, b) },
-        96..98 => Step::AskWhether(size(a, b)),
+        53..ALLOCATES => Step::Allocate { size: size(a, b), alignment: 1 << (b / 64 % 13), door: AllocateDoor::Try },
+        ALLOCATES..90 => Step::Free { which, door: free_door(b) },
+        90..95 => Step::FreeWrongly { which, wrong: wrong(a, b) },
+        95..97 => Step::AskWhether(size(a, b)),
+        97 => Step::FreeAllBut(which % if b.is_multiple_of(2) { 8 } else { 512 }),
         98 => Step::Trim,
         _ => Step::ResetPeaks,
     }
@@ -117,17 +121,17 @@ fn wrong(a: u32, b: u16) -> Wrong {
 }
 
 fn size(a: u32, b: u16) -> Size {
-    let of = match b / 8 % 16 {
-        0..4 => Mark::LargestFree,
-        4..9 => Mark::AFreeChunk(a as usize),
-        9..12 => Mark::Room,
-        12..15 => Mark::Limit,
+    let of = match b / 8 % 64 {
+        0..16 => Mark::LargestFree,
+        16..36 => Mark::AFreeChunk(a as usize),
+        36..51 => Mark::Room,
+        51..63 => Mark::Limit,
         _ => Mark::Everything,
     };
     match b % 8 {
         // Bytes from 0 up to 64 KiB, small ones as often as large ones.
-        0..3 => Size::Bytes(u64::from((a & 0xFFFF) >> ((a >> 16) % 17))),
-        3..6 => Size::Share { of, halvings: (a >> 16) % 24, share: 1 + u64::from(a & 0xFFFF) },
+        0..2 => Size::Bytes(u64::from((a & 0xFFFF) >> ((a >> 16) % 17))),
+        2..6 => Size::Share { of, halvings: (a >> 16) % 24, share: 1 + u64::from(a & 0xFFFF) },
         _ => Size::Near { of, halvings: (a >> 8) % 3, more: MORE[a as usize % MORE.len()] },
     }
 }

@@ -64,6 +64,11 @@ impl Run {
                 self.allocate(self.bytes(size), alignment, door);
             }
             Step::Free { which, door } => self.free(which, door),
+            Step::FreeAllBut(kept) => {
+                while self.live.len() > kept {
+                    self.free(self.live.len() / 2, FreeDoor::ByAddress);
+                }
+            }
             Step::FreeWrongly { which, wrong } => self.free_wrongly(which, wrong),
             Step::AskWhether(size) => {
                 let bytes = self.bytes(size);

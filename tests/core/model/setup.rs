@@ -45,6 +45,8 @@ pub(crate) enum Kind {
     Scattered,
     /// A share of the limit is there and no more.
     Capped,
+    /// Refuses more than a share of the limit at once.
+    RefusesLarge,
     /// Refuses one request.
     RefusesTheNth,
     /// Refuses about every second one.
@@ -53,7 +55,7 @@ pub(crate) enum Kind {
     Fails,
     /// Grants less than it was asked for, or refuses.
     Short,
-    /// Grants the next multiple of 2 MiB.
+    /// Grants the next multiple of 2 MiB, or what it was asked for.
     Long,
     /// Grants what cannot be a region, now and then.
     Faulty,
@@ -110,6 +112,10 @@ impl Setup {
                 let share = self.options.limit / 64 * (1 + random.below(64));
                 Box::new(Capped::new(AddressSpace::new(256), Cap::new(share)))
             }
+            Kind::RefusesLarge => {
+                let most = self.options.limit / (2 + random.below(30));
+                Box::new(Refusing::new(touching, move |_, bytes| bytes > most))
+            }
             Kind::RefusesTheNth => {
                 let nth = random.below(20);
                 Box::new(Refusing::new(touching, move |number, _| number == nth))
@@ -136,7 +142,9 @@ impl Setup {
                 Box::new(Resized { upstream, rule })
             }
             Kind::Long => {
-                let rule = |bytes: u64| bytes.next_multiple_of(2 << 20);
+                let rule = move |bytes: u64| {
+                    if random.chance(80) { bytes.next_multiple_of(2 << 20) } else { bytes }
+                };
                 Box::new(Resized { upstream: touching, rule })
             }
             Kind::Faulty => Box::new(Faulty::new(touching, self.seed)),
@@ -150,12 +158,12 @@ impl Setup {
     }
 }
 
-/// A limit from 1 byte to 64 GiB: one of the list, or any size.
+/// A limit from 1 byte to 64 GiB: one of the list, or any size, more often one that holds a few regions.
 pub(crate) fn limit(a: u32, b: u16) -> u64 {
-    if b.is_multiple_of(2) {
+    if b.is_multiple_of(4) {
         LIMITS[a as usize % LIMITS.len()]
     } else {
-        let power = 1_u64 << (b / 2 % 36);
+        let power = 1_u64 << if b % 4 == 1 { b / 4 % 36 } else { 16 + b / 4 % 20 };
         power + u64::from(a >> 8) * power / (1 << 24)
     }
 }

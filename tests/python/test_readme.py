@@ -1,0 +1,55 @@
+"""What the README says is run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, flags=re.M | re.S)
+COMMANDS = re.findall(r"^\$ allotment (.*)$", README, flags=re.M)
+TARGETS = re.findall(r"^make ([a-z-]+)", README, flags=re.M)
+
+
+def test_there_is_something_to_run() -> None:
+    assert len(EXAMPLES) >= 2
+    assert len(COMMANDS) >= 3
+    assert TARGETS == ["demo", "test"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_examples_run(example: str) -> None:
+    exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_run(command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "allotment", *command.split()],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "events" in done.stdout
+
+
+def test_the_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in {*TARGETS, *re.findall(r"`make ([a-z-]+)`", (ROOT / "CONTRIBUTING.md").read_text())}:
+        assert re.search(rf"^{target}:.*## ", makefile, flags=re.M), target
+
+
+def test_every_file_the_contributors_page_names_is_there() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    core = re.findall(r"^  ([a-z_]+\.rs)", page, flags=re.M)
+    assert len(core) > 12
+    for name in core:
+        assert (ROOT / "rust/core/src" / name).is_file(), name
+    present = {path.name for path in (ROOT / "rust/core/src").glob("*.rs")} - {"lib.rs"}
+    assert present == set(core)
