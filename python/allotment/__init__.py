@@ -3,6 +3,7 @@
 from allotment._core import (
     Allocation,
     Chunk,
+    HostMemory,
     InvalidFreeError,
     OutOfMemoryError,
     Pool,
@@ -16,6 +17,7 @@ from allotment.source import Source
 __all__ = [
     "Allocation",
     "Chunk",
+    "HostMemory",
     "InvalidFreeError",
     "OutOfMemoryError",
     "Pool",

@@ -177,13 +177,29 @@ class Allocation(Buffer):
     def __release_buffer__(self, buffer: memoryview, /) -> None: ...
 
 @final
+class HostMemory:
+    """Host memory of a fixed size, for several pools to share: what one has reserved, the others cannot.
+
+    Reserving takes address space only; physical memory appears where something is written.
+    """
+
+    def __new__(cls, capacity: _Size) -> Self: ...
+    @property
+    def capacity(self) -> int:
+        """The most that may be reserved from it at once, in bytes."""
+    @property
+    def used(self) -> int:
+        """Bytes reserved from it now, over all pools."""
+
+@final
 class Pool:
     """A best-fit allocator over regions from one source, under a limit that holds exactly.
 
     Args:
         limit: The most the pool may reserve: bytes, or a text such as ``"1GiB"``.
         growth: Start with 2 MiB and double, or reserve the whole limit at first use.
-        source: ``"host"`` (real host memory), ``"address-space"`` (made-up addresses), or a ``Source``.
+        source: ``"host"`` (real host memory), a ``HostMemory`` (the same, of a fixed size, shared),
+            ``"address-space"`` (made-up addresses), or a ``Source``.
         trim_on_oom: Before refusing, hand back wholly free regions and grow again.
         joins_regions: Whether a region that starts where another ends is joined to it; ``None`` leaves
             that to the source.
@@ -204,7 +220,7 @@ class Pool:
         limit: _Size,
         *,
         growth: bool = True,
-        source: Literal["host", "address-space"] | Source = "host",
+        source: Literal["host", "address-space"] | HostMemory | Source = "host",
         trim_on_oom: bool = True,
         joins_regions: bool | None = None,
         wait_seconds: float = 0.0,
@@ -312,8 +328,8 @@ def replay(
     """Play a program into a fresh pool on made-up addresses.
 
     Regions lie ``gap`` bytes apart, a multiple of 256, and are joined when that is 0. ``offsets`` is a
-    writable buffer of 64-bit signed integers, one an event, for the distances from the first region's start: -1 for a
-    refusal and for the free of a refused block; a free repeats what it frees.
+    writable buffer of 64-bit signed integers, one an event, for the distances from the first region's start:
+    -1 for a refusal and for the free of a refused block; a free repeats what it frees.
 
     Raises:
         ValueError: An option is out of range, or ``offsets`` has the wrong length.

@@ -39,7 +39,7 @@ fn from_environment(name: &str, default: u64) -> u64 {
 }
 
 fn programs() -> u64 {
-    from_environment("ALLOTMENT_MODEL_PROGRAMS", 100)
+    from_environment("ALLOTMENT_MODEL_PROGRAMS", 1000)
 }
 
 fn first_seed() -> u64 {
@@ -47,7 +47,7 @@ fn first_seed() -> u64 {
 }
 
 /// Many short programs; the first that fails is shrunk.
-fn short_programs(kind: Kind) {
+fn short_programs(name: &str, kind: Kind) {
     let setups = (0..16_u8, any::<u32>(), any::<u16>(), 0..8_u8, any::<u64>()).prop_map(
         move |(switches, a, b, fraction, seed)| Setup::new(kind, switches, limit(a, b), fraction, seed),
     );
@@ -60,6 +60,8 @@ fn short_programs(kind: Kind) {
     let seed = first_seed();
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    // Other programs for every kind of source.
+    bytes.iter_mut().skip(8).zip(name.bytes()).for_each(|(byte, letter)| *byte = letter);
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(config, random);
     let result = runner.run(&(setups, vec(steps, 0..SHORT)), |(setup, steps)| {
@@ -72,9 +74,11 @@ fn short_programs(kind: Kind) {
 }
 
 /// A few long programs, in which times of plenty and of shortage alternate.
-fn long_programs(kind: Kind) {
-    for seed in (first_seed()..).take(usize::try_from(programs().div_ceil(10)).expect("a number of programs")) {
-        let mut random = Numbers::new(seed);
+fn long_programs(name: &str, kind: Kind) {
+    for seed in (first_seed()..).take(usize::try_from(programs().div_ceil(10)).expect("a number of programs"))
+    {
+        let mut random =
+            Numbers::new(name.bytes().fold(seed, |seed, letter| seed.wrapping_mul(31) ^ u64::from(letter)));
         let [switches, fraction, b0, b1, a @ ..] = random.next().to_le_bytes();
         let limit = limit(u32::from_le_bytes(a), u16::from_le_bytes([b0, b1]));
         let setup = Setup::new(kind, switches, limit, fraction, seed);
@@ -107,12 +111,12 @@ macro_rules! over {
 
             #[test]
             fn short() {
-                short_programs($kind);
+                short_programs(stringify!($name), $kind);
             }
 
             #[test]
             fn long() {
-                long_programs($kind);
+                long_programs(stringify!($name), $kind);
             }
         }
     )*};

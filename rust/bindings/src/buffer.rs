@@ -63,13 +63,11 @@ impl Allocation {
             // SAFETY: the interpreter passes a view to fill. `start` is `length` bytes of a host region: the
             // chunk is this allocation's until `Exports::retire` succeeds, which it cannot while the export
             // counts; the view holds a reference to the allocation, and the allocation one to the pool.
-            match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 0, flags) } {
-                0 => Ok(()),
-                _ => {
-                    this.exports().remove();
-                    Err(PyErr::fetch(slf.py()))
-                }
+            if unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 0, flags) } == 0 {
+                return Ok(());
             }
+            this.exports().remove();
+            Err(PyErr::fetch(slf.py()))
         });
         if filled.is_err() && !view.is_null() {
             // SAFETY: the view is the interpreter's, to be filled or, after an error, marked as empty.

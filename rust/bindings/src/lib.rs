@@ -32,6 +32,8 @@ mod _core {
     #[pymodule_export]
     use crate::snapshot::{Chunk, Region, Snapshot};
     #[pymodule_export]
+    use crate::source::HostMemory;
+    #[pymodule_export]
     use crate::stats::PoolStats;
 
     #[pymodule_init]

@@ -1,11 +1,42 @@
-//! A Python object as a region source.
+//! Region sources as Python sees them: names, host memory of a size, and Python objects.
 
-use allotment::source::{Grant, Refusal, RegionSource};
+use std::sync::Arc;
+
+use allotment::source::{Cap, Capped, Grant, Refusal, RegionSource};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use crate::error::Raised;
+use crate::size::size_argument;
+
+/// Host memory of a fixed size, for several pools to share: what one has reserved, the others cannot.
+#[pyclass(frozen, module = "allotment")]
+pub(crate) struct HostMemory(Arc<Cap>);
+
+#[pymethods]
+impl HostMemory {
+    #[new]
+    fn new(capacity: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self(Cap::new(size_argument(capacity, "capacity")?)))
+    }
+
+    /// The most that may be reserved from it at once, in bytes.
+    #[getter]
+    fn capacity(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    /// Bytes reserved from it now, over all pools.
+    #[getter]
+    fn used(&self) -> u64 {
+        self.0.used()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("HostMemory(capacity={}, used={})", self.0.bytes(), self.0.used())
+    }
+}
 
 /// What `source=` stands for.
 pub(crate) struct Chosen {
@@ -29,6 +60,10 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
                 "source {other:?} is not known: it is 'host', 'address-space', or an object with reserve and release"
             ))),
         };
+    }
+    if let Ok(memory) = value.cast::<HostMemory>() {
+        let source = Capped::new(allotment_host::HostMemory::new(), Arc::clone(&memory.get().0));
+        return Ok(Chosen { source: Box::new(source), is_host_memory: true });
     }
     for method in ["reserve", "release"] {
         if !value.getattr_opt(method)?.is_some_and(|attribute| attribute.is_callable()) {

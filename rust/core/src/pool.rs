@@ -96,8 +96,12 @@ impl Pool {
     /// # Errors
     /// When nothing fits and there is no more to get, or the pool cannot be used.
     pub fn allocate(&self, bytes: u64) -> Result<Allocation, AllocError> {
-        let deadline = Instant::now() + self.options.wait;
-        self.allocate_or(bytes, GRANULE, |refused| self.wait_for_free(refused, deadline))
+        // The clock is read only once there is something to wait for.
+        let mut deadline = None;
+        self.allocate_or(bytes, GRANULE, |refused| {
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.options.wait);
+            self.wait_for_free(refused, deadline)
+        })
     }
 
     /// Like [`Pool::allocate`] at a multiple of `alignment`, and asks `again` before it refuses.

@@ -3,11 +3,21 @@
 /// One step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
-    Allocate { size: Size, alignment: u64, door: AllocateDoor },
-    Free { which: usize, door: FreeDoor },
+    Allocate {
+        size: Size,
+        alignment: u64,
+        door: AllocateDoor,
+    },
+    Free {
+        which: usize,
+        door: FreeDoor,
+    },
     /// Frees all allocations but so many.
     FreeAllBut(usize),
-    FreeWrongly { which: usize, wrong: Wrong },
+    FreeWrongly {
+        which: usize,
+        wrong: Wrong,
+    },
     AskWhether(Size),
     Trim,
     ResetPeaks,
@@ -88,7 +98,9 @@ pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
         48..53 => {
             Step::Allocate { size: size(a, b), alignment: 1 << (b / 64 % 13), door: AllocateDoor::Plain }
         }
-        53..ALLOCATES => Step::Allocate { size: size(a, b), alignment: 1 << (b / 64 % 13), door: AllocateDoor::Try },
+        53..ALLOCATES => {
+            Step::Allocate { size: size(a, b), alignment: 1 << (b / 64 % 13), door: AllocateDoor::Try }
+        }
         ALLOCATES..90 => Step::Free { which, door: free_door(b) },
         90..95 => Step::FreeWrongly { which, wrong: wrong(a, b) },
         95..97 => Step::AskWhether(size(a, b)),

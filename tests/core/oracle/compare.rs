@@ -70,7 +70,7 @@ fn ours(setup: &Setup, program: &Program) -> Record {
     let pool = Pool::new(Recording::new(source, log.clone()), options).expect("options in range");
     let mut hang = Hang::new(setup, program);
     let mut held: Vec<Option<Allocation>> = vec![None; program.slots()];
-    let mut record = Record { steps: Vec::new(), calls: Vec::new() };
+    let mut record = Record { steps: Vec::with_capacity(program.events().len()), calls: Vec::new() };
     let mut largest = 0;
     for &event in program.events() {
         let touched = match event {

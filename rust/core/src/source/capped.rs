@@ -19,6 +19,12 @@ impl Cap {
         Arc::new(Self { bytes, used: AtomicU64::new(0) })
     }
 
+    /// The most that may be out at once.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Bytes that are out now.
     #[must_use]
     pub fn used(&self) -> u64 {

@@ -1,0 +1,69 @@
+"""Zip files that lie, byte by byte."""
+
+import io
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from support.trace_files import SMALL, Events, columns
+
+
+def npy(array: Any) -> bytes:
+    """An array as NumPy writes it."""
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return file.getvalue()
+
+
+def npy_with_head(head: str, body: bytes = b"", version: tuple[int, int] = (1, 0)) -> bytes:
+    """An array whose head says what it likes."""
+    text = head.encode() + b"\n"
+    length = struct.pack("<H" if version == (1, 0) else "<I", len(text))
+    return b"\x93NUMPY" + bytes(version) + length + text + body
+
+
+def head(shape: str, descr: str = "<i8") -> str:
+    return f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+
+
+def write_members(
+    path: Path,
+    events: Events = SMALL,
+    compression: int = zipfile.ZIP_DEFLATED,
+    **members: bytes | None,
+) -> Path:
+    """Write the columns of `events` with some members replaced by raw bytes, or left out."""
+    raw = {name: npy(array) for name, array in columns(events).items()} | members
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in raw.items():
+            if content is not None:
+                archive.writestr(f"{name}.npy", content)
+    return path
+
+
+def member_span(path: Path, name: str) -> tuple[int, int]:
+    """Where the packed bytes of a member start and end."""
+    with zipfile.ZipFile(path) as archive:
+        member = archive.getinfo(f"{name}.npy")
+    content = path.read_bytes()
+    name_length, extra_length = struct.unpack_from("<HH", content, member.header_offset + 26)
+    start = member.header_offset + 30 + name_length + extra_length
+    return start, start + member.compress_size
+
+
+def patch_directory(path: Path, name: str, offset: int, value: bytes) -> None:
+    """Overwrite bytes of a member's entry in the central directory; `offset` counts from the entry's start."""
+    content = bytearray(path.read_bytes())
+    full = f"{name}.npy".encode()
+    # The name stands twice: before the member and, last, in the directory, 46 bytes into its entry.
+    entry = content.rindex(full) - 46
+    assert content[entry : entry + 4] == b"PK\x01\x02"
+    content[entry + offset : entry + offset + len(value)] = value
+    path.write_bytes(content)
+
+
+#: Offsets in a directory entry.
+FLAGS, METHOD, CRC, PACKED_SIZE, SIZE = 8, 10, 16, 20, 24

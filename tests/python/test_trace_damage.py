@@ -1,0 +1,333 @@
+"""Trace files that are damaged, cut, or lie about what is in them: one line each, no hang, no memory filled."""
+
+import gzip
+import random
+import struct
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from allotment.trace import TraceError, read_trace, reader
+from support.trace_files import GNN, SMALL, columns, write_trace
+from support.zip_files import (
+    FLAGS,
+    METHOD,
+    SIZE,
+    head,
+    member_span,
+    npy,
+    npy_with_head,
+    patch_directory,
+    write_members,
+)
+from test_trace import rejected
+
+COLUMNS = ["op", "id", "size"]
+
+
+# --- not a zip file, or not a whole one
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"P",
+        b"PK",
+        b"PK\x03",
+        b"a 1 100\nf 1\n",
+        b'{"op": [1]}',
+        b"id,lower,upper,size\n",
+        npy(np.arange(6)),
+        gzip.compress(GNN.read_bytes()[:1000]),
+        b"\x7fELF" + bytes(100),
+        bytes(1000),
+        b"#!/bin/sh\n" + GNN.read_bytes(),
+    ],
+)
+def test_another_kind_of_file(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "t.npz").write_bytes(content)
+    assert rejected(tmp_path / "t.npz").startswith("is no trace: a trace is an .npz file")
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    (tmp_path / "t.npz").touch()
+    assert rejected(tmp_path / "t.npz") == "is empty"
+
+
+@pytest.mark.parametrize("share", [0.0001, 0.1, 0.5, 0.9, 0.99, 0.9999])
+def test_a_cut_file(tmp_path: Path, share: float) -> None:
+    content = GNN.read_bytes()
+    (tmp_path / "t.npz").write_bytes(content[: max(4, int(len(content) * share))])
+    assert rejected(tmp_path / "t.npz").startswith("is a damaged or cut zip file: ")
+
+
+def test_a_file_whose_middle_is_missing(tmp_path: Path) -> None:
+    content = GNN.read_bytes()
+    (tmp_path / "t.npz").write_bytes(content[:20_000] + content[60_000:])
+    rejected(tmp_path / "t.npz")
+
+
+def test_a_cut_directory(tmp_path: Path) -> None:
+    content = write_trace(tmp_path / "t.npz").read_bytes()
+    first, end = content.index(b"PK\x01\x02"), content.index(b"PK\x05\x06")
+    for kept in range(first, end, 7):
+        (tmp_path / "t.npz").write_bytes(content[:kept] + content[end:])
+        rejected(tmp_path / "t.npz")
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_flipped_bit_in_a_column(tmp_path: Path, column: str, compression: int) -> None:
+    path = write_members(tmp_path / "t.npz", compression=compression)
+    content = path.read_bytes()
+    start, end = member_span(path, column)
+    # The last byte of a packed column is partly padding.
+    for at in range(start, end - 1):
+        damaged = bytearray(content)
+        damaged[at] ^= 0x10
+        path.write_bytes(damaged)
+        assert rejected(path).startswith(f"column {column}: ")
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_column_that_was_cut_before_it_was_packed(tmp_path: Path, column: str) -> None:
+    whole = npy(columns(SMALL)[column])
+    for kept in (0, 1, 8, 10, 100, len(whole) - 1):
+        text = rejected(write_members(tmp_path / "t.npz", **{column: whole[:kept]}))
+        assert text.startswith(f"column {column}: ")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_damage_is_a_fault_or_harmless(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    header = np.array('{"name": "x"}')
+    path = write_trace(tmp_path / "t.npz", header=header)
+    content = path.read_bytes()
+    faults = 0
+    for _ in range(400):
+        damaged = bytearray(content)
+        for _ in range(chance.choice([1, 1, 2, 5])):
+            at = chance.randrange(4, len(damaged))
+            match chance.randrange(3):
+                case 0:
+                    damaged[at] ^= 1 << chance.randrange(8)
+                case 1:
+                    damaged[at : at + chance.randrange(9)] = chance.randbytes(chance.randrange(9))
+                case _ if chance.random() < 0.2:
+                    del damaged[at + 1 :]
+        path.write_bytes(damaged)
+        try:
+            trace = read_trace(path)
+        except TraceError as error:
+            assert str(error).startswith(f"{path}: ")
+            assert "\n" not in str(error)
+            faults += 1
+        else:
+            # The damage hit what does not matter, such as a time stamp.
+            assert (trace.program.events, trace.program.peak_live) == (6, 5100)
+    assert faults > 200
+
+
+# --- columns that are no columns
+
+
+def test_an_empty_zip_file(tmp_path: Path) -> None:
+    zipfile.ZipFile(tmp_path / "t.npz", "w").close()
+    assert rejected(tmp_path / "t.npz") == "column op: is missing; a trace has op, id, size"
+
+
+def test_another_zip_file(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
+        archive.writestr("word/document.xml", "<xml/>")
+        archive.writestr("op", npy(columns(SMALL)["op"]))
+    assert rejected(tmp_path / "t.npz") == "column op: is missing; a trace has op, id, size"
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_missing_column(tmp_path: Path, column: str) -> None:
+    text = rejected(write_trace(tmp_path / "t.npz", **{column: None}))
+    assert text == f"column {column}: is missing; a trace has op, id, size"
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize(
+    "convert",
+    [
+        pytest.param(lambda numbers: numbers.astype(bool), id="bool"),
+        pytest.param(lambda numbers: numbers.astype(np.float64), id="float64"),
+        pytest.param(lambda numbers: numbers.astype(np.float16), id="float16"),
+        pytest.param(lambda numbers: numbers.astype(complex), id="complex"),
+        pytest.param(lambda numbers: numbers.astype(str), id="text"),
+        pytest.param(lambda numbers: numbers.astype("S8"), id="bytes"),
+        pytest.param(lambda numbers: numbers.astype("m8[ns]"), id="timedelta"),
+        pytest.param(lambda numbers: numbers.astype("M8[ns]"), id="datetime"),
+        pytest.param(lambda numbers: numbers.astype([("a", "<i8")]), id="record"),
+        pytest.param(lambda numbers: numbers.reshape(2, 3), id="2-D"),
+        pytest.param(lambda numbers: numbers.reshape(6, 1), id="2-D of width 1"),
+        pytest.param(lambda numbers: numbers[0], id="0-D"),
+    ],
+)
+def test_a_column_that_is_not_whole_numbers_in_a_row(
+    tmp_path: Path, column: str, convert: Callable[[Any], Any]
+) -> None:
+    array = np.asarray(convert(columns(SMALL)[column]))
+    text = rejected(write_trace(tmp_path / "t.npz", **{column: array}))
+    assert text == (
+        f"column {column}: must be whole numbers in one dimension, is {array.dtype} of shape {array.shape}"
+    )
+
+
+@pytest.mark.parametrize("column", [*COLUMNS, "header"])
+def test_python_objects_are_not_unpickled(tmp_path: Path, column: str) -> None:
+    class Trap:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (Path.touch, (tmp_path / "sprung",))
+
+    path = write_trace(tmp_path / "t.npz", **{column: np.array([Trap()] * 6, dtype=object)})
+    assert rejected(path) == f"column {column}: holds Python objects, which are not read"
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_columns_of_different_length(tmp_path: Path, column: str) -> None:
+    text = rejected(write_trace(tmp_path / "t.npz", **{column: columns(SMALL)[column][:5]}))
+    assert text.startswith("the columns differ in length: ")
+    assert f"{column} has 5" in text
+    assert text.count(" has 6") == 2
+
+
+def test_a_column_that_is_there_twice(tmp_path: Path) -> None:
+    path = write_members(tmp_path / "t.npz")
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("id.npy", npy(columns(SMALL)["id"]))
+    assert rejected(path) == "column id: is there 2 times"
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (np.array("{"), "is not JSON: "),
+        (np.array(""), ""),
+        (np.array("[" * 100_000), "is not JSON: "),
+        (np.array('{"name": 3}'), "must be a JSON object whose name is a text"),
+        (np.array('["name"]'), "must be a JSON object whose name is a text"),
+        (np.array('"name"'), "must be a JSON object whose name is a text"),
+        (np.array(b"\xff\xfe{"), "is not JSON: "),
+        (np.array(["{}"]), "must be one text, is <U2 of shape (1,)"),
+        (np.array(3), "must be one text, is int64 of shape ()"),
+    ],
+)
+def test_a_header_that_is_none(tmp_path: Path, header: Any, expected: str) -> None:
+    assert rejected(write_trace(tmp_path / "t.npz", header=header)).startswith(f"column header: {expected}")
+
+
+def test_a_header_of_characters_that_do_not_exist(tmp_path: Path) -> None:
+    path = write_members(tmp_path / "t.npz", header=npy_with_head(head("()", "<U2"), b"\xff" * 8))
+    assert rejected(path).startswith("column header: ")
+
+
+# --- lies about sizes
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["(7,)", "(5,)", "(1000000000000,)", f"({2**62},)", f"({2**80},)", "(-6,)", "(0,)", "(6, 10**9)"],
+)
+def test_a_head_that_claims_another_shape(tmp_path: Path, shape: str) -> None:
+    body = columns(SMALL)["size"].tobytes()
+    path = write_members(tmp_path / "t.npz", size=npy_with_head(head(shape), body))
+    assert rejected(path).startswith("column size: ")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        npy_with_head("(" * 9000),
+        npy_with_head("-" * 9000 + "1"),
+        npy_with_head("no dict"),
+        npy_with_head("{}"),
+        npy_with_head(head("(6,)", "no such type"), bytes(48)),
+        npy_with_head(head("(6.5,)"), bytes(52)),
+        npy_with_head(head("'six'"), bytes(48)),
+        npy_with_head(head("(6,)"), bytes(48), (3, 0)),
+        npy_with_head(head("(6,)"), bytes(48), (9, 9)),
+        b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**32 - 1) + b" " * 100_000,
+        b"not an array at all, and longer than its head",
+        b"\x80\x04N.",
+    ],
+)
+def test_a_head_that_is_none(tmp_path: Path, content: bytes) -> None:
+    text = rejected(write_members(tmp_path / "t.npz", id=content))
+    assert text.startswith("column id: is damaged or cut: ")
+    assert len(text) < 300
+
+
+@pytest.mark.parametrize("claimed", [0, 1, 175, 177, 1 << 20, 1 << 31, 0xFFFFFFFE])
+def test_a_directory_that_claims_another_size(tmp_path: Path, claimed: int) -> None:
+    path = write_members(tmp_path / "t.npz")
+    patch_directory(path, "size", SIZE, struct.pack("<I", claimed))
+    assert rejected(path).startswith("column size: ")
+
+
+def test_all_columns_that_claim_more_events_than_there_are(tmp_path: Path) -> None:
+    events = 50_000_000
+    lies = {name: npy_with_head(head(f"({events},)"), bytes(48)) for name in COLUMNS}
+    path = write_members(tmp_path / "t.npz", **lies)
+    for name in COLUMNS:
+        patch_directory(path, name, SIZE, struct.pack("<I", len(lies[name]) - 48 + 8 * events))
+    assert peak_bytes(lambda: rejected(path)) < 8 << 20
+    assert rejected(path).startswith("column op: is damaged or cut: ")
+
+
+def test_a_member_that_unpacks_to_more_than_it_says(tmp_path: Path) -> None:
+    """256 MiB of zeros in 256 KiB."""
+    whole = npy(columns(SMALL)["size"])
+    bomb = whole + bytes(256 << 20)
+    path = write_members(tmp_path / "t.npz", size=bomb)
+    del bomb
+    assert peak_bytes(lambda: rejected(path)) < 8 << 20
+    patch_directory(path, "size", SIZE, struct.pack("<I", len(whole)))
+    assert peak_bytes(lambda: rejected(path)) < 8 << 20
+    assert rejected(path).startswith("column size: is damaged or cut: ")
+
+
+def test_more_events_than_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_trace(tmp_path / "t.npz")
+    monkeypatch.setattr(reader, "MAX_EVENTS", 6)
+    read_trace(path)
+    monkeypatch.setattr(reader, "MAX_EVENTS", 5)
+    assert rejected(path) == "has 6 events; at most 5 are read"
+
+
+def test_columns_that_agree_on_being_too_long_cost_nothing(tmp_path: Path) -> None:
+    events = reader.MAX_EVENTS + 1
+    lies = {name: npy_with_head(head(f"({events},)", "|i1")) for name in COLUMNS}
+    path = write_members(tmp_path / "t.npz", **lies)
+    for name in COLUMNS:
+        patch_directory(path, name, SIZE, struct.pack("<I", len(lies[name]) + events))
+    assert peak_bytes(lambda: rejected(path)) < 8 << 20
+    assert rejected(path) == f"has {events} events; at most {reader.MAX_EVENTS} are read"
+
+
+def test_a_locked_member_and_an_unknown_packing(tmp_path: Path) -> None:
+    path = write_members(tmp_path / "t.npz")
+    content = path.read_bytes()
+    patch_directory(path, "id", FLAGS, b"\x01\x00")
+    assert rejected(path).startswith("column id: is damaged or cut: ")
+    path.write_bytes(content)
+    patch_directory(path, "id", METHOD, b"\x63\x00")
+    assert rejected(path).startswith("column id: is damaged or cut: ")
+
+
+def peak_bytes(work: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
