@@ -279,6 +279,24 @@ class Pool:
     ) -> None: ...
 
 @final
+class ArrayMemory:
+    """A NumPy memory handler (NEP 49) over a pool, to be installed in a context of ``contextvars``.
+
+    An array's data goes back to the pool when the array dies, on any thread, and keeps the pool until then.
+
+    Raises:
+        ValueError: The pool's memory is not memory of this process.
+        ImportError: NumPy is missing, or too old for memory handlers.
+    """
+
+    def __new__(cls, pool: Pool) -> Self: ...
+    def install(self) -> None:
+        """From here on, the data of arrays made in the current context is in the pool."""
+    @staticmethod
+    def take_refusal() -> BaseException | None:
+        """Why a pool refused memory to an array last, on this thread; asked once for each refusal."""
+
+@final
 class Program:
     """A recorded program that makes sense: every free has its allocation.
 

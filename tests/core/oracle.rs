@@ -5,13 +5,16 @@
 //! programs, and `ALLOTMENT_SEED` repeats a run of them.
 
 use std::io::Write;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 #[path = "oracle/compare.rs"]
 mod compare;
+#[path = "../support/numbers.rs"]
+#[allow(dead_code, reason = "other tests draw in other ways")]
+mod numbers;
 #[path = "../support/random_programs.rs"]
 mod random_programs;
 #[path = "../support/oracle.rs"]
@@ -19,9 +22,8 @@ mod reference;
 #[path = "../support/traces.rs"]
 mod traces;
 
-use allotment::replay::{LIMIT_STEP, Program};
+use allotment::replay::LIMIT_STEP;
 use compare::{Compared, compare};
-use random_programs::Random;
 use reference::Setup;
 
 /// Events of a random program.
@@ -61,17 +63,12 @@ fn random_programs_are_decided_as_tensorflow_does() {
     });
     let seed = from_environment("ALLOTMENT_SEED").unwrap_or_else(seed_of_now);
     run_all(&format!("random programs of ALLOTMENT_SEED={seed}"), programs, |number| {
-        let (setup, program) = random(seed, number);
+        let mut random = random_programs::numbers(seed, number);
+        let setup = random_programs::setup(&mut random);
+        let program = random_programs::program(&mut random, &setup, EVENTS);
         compare(&setup, &program)
             .map_err(|difference| format!("ALLOTMENT_SEED={seed}, program {number}: {difference}"))
     });
-}
-
-fn random(seed: u64, number: usize) -> (Setup, Program) {
-    let mut random = Random::of(seed, number);
-    let setup = random_programs::setup(&mut random);
-    let program = random_programs::program(&mut random, &setup, EVENTS);
-    (setup, program)
 }
 
 /// Every way to set up a pool for a recorded program: ample, and so tight that requests are refused.
@@ -91,49 +88,29 @@ fn setups(peak_live: u64) -> Vec<Setup> {
 /// Compares every job on all threads, says what was compared, and fails with the first difference.
 fn run_all(what: &str, jobs: usize, job: impl Fn(usize) -> Result<Compared, String> + Sync) {
     // A failed test leaves nothing behind that the other could trip over.
-    let _turn = RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _turn = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     say(&format!("{what}: {jobs} runs on {THREADS} threads"));
     let start = Instant::now();
     let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let (events, beyond, calls, refused) = Default::default();
-    let totals: [(&AtomicU64, fn(&Compared) -> u64); 4] = [
-        (&events, |compared| compared.events),
-        (&beyond, |compared| compared.beyond),
-        (&calls, |compared| compared.calls),
-        (&refused, |compared| compared.refused),
-    ];
-    let work = || -> Option<String> {
-        while !stop.load(Ordering::Relaxed) {
+    let failed = AtomicBool::new(false);
+    let work = || {
+        let mut total = Compared::default();
+        while !failed.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= jobs {
                 break;
             }
-            match job(number) {
-                Ok(compared) => totals.iter().for_each(|(total, of)| {
-                    total.fetch_add(of(&compared), Ordering::Relaxed);
-                }),
-                Err(difference) => {
-                    stop.store(true, Ordering::Relaxed);
-                    return Some(difference);
-                }
-            }
+            total += job(number).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
         }
-        None
+        Ok(total)
     };
-    let difference = thread::scope(|scope| {
+    let totals: Result<Vec<Compared>, String> = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().filter_map(|thread| thread.join().expect("a comparison does not panic")).next()
+        threads.into_iter().map(|thread| thread.join().expect("a comparison does not panic")).collect()
     });
-    if let Some(difference) = difference {
-        panic!("{difference}");
-    }
-    let [events, beyond, calls, refused] = totals.map(|(total, _)| total.load(Ordering::Relaxed));
-    say(&format!(
-        "{what}: no difference in {events} events ({refused} refused) and {calls} calls of the source; \
-         {beyond} events lie where TensorFlow would hang; {:.1} s",
-        start.elapsed().as_secs_f64()
-    ));
+    let mut total = Compared::default();
+    totals.unwrap_or_else(|difference| panic!("{difference}")).into_iter().for_each(|part| total += part);
+    say(&format!("{what}: no difference in {total}; {:.1} s", start.elapsed().as_secs_f64()));
 }
 
 fn from_environment(name: &str) -> Option<u64> {
@@ -143,7 +120,7 @@ fn from_environment(name: &str) -> Option<u64> {
 
 fn seed_of_now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock past 1970");
-    Random::new(since.as_micros() as u64).next() >> 32
+    since.as_secs() << 10 | u64::from(since.subsec_millis())
 }
 
 /// A line that the test harness does not hold back: the seed is of use while a run is still going.

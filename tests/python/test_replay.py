@@ -1,5 +1,6 @@
 """Replays against worked examples and against a slow best fit: offsets, peaks, regions, refusals."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,17 @@ def offsets_of(trace: Path, folder: Path, *options: str, status: int = 0) -> tup
 # offsets, and what is reserved at the end.
 WORKED: dict[str, tuple[Events, list[str], list[int], int]] = {
     "basics": (
-        [(1, 1, 1), (1, 2, 300), (1, 3, 512), (1, 4, 1000), (2, 2, 300), (1, 5, 200), (2, 1, 1), (2, 5, 200), (1, 6, 513)],
+        [
+            (1, 1, 1),
+            (1, 2, 300),
+            (1, 3, 512),
+            (1, 4, 1000),
+            (2, 2, 300),
+            (1, 5, 200),
+            (2, 1, 1),
+            (2, 5, 200),
+            (1, 6, 513),
+        ],
         ["--limit", "1048576", "--no-growth"],
         [0, 256, 768, 1280, 256, 256, 0, 256, 0],
         1_048_576,
@@ -42,7 +53,14 @@ WORKED: dict[str, tuple[Events, list[str], list[int], int]] = {
         48_234_496,
     ),
     "regions that touch are joined": (
-        [(1, 1, 100), (1, 2, 2_097_152), (1, 3, 3_000_000), (2, 1, 100), (2, 2, 2_097_152), (2, 3, 3_000_000)],
+        [
+            (1, 1, 100),
+            (1, 2, 2_097_152),
+            (1, 3, 3_000_000),
+            (2, 1, 100),
+            (2, 2, 2_097_152),
+            (2, 3, 3_000_000),
+        ],
         ["--limit", "64MiB"],
         [0, 256, 2_097_408, 0, 256, 2_097_408],
         6_291_456,
@@ -79,7 +97,9 @@ WORKED: dict[str, tuple[Events, list[str], list[int], int]] = {
 def test_worked_examples(tmp_path: Path, case: str) -> None:
     events, options, expected, reserved = WORKED[case]
     trace = write_trace(tmp_path / "t.npz", events)
-    status = 3 if any(op == 1 and where == -1 for (op, _, _), where in zip(events, expected, strict=True)) else 0
+    status = (
+        3 if any(op == 1 and where == -1 for (op, _, _), where in zip(events, expected, strict=True)) else 0
+    )
     offsets, figures = offsets_of(trace, tmp_path, *options, status=status)
     assert offsets == expected
     assert figures["reserved"] == reserved
@@ -90,7 +110,9 @@ def test_the_slow_model_knows_the_worked_examples(case: str) -> None:
     events, options, expected, reserved = WORKED[case]
     limit = {"64MiB": 64 * MIB}.get(options[1]) or int(options[1])
     gap = 256 if "--gap" in options else 0
-    model = BestFit(limit, growth="--no-growth" not in options, trim_on_oom="--trim-on-oom" in options, gap=gap)
+    model = BestFit(
+        limit, growth="--no-growth" not in options, trim_on_oom="--trim-on-oom" in options, gap=gap
+    )
     assert replay(model, events).offsets == expected
     assert model.reserved == reserved
 
@@ -108,9 +130,19 @@ def test_a_recorded_program_lands_where_the_slow_model_puts_it(
     part = write_trace(tmp_path / "part.npz", events)
     limit = int(share * peak_live(events))
     expected = replay(BestFit(limit, growth=growth, trim_on_oom=trim_on_oom, gap=gap), events)
-    options = ["--growth" if growth else "--no-growth", "--trim-on-oom" if trim_on_oom else "--no-trim-on-oom"]
+    options = [
+        "--growth" if growth else "--no-growth",
+        "--trim-on-oom" if trim_on_oom else "--no-trim-on-oom",
+    ]
     offsets, figures = offsets_of(
-        part, tmp_path, "--limit", str(limit), "--gap", str(gap), *options, status=3 if expected.refused else 0
+        part,
+        tmp_path,
+        "--limit",
+        str(limit),
+        "--gap",
+        str(gap),
+        *options,
+        status=3 if expected.refused else 0,
     )
     # The tight cases are there for their refusals.
     assert (expected.refused > 0) == (share == 1.0)
@@ -147,9 +179,13 @@ def peak_live(events: Events) -> int:
 # --- the smallest limit
 
 
-@pytest.mark.parametrize("options", [[], ["--no-growth"], ["--gap", "256"], ["--trim-on-oom", "--gap", "512"]])
+@pytest.mark.parametrize(
+    "options", [[], ["--no-growth"], ["--gap", "256"], ["--trim-on-oom", "--gap", "512"]]
+)
 @pytest.mark.parametrize("trace", [GNN, RECORDED / "tf_eager_gan_gp.npz"], ids=lambda path: path.stem)
-def test_the_smallest_limit_serves_everything_and_one_step_less_does_not(trace: Path, options: list[str]) -> None:
+def test_the_smallest_limit_serves_everything_and_one_step_less_does_not(
+    trace: Path, options: list[str]
+) -> None:
     found = replay_json(trace, "--min-limit", *options)
     limit = found["min_limit"]
     assert limit % 65536 == 0
@@ -187,8 +223,6 @@ def test_the_smallest_limit_of_nothing_is_nothing(tmp_path: Path) -> None:
 
 
 def test_figures_of_a_recorded_program_agree_with_its_own_header(tmp_path: Path) -> None:
-    import json
-
     for path in RECORDED.glob("*.npz"):
         with np.load(path, allow_pickle=False) as arrays:
             header = json.loads(str(arrays["header"]))

@@ -72,7 +72,9 @@ def test_the_kind_is_told_from_the_content(tmp_path: Path, name: str) -> None:
     assert facts(read_trace(write_trace(tmp_path / name))) == (6, 5100)
 
 
-def test_a_path_may_be_text_or_path_and_stays_as_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_may_be_text_or_path_and_stays_as_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_trace(tmp_path / "t.npz")
     monkeypatch.chdir(tmp_path)
     assert read_trace("./t.npz").path == "./t.npz"
@@ -211,16 +213,19 @@ SENSELESS: dict[str, tuple[list[tuple[int, int, int]], str]] = {
     "double free": ([(1, 1, 5), (2, 1, 5), (2, 1, 5)], "event 2: id 1 is freed twice"),
     "double free, later": ([(1, -9, 5), (2, -9, 5), (1, 2, 5), (2, -9, 5)], "event 3: id -9 is freed twice"),
     "double allocation": ([(1, 1, 5), (1, 1, 5)], "event 1: id 1 is allocated again before it is freed"),
-    "free of another size": ([(1, 1, 5), (2, 1, 6)], "event 1: id 1 is freed with size 6, but was allocated with 5"),
+    "free of another size": (
+        [(1, 1, 5), (2, 1, 6)],
+        "event 1: id 1 is freed with size 6, but was allocated with 5",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", SENSELESS)
 def test_a_program_that_makes_no_sense(tmp_path: Path, case: str) -> None:
     events, expected = SENSELESS[case]
-    assert rejected(write_trace(tmp_path / "t.npz", events, op=np.array([op for op, _, _ in events]))).startswith(
-        expected
-    )
+    assert rejected(
+        write_trace(tmp_path / "t.npz", events, op=np.array([op for op, _, _ in events]))
+    ).startswith(expected)
 
 
 def test_a_live_total_that_just_fits_is_a_program(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.trace import TraceError, read_trace, reader
+from allotment.trace import TraceError, read_columns, read_trace, reader
 from support.trace_files import GNN, SMALL, columns, write_trace
 from support.zip_files import (
     FLAGS,
@@ -81,17 +81,31 @@ def test_a_cut_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_a_flipped_bit_in_a_column(tmp_path: Path, column: str, compression: int) -> None:
-    path = write_members(tmp_path / "t.npz", compression=compression)
+def test_a_flipped_bit_in_a_column(tmp_path: Path, column: str) -> None:
+    path = write_members(tmp_path / "t.npz", compression=zipfile.ZIP_STORED)
+    content = path.read_bytes()
+    for at in range(*member_span(path, column)):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :])
+        assert rejected(path).startswith(f"column {column}: ")
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_flipped_bit_in_a_packed_column(tmp_path: Path, column: str) -> None:
+    path = write_members(tmp_path / "t.npz")
     content = path.read_bytes()
     start, end = member_span(path, column)
-    # The last byte of a packed column is partly padding.
-    for at in range(start, end - 1):
-        damaged = bytearray(content)
-        damaged[at] ^= 0x10
-        path.write_bytes(damaged)
-        assert rejected(path).startswith(f"column {column}: ")
+    harmless = 0
+    for at in range(start, end):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :])
+        try:
+            read = read_columns(path)
+        except TraceError as error:
+            assert str(error).startswith(f"{path}: column {column}: ")
+        else:
+            # A few bits do not matter: padding, or one of two ways to say the same.
+            assert getattr(read, column).tolist() == columns(SMALL)[column].tolist()
+            harmless += 1
+    assert harmless < (end - start) / 5
 
 
 @pytest.mark.parametrize("column", COLUMNS)

@@ -35,10 +35,4 @@ impl Numbers {
     pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
-
-    /// At least 1 and below `2^bits`, with every power of two as likely as any other.
-    pub(crate) fn of_any_size(&mut self, bits: u64) -> u64 {
-        let bit = 1 << self.below(bits);
-        bit + self.below(bit)
-    }
 }

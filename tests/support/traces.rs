@@ -1,6 +1,6 @@
 //! Recorded programs, from `.npz` files.
 //!
-//! Reads what NumPy writes for three columns of whole numbers, and no other array.
+//! Reads what `NumPy` writes for three columns of whole numbers, and no other array.
 
 use std::collections::BTreeMap;
 use std::fs::File;

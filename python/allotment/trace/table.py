@@ -1,9 +1,9 @@
-"""Replay reports as a table: with lines and colours on a terminal, plain and never cut elsewhere."""
+"""Replay reports as a table: as wide as the terminal, or plain and never cut where there is none."""
 
+import io
 from collections.abc import Sequence
 from typing import TextIO
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,23 +17,30 @@ _NO_WIDTH = 1_000_000
 
 
 def render_table(reports: Sequence[Report], stream: TextIO) -> str:
-    """Make the reports a text for ``stream``: one in full, or several with one line each."""
-    is_terminal = stream.isatty()
-    table = _one(reports[0]) if len(reports) == 1 else _several(reports)
-    table.box = box.SIMPLE_HEAD if is_terminal and len(reports) > 1 else None
-    console = (
-        Console(file=stream, highlight=False)
-        if is_terminal
+    """Make the reports a text for ``stream``: one in full, or several with one line each.
+
+    Several are in full too where the terminal is too narrow for the lines.
+    """
+    # Not into the stream itself: rich would write to it, and what it cannot take is not for us to handle.
+    text = io.StringIO()
+    if stream.isatty():
+        console = Console(file=text, highlight=False, force_terminal=True)
+    else:
         # Said outright, because variables such as FORCE_COLOR would turn colours on in a file.
-        else Console(file=stream, highlight=False, force_terminal=False, color_system=None, width=_NO_WIDTH)
-    )
-    with console.capture() as capture:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+        console = Console(
+            file=text, highlight=False, force_terminal=False, color_system=None, width=_NO_WIDTH
+        )
+    lines = _several(reports)
+    if len(reports) > 1 and console.measure(lines).maximum <= console.width:
+        console.print(lines)
+    else:
+        for number, report in enumerate(reports):
+            console.print("\n" * (number > 0), _one(report), sep="", end="")
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
 def _one(report: Report) -> Table:
-    table = Table(show_header=False, pad_edge=False)
+    table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     # File names fold; figures are short.
     table.add_column(overflow="fold")
@@ -67,7 +74,7 @@ def _one(report: Report) -> Table:
 
 
 def _several(reports: Sequence[Report]) -> Table:
-    table = Table(pad_edge=False, show_edge=False)
+    table = Table(box=None, pad_edge=False)
     table.add_column("trace", overflow="fold")
     limit = "limit" if reports[0].min_limit is None else "smallest limit"
     figures = ["events", limit, "peak live", "peak in use", "peak reserved", "regions", "grants", "refused"]

@@ -8,6 +8,7 @@ mod allocation;
 mod buffer;
 mod error;
 mod fork;
+mod numpy;
 mod pool;
 mod replay;
 mod size;
@@ -23,6 +24,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::allocation::Allocation;
+    #[pymodule_export]
+    use crate::numpy::ArrayMemory;
     #[pymodule_export]
     use crate::pool::Pool;
     #[pymodule_export]

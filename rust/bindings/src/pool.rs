@@ -162,6 +162,14 @@ impl Pool {
 }
 
 impl Pool {
+    pub(crate) fn core(&self) -> &Arc<allotment::Pool> {
+        &self.core
+    }
+
+    pub(crate) fn is_host_memory(&self) -> bool {
+        self.is_host_memory
+    }
+
     /// The quick door, attached; and if it does not open, the slow one, detached.
     fn take(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
         match self.core.try_allocate(bytes, alignment) {

@@ -116,6 +116,18 @@ impl Allocator {
         Some(())
     }
 
+    /// Changes what was asked for at `address`, if the chunk holds that; returns the bytes of the chunk.
+    pub(crate) fn resize_in_place(&mut self, address: u64, bytes: u64) -> Option<u64> {
+        let chunks = &self.chunks;
+        let handle = self.live.find(address, |handle| chunks.get(handle).address == address)?;
+        let chunk = self.chunks.get_mut(handle);
+        if bytes <= chunk.size {
+            self.counters.account_resize(chunk.requested, bytes);
+            chunk.requested = bytes;
+        }
+        Some(chunk.size)
+    }
+
     /// Plans a round of asking the source; none if the limit leaves no room.
     pub(crate) fn plan(&mut self, request: Request) -> Option<Plan> {
         self.growth.plan(request.needed, self.counters.reserved(), self.limit)

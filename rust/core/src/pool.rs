@@ -172,6 +172,16 @@ impl Pool {
         self.give_back(self.enter()?, allocation.address, NonZeroU64::new(allocation.id))
     }
 
+    /// Makes the allocation at `address` one of `bytes` bytes if its chunk is long enough; returns the bytes
+    /// of the chunk either way.
+    ///
+    /// # Errors
+    /// As [`Pool::free`].
+    pub fn resize_in_place(&self, address: u64, bytes: u64) -> Result<u64, FreeError> {
+        let resized = self.enter()?.allocator.resize_in_place(address, bytes);
+        resized.ok_or(FreeError::NotAllocated { address })
+    }
+
     /// Frees an allocation that nobody uses any more, without waiting and without failing.
     ///
     /// For finalisers: if the lock is taken, the free is left for the next caller; if the allocation was

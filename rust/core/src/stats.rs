@@ -89,6 +89,13 @@ impl Counters {
         self.in_use.subtract(size);
     }
 
+    /// A caller asked for another number of bytes in the same chunk.
+    pub(crate) fn account_resize(&mut self, before: u64, after: u64) {
+        self.requested.subtract(before);
+        self.requested.add(after);
+        self.largest_requested = self.largest_requested.max(after);
+    }
+
     /// The source granted a region.
     pub(crate) fn account_reserve(&mut self, bytes: u64) {
         self.reserved.add(bytes);

@@ -1,6 +1,7 @@
 //! One program in both allocators, and the first place where they differ.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
+use std::ops::AddAssign;
 
 use allotment::replay::{Event, Program};
 use allotment::source::{AddressSpace, Call, Cap, Capped, Log, Recording};
@@ -13,12 +14,35 @@ use crate::reference::{Events, Reference, Setup, Step};
 const STUCK: u64 = 2304;
 
 /// What was compared.
+#[derive(Default)]
 pub(crate) struct Compared {
-    pub(crate) events: u64,
+    events: usize,
+    refused: usize,
     /// Events from the first on that TensorFlow would not return from.
-    pub(crate) beyond: u64,
-    pub(crate) calls: u64,
-    pub(crate) refused: u64,
+    beyond: usize,
+    calls: usize,
+    releases: usize,
+}
+
+impl AddAssign for Compared {
+    fn add_assign(&mut self, other: Self) {
+        self.events += other.events;
+        self.refused += other.refused;
+        self.beyond += other.beyond;
+        self.calls += other.calls;
+        self.releases += other.releases;
+    }
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { events, refused, beyond, calls, releases } = self;
+        write!(
+            f,
+            "{events} events ({refused} refused) and {calls} calls of the source ({releases} releases)"
+        )?;
+        write!(f, ", {beyond} more events lie where TensorFlow would hang")
+    }
 }
 
 /// What one side did.
@@ -49,10 +73,11 @@ pub(crate) fn compare(setup: &Setup, program: &Program) -> Result<Compared, Stri
         matches!(event, Event::Allocate { bytes: 1.., .. }) && step.offset < 0
     };
     Ok(Compared {
-        events: played.len() as u64,
-        beyond: (events.len() - played.len()) as u64,
-        calls: ours.calls.len() as u64,
-        refused: played.iter().zip(&ours.steps).filter(refused).count() as u64,
+        events: played.len(),
+        refused: played.iter().zip(&ours.steps).filter(refused).count(),
+        beyond: events.len() - played.len(),
+        calls: ours.calls.len(),
+        releases: ours.calls.iter().filter(|call| matches!(call, Call::Release(_))).count(),
     })
 }
 

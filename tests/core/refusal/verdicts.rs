@@ -1,0 +1,147 @@
+//! Verdicts and figures of a refusal.
+
+use allotment::source::{AddressSpace, Refusing};
+use allotment::{AllocError, MAX_BYTES, Options, OutOfMemory, Verdict};
+
+use super::{MIB, recorded, refused};
+
+fn at_once(limit: u64) -> Options {
+    Options { growth: false, ..Options::new(limit) }
+}
+
+#[test]
+fn full_when_what_is_in_use_and_the_request_are_above_the_limit() {
+    let (pool, _) = recorded(AddressSpace::new(0), at_once(64 * MIB));
+    pool.allocate(24 * MIB).unwrap();
+    // 40 MiB are left. That is less than twice the request, so all of it goes along.
+    assert_eq!(pool.allocate(30 * MIB).unwrap().size, 40 * MIB);
+    let expected = OutOfMemory {
+        requested: 1,
+        needed: 256,
+        limit: 64 * MIB,
+        in_use: 64 * MIB,
+        reserved: 64 * MIB,
+        free: 0,
+        largest_free: 0,
+        num_live: 2,
+        verdict: Verdict::Full,
+    };
+    assert_eq!(refused(pool.allocate(1)), expected);
+}
+
+#[test]
+fn fragmented_when_the_pieces_together_would_do() {
+    let (pool, _) = recorded(AddressSpace::new(0), at_once(4 * MIB));
+    let quarters = [(); 4].map(|()| pool.allocate(MIB).unwrap());
+    pool.free(quarters[0].address).unwrap();
+    pool.free(quarters[2].address).unwrap();
+    let expected = OutOfMemory {
+        requested: MIB + 1,
+        needed: MIB + 256,
+        limit: 4 * MIB,
+        in_use: 2 * MIB,
+        reserved: 4 * MIB,
+        free: 2 * MIB,
+        largest_free: MIB,
+        num_live: 2,
+        verdict: Verdict::Fragmented,
+    };
+    assert_eq!(refused(pool.allocate(MIB + 1)), expected);
+}
+
+#[test]
+fn fragmented_between_a_free_chunk_and_the_room_under_the_limit() {
+    let (pool, _) = recorded(AddressSpace::new(256), Options::new(5 * MIB));
+    pool.allocate(MIB).unwrap();
+    // 1 MiB free in the region, 3 MiB under the limit, and a live chunk that keeps the two apart.
+    let out_of_memory = refused(pool.allocate(4 * MIB));
+    assert_eq!(out_of_memory.verdict, Verdict::Fragmented);
+    assert_eq!((out_of_memory.reserved, out_of_memory.in_use), (2 * MIB, MIB));
+}
+
+#[test]
+fn limit_when_the_request_alone_is_above_it() {
+    let (pool, log) = recorded(AddressSpace::new(0), Options::new(1_000_001));
+    let expected = OutOfMemory {
+        requested: 999_937,
+        needed: 1_000_192,
+        limit: 1_000_001,
+        in_use: 0,
+        reserved: 0,
+        free: 0,
+        largest_free: 0,
+        num_live: 0,
+        verdict: Verdict::Limit,
+    };
+    assert_eq!(refused(pool.allocate(999_937)), expected);
+    assert_eq!(log.take(), [], "the source is not asked");
+    assert_eq!(pool.allocate(999_936).unwrap().size, 999_936);
+}
+
+#[test]
+fn source_when_the_limit_would_allow_it() {
+    let (pool, _) =
+        recorded(Refusing::new(AddressSpace::new(0), |_, bytes| bytes > 3 * MIB), Options::new(64 * MIB));
+    pool.allocate(MIB).unwrap();
+    let expected = OutOfMemory {
+        requested: 4 * MIB - 3,
+        needed: 4 * MIB,
+        limit: 64 * MIB,
+        in_use: MIB,
+        reserved: 2 * MIB,
+        free: MIB,
+        largest_free: MIB,
+        num_live: 1,
+        verdict: Verdict::Source,
+    };
+    assert_eq!(refused(pool.allocate(4 * MIB - 3)), expected);
+}
+
+#[test]
+fn padding_for_alignment_is_part_of_what_is_needed() {
+    let (pool, _) = recorded(AddressSpace::new(0), at_once(MIB));
+    let out_of_memory = refused(pool.allocate_or(MIB, 4096, |_| false));
+    assert_eq!((out_of_memory.requested, out_of_memory.needed), (MIB, MIB + 4096 - 256));
+    assert_eq!(out_of_memory.verdict, Verdict::Limit);
+    let allocation = pool.allocate_or(MIB - 4096 + 256, 4096, |_| false).unwrap();
+    assert_eq!(allocation.size, MIB);
+    assert!(allocation.aligned_address(4096).is_multiple_of(4096));
+}
+
+#[test]
+fn the_text_is_short_and_has_every_figure() {
+    let (pool, _) = recorded(AddressSpace::new(0), at_once(4 * MIB));
+    let first = pool.allocate(MIB).unwrap();
+    pool.allocate(MIB + 1).unwrap();
+    pool.free(first.address).unwrap();
+    let out_of_memory = refused(pool.allocate(3 * MIB));
+    let text = out_of_memory.to_string();
+    let OutOfMemory { requested, limit, in_use, reserved, free, largest_free, verdict, .. } = out_of_memory;
+    for figure in [requested, limit, in_use, reserved, free, largest_free] {
+        assert!(text.contains(&format!("{figure} bytes")), "{figure} is missing in:\n{text}");
+    }
+    assert!(text.contains(verdict.as_str()), "{text}");
+    assert!(text.lines().count() < 25);
+}
+
+#[test]
+fn more_than_any_pool_can_hold_is_another_error() {
+    let (pool, _) = recorded(AddressSpace::new(0), Options::new(MAX_BYTES));
+    let too_large = |result| matches!(result, Err(AllocError::TooLarge { .. }));
+    assert!(too_large(pool.allocate(MAX_BYTES + 1)));
+    assert!(too_large(pool.allocate(u64::MAX)));
+    assert!(too_large(pool.allocate_or(MAX_BYTES, 512, |_| true)));
+    assert!(!too_large(pool.allocate(MAX_BYTES)));
+    assert_eq!(pool.stats().unwrap().num_allocs, 0);
+}
+
+#[test]
+fn an_alignment_that_is_no_power_of_two_up_to_4096_is_another_error() {
+    let (pool, log) = recorded(AddressSpace::new(0), Options::new(MIB));
+    for alignment in [0, 3, 257, 384, 8192, u64::MAX, 1 << 63] {
+        let result = pool.allocate_or(1, alignment, |_| true);
+        assert!(matches!(result, Err(AllocError::BadAlignment { alignment: named }) if named == alignment));
+        assert!(pool.try_allocate(0, alignment).is_err());
+    }
+    assert_eq!(log.take(), []);
+}

@@ -1,0 +1,239 @@
+"""Where the command line writes: tables, terminals, pipes, and the offsets file."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.command import allotment, complaint
+from support.trace_files import GNN, RECORDED, write_trace
+
+TRACES = sorted(RECORDED.glob("torch_*.npz"))
+
+
+# --- tables
+
+
+def test_one_file_as_plain_text() -> None:
+    done = allotment("replay", GNN)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in done.stdout.splitlines())
+    assert lines["trace"] == str(GNN)
+    assert lines["name"] == "torch_gnn_train"
+    assert lines["events"] == "26878"
+    assert re.fullmatch(r"64 GiB\s+68719476736 bytes", lines["limit"])
+    # As its recorder counted: 23.47 MiB.
+    assert re.fullmatch(r"23\.47 MiB\s+24614352 bytes", lines["peak live"])
+    assert (lines["refused"], lines["first refused"]) == ("0", "never")
+    assert re.fullmatch(r"\d+\.\d ns an event", lines["time"])
+
+
+def test_one_file_that_does_not_fit() -> None:
+    done = allotment("replay", GNN, "--limit", "1MiB")
+    assert done.returncode == 3
+    assert re.search(r"^refused +[1-9]\d*$", done.stdout, flags=re.M)
+    assert re.search(r"^first refused +event \d+$", done.stdout, flags=re.M)
+
+
+def test_several_files_as_plain_text() -> None:
+    done = allotment("replay", *TRACES)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *lines = (re.split(r"\s{2,}", line) for line in done.stdout.splitlines())
+    assert head[:4] == ["trace", "events", "limit", "peak live"]
+    assert [line[0] for line in lines] == [str(path) for path in TRACES]
+    assert {len(line) for line in lines} == {len(head)}
+    assert "smallest limit" in allotment("replay", *TRACES, "--min-limit").stdout.splitlines()[0]
+
+
+def test_plain_text_is_never_cut_wrapped_or_coloured(tmp_path: Path) -> None:
+    folder = tmp_path.joinpath(*["a folder with quite a long name"] * 6)
+    folder.mkdir(parents=True)
+    trace = write_trace(folder / "[red]t[ :smile:.npz", header=np.array('{"name": "[bold]n"}'))
+    environment = {"COLUMNS": "20", "FORCE_COLOR": "1", "TTY_COMPATIBLE": "1", "CLICOLOR_FORCE": "1"}
+    for traces in ([trace], [trace, trace]):
+        done = allotment("replay", *traces, **environment)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert str(trace) in done.stdout
+        assert "\x1b" not in done.stdout
+        assert "…" not in done.stdout
+        assert not any(line.endswith(" ") for line in done.stdout.splitlines())
+    assert "[bold]n" in allotment("replay", trace).stdout
+
+
+def test_names_that_do_not_print_and_encodings_that_cannot(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "ä\n\x1b[31m\udcff.npz", header=np.array('{"name": "x\\ny\\u001b"}'))
+    done = allotment("replay", trace)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ä\\n\\x1b[31m\\udcff.npz\n" in done.stdout
+    assert "x\\ny\\x1b\n" in done.stdout
+    done = allotment("replay", trace, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\xe4\\n\\x1b[31m\\udcff.npz\n" in done.stdout
+
+
+def on_a_terminal(*arguments: str | Path, stream: str) -> tuple[int, str, str]:
+    """Run with `stream`, stdout or stderr, on a terminal of 100 columns; return status, terminal, other stream."""
+    master, slave = pty.openpty()
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {stream: slave}
+    environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "CI")}
+    child = subprocess.Popen(
+        [sys.executable, "-m", "allotment", *map(os.fspath, arguments)],
+        stdin=subprocess.DEVNULL,
+        env=environment | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"},
+        **streams,  # type: ignore[call-overload]
+    )
+    os.close(slave)
+    shown = b""
+    try:
+        while block := os.read(master, 65536):
+            shown += block
+    except OSError:
+        pass  # the last one closed the terminal
+    finally:
+        os.close(master)
+    out, err = child.communicate(timeout=60)
+    return child.returncode, shown.decode(), (err if stream == "stdout" else out).decode()
+
+
+def test_several_files_on_a_terminal() -> None:
+    status, shown, stderr = on_a_terminal("replay", *TRACES, stream="stdout")
+    assert (status, stderr) == (0, "")
+    assert "\x1b[" in shown
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).splitlines()
+    assert max(map(len, plain)) <= 100
+    assert "23.47" in " ".join(plain)
+
+
+def test_progress_is_shown_on_a_terminal_and_leaves_stdout_alone() -> None:
+    status, shown, stdout = on_a_terminal("replay", *TRACES, "--json", stream="stderr")
+    assert status == 0
+    assert "replaying" in shown
+    assert len(json.loads(stdout)["traces"]) == len(TRACES)
+
+
+def test_an_error_on_a_terminal_is_one_line_after_the_progress(tmp_path: Path) -> None:
+    status, shown, stdout = on_a_terminal("replay", GNN, tmp_path, stream="stderr")
+    assert (status, stdout) == (2, "")
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+    assert plain.rstrip().endswith(f"allotment: {tmp_path}: is a folder")
+    assert "Traceback" not in plain
+
+
+# --- pipes and full disks
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--min-limit"]])
+@pytest.mark.parametrize("command", ["replay", "demo"])
+def test_a_reader_that_went_away_is_no_news(command: str, options: list[str]) -> None:
+    arguments = [command, *([*map(str, TRACES), *options] if command == "replay" else [])]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "allotment", *arguments],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    # As of a program that the signal of a broken pipe ended.
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_full_disk_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "allotment", "replay", GNN],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "allotment: standard output: No space left on device\n")
+
+
+@pytest.mark.parametrize("options", ["", "--json", "--limit 1MiB"])
+def test_a_closed_stdout_leaves_the_exit_status(options: str) -> None:
+    command = f"exec {sys.executable} -m allotment replay {GNN} {options} >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (3 if "--limit" in options else 0, b"")
+
+
+# --- the offsets file
+
+
+@pytest.mark.parametrize("name", ["o.npy", "o", "o.txt", "ö [x].npy", "o" * 255])
+def test_offsets_are_written_to_exactly_that_path(tmp_path: Path, name: str) -> None:
+    done = allotment("replay", GNN, "--offsets", name, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    offsets = np.load(tmp_path / name, allow_pickle=False)
+    assert (offsets.dtype, offsets.shape) == (np.dtype("<i8"), (26878,))
+
+
+def test_offsets_are_written_when_something_is_refused(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "t.npz", [(1, 1, 5), (1, 2, 1 << 30), (2, 2, 1 << 30), (2, 1, 5)])
+    done = allotment("replay", trace, "--limit", "2MiB", "--offsets", tmp_path / "o", "--json")
+    assert (done.returncode, done.stderr) == (3, "")
+    assert json.loads(done.stdout)["first_refused"] == 1
+    assert np.load(tmp_path / "o").tolist() == [0, -1, -1, 0]
+
+
+def test_offsets_replace_an_older_file_and_follow_links(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("old")
+    (tmp_path / "link").symlink_to("old")
+    assert allotment("replay", GNN, "--offsets", tmp_path / "link").returncode == 0
+    assert (tmp_path / "link").is_symlink()
+    assert len(np.load(tmp_path / "old")) == 26878
+
+
+def test_offsets_have_the_mode_of_any_new_file(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    allotment("replay", GNN, "--offsets", tmp_path / "o")
+    assert (tmp_path / "o").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("none/o.npy", "No such file or directory"),
+        ("file/o.npy", "Not a directory"),
+        ("folder", "not the path of a regular file"),
+        ("new/", "not the path of a regular file"),
+        ("", "not the path of a regular file"),
+        ("/dev/null", "not the path of a regular file"),
+        ("pipe", "not the path of a regular file"),
+        ("x" * 256, "File name too long"),
+    ],
+)
+def test_offsets_that_cannot_be_written(tmp_path: Path, target: str, reason: str) -> None:
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    line = complaint(allotment("replay", GNN, "--offsets", target, cwd=tmp_path))
+    assert line == f"allotment: --offsets {target}: cannot be written: {reason}"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert (tmp_path / "file").read_text() == "kept"
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_disk_that_fills_up_leaves_no_partial_file(tmp_path: Path) -> None:
+    (tmp_path / "o.npy").write_text("kept")
+    # Files of this child may have 8 blocks of 512 or 1024 bytes; the offsets need 210 KiB.
+    command = f"ulimit -f 8; exec {sys.executable} -m allotment replay {GNN} --offsets o.npy"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert complaint(done).startswith("allotment: --offsets o.npy: cannot be written: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["o.npy"]
+    assert (tmp_path / "o.npy").read_text() == "kept"
