@@ -52,6 +52,7 @@ struct Row {
 }
 
 fn main() {
+    reference::require();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let quick = arguments.iter().any(|argument| argument == "--quick");
     // Cargo passes options of its own.

@@ -5,12 +5,15 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from allotment._core import __version__, parse_size
 from allotment.text import one_line
+
+if TYPE_CHECKING:
+    from allotment.trace import ReplayOptions, Report
 
 #: Exit status. 0 means: done, and everything fitted.
 INTERNAL_ERROR = 1
@@ -129,49 +132,70 @@ def replay_command(
     A TRACE is an .npz file with the columns op (1 allocates, 2 frees), id and size, one integer an event.
     SIZE is a number with a unit (B, KiB, MiB, GiB, TiB, KB, MB, GB) or of bytes.
     """
-    # Here, so that --help and --version need no NumPy.
-    from allotment.progress import progress
-    from allotment.trace import ReplayOptions, TraceError, read_trace, replay_at_min_limit, replay_trace
-    from allotment.trace.offsets import write_offsets
+    # Imports that need NumPy or rich stand in functions, so that --help and --version need neither.
+    from allotment.trace import ReplayOptions
 
-    if offsets is not None and min_limit:
+    _check_offsets(offsets, paths, min_limit)
+    reports = _replay(paths, ReplayOptions(limit, growth, trim_on_oom, gap), min_limit, offsets is not None)
+    if offsets is not None:
+        _write_offsets(offsets, reports[0])
+    text = _as_json(reports) if as_json else _as_table(reports)
+    return Outcome(text, REFUSED if any(report.result.refused for report in reports) else 0)
+
+
+def _check_offsets(offsets: str | None, paths: tuple[str, ...], min_limit: bool) -> None:
+    if offsets is None:
+        return
+    if min_limit:
         raise click.UsageError("'--offsets' and '--min-limit' exclude each other")
-    if offsets is not None and len(paths) > 1:
+    if len(paths) > 1:
         raise click.UsageError(f"'--offsets' takes the offsets of one TRACE, not of {len(paths)}")
-    if offsets is not None and os.path.realpath(offsets) == os.path.realpath(paths[0]):
+    if os.path.realpath(offsets) == os.path.realpath(paths[0]):
         raise click.UsageError(f"'--offsets' {offsets} is the TRACE itself")
 
-    options = ReplayOptions(limit, growth, trim_on_oom, gap)
+
+def _replay(
+    paths: tuple[str, ...], options: "ReplayOptions", min_limit: bool, with_offsets: bool
+) -> "list[Report]":
+    """Read all files, then replay them: a fault in the last one costs no replay of the first."""
+    from allotment.progress import progress
+    from allotment.trace import TraceError, read_trace, replay_at_min_limit, replay_trace
+
     traces, reports = [], []
-    try:
-        with progress(2 * len(paths)) as begin:
-            for path in paths:
-                begin(f"reading {one_line(path)}")
+    with progress(2 * len(paths)) as begin:
+        for path in paths:
+            begin(f"reading {one_line(path)}")
+            try:
                 traces.append(read_trace(path))
-            for trace in traces:
-                begin(f"replaying {one_line(trace.path)}")
-                reports.append(
-                    replay_at_min_limit(trace, options)
-                    if min_limit
-                    else replay_trace(trace, options, with_offsets=offsets is not None)
-                )
-    except TraceError as error:
-        raise BadInput(str(error)) from error
-    if offsets is not None and reports[0].offsets is not None:
-        try:
-            write_offsets(offsets, reports[0].offsets)
-        except OSError as error:
-            raise BadInput(f"--offsets {offsets}: cannot be written: {error.strerror or error}") from error
+            except TraceError as error:
+                raise BadInput(str(error)) from error
+        for trace in traces:
+            begin(f"replaying {one_line(trace.path)}")
+            if min_limit:
+                reports.append(replay_at_min_limit(trace, options))
+            else:
+                reports.append(replay_trace(trace, options, with_offsets=with_offsets))
+    return reports
 
-    status = REFUSED if any(report.result.refused for report in reports) else 0
-    if as_json:
-        figures = [report.as_dict() for report in reports]
-        whole = figures[0] if len(figures) == 1 else {"traces": figures}
-        return Outcome(json.dumps(whole, indent=2) + "\n", status)
 
+def _write_offsets(path: str, report: "Report") -> None:
+    from allotment.trace.offsets import write_offsets
+
+    try:
+        write_offsets(path, report)
+    except OSError as error:
+        raise BadInput(f"--offsets {path}: cannot be written: {error.strerror or error}") from error
+
+
+def _as_json(reports: "list[Report]") -> str:
+    figures = [report.as_dict() for report in reports]
+    return json.dumps(figures[0] if len(figures) == 1 else {"traces": figures}, indent=2) + "\n"
+
+
+def _as_table(reports: "list[Report]") -> str:
     from allotment.trace.table import render_table
 
-    return Outcome(render_table(reports, sys.stdout), status)
+    return render_table(reports, sys.stdout)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -182,14 +206,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # Without standalone mode a command's value comes back, and so do its errors.
         outcome = commands.main(arguments, prog_name="allotment", standalone_mode=False)
+        # Help and version have printed themselves and leave a number.
+        return _print(outcome) if isinstance(outcome, Outcome) else int(outcome or 0)
     except click.ClickException as error:
         return _complain(_explain(error), BAD_INPUT)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
+    except SystemExit:
+        # What click does about help that nobody reads.
+        return NOBODY_READS
     except Exception as error:
         return _complain(f"internal error: {type(error).__name__}: {error}", INTERNAL_ERROR)
-    # Help and version have printed themselves and leave a number.
-    return _print(outcome) if isinstance(outcome, Outcome) else int(outcome or 0)
 
 
 def _explain(error: click.ClickException) -> str:

@@ -30,10 +30,11 @@ def _recorded_program() -> Iterator[str]:
     just_enough = replay_at_min_limit(trace, ReplayOptions())
     too_little = replay_trace(trace, ReplayOptions(limit=_TOO_LITTLE))
 
+    peak_live = format_size(trace.program.peak_live)
     yield from _paragraph(
         "A recorded program: ResNet-50 training in PyTorch, three steps of batch 16 and an evaluation, "
-        f"{trace.program.events} events (allocations and frees). At its peak {format_size(trace.program.peak_live)} "
-        "are live. Here it is replayed on made-up addresses, so that no memory is needed, under three limits:"
+        f"{trace.program.events} events (allocations and frees). At its peak {peak_live} are live. "
+        "Here it is replayed on made-up addresses, so that no memory is needed, under three limits:"
     )
     yield ""
     yield from _compare({"plenty": plenty, "just enough": just_enough, "too little": too_little})

@@ -5,6 +5,7 @@
 //! programs, and `ALLOTMENT_SEED` repeats a run of them.
 
 use std::io::Write;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -89,6 +90,7 @@ fn setups(peak_live: u64) -> Vec<Setup> {
 fn run_all(what: &str, jobs: usize, job: impl Fn(usize) -> Result<Compared, String> + Sync) {
     // A failed test leaves nothing behind that the other could trip over.
     let _turn = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    reference::require();
     say(&format!("{what}: {jobs} runs on {THREADS} threads"));
     let start = Instant::now();
     let next = AtomicUsize::new(0);
@@ -106,7 +108,7 @@ fn run_all(what: &str, jobs: usize, job: impl Fn(usize) -> Result<Compared, Stri
     };
     let totals: Result<Vec<Compared>, String> = thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a comparison does not panic")).collect()
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
     let mut total = Compared::default();
     totals.unwrap_or_else(|difference| panic!("{difference}")).into_iter().for_each(|part| total += part);

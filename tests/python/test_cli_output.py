@@ -15,6 +15,7 @@ from support.command import allotment, complaint
 from support.trace_files import GNN, RECORDED, write_trace
 
 TRACES = sorted(RECORDED.glob("torch_*.npz"))
+ANSI = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
 # --- tables
@@ -57,7 +58,7 @@ def test_plain_text_is_never_cut_wrapped_or_coloured(tmp_path: Path) -> None:
     trace = write_trace(folder / "[red]t[ :smile:.npz", header=np.array('{"name": "[bold]n"}'))
     environment = {"COLUMNS": "20", "FORCE_COLOR": "1", "TTY_COMPATIBLE": "1", "CLICOLOR_FORCE": "1"}
     for traces in ([trace], [trace, trace]):
-        done = allotment("replay", *traces, **environment)
+        done = allotment("replay", *traces, environment=environment)
         assert (done.returncode, done.stderr) == (0, "")
         assert str(trace) in done.stdout
         assert "\x1b" not in done.stdout
@@ -72,20 +73,20 @@ def test_names_that_do_not_print_and_encodings_that_cannot(tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (0, "")
     assert "ä\\n\\x1b[31m\\udcff.npz\n" in done.stdout
     assert "x\\ny\\x1b\n" in done.stdout
-    done = allotment("replay", trace, PYTHONIOENCODING="ascii")
+    done = allotment("replay", trace, environment={"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\xe4\\n\\x1b[31m\\udcff.npz\n" in done.stdout
 
 
-def on_a_terminal(*arguments: str | Path, stream: str) -> tuple[int, str, str]:
-    """Run with `stream`, stdout or stderr, on a terminal of 100 columns; return status, terminal, other stream."""
+def on_a_terminal(*arguments: str | Path, stream: str, columns: int = 100) -> tuple[int, str, str]:
+    """Run with `stream`, stdout or stderr, on a terminal; return status, terminal, other stream."""
     master, slave = pty.openpty()
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {stream: slave}
     environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "CI")}
     child = subprocess.Popen(
-        [sys.executable, "-m", "allotment", *map(os.fspath, arguments)],
+        [sys.executable, "-m", "allotment", *map(str, arguments)],
         stdin=subprocess.DEVNULL,
-        env=environment | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "40"},
+        env=environment | {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "40"},
         **streams,  # type: ignore[call-overload]
     )
     os.close(slave)
@@ -101,13 +102,18 @@ def on_a_terminal(*arguments: str | Path, stream: str) -> tuple[int, str, str]:
     return child.returncode, shown.decode(), (err if stream == "stdout" else out).decode()
 
 
-def test_several_files_on_a_terminal() -> None:
-    status, shown, stderr = on_a_terminal("replay", *TRACES, stream="stdout")
+@pytest.mark.parametrize("columns", [60, 80, 120, 300])
+def test_several_files_on_a_terminal(columns: int) -> None:
+    status, shown, stderr = on_a_terminal("replay", *TRACES, stream="stdout", columns=columns)
     assert (status, stderr) == (0, "")
     assert "\x1b[" in shown
-    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).splitlines()
-    assert max(map(len, plain)) <= 100
-    assert "23.47" in " ".join(plain)
+    plain = ANSI.sub("", shown).splitlines()
+    assert max(map(len, plain)) <= columns
+    assert "…" not in shown
+    # One line each where they fit, else one after the other in full.
+    assert (len(plain) == 1 + len(TRACES)) == (columns == 300)
+    for mebibytes in ("294.76 MiB", "23.47 MiB", "136.77 MiB"):
+        assert mebibytes in shown
 
 
 def test_progress_is_shown_on_a_terminal_and_leaves_stdout_alone() -> None:
@@ -120,7 +126,7 @@ def test_progress_is_shown_on_a_terminal_and_leaves_stdout_alone() -> None:
 def test_an_error_on_a_terminal_is_one_line_after_the_progress(tmp_path: Path) -> None:
     status, shown, stdout = on_a_terminal("replay", GNN, tmp_path, stream="stderr")
     assert (status, stdout) == (2, "")
-    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+    plain = ANSI.sub("", shown)
     assert plain.rstrip().endswith(f"allotment: {tmp_path}: is a folder")
     assert "Traceback" not in plain
 
@@ -128,10 +134,12 @@ def test_an_error_on_a_terminal_is_one_line_after_the_progress(tmp_path: Path) -
 # --- pipes and full disks
 
 
-@pytest.mark.parametrize("options", [[], ["--json"], ["--min-limit"]])
-@pytest.mark.parametrize("command", ["replay", "demo"])
-def test_a_reader_that_went_away_is_no_news(command: str, options: list[str]) -> None:
-    arguments = [command, *([*map(str, TRACES), *options] if command == "replay" else [])]
+@pytest.mark.parametrize(
+    "arguments",
+    [["replay", *TRACES], ["replay", GNN, "--json"], ["demo"], ["--help"], ["--version"]],
+    ids=lambda arguments: " ".join(map(str, arguments[::2])),
+)
+def test_a_reader_that_went_away_is_no_news(arguments: list[str | Path]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:

@@ -21,7 +21,7 @@ def shipped() -> Events:
 
 
 def test_the_demo_fits_one_screen_and_repeats_itself() -> None:
-    first, second = allotment("demo"), allotment("demo", COLUMNS="40", NO_COLOR="1")
+    first, second = allotment("demo"), allotment("demo", environment={"COLUMNS": "40", "NO_COLOR": "1"})
     assert (first.returncode, first.stderr) == (second.returncode, second.stderr) == (0, "")
     assert TIMES.sub("", first.stdout) == TIMES.sub("", second.stdout)
     lines = first.stdout.splitlines()

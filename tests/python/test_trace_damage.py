@@ -1,9 +1,7 @@
-"""Trace files that are damaged, cut, or lie about what is in them: one line each, no hang, no memory filled."""
+"""Trace files that are damaged, cut, or lie about their content: one line each, no hang, no memory filled."""
 
 import gzip
 import random
-import struct
-import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,17 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.trace import TraceError, read_columns, read_trace, reader
+from allotment.trace import TraceError, read_columns, read_trace
 from support.trace_files import GNN, SMALL, columns, write_trace
 from support.zip_files import (
-    FLAGS,
-    METHOD,
-    SIZE,
     head,
     member_span,
     npy,
     npy_with_head,
-    patch_directory,
     write_members,
 )
 from test_trace import rejected
@@ -82,7 +76,7 @@ def test_a_cut_directory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", COLUMNS)
 def test_a_flipped_bit_in_a_column(tmp_path: Path, column: str) -> None:
-    path = write_members(tmp_path / "t.npz", compression=zipfile.ZIP_STORED)
+    path = write_members(tmp_path / "t.npz", SMALL, zipfile.ZIP_STORED)
     content = path.read_bytes()
     for at in range(*member_span(path, column)):
         path.write_bytes(content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :])
@@ -95,17 +89,19 @@ def test_a_flipped_bit_in_a_packed_column(tmp_path: Path, column: str) -> None:
     content = path.read_bytes()
     start, end = member_span(path, column)
     harmless = 0
+    faults = []
     for at in range(start, end):
         path.write_bytes(content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :])
         try:
             read = read_columns(path)
         except TraceError as error:
-            assert str(error).startswith(f"{path}: column {column}: ")
+            faults.append(str(error))
         else:
             # A few bits do not matter: padding, or one of two ways to say the same.
             assert getattr(read, column).tolist() == columns(SMALL)[column].tolist()
             harmless += 1
-    assert harmless < (end - start) / 5
+    assert all(text.startswith(f"{path}: column {column}: ") for text in faults)
+    assert harmless < len(faults) / 5
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -122,7 +118,7 @@ def test_random_damage_is_a_fault_or_harmless(tmp_path: Path, seed: int) -> None
     header = np.array('{"name": "x"}')
     path = write_trace(tmp_path / "t.npz", header=header)
     content = path.read_bytes()
-    faults = 0
+    faults = []
     for _ in range(400):
         damaged = bytearray(content)
         for _ in range(chance.choice([1, 1, 2, 5])):
@@ -138,13 +134,12 @@ def test_random_damage_is_a_fault_or_harmless(tmp_path: Path, seed: int) -> None
         try:
             trace = read_trace(path)
         except TraceError as error:
-            assert str(error).startswith(f"{path}: ")
-            assert "\n" not in str(error)
-            faults += 1
+            faults.append(str(error))
         else:
             # The damage hit what does not matter, such as a time stamp.
             assert (trace.program.events, trace.program.peak_live) == (6, 5100)
-    assert faults > 200
+    assert len(faults) > 200
+    assert all(text.startswith(f"{path}: ") and "\n" not in text for text in faults)
 
 
 # --- columns that are no columns
@@ -243,105 +238,3 @@ def test_a_header_that_is_none(tmp_path: Path, header: Any, expected: str) -> No
 def test_a_header_of_characters_that_do_not_exist(tmp_path: Path) -> None:
     path = write_members(tmp_path / "t.npz", header=npy_with_head(head("()", "<U2"), b"\xff" * 8))
     assert rejected(path).startswith("column header: ")
-
-
-# --- lies about sizes
-
-
-@pytest.mark.parametrize(
-    "shape",
-    ["(7,)", "(5,)", "(1000000000000,)", f"({2**62},)", f"({2**80},)", "(-6,)", "(0,)", "(6, 10**9)"],
-)
-def test_a_head_that_claims_another_shape(tmp_path: Path, shape: str) -> None:
-    body = columns(SMALL)["size"].tobytes()
-    path = write_members(tmp_path / "t.npz", size=npy_with_head(head(shape), body))
-    assert rejected(path).startswith("column size: ")
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        npy_with_head("(" * 9000),
-        npy_with_head("-" * 9000 + "1"),
-        npy_with_head("no dict"),
-        npy_with_head("{}"),
-        npy_with_head(head("(6,)", "no such type"), bytes(48)),
-        npy_with_head(head("(6.5,)"), bytes(52)),
-        npy_with_head(head("'six'"), bytes(48)),
-        npy_with_head(head("(6,)"), bytes(48), (3, 0)),
-        npy_with_head(head("(6,)"), bytes(48), (9, 9)),
-        b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**32 - 1) + b" " * 100_000,
-        b"not an array at all, and longer than its head",
-        b"\x80\x04N.",
-    ],
-)
-def test_a_head_that_is_none(tmp_path: Path, content: bytes) -> None:
-    text = rejected(write_members(tmp_path / "t.npz", id=content))
-    assert text.startswith("column id: is damaged or cut: ")
-    assert len(text) < 300
-
-
-@pytest.mark.parametrize("claimed", [0, 1, 175, 177, 1 << 20, 1 << 31, 0xFFFFFFFE])
-def test_a_directory_that_claims_another_size(tmp_path: Path, claimed: int) -> None:
-    path = write_members(tmp_path / "t.npz")
-    patch_directory(path, "size", SIZE, struct.pack("<I", claimed))
-    assert rejected(path).startswith("column size: ")
-
-
-def test_all_columns_that_claim_more_events_than_there_are(tmp_path: Path) -> None:
-    events = 50_000_000
-    lies = {name: npy_with_head(head(f"({events},)"), bytes(48)) for name in COLUMNS}
-    path = write_members(tmp_path / "t.npz", **lies)
-    for name in COLUMNS:
-        patch_directory(path, name, SIZE, struct.pack("<I", len(lies[name]) - 48 + 8 * events))
-    assert peak_bytes(lambda: rejected(path)) < 8 << 20
-    assert rejected(path).startswith("column op: is damaged or cut: ")
-
-
-def test_a_member_that_unpacks_to_more_than_it_says(tmp_path: Path) -> None:
-    """256 MiB of zeros in 256 KiB."""
-    whole = npy(columns(SMALL)["size"])
-    bomb = whole + bytes(256 << 20)
-    path = write_members(tmp_path / "t.npz", size=bomb)
-    del bomb
-    assert peak_bytes(lambda: rejected(path)) < 8 << 20
-    patch_directory(path, "size", SIZE, struct.pack("<I", len(whole)))
-    assert peak_bytes(lambda: rejected(path)) < 8 << 20
-    assert rejected(path).startswith("column size: is damaged or cut: ")
-
-
-def test_more_events_than_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_trace(tmp_path / "t.npz")
-    monkeypatch.setattr(reader, "MAX_EVENTS", 6)
-    read_trace(path)
-    monkeypatch.setattr(reader, "MAX_EVENTS", 5)
-    assert rejected(path) == "has 6 events; at most 5 are read"
-
-
-def test_columns_that_agree_on_being_too_long_cost_nothing(tmp_path: Path) -> None:
-    events = reader.MAX_EVENTS + 1
-    lies = {name: npy_with_head(head(f"({events},)", "|i1")) for name in COLUMNS}
-    path = write_members(tmp_path / "t.npz", **lies)
-    for name in COLUMNS:
-        patch_directory(path, name, SIZE, struct.pack("<I", len(lies[name]) + events))
-    assert peak_bytes(lambda: rejected(path)) < 8 << 20
-    assert rejected(path) == f"has {events} events; at most {reader.MAX_EVENTS} are read"
-
-
-def test_a_locked_member_and_an_unknown_packing(tmp_path: Path) -> None:
-    path = write_members(tmp_path / "t.npz")
-    content = path.read_bytes()
-    patch_directory(path, "id", FLAGS, b"\x01\x00")
-    assert rejected(path).startswith("column id: is damaged or cut: ")
-    path.write_bytes(content)
-    patch_directory(path, "id", METHOD, b"\x63\x00")
-    assert rejected(path).startswith("column id: is damaged or cut: ")
-
-
-def peak_bytes(work: Callable[[], object]) -> int:
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()

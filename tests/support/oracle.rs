@@ -75,6 +75,14 @@ struct Functions {
     calls: unsafe extern "C" fn(Handle, *mut RawCall),
 }
 
+/// Loads the driver.
+///
+/// # Panics
+/// When it is not there: says how to build it.
+pub(crate) fn require() {
+    functions();
+}
+
 fn functions() -> &'static Functions {
     static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {

@@ -5,15 +5,18 @@ import secrets
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+
+from allotment.trace.report import Report
 
 
-def write_offsets(path: str, offsets: NDArray[np.int64]) -> None:
-    """Write an ``.npy`` file at exactly ``path``: whole or not at all.
+def write_offsets(path: str, report: Report) -> None:
+    """Write the offsets of a replay as an ``.npy`` file at exactly ``path``: whole or not at all.
 
     Raises:
         OSError: The file cannot be written. What was at ``path`` before is still there.
     """
+    if report.offsets is None:
+        raise ValueError("the replay was asked for no offsets")
     # Through links, as opening the file would.
     target = Path(os.path.realpath(path))
     if not path or path.endswith(os.sep) or (target.exists() and not target.is_file()):
@@ -23,7 +26,7 @@ def write_offsets(path: str, offsets: NDArray[np.int64]) -> None:
     unfinished = target.parent / f".{secrets.token_hex(8)}.tmp"
     try:
         with unfinished.open("xb") as file:
-            np.save(file, offsets, allow_pickle=False)
+            np.save(file, report.offsets, allow_pickle=False)
         unfinished.replace(target)
     except BaseException:
         unfinished.unlink(missing_ok=True)

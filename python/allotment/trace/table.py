@@ -31,7 +31,8 @@ def render_table(reports: Sequence[Report], stream: TextIO) -> str:
             file=text, highlight=False, force_terminal=False, color_system=None, width=_NO_WIDTH
         )
     lines = _several(reports)
-    if len(reports) > 1 and console.measure(lines).maximum <= console.width:
+    wanted = console.measure(lines, options=console.options.update(width=_NO_WIDTH)).maximum
+    if len(reports) > 1 and wanted <= console.width:
         console.print(lines)
     else:
         for number, report in enumerate(reports):

@@ -112,7 +112,8 @@ impl fmt::Display for OutOfMemory {
             writeln!(f, "  {what:<14} {:>12}  {bytes} bytes{note}", Bytes(bytes))
         };
         line("limit", limit, "")?;
-        line("in use", in_use, &format!(" in {num_live} allocations"))?;
+        let plural = if num_live == 1 { "" } else { "s" };
+        line("in use", in_use, &format!(" in {num_live} allocation{plural}"))?;
         line("reserved", reserved, "")?;
         line("free", free, "")?;
         line("largest free", largest_free, "")?;

@@ -12,16 +12,18 @@ from support.child import DEADLINE_SECONDS
 Done = subprocess.CompletedProcess[str]
 
 
-def allotment(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> Done:
+def allotment(
+    *arguments: str | Path, cwd: Path | None = None, environment: dict[str, str] | None = None
+) -> Done:
     """Run `allotment` with stdout and stderr caught."""
     return subprocess.run(
-        [sys.executable, "-m", "allotment", *map(os.fspath, arguments)],
+        [sys.executable, "-m", "allotment", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,
         check=False,
         cwd=cwd,
-        env=os.environ | environment,
+        env=os.environ | (environment or {}),
     )
 
 

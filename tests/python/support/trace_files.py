@@ -24,7 +24,7 @@ def columns(events: Events) -> dict[str, Any]:
     }
 
 
-def write_trace(path: Path, events: Events = SMALL, **members: Any) -> Path:
+def write_trace(path: Path, events: Events = SMALL, /, **members: Any) -> Path:
     """Write a trace; `members` are put beside or instead of the columns, None leaves one out."""
     arrays = {**columns(events), **members}
     with path.open("wb") as file:

@@ -33,6 +33,7 @@ def write_members(
     path: Path,
     events: Events = SMALL,
     compression: int = zipfile.ZIP_DEFLATED,
+    /,
     **members: bytes | None,
 ) -> Path:
     """Write the columns of `events` with some members replaced by raw bytes, or left out."""
@@ -55,7 +56,7 @@ def member_span(path: Path, name: str) -> tuple[int, int]:
 
 
 def patch_directory(path: Path, name: str, offset: int, value: bytes) -> None:
-    """Overwrite bytes of a member's entry in the central directory; `offset` counts from the entry's start."""
+    """Overwrite bytes of a member's entry in the central directory, `offset` bytes into the entry."""
     content = bytearray(path.read_bytes())
     full = f"{name}.npy".encode()
     # The name stands twice: before the member and, last, in the directory, 46 bytes into its entry.

@@ -1,0 +1,116 @@
+//! A forked child: pools of its parent refuse, quietly where nobody can be told. This is about the whole
+//! process, so it has one of its own, and its tests run one after the other.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use allotment::source::{AddressSpace, Log, Recording};
+use allotment::{AllocError, Allocation, FreeError, Options, Pool, Unusable, fork};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A pool of the parent with an allocation, as seen from the child.
+struct Inherited {
+    pool: Pool,
+    log: Log,
+    held: Allocation,
+    _alone: MutexGuard<'static, ()>,
+}
+
+fn pool_with_an_allocation() -> (Pool, Log, Allocation) {
+    let log = Log::default();
+    let source = Recording::new(AddressSpace::new(0), log.clone());
+    let pool = Pool::new(source, Options::new(64 << 20)).expect("options in range");
+    let held = pool.allocate(1 << 20).expect("granted");
+    let _ = log.take();
+    (pool, log, held)
+}
+
+fn inherited() -> Inherited {
+    let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let (pool, log, held) = pool_with_an_allocation();
+    fork::entered_child();
+    Inherited { pool, log, held, _alone: alone }
+}
+
+#[test]
+fn an_inherited_pool_refuses_requests() {
+    let Inherited { pool, log, .. } = &inherited();
+    let forked = |error| matches!(error, AllocError::Unusable(Unusable::Forked));
+    assert!(forked(pool.allocate(1).unwrap_err()));
+    assert!(forked(pool.allocate(32 << 20).unwrap_err()));
+    assert!(forked(pool.allocate_or(1, 256, |_| true).unwrap_err()));
+    assert!(forked(pool.try_allocate(1, 256).unwrap_err()));
+    assert_eq!(pool.can_allocate(1), Err(Unusable::Forked));
+    assert_eq!(log.take(), []);
+}
+
+#[test]
+fn an_inherited_pool_refuses_frees() {
+    let Inherited { pool, held, .. } = &inherited();
+    let forked = FreeError::Unusable(Unusable::Forked);
+    assert_eq!(pool.free(held.address), Err(forked));
+    assert_eq!(pool.free_allocation(held), Err(forked));
+    assert_eq!(pool.try_free(held.address), Err(forked));
+}
+
+#[test]
+fn an_inherited_pool_refuses_questions() {
+    let Inherited { pool, .. } = &inherited();
+    assert_eq!(pool.stats(), Err(Unusable::Forked));
+    assert_eq!(pool.snapshot(), Err(Unusable::Forked));
+    assert_eq!(pool.reset_peaks(), Err(Unusable::Forked));
+}
+
+#[test]
+fn an_inherited_pool_gives_nothing_back() {
+    let Inherited { pool, log, held, _alone } = inherited();
+    assert_eq!(pool.trim(), Err(Unusable::Forked));
+    assert_eq!(pool.close(), Err(Unusable::Forked));
+    pool.free_late(&held);
+    drop(pool);
+    assert_eq!(log.take(), [], "regions belong to the parent");
+}
+
+#[test]
+fn the_error_says_what_to_do() {
+    let Inherited { pool, .. } = &inherited();
+    let text = pool.allocate(1).unwrap_err().to_string();
+    assert!(text.contains("forked") && text.contains("spawn"), "{text}");
+}
+
+#[test]
+fn a_pool_of_the_child_works() {
+    let inherited = inherited();
+    let (pool, _, held) = pool_with_an_allocation();
+    pool.free_allocation(&held).unwrap();
+    pool.trim().unwrap();
+    assert_eq!(pool.stats().unwrap().reserved, 0);
+    assert!(inherited.pool.stats().is_err());
+}
+
+#[test]
+fn a_child_of_the_child_starts_over() {
+    let parents = inherited();
+    let (childs, _, _) = pool_with_an_allocation();
+    fork::entered_child();
+    assert_eq!(childs.stats(), Err(Unusable::Forked));
+    assert_eq!(parents.pool.stats(), Err(Unusable::Forked));
+}
+
+#[test]
+fn nobody_waits_in_an_inherited_pool() {
+    let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let options = Options {
+        growth: false,
+        wait: std::time::Duration::from_secs(3600),
+        ..Options::new(1 << 20)
+    };
+    let pool = Pool::new(AddressSpace::new(0), options).unwrap();
+    pool.allocate(1 << 20).unwrap();
+    let result = pool.allocate_or(1, 256, |refused| {
+        fork::entered_child();
+        pool.wait_for_free(refused, std::time::Instant::now() + std::time::Duration::from_secs(3600))
+    });
+    assert!(matches!(result, Err(AllocError::Unusable(Unusable::Forked))), "{result:?}");
+    drop(alone);
+}

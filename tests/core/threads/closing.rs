@@ -1,0 +1,185 @@
+//! The end of a pool: no more requests, and every region goes back after the last free, whoever does it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use allotment::source::{AddressSpace, Call, Log, Recording};
+use allotment::{AllocError, Allocation, Options, Pool, Unusable};
+
+use super::{FOREVER, MIB, ends, gated, observe};
+
+fn recorded() -> (Pool, Log) {
+    let log = Log::default();
+    let source = Recording::new(AddressSpace::new(256), log.clone());
+    (Pool::new(source, Options::new(64 * MIB)).expect("options in range"), log)
+}
+
+/// Bytes that are still out by the record.
+fn still_out(log: &Log) -> u64 {
+    log.take().iter().fold(0, |out, call| match call {
+        Call::Reserve { answer, .. } => out + answer.map_or(0, |grant| grant.bytes),
+        Call::Release(region) => out - region.bytes,
+    })
+}
+
+fn is_closed(result: Result<Allocation, AllocError>) -> bool {
+    matches!(result, Err(AllocError::Unusable(Unusable::Closed)))
+}
+
+#[test]
+fn a_closed_pool_takes_frees_and_no_requests() {
+    let (pool, log) = recorded();
+    let held = pool.allocate(MIB).unwrap();
+    pool.close().unwrap();
+    assert!(is_closed(pool.allocate(1)));
+    assert!(is_closed(pool.allocate_or(1, 256, |_| true)));
+    assert!(pool.try_allocate(1, 256).is_err());
+    assert_eq!(pool.can_allocate(1), Err(Unusable::Closed));
+    assert_eq!(observe(&pool).num_live, 1);
+    pool.free_allocation(&held).unwrap();
+    assert_eq!((observe(&pool).reserved, still_out(&log)), (0, 0));
+    assert!(is_closed(pool.allocate(1)));
+}
+
+#[test]
+fn a_pool_without_allocations_gives_everything_back_when_it_is_closed() {
+    let (pool, log) = recorded();
+    let held = pool.allocate(MIB).unwrap();
+    pool.free_allocation(&held).unwrap();
+    pool.close().unwrap();
+    pool.close().unwrap();
+    assert_eq!((observe(&pool).reserved, still_out(&log)), (0, 0));
+}
+
+#[test]
+fn the_last_free_of_a_closed_pool_gives_everything_back_by_any_door() {
+    let by_address = |pool: &Pool, a: &Allocation| pool.free(a.address).unwrap();
+    let by_trying = |pool: &Pool, a: &Allocation| assert_eq!(pool.try_free(a.address), Ok(Some(())));
+    let late = |pool: &Pool, a: &Allocation| pool.free_late(a);
+    for door in [by_address as fn(&Pool, &Allocation), by_trying, late] {
+        let (pool, log) = recorded();
+        let [first, last] = [MIB, 4 * MIB].map(|bytes| pool.allocate(bytes).unwrap());
+        pool.close().unwrap();
+        pool.free_allocation(&first).unwrap();
+        assert_eq!(observe(&pool).num_regions, 2);
+        door(&pool, &last);
+        assert_eq!((observe(&pool).reserved, still_out(&log)), (0, 0));
+    }
+}
+
+#[test]
+fn a_dropped_pool_gives_back_what_is_free_and_leaves_what_is_live() {
+    let (pool, log) = recorded();
+    let [_, free] = [MIB, 4 * MIB].map(|bytes| pool.allocate(bytes).unwrap());
+    pool.free_allocation(&free).unwrap();
+    drop(pool);
+    assert_eq!(still_out(&log), 2 * MIB);
+}
+
+#[test]
+fn closing_while_others_allocate_ends_with_everything_given_back() {
+    ends(|| {
+        for round in 0..100 {
+            let (pool, log) = recorded();
+            let start = Barrier::new(5);
+            thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        start.wait();
+                        let mut live = Vec::new();
+                        for step in 1_u64.. {
+                            match pool.allocate(step % 7 * 100_000 + 1) {
+                                Ok(allocation) => live.push(allocation),
+                                Err(AllocError::OutOfMemory(_)) => live.drain(..).for_each(|a| pool.free_late(&a)),
+                                Err(other) => {
+                                    assert!(is_closed(Err(other)));
+                                    break;
+                                }
+                            }
+                        }
+                        live.iter().for_each(|allocation| pool.free_allocation(allocation).expect("live"));
+                    });
+                }
+                start.wait();
+                for _ in 0..round {
+                    thread::yield_now();
+                }
+                pool.close().expect("not inside a source");
+            });
+            let stats = observe(&pool);
+            assert_eq!((stats.num_live, stats.reserved, still_out(&log)), (0, 0, 0), "round {round}");
+        }
+    });
+}
+
+#[test]
+fn the_last_free_of_a_closed_pool_during_a_trim_gives_everything_back() {
+    let (source, gate) = gated();
+    let pool = Arc::new(Pool::new(source, Options::new(64 * MIB)).unwrap());
+    gate.grant();
+    gate.grant();
+    let [free, last] = [MIB, 4 * MIB].map(|bytes| pool.allocate(bytes).unwrap());
+    gate.wait();
+    gate.wait();
+    pool.free_allocation(&free).unwrap();
+    pool.close().unwrap();
+    let trim = thread::spawn({
+        let pool = Arc::clone(&pool);
+        move || pool.trim()
+    });
+    // The trim has the turn and is in the source; whoever frees now cannot call the source as well.
+    gate.wait();
+    pool.free_allocation(&last).unwrap();
+    drop(gate.answer);
+    trim.join().unwrap().unwrap();
+    assert_eq!(observe(&pool).reserved, 0);
+}
+
+#[test]
+fn the_last_free_of_a_closed_pool_gives_everything_back_even_when_it_is_late() {
+    ends(|| {
+        for round in 0..2000 {
+            let (pool, log) = recorded();
+            let held = pool.allocate(MIB).expect("granted");
+            pool.close().expect("not inside a source");
+            let over = AtomicBool::new(false);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        pool.check().expect("every invariant holds");
+                    }
+                });
+                thread::yield_now();
+                pool.free_late(&held);
+                over.store(true, Ordering::Relaxed);
+            });
+            assert_eq!((observe(&pool).reserved, still_out(&log)), (0, 0), "round {round}");
+        }
+    });
+}
+
+#[test]
+fn closing_waits_for_whoever_is_in_the_source() {
+    let (source, gate) = gated();
+    let pool = Arc::new(Pool::new(source, Options::new(64 * MIB)).unwrap());
+    let allocating = thread::spawn({
+        let pool = Arc::clone(&pool);
+        move || pool.allocate(MIB)
+    });
+    gate.wait();
+    let closing = thread::spawn({
+        let pool = Arc::clone(&pool);
+        move || pool.close()
+    });
+    gate.grant();
+    let served = allocating.join().unwrap();
+    // Whichever of the two comes first, nothing stays behind.
+    drop(gate.answer);
+    closing.join().unwrap().unwrap();
+    if let Ok(allocation) = served {
+        pool.free_allocation(&allocation).unwrap();
+    }
+    assert_eq!(observe(&pool).reserved, 0);
+    assert!(FOREVER > std::time::Duration::ZERO);
+}

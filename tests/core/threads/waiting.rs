@@ -1,0 +1,151 @@
+//! Waiting for memory.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use allotment::source::AddressSpace;
+use allotment::{AllocError, Allocation, Options, Pool, Unusable, Verdict};
+
+use super::{FOREVER, KIB, MIB, ends, observe};
+
+const LIMIT: u64 = 4 * MIB;
+const LATER: Duration = Duration::from_millis(100);
+
+/// A pool without growth that is full, and what fills it: four quarters.
+fn full_pool(wait: Duration) -> (Arc<Pool>, [Allocation; 4]) {
+    let options = Options { growth: false, wait, ..Options::new(LIMIT) };
+    let pool = Arc::new(Pool::new(AddressSpace::new(0), options).expect("options in range"));
+    let quarters = [(); 4].map(|()| pool.allocate(LIMIT / 4).expect("fits"));
+    (pool, quarters)
+}
+
+/// Does something with the pool later, and meanwhile asks for memory; how long that took, and the answer.
+fn ask_while(
+    pool: &Arc<Pool>,
+    bytes: u64,
+    act: impl FnOnce(&Pool) + Send + 'static,
+) -> (Duration, Result<Allocation, AllocError>) {
+    let pool = Arc::clone(pool);
+    ends(move || {
+        let start = Instant::now();
+        let result = thread::scope(|scope| {
+            let waiter = scope.spawn(|| pool.allocate(bytes));
+            thread::sleep(LATER);
+            act(&pool);
+            waiter.join().expect("no panic")
+        });
+        (start.elapsed(), result)
+    })
+}
+
+#[test]
+fn a_free_ends_the_wait_long_before_the_deadline() {
+    let (pool, [first, ..]) = full_pool(FOREVER);
+    let free = move |pool: &Pool| pool.free_allocation(&first).expect("live");
+    let (time, result) = ask_while(&pool, MIB, free);
+    assert_eq!(result.expect("served").address, first.address);
+    assert!(time >= LATER && time < FOREVER / 4, "{time:?}");
+    assert_eq!(observe(&pool).num_refused, 0);
+}
+
+#[test]
+fn a_free_by_any_door_ends_the_wait() {
+    let by_address = |pool: &Pool, a: &Allocation| pool.free(a.address).expect("live");
+    let by_trying = |pool: &Pool, a: &Allocation| while pool.try_free(a.address).expect("live").is_none() {};
+    let late = |pool: &Pool, a: &Allocation| pool.free_late(a);
+    for door in [by_address as fn(&Pool, &Allocation), by_trying, late] {
+        let (pool, [first, ..]) = full_pool(FOREVER);
+        let (time, result) = ask_while(&pool, MIB, move |pool| door(pool, &first));
+        assert!(result.is_ok() && time < FOREVER / 4, "{time:?}");
+    }
+}
+
+#[test]
+fn a_free_that_is_too_small_does_not_end_the_wait() {
+    let (pool, [first, second, ..]) = full_pool(FOREVER);
+    let free = move |pool: &Pool| {
+        pool.free_allocation(&first).expect("live");
+        thread::sleep(LATER);
+        assert_eq!(observe(pool).num_live, 3);
+        pool.free_allocation(&second).expect("live");
+    };
+    let (time, result) = ask_while(&pool, 2 * MIB, free);
+    assert_eq!(result.expect("served").address, first.address);
+    assert!(time >= 2 * LATER, "{time:?}");
+}
+
+#[test]
+fn without_a_free_the_wait_ends_at_the_deadline() {
+    let wait = Duration::from_millis(300);
+    let (pool, _) = full_pool(wait);
+    let (time, result) = ask_while(&pool, MIB, |_| {});
+    let Err(AllocError::OutOfMemory(refused)) = result else { panic!("not refused: {result:?}") };
+    assert_eq!(refused.verdict, Verdict::Full);
+    assert!(time >= wait && time < wait + Duration::from_secs(5), "{time:?}");
+    assert_eq!(observe(&pool).num_refused, 1);
+}
+
+#[test]
+fn without_a_wait_the_answer_comes_at_once() {
+    let (pool, _) = full_pool(Duration::ZERO);
+    let start = Instant::now();
+    pool.allocate(1).expect_err("full");
+    assert!(start.elapsed() < FOREVER / 4);
+}
+
+#[test]
+fn a_request_that_no_free_can_help_is_refused_at_its_deadline_all_the_same() {
+    let (pool, _) = full_pool(Duration::from_millis(50));
+    let (_, result) = ask_while(&pool, LIMIT + 1, |_| {});
+    assert!(matches!(result, Err(AllocError::OutOfMemory(refused)) if refused.verdict == Verdict::Limit));
+}
+
+#[test]
+fn closing_ends_the_wait() {
+    let (pool, _) = full_pool(FOREVER);
+    let (time, result) = ask_while(&pool, MIB, |pool| pool.close().expect("not inside a source"));
+    assert!(matches!(result, Err(AllocError::Unusable(Unusable::Closed))), "{result:?}");
+    assert!(time < FOREVER / 4, "{time:?}");
+}
+
+#[test]
+fn everybody_who_waits_is_served_in_the_end() {
+    let (pool, quarters) = full_pool(FOREVER);
+    for quarter in quarters {
+        pool.free_allocation(&quarter).expect("live");
+    }
+    // Room for four of sixteen at a time.
+    ends({
+        let pool = Arc::clone(&pool);
+        move || {
+            thread::scope(|scope| {
+                for _ in 0..16 {
+                    scope.spawn(|| {
+                        let allocation = pool.allocate(MIB - 100 * KIB).expect("served in the end");
+                        thread::sleep(Duration::from_millis(5));
+                        pool.free_late(&allocation);
+                    });
+                }
+            });
+        }
+    });
+    let stats = observe(&pool);
+    assert_eq!((stats.num_live, stats.num_refused, stats.num_allocs), (0, 0, 20));
+}
+
+#[test]
+fn whoever_is_asked_again_holds_neither_lock_nor_turn() {
+    let (pool, [first, ..]) = full_pool(Duration::ZERO);
+    let served = ends(move || {
+        pool.allocate_or(MIB, 256, |refused| {
+            assert!(!pool.freed_since(refused).expect("this process"));
+            pool.check().expect("every invariant holds");
+            assert_eq!(pool.trim(), Ok(0));
+            pool.allocate(1).expect_err("full");
+            pool.free_allocation(&first).expect("live");
+            pool.freed_since(refused).expect("this process")
+        })
+    });
+    assert_eq!(served.expect("served").address, first.address);
+}
