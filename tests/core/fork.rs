@@ -100,11 +100,8 @@ fn a_child_of_the_child_starts_over() {
 #[test]
 fn nobody_waits_in_an_inherited_pool() {
     let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let options = Options {
-        growth: false,
-        wait: std::time::Duration::from_secs(3600),
-        ..Options::new(1 << 20)
-    };
+    let options =
+        Options { growth: false, wait: std::time::Duration::from_secs(3600), ..Options::new(1 << 20) };
     let pool = Pool::new(AddressSpace::new(0), options).unwrap();
     pool.allocate(1 << 20).unwrap();
     let result = pool.allocate_or(1, 256, |refused| {

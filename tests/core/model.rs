@@ -39,7 +39,7 @@ fn from_environment(name: &str, default: u64) -> u64 {
 }
 
 fn programs() -> u64 {
-    from_environment("ALLOTMENT_MODEL_PROGRAMS", 1000)
+    from_environment("ALLOTMENT_MODEL_PROGRAMS", 2000)
 }
 
 fn first_seed() -> u64 {

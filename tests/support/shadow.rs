@@ -15,6 +15,8 @@ use allotment::{
 
 #[path = "shadow/answers.rs"]
 mod answers;
+#[path = "shadow/questions.rs"]
+mod questions;
 #[path = "shadow/rules.rs"]
 mod rules;
 #[path = "shadow/space.rs"]
@@ -113,6 +115,17 @@ impl Shadow {
         }
     }
 
+    /// The pool was told that the allocation at `address` is one of `bytes` bytes now, and gave `result`.
+    pub(crate) fn resized(&mut self, address: u64, bytes: u64, result: Result<u64, FreeError>) {
+        let held = self.space.chunk_at(address).filter(|chunk| chunk.holder.is_some());
+        assert_eq!(result, held.map(|chunk| chunk.size).ok_or(FreeError::NotAllocated { address }));
+        if held.is_some_and(|chunk| bytes <= chunk.size) {
+            self.space.request(address, bytes);
+            self.largest_requested = self.largest_requested.max(bytes);
+            self.raise_peaks();
+        }
+    }
+
     /// The pool was trimmed and said how much it gave back.
     pub(crate) fn trimmed(&mut self, released: u64, calls: Vec<Call>) {
         let mut answers = Answers::new(calls, false);
@@ -140,31 +153,6 @@ impl Shadow {
             || self.space.best_fit(needed).is_some()
             || needed <= self.room()
             || (self.rules.trim_on_oom && self.releasing_helps(needed))
-    }
-
-    /// What the limit leaves for another region.
-    pub(crate) fn room(&self) -> u64 {
-        self.rules.room(self.space.reserved())
-    }
-
-    /// Size of each free chunk, in address order.
-    pub(crate) fn free_sizes(&self) -> Vec<u64> {
-        self.space.free().map(|chunk| chunk.size).collect()
-    }
-
-    /// What a chunk at `address` has for a number: 0 if it is free, none if there is none.
-    pub(crate) fn id_at(&self, address: u64) -> Option<u64> {
-        Some(self.space.chunk_at(address)?.holder.map_or(0, |holder| holder.id))
-    }
-
-    /// Where a free chunk starts, if there is one.
-    pub(crate) fn a_free_address(&self) -> Option<u64> {
-        self.space.free().next().map(|chunk| chunk.address)
-    }
-
-    /// Region sizes, in address order.
-    pub(crate) fn region_sizes(&self) -> Vec<u64> {
-        self.space.regions().iter().map(|region| region.span.bytes).collect()
     }
 
     /// Every counter, summed up from the chunks.
@@ -301,7 +289,7 @@ impl Shadow {
     }
 
     fn fault_of(&self, grant: Grant) -> Option<GrantFault> {
-        if grant.address % 256 != 0 || grant.bytes % 256 != 0 {
+        if !grant.address.is_multiple_of(256) || !grant.bytes.is_multiple_of(256) {
             Some(GrantFault::Misaligned)
         } else if grant.address == 0
             || u128::from(grant.address) + u128::from(grant.bytes) > u128::from(MAX_BYTES)

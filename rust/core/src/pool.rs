@@ -12,6 +12,7 @@
 //! ```
 
 use std::num::NonZeroU64;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
@@ -24,6 +25,7 @@ use crate::source::{Grant, RegionSource};
 use crate::stats::Stats;
 use crate::units::GRANULE;
 
+mod closing;
 mod grow;
 mod late;
 mod options;
@@ -173,7 +175,7 @@ impl Pool {
     }
 
     /// Makes the allocation at `address` one of `bytes` bytes if its chunk is long enough; returns the bytes
-    /// of the chunk either way.
+    /// of the chunk either way. For allocations that were not aligned beyond the granule.
     ///
     /// # Errors
     /// As [`Pool::free`].
@@ -245,24 +247,10 @@ impl Pool {
     /// # Errors
     /// When called by the source of this pool, or in a forked child.
     pub fn trim(&self) -> Result<u64, Unusable> {
-        let mut turn = self.turn()?;
-        let regions = self.enter()?.allocator.give_up_free_regions();
-        Ok(hand_back(&mut turn, regions))
-    }
-
-    /// Takes no more requests. Regions go back when the last allocation is gone, at once if there is none.
-    ///
-    /// # Errors
-    /// As [`Pool::trim`].
-    pub fn close(&self) -> Result<(), Unusable> {
-        let mut turn = self.turn()?;
-        let mut state = self.enter()?;
-        state.closed = true;
-        self.freed.notify_all();
-        let regions = state.last_regions();
-        drop(state);
-        hand_back(&mut turn, regions);
-        Ok(())
+        self.with_turn(|turn| {
+            let regions = self.enter()?.allocator.give_up_free_regions();
+            Ok(hand_back(turn, regions))
+        })?
     }
 
     /// Walks everything and names the first invariant that does not hold. For tests.
@@ -290,24 +278,21 @@ impl Pool {
         if state.waiting > 0 {
             self.freed.notify_all();
         }
-        if state.closed && state.allocator.live.len() == 0 {
+        if state.is_over() {
             drop(state);
             self.hand_back_last_regions();
         }
         Ok(())
     }
 
-    /// After the last free of a closed pool. If the turn is taken, its holder or the drop does this.
-    fn hand_back_last_regions(&self) {
-        if let Some(mut turn) = self.turn.try_take() {
-            let regions = self.enter().map_or_else(|_| Vec::new(), |mut state| state.last_regions());
-            hand_back(&mut turn, regions);
-        }
-    }
-
-    fn turn(&self) -> Result<Held<'_>, Unusable> {
+    /// Does something with the turn, and afterwards what others left undone because it was taken.
+    fn with_turn<T>(&self, work: impl FnOnce(&mut Held<'_>) -> T) -> Result<T, Unusable> {
         self.same_process()?;
-        self.turn.take()
+        let mut turn = self.turn.take()?;
+        let result = work(&mut turn);
+        drop(turn);
+        self.hand_back_last_regions();
+        Ok(result)
     }
 
     /// Takes the lock and does the late frees.
@@ -336,6 +321,11 @@ impl Pool {
             if state.waiting > 0 {
                 self.freed.notify_all();
             }
+            if state.is_over() {
+                drop(state);
+                self.hand_back_last_regions();
+                return self.state.lock().expect(BROKEN);
+            }
         }
         state
     }
@@ -346,18 +336,6 @@ impl Pool {
 }
 
 const BROKEN: &str = "the pool's tables are sound: no thread panicked while it held the lock";
-
-impl State {
-    fn open(&mut self) -> Result<&mut Self, Unusable> {
-        if self.closed { Err(Unusable::Closed) } else { Ok(self) }
-    }
-
-    /// All regions of a closed pool without allocations, taken out; none otherwise.
-    fn last_regions(&mut self) -> Vec<Grant> {
-        let done = self.closed && self.allocator.live.len() == 0;
-        if done { self.allocator.give_up_free_regions() } else { Vec::new() }
-    }
-}
 
 /// Hands back wholly free regions. One with a live allocation stays reserved for ever: somebody may still
 /// use its addresses, and nobody is left to say when that ends.
@@ -379,8 +357,14 @@ fn request(bytes: u64, alignment: u64) -> Result<Request, AllocError> {
 
 fn hand_back(turn: &mut Held<'_>, regions: Vec<Grant>) -> u64 {
     let bytes = regions.iter().map(|region| region.bytes).sum();
+    // A source that panics over one region must still get the others.
+    let mut panic = None;
     for region in regions {
-        turn.source().release(region);
+        let released = catch_unwind(AssertUnwindSafe(|| turn.source().release(region)));
+        panic = panic.or(released.err());
+    }
+    if let Some(panic) = panic {
+        resume_unwind(panic);
     }
     bytes
 }

@@ -39,7 +39,7 @@ pub struct Stats {
     pub num_regions: u64,
     /// Regions ever got from the source.
     pub num_grants: u64,
-    /// Requests that were refused with `OutOfMemory`.
+    /// Requests that were refused memory, for a source that failed, too.
     pub num_refused: u64,
 }
 

@@ -44,11 +44,16 @@ impl RegionSource for HostMemory {
     /// When the region is not one that this source granted and has not taken back: unmapping it could take
     /// memory from somebody else.
     fn release(&mut self, region: Grant) {
-        let out = self.out.remove(&region.address);
-        assert_eq!(out, Some(region.bytes), "{region:?} was not granted by this source");
-        // Both numbers were a `usize` when they were granted.
-        if let (Ok(address), Ok(length)) = (usize::try_from(region.address), usize::try_from(region.bytes)) {
-            unmap(address, address + length);
+        // One grant, or several that a pool was told to join.
+        let mut next = region.address;
+        while next < region.end() {
+            let bytes = self.out.remove(&next).filter(|bytes| next + bytes <= region.end());
+            let bytes = bytes.unwrap_or_else(|| panic!("{region:?} was not granted by this source"));
+            // Both numbers were a `usize` when they were granted.
+            if let (Ok(address), Ok(length)) = (usize::try_from(next), usize::try_from(bytes)) {
+                unmap(address, address + length);
+            }
+            next += bytes;
         }
     }
 }

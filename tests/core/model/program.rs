@@ -18,6 +18,11 @@ pub(crate) enum Step {
         which: usize,
         wrong: Wrong,
     },
+    /// Asks for other bytes in the same chunk; of nobody's chunk now and then.
+    Resize {
+        which: usize,
+        size: Size,
+    },
     AskWhether(Size),
     Trim,
     ResetPeaks,
@@ -80,6 +85,10 @@ pub(crate) enum Mark {
     LargestFree,
     /// One of the free chunks.
     AFreeChunk(usize),
+    /// The largest free chunk, or the room for a region, less a rest that is just worth keeping.
+    AllButARest {
+        of_room: bool,
+    },
     /// The largest request there may be.
     Everything,
 }
@@ -103,7 +112,8 @@ pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
         }
         ALLOCATES..90 => Step::Free { which, door: free_door(b) },
         90..95 => Step::FreeWrongly { which, wrong: wrong(a, b) },
-        95..97 => Step::AskWhether(size(a, b)),
+        95 => Step::AskWhether(size(a, b)),
+        96 => Step::Resize { which, size: size(a, b) },
         97 => Step::FreeAllBut(which % if b.is_multiple_of(2) { 8 } else { 512 }),
         98 => Step::Trim,
         _ => Step::ResetPeaks,
@@ -135,7 +145,8 @@ fn wrong(a: u32, b: u16) -> Wrong {
 fn size(a: u32, b: u16) -> Size {
     let of = match b / 8 % 64 {
         0..16 => Mark::LargestFree,
-        16..36 => Mark::AFreeChunk(a as usize),
+        16..32 => Mark::AFreeChunk(a as usize),
+        32..36 => Mark::AllButARest { of_room: a.is_multiple_of(2) },
         36..51 => Mark::Room,
         51..63 => Mark::Limit,
         _ => Mark::Everything,

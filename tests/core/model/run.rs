@@ -70,6 +70,7 @@ impl Run {
                 }
             }
             Step::FreeWrongly { which, wrong } => self.free_wrongly(which, wrong),
+            Step::Resize { which, size } => self.resize(which, self.bytes(size)),
             Step::AskWhether(size) => {
                 let bytes = self.bytes(size);
                 let can = self.pool.can_allocate(bytes).expect("an open pool");
@@ -189,6 +190,18 @@ impl Run {
         }
     }
 
+    fn resize(&mut self, which: usize, bytes: u64) {
+        let address = match self.live.len() {
+            0 => GRANULE,
+            _ if which.is_multiple_of(8) => self.shadow.a_free_address().unwrap_or(0),
+            length => self.live[which % length].address,
+        };
+        // Half of the sizes are ones that its chunk holds.
+        let size = self.shadow.size_at(address).filter(|_| which.is_multiple_of(2));
+        let bytes = size.map_or(bytes, |size| bytes % (size + 1));
+        self.shadow.resized(address, bytes, self.pool.resize_in_place(address, bytes));
+    }
+
     /// Frees everything; then the largest region serves one request for all of it, trim leaves nothing, and
     /// one request takes the whole limit.
     fn end(mut self) {
@@ -237,6 +250,10 @@ impl Run {
             Mark::LargestFree => free.into_iter().max().unwrap_or(0),
             Mark::AFreeChunk(_) if free.is_empty() => self.shadow.room(),
             Mark::AFreeChunk(which) => free[which % free.len()],
+            Mark::AllButARest { of_room } => {
+                let whole = self.mark(if of_room { Mark::Room } else { Mark::LargestFree });
+                whole.saturating_sub(self.shadow.kept_from())
+            }
             Mark::Everything => MAX_BYTES,
         }
     }

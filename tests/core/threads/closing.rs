@@ -7,7 +7,7 @@ use std::thread;
 use allotment::source::{AddressSpace, Call, Log, Recording};
 use allotment::{AllocError, Allocation, Options, Pool, Unusable};
 
-use super::{FOREVER, MIB, ends, gated, observe};
+use super::{MIB, ends, gated, observe};
 
 fn recorded() -> (Pool, Log) {
     let log = Log::default();
@@ -23,8 +23,14 @@ fn still_out(log: &Log) -> u64 {
     })
 }
 
-fn is_closed(result: Result<Allocation, AllocError>) -> bool {
+fn is_closed<T>(result: &Result<T, AllocError>) -> bool {
     matches!(result, Err(AllocError::Unusable(Unusable::Closed)))
+}
+
+fn free_all(pool: &Pool, live: &mut Vec<Allocation>) {
+    for allocation in live.drain(..) {
+        pool.free_late(&allocation);
+    }
 }
 
 #[test]
@@ -32,14 +38,14 @@ fn a_closed_pool_takes_frees_and_no_requests() {
     let (pool, log) = recorded();
     let held = pool.allocate(MIB).unwrap();
     pool.close().unwrap();
-    assert!(is_closed(pool.allocate(1)));
-    assert!(is_closed(pool.allocate_or(1, 256, |_| true)));
-    assert!(pool.try_allocate(1, 256).is_err());
+    assert!(is_closed(&pool.allocate(1)));
+    assert!(is_closed(&pool.allocate_or(1, 256, |_| true)));
+    assert!(is_closed(&pool.try_allocate(1, 256)));
     assert_eq!(pool.can_allocate(1), Err(Unusable::Closed));
     assert_eq!(observe(&pool).num_live, 1);
     pool.free_allocation(&held).unwrap();
     assert_eq!((observe(&pool).reserved, still_out(&log)), (0, 0));
-    assert!(is_closed(pool.allocate(1)));
+    assert!(is_closed(&pool.allocate(1)));
 }
 
 #[test]
@@ -80,7 +86,7 @@ fn a_dropped_pool_gives_back_what_is_free_and_leaves_what_is_live() {
 #[test]
 fn closing_while_others_allocate_ends_with_everything_given_back() {
     ends(|| {
-        for round in 0..100 {
+        for round in 0..40 {
             let (pool, log) = recorded();
             let start = Barrier::new(5);
             thread::scope(|scope| {
@@ -91,14 +97,14 @@ fn closing_while_others_allocate_ends_with_everything_given_back() {
                         for step in 1_u64.. {
                             match pool.allocate(step % 7 * 100_000 + 1) {
                                 Ok(allocation) => live.push(allocation),
-                                Err(AllocError::OutOfMemory(_)) => live.drain(..).for_each(|a| pool.free_late(&a)),
-                                Err(other) => {
-                                    assert!(is_closed(Err(other)));
+                                Err(AllocError::OutOfMemory(_)) => free_all(&pool, &mut live),
+                                closed => {
+                                    assert!(is_closed(&closed));
                                     break;
                                 }
                             }
                         }
-                        live.iter().for_each(|allocation| pool.free_allocation(allocation).expect("live"));
+                        free_all(&pool, &mut live);
                     });
                 }
                 start.wait();
@@ -139,7 +145,7 @@ fn the_last_free_of_a_closed_pool_during_a_trim_gives_everything_back() {
 #[test]
 fn the_last_free_of_a_closed_pool_gives_everything_back_even_when_it_is_late() {
     ends(|| {
-        for round in 0..2000 {
+        for round in 0..300 {
             let (pool, log) = recorded();
             let held = pool.allocate(MIB).expect("granted");
             pool.close().expect("not inside a source");
@@ -181,5 +187,4 @@ fn closing_waits_for_whoever_is_in_the_source() {
         pool.free_allocation(&allocation).unwrap();
     }
     assert_eq!(observe(&pool).reserved, 0);
-    assert!(FOREVER > std::time::Duration::ZERO);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::numbers::Numbers;
 use super::{KIB, MIB, ends, observe};
 
 const THREADS: u64 = 8;
-const STEPS: usize = 4000;
+const STEPS: usize = 30_000;
 
 /// Who holds what: start to end and the thread's tag.
 #[derive(Default)]
@@ -70,44 +70,49 @@ fn work(pool: &Pool, ranges: &Ranges, tag: u64) {
     }
 }
 
-/// Looks, trims and resets for as long as the others work.
+/// Looks, trims and resets for as long as the others work, and once all the same if they are done.
 fn disturb(pool: &Pool, over: &AtomicBool) {
-    let mut rounds = 0_u32;
-    while !over.load(Ordering::Relaxed) {
+    while {
         observe(pool);
-        match rounds % 8 {
-            0 => drop(pool.trim().expect("not inside a source")),
-            3 => pool.reset_peaks().expect("this process"),
-            5 => pool.check().expect("every invariant holds"),
-            6 => {
-                let snapshot = pool.snapshot().expect("this process");
-                let sizes = snapshot.regions.iter().flat_map(|region| &region.chunks).filter(|c| c.in_use);
-                assert_eq!(sizes.map(|chunk| chunk.size).sum::<u64>(), snapshot.stats.in_use);
-            }
-            _ => thread::yield_now(),
-        }
-        rounds += 1;
-    }
-    assert!(rounds > 0);
+        pool.trim().expect("not inside a source");
+        observe(pool);
+        pool.reset_peaks().expect("this process");
+        pool.check().expect("every invariant holds");
+        let snapshot = pool.snapshot().expect("this process");
+        let chunks = snapshot.regions.iter().flat_map(|region| &region.chunks);
+        let in_use: u64 = chunks.filter(|chunk| chunk.in_use).map(|chunk| chunk.size).sum();
+        assert_eq!(in_use, snapshot.stats.in_use);
+        thread::yield_now();
+        !over.load(Ordering::Relaxed)
+    } {}
 }
 
 fn everybody_at_once(source: impl RegionSource + 'static, options: Options) {
-    let pool = Arc::new(Pool::new(source, options).expect("options in range"));
+    let pool = Pool::new(source, options).expect("options in range");
     ends(move || {
-        let (ranges, over) = (Ranges::default(), AtomicBool::new(false));
+        let (ranges, over, start) = (Ranges::default(), AtomicBool::new(false), Barrier::new(9));
+        let (pool, ranges, over, start) = (&pool, &ranges, &over, &start);
         thread::scope(|scope| {
-            let workers: Vec<_> =
-                (1..=THREADS).map(|tag| scope.spawn({ let r = &ranges; let p = &pool; move || work(p, r, tag) })).collect();
-            scope.spawn(|| disturb(&pool, &over));
+            scope.spawn(move || {
+                start.wait();
+                disturb(pool, over);
+            });
+            let worker = |tag| {
+                scope.spawn(move || {
+                    start.wait();
+                    work(pool, ranges, tag);
+                })
+            };
+            let workers: Vec<_> = (1..=THREADS).map(worker).collect();
             let ended: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
             over.store(true, Ordering::Relaxed);
             assert!(ended.into_iter().all(|result| result.is_ok()), "a thread failed");
         });
-        let stats = observe(&pool);
+        let stats = observe(pool);
         assert_eq!((stats.num_live, stats.in_use, stats.requested), (0, 0, 0));
         pool.check().expect("every invariant holds");
         pool.trim().expect("nobody has the turn");
-        assert_eq!(observe(&pool).reserved, 0);
+        assert_eq!(observe(pool).reserved, 0);
     });
 }
 

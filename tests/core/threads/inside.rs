@@ -43,10 +43,7 @@ impl<F: FnMut(&Pool, In) -> bool + Send> RegionSource for Inward<F> {
 }
 
 /// A pool with a region of 2 MiB, of which `held` is half; from then on its source acts.
-fn inward(
-    options: Options,
-    act: impl FnMut(&Pool, In) -> bool + Send + 'static,
-) -> (Arc<Pool>, Allocation) {
+fn inward(options: Options, act: impl FnMut(&Pool, In) -> bool + Send + 'static) -> (Arc<Pool>, Allocation) {
     let known = Arc::new(OnceLock::new());
     let source = Inward { upstream: AddressSpace::new(256), pool: Arc::clone(&known), act };
     let pool = Arc::new(Pool::new(source, options).expect("options in range"));
@@ -166,7 +163,12 @@ fn another_threads_request_waits_for_the_turn_and_not_for_itself() {
     let (pool, _, reports) = reporting(Options::new(64 * MIB), act);
     ends(move || {
         std::thread::scope(|scope| {
-            let both = [8, 16].map(|mib| scope.spawn({ let p = &pool; move || p.allocate(mib * MIB) }));
+            let both = [8, 16].map(|mib| {
+                scope.spawn({
+                    let p = &pool;
+                    move || p.allocate(mib * MIB)
+                })
+            });
             for thread in both {
                 thread.join().expect("no panic").expect("granted");
             }

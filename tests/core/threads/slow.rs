@@ -1,11 +1,10 @@
 //! A source that takes its time: whoever does not need it does not notice.
 
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use allotment::{AllocError, Options, Pool, Verdict};
+use allotment::{AllocError, Allocation, Options, Pool, Verdict};
 
 use super::{FOREVER, Gate, KIB, MIB, ends, gated, observe};
 
@@ -20,21 +19,43 @@ fn pool_with_a_region() -> (Arc<Pool>, Gate) {
     (pool, gate)
 }
 
+type Asking = thread::JoinHandle<Result<Allocation, AllocError>>;
+
+/// Another thread that asks for memory.
+fn asking_for(pool: &Arc<Pool>, bytes: u64) -> Asking {
+    let pool = Arc::clone(pool);
+    thread::spawn(move || pool.allocate(bytes))
+}
+
+/// Waits for the other thread, and not for ever.
+fn join(thread: Asking) -> Result<Allocation, AllocError> {
+    ends(move || thread.join().expect("no panic"))
+}
+
+/// Declines whatever is asked until the thread is done.
+fn decline_all(gate: &Gate, thread: &Asking) {
+    let start = Instant::now();
+    while !thread.is_finished() {
+        let _ = gate.answer.send(false);
+        let _ = gate.is_asked.recv_timeout(Duration::from_millis(1));
+        assert!(start.elapsed() < FOREVER, "it does not end");
+    }
+}
+
 #[test]
 fn what_fits_is_allocated_and_freed_while_the_source_is_asked() {
     let (pool, gate) = pool_with_a_region();
-    let (result, results) = channel();
-    let slow = thread::spawn({
-        let pool = Arc::clone(&pool);
-        move || result.send(pool.allocate(8 * MIB)).expect("somebody listens")
-    });
+    let slow = asking_for(&pool, 8 * MIB);
     gate.wait();
     let others = {
         let pool = Arc::clone(&pool);
         move || {
             for _ in 0..1000 {
-                let allocations = [1, 300, 64 * KIB, 256 * KIB].map(|bytes| pool.allocate(bytes).expect("fits"));
-                allocations.iter().for_each(|allocation| pool.free(allocation.address).expect("live"));
+                let allocations =
+                    [1, 300, 64 * KIB, 256 * KIB].map(|bytes| pool.allocate(bytes).expect("fits"));
+                for allocation in allocations {
+                    pool.free(allocation.address).expect("live");
+                }
                 observe(&pool);
             }
             pool.snapshot().expect("this process");
@@ -44,69 +65,47 @@ fn what_fits_is_allocated_and_freed_while_the_source_is_asked() {
         }
     };
     ends(others);
-    assert!(results.try_recv().is_err(), "the source has not answered yet");
+    assert!(!slow.is_finished(), "the source has not answered yet");
     gate.grant();
-    assert!(results.recv_timeout(FOREVER).expect("served").is_ok());
-    slow.join().expect("served");
+    join(slow).expect("granted");
 }
 
 #[test]
 fn who_needs_the_source_waits_for_the_turn_and_then_finds_what_the_other_left() {
     let (pool, gate) = pool_with_a_region();
-    let request = |bytes| {
-        let pool = Arc::clone(&pool);
-        thread::spawn(move || pool.allocate(bytes))
-    };
+    pool.allocate(2 * MIB).expect("the whole region");
     // The step is 4 MiB by now and holds both.
-    let first = request(2 * MIB + 1);
+    let first = asking_for(&pool, MIB);
     gate.wait();
-    let second = request(2 * MIB - 256);
-    let third = request(MIB);
-    third.join().expect("no panic").expect("fits what is there");
+    let second = asking_for(&pool, MIB);
     thread::sleep(Duration::from_millis(20));
     assert!(gate.is_asked.try_recv().is_err(), "one thread asks at a time");
     gate.grant();
-    first.join().expect("no panic").expect("granted");
-    gate.answer.send(true).expect("the source is there");
-    second.join().expect("no panic").expect("granted");
-    let stats = observe(&pool);
-    assert_eq!((stats.num_live, stats.num_refused), (3, 0));
-    assert!(stats.num_grants <= 3);
+    join(first).expect("granted");
+    join(second).expect("fits what is left");
+    assert!(gate.is_asked.try_recv().is_err(), "the second did not ask any more");
+    assert_eq!(observe(&pool).num_grants, 2);
 }
 
 #[test]
 fn a_free_during_the_refusal_serves_the_request() {
     let (pool, gate) = pool_with_a_region();
     let all = pool.allocate(2 * MIB).expect("the whole region");
-    let slow = thread::spawn({
-        let pool = Arc::clone(&pool);
-        move || pool.allocate(2 * MIB)
-    });
+    let slow = asking_for(&pool, 2 * MIB);
     gate.wait();
     pool.free(all.address).expect("live");
-    drop_after_declining(&gate, slow.thread(), || slow.is_finished());
-    let served = slow.join().expect("no panic").expect("served from what was freed");
+    decline_all(&gate, &slow);
+    let served = join(slow).expect("served from what was freed");
     assert_eq!(served.address, all.address);
     assert_eq!(observe(&pool).num_refused, 0);
-}
-
-/// Declines whatever is asked until the thread is done.
-fn drop_after_declining(gate: &Gate, _thread: &thread::Thread, is_done: impl Fn() -> bool) {
-    while !is_done() {
-        let _ = gate.answer.send(false);
-        let _ = gate.is_asked.recv_timeout(Duration::from_millis(1));
-    }
 }
 
 #[test]
 fn a_request_that_is_refused_in_the_end_was_refused_by_the_source() {
     let (pool, gate) = pool_with_a_region();
-    let slow = thread::spawn({
-        let pool = Arc::clone(&pool);
-        move || pool.allocate(60 * MIB)
-    });
-    drop_after_declining(&gate, slow.thread(), || slow.is_finished());
-    let Err(AllocError::OutOfMemory(refused)) = slow.join().expect("no panic") else { panic!("not refused") };
+    let slow = asking_for(&pool, 60 * MIB);
+    decline_all(&gate, &slow);
+    let Err(AllocError::OutOfMemory(refused)) = join(slow) else { panic!("not refused") };
     assert_eq!(refused.verdict, Verdict::Source);
 }
 
@@ -131,5 +130,5 @@ fn a_free_does_not_wait_for_a_trim() {
         }
     });
     gate.decline();
-    assert_eq!(trim.join().expect("no panic"), Ok(2 * MIB));
+    assert_eq!(ends(move || trim.join().expect("no panic")), Ok(2 * MIB));
 }

@@ -99,6 +99,14 @@ impl Space {
         panic!("no chunk at {address}");
     }
 
+    /// Changes what the holder of the chunk at `address` asked for.
+    pub(crate) fn request(&mut self, address: u64, bytes: u64) {
+        let chunks = self.regions.iter_mut().flat_map(|region| &mut region.chunks);
+        for chunk in chunks.filter(|chunk| chunk.address == address) {
+            chunk.holder = chunk.holder.map(|holder| Holder { requested: bytes, ..holder });
+        }
+    }
+
     /// Takes the chunk at `address` from its holder.
     pub(crate) fn take_back(&mut self, address: u64) {
         for region in &mut self.regions {

@@ -14,18 +14,29 @@ impl Pool {
         if let Ok(allocation) = self.enter()?.open()?.allocator.try_allocate(request) {
             return Ok(Ok(allocation));
         }
-        let mut turn = self.turn()?;
+        self.with_turn(|turn| self.attempt_with(turn, request))?
+    }
+
+    fn attempt_with(
+        &self,
+        turn: &mut Held<'_>,
+        request: Request,
+    ) -> Result<Result<Allocation, Refused>, AllocError> {
         let mut source_refused = false;
-        if let Some(allocation) = self.grow(&mut turn, request, &mut source_refused)? {
+        if let Some(allocation) = self.grow(turn, request, &mut source_refused)? {
             return Ok(Ok(allocation));
         }
         if self.options.trim_on_oom {
             let mut state = self.enter()?;
+            // A free while the source was asked may be all it takes; its region must not go back for it.
+            if let Ok(allocation) = state.open()?.allocator.try_allocate(request) {
+                return Ok(Ok(allocation));
+            }
             if state.allocator.release_would_help(request.needed) {
                 let regions = state.allocator.give_up_free_regions();
                 drop(state);
-                hand_back(&mut turn, regions);
-                if let Some(allocation) = self.grow(&mut turn, request, &mut source_refused)? {
+                hand_back(turn, regions);
+                if let Some(allocation) = self.grow(turn, request, &mut source_refused)? {
                     return Ok(Ok(allocation));
                 }
             }

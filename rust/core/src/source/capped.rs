@@ -58,20 +58,15 @@ impl<S: RegionSource> Capped<S> {
 
 impl<S: RegionSource> RegionSource for Capped<S> {
     fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
-        if !self.cap.take(bytes) {
+        let mut taken = Taken::new(&self.cap, bytes).ok_or(Refusal::Declined)?;
+        let grant = self.upstream.reserve(bytes, alignment)?;
+        // The upstream may have been generous; the surplus counts too, or the grant goes back.
+        if !taken.becomes(grant.bytes) {
+            self.upstream.release(grant);
             return Err(Refusal::Declined);
         }
-        let grant = self.upstream.reserve(bytes, alignment).inspect_err(|_| self.cap.give_back(bytes))?;
-        // The upstream may have been generous; the surplus counts too, or the grant goes back.
-        let surplus = grant.bytes.saturating_sub(bytes);
-        if self.cap.take(surplus) {
-            self.cap.give_back(bytes.saturating_sub(grant.bytes));
-            Ok(grant)
-        } else {
-            self.upstream.release(grant);
-            self.cap.give_back(bytes);
-            Err(Refusal::Declined)
-        }
+        taken.keep();
+        Ok(grant)
     }
 
     fn release(&mut self, region: Grant) {
@@ -81,5 +76,37 @@ impl<S: RegionSource> RegionSource for Capped<S> {
 
     fn joins_regions(&self) -> bool {
         self.upstream.joins_regions()
+    }
+}
+
+/// Bytes of a cap that go back unless they are kept, also when the upstream panics.
+struct Taken<'a> {
+    cap: &'a Cap,
+    bytes: u64,
+}
+
+impl<'a> Taken<'a> {
+    fn new(cap: &'a Cap, bytes: u64) -> Option<Self> {
+        cap.take(bytes).then(|| Self { cap, bytes })
+    }
+
+    /// Takes more or gives some back, so that it is `bytes` in the end; false if the cap has no more.
+    fn becomes(&mut self, bytes: u64) -> bool {
+        if !self.cap.take(bytes.saturating_sub(self.bytes)) {
+            return false;
+        }
+        self.cap.give_back(self.bytes.saturating_sub(bytes));
+        self.bytes = bytes;
+        true
+    }
+
+    fn keep(mut self) {
+        self.bytes = 0;
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.cap.give_back(self.bytes);
     }
 }
