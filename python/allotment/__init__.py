@@ -1,5 +1,6 @@
 """A device-memory manager: pools that hand out memory by best fit, under limits that hold."""
 
+from allotment import compat, config, debugging, errors, experimental, test, testing
 from allotment._core import (
     Allocation,
     Chunk,
@@ -12,11 +13,14 @@ from allotment._core import (
     Snapshot,
     __version__,
 )
+from allotment.config import gpu
+from allotment.device_spec import DeviceSpec
 from allotment.source import Source
 
 __all__ = [
     "Allocation",
     "Chunk",
+    "DeviceSpec",
     "HostMemory",
     "InvalidFreeError",
     "OutOfMemoryError",
@@ -26,4 +30,12 @@ __all__ = [
     "Snapshot",
     "Source",
     "__version__",
+    "compat",
+    "config",
+    "debugging",
+    "errors",
+    "experimental",
+    "gpu",
+    "test",
+    "testing",
 ]

@@ -76,6 +76,21 @@ def demo() -> Outcome:
     return Outcome(demonstrate())
 
 
+@commands.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def devices(as_json: bool) -> Outcome:
+    """List physical and logical devices, what masks and limits them, and what set that."""
+    from allotment.devices.context import context
+    from allotment.devices.report import report_devices
+    from allotment.devices.report_text import report_text
+
+    try:
+        report = report_devices(context())
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    return Outcome(json.dumps(report.as_dict(), indent=2) + "\n" if as_json else report_text(report))
+
+
 @commands.command("replay")
 @click.argument("paths", metavar="TRACE...", nargs=-1, required=True)
 @click.option(

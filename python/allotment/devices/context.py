@@ -1,0 +1,202 @@
+"""The process's one context: first open, then ready; and the flags that may change at any time."""
+
+import logging
+import threading
+from collections.abc import Mapping
+
+from allotment.devices import settings as environment
+from allotment.devices.caller import find_caller
+from allotment.devices.configuration import Configuration
+from allotment.devices.flags import Flags
+from allotment.devices.growth import check_growth, configured_growth, dropped_growth, overridden_growth
+from allotment.devices.logical import LogicalDeviceRuntime, make_devices
+from allotment.devices.physical import discover
+from allotment.devices.plan import plan_devices
+from allotment.devices.settings import Settings, late_changes, read_settings
+from allotment.devices.splits import check_splits
+from allotment.devices.states import Open, Ready, State
+from allotment.devices.threads import Threads, check_threads
+from allotment.devices.variables import FORCE_GROWTH, SYSTEM_RESERVE, read_gpus
+
+_logger = logging.getLogger("allotment.devices")
+
+
+class Context(Flags):
+    """What the process knows and wants of devices.
+
+    The first question about devices reads the environment and makes it open; the first operation, logical
+    listing, device scope or memory question makes it ready, all at once or not at all.
+
+    Args:
+        environ: Pairs to read instead of the environment.
+    """
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self.threads: Threads = {}
+        self._environ = environ
+        # Re-entrant: what is logged on the way may ask about devices again.
+        self._lock = threading.RLock()
+        self._state: State | None = None
+        self._ready: Ready | None = None
+        self._simulated_gpus: tuple[int, ...] | None = None
+        self._reported: set[str] = set()
+
+    def ready(self) -> Ready:
+        """The logical devices; made by the first call. Later calls cost next to nothing.
+
+        Raises:
+            ValueError: The environment or the configuration cannot be used.
+            OpError: The configuration asks for devices or memory that do not exist.
+        """
+        ready = self._ready
+        return self._start() if ready is None else ready
+
+    def state(self) -> State:
+        """The state to read from and, if it is open, to change; the first call makes it open.
+
+        Raises:
+            ValueError: ``ALLOTMENT_SIMULATED_GPUS`` cannot be used.
+        """
+        state = self._state
+        if state is None:
+            return self._open()
+        for name, sentence in late_changes(state.configuration.settings, self._environ):
+            self._report(name, sentence)
+        return state
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether logical devices exist; asks nothing itself."""
+        return self._ready is not None
+
+    def state_so_far(self) -> State | None:
+        """The state, or ``None`` if nobody has asked about devices yet; asks nothing itself."""
+        return self._state
+
+    @property
+    def settings(self) -> Settings:
+        """What the environment said at the first question about devices."""
+        state = self._state
+        return (self._open() if state is None else state).configuration.settings
+
+    def assemble(self) -> Configuration:
+        """Put the settings together, as some of TensorFlow's getters do, and check that they agree.
+
+        Raises:
+            ValueError: Growth differs between visible GPUs, or a GPU's logical devices are incomplete.
+            TypeError: Something that was stored without a look has the wrong type.
+        """
+        configuration = self.state().configuration
+        check_threads(self.threads)
+        self.check_flags()
+        check_splits(configuration)
+        check_growth(configuration)
+        return configuration
+
+    def simulate_gpus(self, gpus: str) -> None:
+        """Simulate GPUs, whatever the environment says (``allotment.testing.simulate_gpus``).
+
+        Raises:
+            ValueError: Not of the form of ``ALLOTMENT_SIMULATED_GPUS``.
+            RuntimeError: Somebody has asked about devices, and there are others.
+        """
+        sizes = read_gpus(gpus)
+        with self._lock:
+            state = self._state
+            if state is None:
+                self._simulated_gpus = sizes
+            elif (state.configuration.settings.simulated_gpus or ()) != sizes:
+                raise RuntimeError(
+                    f"simulate_gpus({gpus!r}) comes too late: the first question about devices was "
+                    f"{state.asked_by}. Make this call before that one."
+                )
+
+    def report_growth(self, configuration: Configuration) -> None:
+        """Report, once, what the environment's word on growth changes or fails to change."""
+        unusable = configuration.settings.unusable_force_growth
+        if unusable is not None:
+            configured = any(
+                configured_growth(configuration, gpu.device).on for gpu in configuration.visible_gpus
+            )
+            self._report(
+                f"{FORCE_GROWTH.name}, unusable",
+                f"The {FORCE_GROWTH.name} environment variable is set but could not be parsed: "
+                f'"{unusable}". Valid values are "true" or "false". '
+                f"Using original config value of {configured:d}.",
+            )
+        original = overridden_growth(configuration)
+        if original is not None:
+            self._report(
+                f"{FORCE_GROWTH.name}, overriding",
+                f"Overriding orig_value setting because the {FORCE_GROWTH.name} environment variable is set. "
+                f"Original config value was {original:d}.",
+            )
+
+    def _open(self) -> Open | Ready:
+        with self._lock:
+            if self._state is None:
+                settings = read_settings(self._environ, simulated_gpus=self._simulated_gpus)
+                self._state = Open(Configuration(settings, discover(settings)), find_caller())
+            return self._state
+
+    def _start(self) -> Ready:
+        started_by = find_caller()
+        with self._lock:
+            if self._ready is not None:
+                return self._ready
+            configuration = self.assemble()
+            devices = make_devices(plan_devices(configuration), configuration.settings)
+            state = self.state()
+            self._state = self._ready = Ready(configuration, state.asked_by, started_by, devices)
+            self._policy_per_thread = True
+            self.flags_changed()
+        self._announce(self._ready)
+        return self._ready
+
+    def _announce(self, ready: Ready) -> None:
+        configuration = ready.configuration
+        self.report_growth(configuration)
+        if dropped := dropped_growth(configuration):
+            names = ", ".join(device.name for device in dropped)
+            self._report(
+                "dropped growth",
+                f"Memory growth of {names} has no effect, because logical devices are configured: each takes "
+                "its whole limit at first use. allotment.experimental.set_memory_growth allows both.",
+            )
+        if configuration.visible_gpus:
+            for name in configuration.settings.not_honoured:
+                self._report(name, f"{name} is set, and has no effect here: it is TensorFlow's alone.")
+        reserve = configuration.settings.system_reserve
+        for logical in ready.devices:
+            gpu, limit = logical.physical.gpu, logical.plan.limit
+            if gpu is None or limit is None:
+                continue
+            if reserve is not None and reserve > gpu.memory:
+                self._report(
+                    SYSTEM_RESERVE.name,
+                    f"{SYSTEM_RESERVE.name} has no effect on {logical.physical.device.name}: it asks for "
+                    f"{reserve >> 20} MiB to be left alone, and there are {gpu.memory >> 20} MiB.",
+                )
+            _logger.info(
+                "Created device %s with %d MB memory:  -> %s",
+                logical.name,
+                limit.nbytes >> 20,
+                logical.physical.description,
+            )
+
+    def _report(self, what: str, sentence: str) -> None:
+        if what not in self._reported:
+            self._reported.add(what)
+            environment.warn(sentence)
+
+
+_context = Context()
+
+
+def context() -> Context:
+    """The process's one context."""
+    return _context
+
+
+__all__ = ["Context", "LogicalDeviceRuntime", "Open", "Ready", "context"]

@@ -1,0 +1,163 @@
+"""Settings that may change at any time (device-config API, section 7)."""
+
+import threading
+from typing import Any, Generic, TypeVar, overload
+
+_T = TypeVar("_T")
+
+POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
+
+#: Rewrites of graphs that are on, off or not said, in the order in which they are listed.
+_TOGGLES_BEFORE = (
+    "layout_optimizer",
+    "constant_folding",
+    "shape_optimization",
+    "remapping",
+    "arithmetic_optimization",
+    "dependency_optimization",
+    "loop_optimization",
+    "function_optimization",
+    "debug_stripper",
+)
+_TOGGLES_BETWEEN = (
+    "scoped_allocator_optimization",
+    "pin_to_host_optimization",
+    "implementation_selector",
+    "auto_mixed_precision",
+    "use_plugin_optimizers",
+)
+_TOGGLES_AFTER = ("auto_mixed_precision_onednn_bfloat16", "auto_mixed_precision_mkl")
+
+
+class _Flag(Generic[_T]):
+    """An attribute whose every change counts ``flags_version`` up."""
+
+    def __init__(self, default: _T) -> None:
+        self.default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.slot = f"_{name}"
+
+    @overload
+    def __get__(self, flags: None, owner: type) -> "_Flag[_T]": ...
+    @overload
+    def __get__(self, flags: "Flags", owner: type) -> _T: ...
+    def __get__(self, flags: "Flags | None", owner: type) -> "_Flag[_T] | _T":
+        if flags is None:
+            return self
+        value: _T = flags.__dict__.get(self.slot, self.default)
+        return value
+
+    def __set__(self, flags: "Flags", value: _T) -> None:
+        flags.__dict__[self.slot] = value
+        flags.flags_changed()
+
+
+class Flags:
+    """The flags of the process; the device policy is each thread's own once the runtime is ready."""
+
+    #: An op whose wish cannot be met may run elsewhere. ``None``: not said, which means off.
+    soft_placement = _Flag[bool | None](None)
+    #: Each operation logs where it ran. ``None``: not said, which means off.
+    log_placement = _Flag[bool | None](None)
+    #: Operations are done when their call returns. They always are; the flag is only kept.
+    synchronous_execution = _Flag(True)
+    #: What TensorFlow would compile runs as Python. It always does; the flag is only kept.
+    functions_run_eagerly = _Flag(False)
+    #: Rounding of float32 products on GPUs that can; only kept.
+    tensor_float_32 = _Flag(True)
+    #: Operations give the same result every time; only kept.
+    deterministic = _Flag(False)
+    #: Operations are fused by a compiler; only kept.
+    jit = _Flag(False)
+
+    def __init__(self) -> None:
+        #: Counts every change of a flag, and the step to ready: what was derived under one number holds as
+        #: long as the number is the same.
+        self.flags_version = 0
+        self._version_lock = threading.Lock()
+        self._policy: str = POLICIES[0]
+        self._thread = threading.local()
+        self._policy_per_thread = False
+        self._optimizer_options: dict[str, Any] = {}
+
+    def flags_changed(self) -> None:
+        """Count ``flags_version`` up."""
+        with self._version_lock:
+            self.flags_version += 1
+
+    @property
+    def soft_device_placement(self) -> bool:
+        """Whether an operation whose wish cannot be met may run elsewhere."""
+        return bool(self.soft_placement)
+
+    @property
+    def log_device_placement(self) -> bool:
+        """Whether each operation logs where it ran."""
+        return bool(self.log_placement)
+
+    @property
+    def device_policy(self) -> str:
+        """What happens to an input that is not where the operation runs: one of ``POLICIES``."""
+        policy: str = getattr(self._thread, "policy", self._policy)
+        return policy
+
+    @device_policy.setter
+    def device_policy(self, policy: str | None) -> None:
+        if policy is None:
+            policy = POLICIES[0]
+        if policy not in POLICIES:
+            raise ValueError(
+                f"Invalid argument `device_policy`: {policy!r}. Please refer to "
+                "https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_device_policy "
+                f"for valid `device_policy` arguments: {', '.join(map(repr, POLICIES))}, or None."
+            )
+        if self._policy_per_thread:
+            self._thread.policy = policy
+        else:
+            self._policy = policy
+        self.flags_changed()
+
+    @property
+    def optimizer_options(self) -> dict[str, bool | int]:
+        """The options that were set, and two that are always told, in TensorFlow's order."""
+
+        def told(names: tuple[str, ...]) -> dict[str, bool | int]:
+            return {
+                name: bool(self._optimizer_options[name]) for name in names if name in self._optimizer_options
+            }
+
+        options = told(_TOGGLES_BEFORE)
+        options["disable_model_pruning"] = bool(self._optimizer_options.get("disable_model_pruning"))
+        options |= told(_TOGGLES_BETWEEN)
+        options["disable_meta_optimizer"] = bool(self._optimizer_options.get("disable_meta_optimizer"))
+        options |= told(_TOGGLES_AFTER)
+        if nodes := self._optimizer_options.get("min_graph_nodes"):
+            options["min_graph_nodes"] = int(nodes)
+        return options
+
+    def add_optimizer_options(self, options: dict[str, Any]) -> None:
+        """Set options; a value of ``None`` and a name that is not known are passed over, as in TensorFlow."""
+        self._optimizer_options |= {name: value for name, value in options.items() if value is not None}
+        self.flags_changed()
+
+    def check_flags(self) -> None:
+        """Check what was stored without a look.
+
+        Raises:
+            TypeError: A flag of placement is no bool.
+        """
+        for value in (self.soft_placement, self.log_placement):
+            if value is not None:
+                as_bool(value)
+
+
+def as_bool(value: Any) -> bool:
+    """Read a bool as TensorFlow's settings do: whole numbers are accepted, other things are not.
+
+    Raises:
+        TypeError: Neither a bool nor a whole number.
+    """
+    if isinstance(value, int) or hasattr(value, "__index__"):
+        return bool(value)
+    raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: (bool, int)")

@@ -1,0 +1,136 @@
+"""Memory growth: which GPUs start small and double, instead of reserving their limit at once."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from allotment.devices.configuration import Configuration
+from allotment.devices.flags import as_bool
+from allotment.devices.states import State
+from allotment.devices.values import PhysicalDevice
+from allotment.devices.variables import FORCE_GROWTH
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Whether the pools of a GPU grow."""
+
+    on: bool
+    #: What decided it, for people.
+    set_by: str
+
+
+def set_growth(state: State, device: Any, enable: Any) -> None:
+    """Ask for growth of one GPU, as TensorFlow does (device-config API, section 6.1).
+
+    Raises:
+        ValueError: The device does not exist, has logical devices configured, or is not a GPU.
+        RuntimeError: The runtime is ready and has another value.
+    """
+    configuration = state.configuration
+    gpu = configuration.require(device)
+    if gpu.device in configuration.splits:
+        raise ValueError("Cannot set memory growth on device when virtual devices configured")
+    if gpu.gpu is None:
+        raise ValueError("Cannot set memory growth on non-GPU and non-Pluggable devices")
+    if configuration.growth[gpu.device] == enable:
+        return
+    state.changeable("Physical devices cannot be modified after being initialized").growth[gpu.device] = (
+        enable
+    )
+
+
+def stored_growth(state: State, device: Any) -> Any:
+    """What was asked for one GPU: ``None`` until something was.
+
+    Raises:
+        ValueError: The device does not exist.
+        KeyError: It is not a GPU.
+    """
+    return state.configuration.growth[state.configuration.require(device).device]
+
+
+def set_own_growth(state: State, device: Any, enable: bool) -> None:
+    """Ask for growth of one GPU, whatever its splits and the other GPUs' growth.
+
+    Raises:
+        ValueError: The device does not exist or is not a GPU.
+        TypeError: ``enable`` is not a bool.
+        RuntimeError: The runtime is ready and has another value.
+    """
+    gpu = state.configuration.require(device)
+    if gpu.gpu is None:
+        raise ValueError(f"Only a GPU's memory grows, not that of {gpu.device.name}")
+    enable = as_bool(enable)
+    if state.configuration.own_growth.get(gpu.device) == enable:
+        return
+    refusal = "Physical devices cannot be modified after being initialized"
+    state.changeable(refusal).own_growth[gpu.device] = enable
+
+
+def check_growth(configuration: Configuration) -> None:
+    """Check what is checked when settings are put together (section 6.4).
+
+    Logical devices on any device, be it the CPU, switch growth off, and the check with it.
+
+    Raises:
+        ValueError: Visible GPUs disagree; unset and off are two values.
+        TypeError: A value is no bool.
+    """
+    if configuration.splits:
+        return
+    asked = {
+        gpu.device: configuration.growth[gpu.device]
+        for gpu in configuration.visible_gpus
+        if gpu.device not in configuration.own_growth
+    }
+    if len(set(asked.values())) > 1:
+        values = ", ".join(f"{device.name} has {value}" for device, value in asked.items())
+        raise ValueError(
+            f"Memory growth cannot differ between GPU devices\n{values}. Set the same on each, hide the "
+            "others, or use allotment.experimental.set_memory_growth, which allows it."
+        )
+    for value in asked.values():
+        _as_growth(value)
+
+
+def configured_growth(configuration: Configuration, device: PhysicalDevice) -> Growth:
+    """What the program's own calls amount to for one GPU."""
+    if (own := configuration.own_growth.get(device)) is not None:
+        return Growth(own, "allotment.experimental.set_memory_growth")
+    if configuration.splits:
+        return Growth(False, "off, because logical devices are configured")
+    value = configuration.growth[device]
+    return Growth(_as_growth(value), "default" if value is None else "set_memory_growth")
+
+
+def effective_growth(configuration: Configuration, device: PhysicalDevice) -> Growth:
+    """What holds for one GPU: the environment's word, else the program's."""
+    forced = configuration.settings.force_growth
+    if forced is None:
+        return configured_growth(configuration, device)
+    return Growth(forced, FORCE_GROWTH.name)
+
+
+def overridden_growth(configuration: Configuration) -> bool | None:
+    """The configured value that the environment changes, or ``None`` if it changes none."""
+    forced = configuration.settings.force_growth
+    for gpu in configuration.visible_gpus:
+        configured = configured_growth(configuration, gpu.device).on
+        if forced is not None and configured != forced:
+            return configured
+    return None
+
+
+def dropped_growth(configuration: Configuration) -> tuple[PhysicalDevice, ...]:
+    """The GPUs whose growth was asked for and is dropped because logical devices are configured."""
+    if not configuration.splits:
+        return ()
+    return tuple(
+        gpu.device
+        for gpu in configuration.visible_gpus
+        if configuration.growth[gpu.device] and not effective_growth(configuration, gpu.device).on
+    )
+
+
+def _as_growth(value: Any) -> bool:
+    return value is not None and as_bool(value)

@@ -1,0 +1,61 @@
+"""``CUDA_VISIBLE_DEVICES``: which GPUs there are and in which order, by the rules of NVIDIA's driver."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from allotment.devices.values import HardwareIndex
+
+#: As C's ``strtoul`` reads: leading digits count, whatever follows does not.
+_LEADING_NUMBER = re.compile(r"\s*(?P<sign>[+-]?)(?P<digits>[0-9]+)")
+
+#: What people write for "none", so that it needs no warning.
+_DELIBERATE = frozenset({"", "-1", "NoDevFiles", "none", "void"})
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """What a value of the variable means."""
+
+    #: The GPUs that are left, in the order of the value.
+    chosen: tuple[HardwareIndex, ...]
+    #: What in the value names no GPU, in a sentence; ``None`` if all of it makes sense.
+    fault: str | None = None
+
+
+def read_mask(text: str | None, identifiers: Sequence[str]) -> Mask:
+    """Apply a mask to GPUs with these identifiers (``GPU-…``), in the hardware's order.
+
+    Unset means all. Otherwise a list: indices, or prefixes of identifiers that fit one GPU alone; the first
+    item says which of the two. The list ends at the first item that names no GPU. A GPU that is named twice
+    leaves none at all.
+    """
+    if text is None:
+        return Mask(tuple(HardwareIndex(index) for index in range(len(identifiers))))
+    chosen: list[HardwareIndex] = []
+    by_identifier = text.startswith(("GPU-", "MIG-"))
+    for item in text.split(","):
+        index = _by_identifier(item, identifiers) if by_identifier else _by_index(item, len(identifiers))
+        if index is None:
+            if item.strip() in _DELIBERATE:
+                return Mask(tuple(chosen))
+            return Mask(tuple(chosen), f"{item.strip()!r} names no GPU, and the list ends there")
+        if index in chosen:
+            return Mask((), f"{item.strip()!r} names a GPU for the second time, which leaves none at all")
+        chosen.append(index)
+    return Mask(tuple(chosen))
+
+
+def _by_index(item: str, count: int) -> HardwareIndex | None:
+    number = _LEADING_NUMBER.match(item)
+    if number is None or number["sign"] == "-" or int(number["digits"]) >= count:
+        return None
+    return HardwareIndex(int(number["digits"]))
+
+
+def _by_identifier(item: str, identifiers: Sequence[str]) -> HardwareIndex | None:
+    # "MIG-…" lands here, too: part of a GPU, of which there are none.
+    if not item.startswith("GPU-"):
+        return None
+    fitting = [index for index, identifier in enumerate(identifiers) if identifier.startswith(item)]
+    return HardwareIndex(fitting[0]) if len(fitting) == 1 else None

@@ -1,0 +1,69 @@
+"""Memory figures of logical devices, found by name (device-config API, section 6.5)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from allotment._core import Pool
+from allotment.devices.explain import explained
+from allotment.devices.hints import hint_for
+from allotment.devices.logical import LogicalDeviceRuntime
+from allotment.devices.names import device_name, parse_runtime
+
+
+def memory_info(devices: Sequence[LogicalDeviceRuntime], text: Any) -> dict[str, int]:
+    """Bytes of the chunks in use on a device, now and at the most since the start or the last reset.
+
+    Raises:
+        ValueError: The text is no device name, or fits no device or several, or the device has no pool.
+        TypeError: Not a text.
+    """
+    pool = find_device(devices, text).pool
+    if pool is None:
+        raise ValueError(f"Allocator stats not available for device '{text or ''}'")
+    stats = pool.stats()
+    return {"current": stats.in_use, "peak": stats.peak_in_use}
+
+
+def reset_memory_stats(devices: Sequence[LogicalDeviceRuntime], text: Any) -> None:
+    """Make every peak of a device what it is now; cumulative counters stay.
+
+    Raises:
+        ValueError: The text is no device name, or fits no device or several, or the device has no pool.
+        TypeError: Not a text.
+    """
+    pool: Pool | None = find_device(devices, text).pool
+    if pool is None:
+        raise ValueError(f"Cannot reset memory stats for device '{text or ''}'")
+    pool.reset_peaks()
+
+
+def find_device(devices: Sequence[LogicalDeviceRuntime], text: Any) -> LogicalDeviceRuntime:
+    """Find the one device that a text names by the runtime grammar; ``None`` is the empty text.
+
+    Raises:
+        ValueError: The text is no device name, or fits no device or several.
+        TypeError: Not a text.
+    """
+    text = "" if text is None else text
+    if not isinstance(text, str):
+        raise TypeError(f"A device is named by a text such as 'GPU:0', not by {text!r}")
+    name = parse_runtime(text)
+    if name is None:
+        raise _refused(
+            f"Failed parsing device name: '{text}'. Note a valid device string should at least contain a "
+            'device type and a device index, like "GPU:0".',
+            text,
+            devices,
+        )
+    fitting = [device for device in devices if name.matches(device_name(device.kind, device.index))]
+    if not fitting:
+        raise _refused(f"No matching devices found for '{text}'", text, devices)
+    if len(fitting) > 1:
+        first, second = fitting[0].name, fitting[1].name
+        raise ValueError(f"Multiple devices match the provided string '{text}': '{first}' and '{second}'.")
+    return fitting[0]
+
+
+def _refused(words: str, text: str, devices: Sequence[LogicalDeviceRuntime]) -> ValueError:
+    recorded = all(device.kind == "CPU" for device in devices)
+    return explained(ValueError, words, hint_for(text, devices), recorded=recorded)

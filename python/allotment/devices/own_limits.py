@@ -1,0 +1,31 @@
+"""Limits of whole GPUs, beyond TensorFlow: they leave growth alone."""
+
+from typing import Any
+
+from allotment._core import format_size, parse_size
+from allotment.devices.states import State
+
+
+def set_own_limit(state: State, device: Any, size: Any) -> None:
+    """Limit what is used of a GPU; splits must fit into it, too.
+
+    Raises:
+        ValueError: The device does not exist or is not a GPU, or the size is not between 1 byte and what it
+            has.
+        TypeError: The size is neither a whole number nor a text.
+        RuntimeError: The runtime is ready and has another limit.
+    """
+    physical = state.configuration.require(device)
+    if physical.gpu is None:
+        raise ValueError(f"Only a GPU can have a memory limit, not {physical.device.name}")
+    nbytes = parse_size(size)
+    if not 1 <= nbytes <= physical.gpu.memory:
+        raise ValueError(
+            f"A memory limit of {size!r} is not between 1 byte and the {format_size(physical.gpu.memory)} "
+            f"({physical.gpu.memory} bytes) of {physical.device.name}"
+        )
+    if state.configuration.own_limits.get(physical.device) == nbytes:
+        return
+    state.changeable("Memory limits cannot be modified after being initialized").own_limits[
+        physical.device
+    ] = nbytes

@@ -1,0 +1,112 @@
+"""From what was asked for to logical devices with limits and growth: decided here, made in ``logical``."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from allotment._core import format_size
+from allotment.devices.configuration import Configuration
+from allotment.devices.growth import Growth, effective_growth
+from allotment.devices.limits import MIB, limit_of_split, limit_of_whole_gpu
+from allotment.devices.physical import Gpu, Physical
+from allotment.devices.splits import check_splits_together, splits_of
+from allotment.devices.values import LogicalIndex
+from allotment.devices.variables import SYSTEM_RESERVE
+from allotment.errors import InternalError, InvalidArgumentError, NotFoundError
+
+Kind = Literal["CPU", "GPU"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that the pool of a logical GPU may reserve."""
+
+    nbytes: int
+    #: What decided it, for people.
+    set_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalPlan:
+    """A logical device that is to be made."""
+
+    kind: Kind
+    index: LogicalIndex
+    physical: Physical
+    #: ``None`` for the CPU.
+    limit: Limit | None = None
+    growth: Growth | None = None
+
+
+def plan_devices(configuration: Configuration) -> tuple[LogicalPlan, ...]:
+    """Decide on every logical device, the CPU's first, or find out why it cannot be.
+
+    Raises:
+        NotFoundError: No CPU device is left.
+        UnknownError: A GPU was configured to have no logical device.
+        InvalidArgumentError: Configurations of GPUs do not go together, or ask for more memory than there is.
+        InternalError: A share of memory above 1.
+    """
+    cpu = configuration.physical[0]
+    count = len(configuration.splits.get(cpu.device, (None,))) if cpu.device in configuration.visible else 0
+    if count == 0:
+        raise NotFoundError(None, None, "No CPU devices are available in this process")
+    cpus = (LogicalPlan("CPU", LogicalIndex(index), cpu) for index in range(count))
+    return (*cpus, *_plan_gpus(configuration))
+
+
+def _plan_gpus(configuration: Configuration) -> Iterator[LogicalPlan]:
+    check_splits_together(configuration)
+    wanted: list[tuple[int, Physical, Limit]] = []
+    for gpu in configuration.visible_gpus:
+        limits = _limits(configuration, gpu)
+        ordinals = [split.experimental_device_ordinal or 0 for split in splits_of(configuration, gpu)] or [0]
+        wanted += [(ordinal, gpu, limit) for ordinal, limit in zip(ordinals, limits, strict=True)]
+    # By ordinal; those of the same keep their order.
+    wanted.sort(key=lambda entry: entry[0])
+    for index, (_, gpu, limit) in enumerate(wanted):
+        growth = effective_growth(configuration, gpu.device)
+        yield LogicalPlan("GPU", LogicalIndex(index), gpu, limit, growth)
+
+
+def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]:
+    assert physical.gpu is not None
+    own = configuration.own_limits.get(physical.device)
+    splits = splits_of(configuration, physical)
+    if not splits:
+        if own is not None:
+            return (Limit(own, "allotment.experimental.set_memory_limit"),)
+        return (_limit_of_whole(configuration, physical.gpu),)
+    limits = [limit_of_split(split.memory_limit or 0) for split in splits]
+    room = physical.gpu.memory if own is None else own
+    # TensorFlow does not look, and whoever comes last gets less than was configured. What is simulated is
+    # exact.
+    if min(limits) < 0 or sum(limits) > room:
+        asked = " + ".join(f"{split.memory_limit}" for split in splits)
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"The logical devices configured for {physical.device.name} ask for {asked} MiB of memory, but "
+            f"it has {format_size(room)} ({room // MIB} MiB). Lower a memory_limit, or configure fewer.",
+        )
+    return [Limit(limit, "logical device configuration") for limit in limits]
+
+
+def _limit_of_whole(configuration: Configuration, gpu: Gpu) -> Limit:
+    fraction = configuration.process_fraction
+    if fraction > 1 and gpu.compute_capability < (6, 0):
+        raise InternalError(
+            None,
+            None,
+            "Unified memory on GPUs with compute capability lower than 6.0 (pre-Pascal class GPUs) does not "
+            "support oversubscription.",
+        )
+    override = configuration.settings.system_reserve
+    nbytes = limit_of_whole_gpu(
+        gpu.memory, gpu.memory, fraction=fraction, reserve=gpu.system_reserve, override=override
+    )
+    if override is not None and override <= gpu.memory:
+        return Limit(nbytes, SYSTEM_RESERVE.name)
+    if fraction:
+        return Limit(nbytes, f"config.gpu.set_per_process_memory_fraction({fraction})")
+    return Limit(nbytes, "all of the GPU's memory")

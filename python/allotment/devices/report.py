@@ -1,0 +1,138 @@
+"""Everything about this process's devices in one value: for ``allotment devices``."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from allotment.devices.context import Context
+from allotment.devices.logical import LogicalDeviceRuntime
+from allotment.devices.physical import Physical, hardware
+from allotment.devices.settings import VARIABLES
+
+
+@dataclass(frozen=True, slots=True)
+class VariableReport:
+    """An environment variable that was set."""
+
+    name: str
+    text: str
+    #: What it does.
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class MaskReport:
+    """What ``CUDA_VISIBLE_DEVICES`` leaves."""
+
+    #: As it was written; ``None``: unset.
+    text: str | None
+    #: GPUs in the hardware's own list.
+    hardware_gpus: int
+    #: Those that are left, by their index there, in the mask's order.
+    left: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalReport:
+    """A physical device. Amounts are bytes; ``None`` where only a GPU has it."""
+
+    name: str
+    device_type: str
+    #: Whether the program uses it.
+    visible: bool
+    device_name: str | None = None
+    hardware_index: int | None = None
+    uuid: str | None = None
+    memory: int | None = None
+    simulated: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalReport:
+    """A logical device. Amounts are bytes; ``None`` where only a GPU, or a device with a pool, has it."""
+
+    name: str
+    device_type: str
+    physical_device: str
+    memory_limit: int | None
+    memory_limit_set_by: str | None
+    memory_growth: bool | None
+    memory_growth_set_by: str | None
+    pool: str | None
+    in_use: int | None
+    peak_in_use: int | None
+    reserved: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesReport:
+    """The devices of a process, and what made them so."""
+
+    environment: tuple[VariableReport, ...]
+    mask: MaskReport
+    physical: tuple[PhysicalReport, ...]
+    logical: tuple[LogicalReport, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same names, for JSON."""
+        return asdict(self)
+
+
+def report_devices(context: Context) -> DevicesReport:
+    """Take stock of a process's devices. Makes the runtime ready, but reserves nothing.
+
+    Raises:
+        ValueError: The environment cannot be used.
+    """
+    configuration = context.state().configuration
+    settings = configuration.settings
+    return DevicesReport(
+        environment=tuple(
+            VariableReport(variable.name, settings.texts[variable.name], variable.effect)
+            for variable in VARIABLES
+            if variable.name in settings.texts
+        ),
+        mask=MaskReport(
+            settings.visible_devices,
+            len(hardware(settings)),
+            tuple(int(gpu.gpu.hardware_index) for gpu in configuration.gpus if gpu.gpu is not None),
+        ),
+        physical=tuple(
+            _report_physical(physical, visible=physical.device in configuration.visible)
+            for physical in configuration.physical
+        ),
+        logical=tuple(_report_logical(device) for device in context.ready().devices),
+    )
+
+
+def _report_physical(physical: Physical, *, visible: bool) -> PhysicalReport:
+    device, gpu = physical.device, physical.gpu
+    if gpu is None:
+        return PhysicalReport(device.name, device.device_type, visible)
+    return PhysicalReport(
+        device.name,
+        device.device_type,
+        visible,
+        gpu.card,
+        int(gpu.hardware_index),
+        gpu.identifier,
+        gpu.memory,
+        gpu.simulated,
+    )
+
+
+def _report_logical(device: LogicalDeviceRuntime) -> LogicalReport:
+    limit, growth = device.plan.limit, device.plan.growth
+    stats = None if device.pool is None else device.pool.stats()
+    return LogicalReport(
+        name=device.short_name,
+        device_type=device.kind,
+        physical_device=device.physical.device.name,
+        memory_limit=None if limit is None else limit.nbytes,
+        memory_limit_set_by=None if limit is None else limit.set_by,
+        memory_growth=None if growth is None else growth.on,
+        memory_growth_set_by=None if growth is None else growth.set_by,
+        pool=None if device.pool is None else device.pool.name,
+        in_use=None if stats is None else stats.in_use,
+        peak_in_use=None if stats is None else stats.peak_in_use,
+        reserved=None if stats is None else stats.reserved,
+    )

@@ -1,0 +1,161 @@
+"""The environment, read once: the only reader of ``os.environ``.
+
+It is read at the first question about devices and not at import, into one frozen value that is passed down. A
+text that cannot be used is reported once, through the logger ``allotment.settings``; so is one that changes
+afterwards and would have mattered.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from allotment.devices import variables
+from allotment.devices.variables import Variable
+
+_T = TypeVar("_T")
+_logger = logging.getLogger("allotment.settings")
+
+#: Every variable that is read.
+VARIABLES: Final[tuple[Variable[Any], ...]] = (
+    variables.SIMULATED_GPUS,
+    variables.VISIBLE_DEVICES,
+    variables.FORCE_GROWTH,
+    variables.TRIM_ON_OOM,
+    variables.SYSTEM_RESERVE,
+    variables.CPU_POOL,
+    variables.CPU_POOL_LIMIT,
+    variables.LOG_LEVEL,
+)
+
+#: TensorFlow's variables that change how much memory a GPU's programs get, and that nothing here obeys.
+NOT_HONOURED: Final = ("TF_GPU_ALLOCATOR", "TF_PER_DEVICE_MEMORY_LIMIT_MB")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the environment says. Amounts are bytes."""
+
+    #: The texts as they were read; variables that were unset are absent.
+    texts: Mapping[str, str]
+    #: Memory of each simulated GPU; ``None``: list real ones.
+    simulated_gpus: tuple[int, ...] | None
+    #: The mask as it was written; ``None``: all GPUs.
+    visible_devices: str | None
+    #: Growth of every GPU, or ``None``: as the program sets it.
+    force_growth: bool | None
+    #: Whether a GPU's pool hands wholly free regions back before it refuses.
+    trim_on_oom: bool
+    #: Memory of a GPU to leave alone, or ``None``: the device's own rule.
+    system_reserve: int | None
+    #: Whether the CPU has a pool.
+    cpu_pool: bool
+    #: The most that the CPU's pool may reserve.
+    cpu_pool_limit: int
+    #: From 1 on, placement lines on stderr are hidden.
+    log_level: int
+    #: Variables of ``NOT_HONOURED`` that ask for something.
+    not_honoured: tuple[str, ...] = ()
+    #: ``ALLOTMENT_SIMULATED_GPUS`` does not matter, because the program asked for GPUs itself.
+    simulated_by_program: bool = False
+
+    @property
+    def unusable_force_growth(self) -> str | None:
+        """The text of ``TF_FORCE_GPU_ALLOW_GROWTH`` if it means nothing; it is reported at the start."""
+        return self.texts.get(variables.FORCE_GROWTH.name) if self.force_growth is None else None
+
+
+def read_settings(
+    environ: Mapping[str, str] | None = None, *, simulated_gpus: tuple[int, ...] | None = None
+) -> Settings:
+    """Read every variable, and report the texts that cannot be used.
+
+    Args:
+        environ: Pairs to read instead of the environment.
+        simulated_gpus: Memory of each simulated GPU, instead of what the environment says.
+
+    Raises:
+        ValueError: ``ALLOTMENT_SIMULATED_GPUS`` cannot be used.
+    """
+    source = os.environ if environ is None else environ
+    texts = {variable.name: source[variable.name] for variable in VARIABLES if variable.name in source}
+    by_program = simulated_gpus is not None
+    settings = Settings(
+        texts=texts,
+        simulated_gpus=simulated_gpus if by_program else _read(texts, variables.SIMULATED_GPUS),
+        visible_devices=_read(texts, variables.VISIBLE_DEVICES),
+        force_growth=_read(texts, variables.FORCE_GROWTH),
+        trim_on_oom=_read(texts, variables.TRIM_ON_OOM),
+        system_reserve=_read(texts, variables.SYSTEM_RESERVE),
+        cpu_pool=_read(texts, variables.CPU_POOL),
+        cpu_pool_limit=_read(texts, variables.CPU_POOL_LIMIT),
+        log_level=_read(texts, variables.LOG_LEVEL),
+        not_honoured=tuple(name for name in NOT_HONOURED if source.get(name, "0") not in ("", "0")),
+        simulated_by_program=by_program,
+    )
+    # After everything could be read: an error is met again at the next question, and no warning twice.
+    for variable in VARIABLES:
+        if variable is not variables.FORCE_GROWTH and not variable.strict:
+            _report_unusable(variable, texts.get(variable.name))
+    return settings
+
+
+def late_changes(settings: Settings, environ: Mapping[str, str] | None = None) -> Iterable[tuple[str, str]]:
+    """Name each variable that now says something else than was read, with a sentence that says so."""
+    source = os.environ if environ is None else environ
+    for variable in VARIABLES:
+        was, now = settings.texts.get(variable.name), source.get(variable.name)
+        if was == now or (variable is variables.SIMULATED_GPUS and settings.simulated_by_program):
+            continue
+        if _meaning(variable, was) != _meaning(variable, now):
+            yield (
+                variable.name,
+                f"{variable.name} changed from {_shown(was)} to {_shown(now)} too late: it was read at the "
+                "first question about devices, and what was read then stays in force. Set it before that.",
+            )
+
+
+def warn(text: str) -> None:
+    """Report something about the environment."""
+    _logger.warning("%s", text)
+
+
+def _read(texts: Mapping[str, str], variable: Variable[_T]) -> _T:
+    text = texts.get(variable.name)
+    if text is None:
+        return variable.default
+    try:
+        return variable.read(text)
+    except ValueError as error:
+        if variable.strict:
+            raise ValueError(_unusable(variable, text, str(error))) from None
+        return variable.default
+
+
+def _report_unusable(variable: Variable[Any], text: str | None) -> None:
+    if text is None:
+        return
+    try:
+        variable.read(text)
+    except ValueError:
+        default = "it counts as unset"
+        warn(_unusable(variable, text, default))
+
+
+def _unusable(variable: Variable[Any], text: str, reason: str) -> str:
+    return f"{variable.name}={text!r} cannot be used: {reason}. Accepted: {variable.accepted}."
+
+
+def _meaning(variable: Variable[Any], text: str | None) -> object:
+    if text is None:
+        return variable.default
+    try:
+        return variable.read(text)
+    except ValueError:
+        # Equal to no other: that the text is useless, too, is worth saying.
+        return object()
+
+
+def _shown(text: str | None) -> str:
+    return "unset" if text is None else repr(text)

@@ -1,0 +1,49 @@
+"""Sizes of TensorFlow's thread pools. Kept and checked, nothing more: NumPy has threads of its own."""
+
+import operator
+from typing import Any, Literal
+
+from allotment.devices.states import Open, Ready
+
+Which = Literal["intra", "inter"]
+
+#: What was set, by the kind of parallelism; ``None`` until something is.
+Threads = dict[Which, Any]
+
+_REFUSALS: dict[Which, str] = {
+    "intra": "Intra op parallelism cannot be modified after initialization.",
+    "inter": "Inter op parallelism cannot be modified after initialization.",
+}
+
+
+def set_threads(threads: Threads, state: Open | Ready | None, which: Which, count: Any) -> None:
+    """Store a number of threads; 0 is TensorFlow's choice, and not the same as never set.
+
+    Raises:
+        RuntimeError: The runtime is ready and has another number.
+    """
+    if threads.get(which) == count:
+        return
+    if state is not None:
+        state.changeable(_REFUSALS[which])
+    threads[which] = count
+
+
+def threads_of(threads: Threads, which: Which) -> int:
+    """What was stored, 0 if nothing was.
+
+    Raises:
+        TypeError: It is no whole number.
+    """
+    count = threads.get(which)
+    return 0 if count is None else operator.index(count)
+
+
+def check_threads(threads: Threads) -> None:
+    """Check what was stored without a look.
+
+    Raises:
+        TypeError: It is no whole number.
+    """
+    threads_of(threads, "intra")
+    threads_of(threads, "inter")

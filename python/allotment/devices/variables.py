@@ -1,0 +1,168 @@
+"""The environment variables: what each accepts, and what its text means.
+
+Functions from text to value; only ``settings`` reads the environment.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from allotment._core import parse_size
+
+_T = TypeVar("_T")
+_MIB = 1 << 20
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_DIGITS = re.compile(r"[0-9]+")
+
+#: Memory of a simulated GPU that is asked for without a size.
+DEFAULT_GPU_MEMORY: Final = 4 << 30
+
+#: Enough for any test; a slip of the finger in the count must not build millions of devices.
+MOST_SIMULATED_GPUS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Generic[_T]):
+    """One environment variable."""
+
+    name: str
+    #: The values it takes, for people.
+    accepted: str
+    #: What holds when it is unset, and when its text cannot be used.
+    default: _T
+    #: Text to value. Raises ValueError, with the reason if it is not plain from ``accepted``.
+    read: Callable[[str], _T]
+    #: What it does, for people.
+    effect: str
+    #: A text that cannot be used is an error, not a warning.
+    strict: bool = False
+
+
+def read_gpus(text: str) -> tuple[int, ...]:
+    """Bytes of each simulated GPU that ``4``, ``4:16GiB`` or ``2:1GiB,1:512MiB`` asks for; none for ``""``.
+
+    Raises:
+        ValueError: Not of that form; the text says which part and why.
+    """
+    if not text.strip():
+        return ()
+    sizes: list[int] = []
+    for group in text.split(","):
+        count, colon, size = (part.strip() for part in group.partition(":"))
+        if _DIGITS.fullmatch(count) is None:
+            raise ValueError(f"{count!r} is not a number of GPUs")
+        nbytes = parse_size(size) if colon else DEFAULT_GPU_MEMORY
+        if nbytes == 0:
+            raise ValueError("a GPU cannot have 0 bytes")
+        # Before the list is made: it may be a long one.
+        if len(sizes) + int(count) > MOST_SIMULATED_GPUS:
+            raise ValueError(f"{count} is too many: at most {MOST_SIMULATED_GPUS} GPUs can be simulated")
+        sizes += [nbytes] * int(count)
+    return tuple(sizes)
+
+
+def _read_exact_bool(text: str) -> bool:
+    # TensorFlow compares two texts here; True, 1 and " true " mean nothing to it.
+    match text:
+        case "true":
+            return True
+        case "false":
+            return False
+    raise ValueError
+
+
+def _read_bool(text: str) -> bool:
+    match text.lower():
+        case "1" | "true":
+            return True
+        case "0" | "false":
+            return False
+    raise ValueError
+
+
+def _read_whole_number(text: str) -> int:
+    if _WHOLE_NUMBER.fullmatch(text.strip()) is None:
+        raise ValueError
+    return int(text)
+
+
+def _read_reserve(text: str) -> int | None:
+    if not text:
+        return None
+    if (mib := _read_whole_number(text)) < 0:
+        raise ValueError
+    return mib * _MIB
+
+
+def _read_mib(text: str) -> int:
+    if (mib := _read_whole_number(text)) < 1:
+        raise ValueError
+    return mib * _MIB
+
+
+def _read_log_level(text: str) -> int:
+    if not text:
+        return 0
+    if (level := _read_whole_number(text)) < 0:
+        raise ValueError
+    return level
+
+
+SIMULATED_GPUS: Final[Variable[tuple[int, ...] | None]] = Variable(
+    "ALLOTMENT_SIMULATED_GPUS",
+    "a count of GPUs, each with 4 GiB, or groups with a size, such as 4:16GiB or 2:1GiB,1:512MiB",
+    None,
+    read_gpus,
+    "simulated GPUs, made of host memory, instead of real ones",
+    strict=True,
+)
+VISIBLE_DEVICES: Final[Variable[str | None]] = Variable(
+    "CUDA_VISIBLE_DEVICES",
+    "indices, or GPU-… identifiers, with commas between them; empty or -1 for none",
+    None,
+    str,
+    "which GPUs there are, and in which order",
+)
+FORCE_GROWTH: Final[Variable[bool | None]] = Variable(
+    "TF_FORCE_GPU_ALLOW_GROWTH",
+    "true or false",
+    None,
+    _read_exact_bool,
+    "memory growth of every GPU, whatever the program sets",
+)
+TRIM_ON_OOM: Final[Variable[bool]] = Variable(
+    "TF_ENABLE_GPU_GARBAGE_COLLECTION",
+    "true or false",
+    True,
+    _read_exact_bool,
+    "whether a GPU's pool hands back free regions before it refuses",
+)
+SYSTEM_RESERVE: Final[Variable[int | None]] = Variable(
+    "TF_DEVICE_MIN_SYS_MEMORY_IN_MB",
+    "a number of MiB, 0 or more",
+    None,
+    _read_reserve,
+    "MiB of a GPU's free memory that are left alone",
+)
+CPU_POOL: Final[Variable[bool]] = Variable(
+    "TF_CPU_ALLOCATOR_USE_BFC",
+    "true, false, 1 or 0",
+    False,
+    _read_bool,
+    "whether the CPU has a pool, and with it figures and a limit",
+)
+CPU_POOL_LIMIT: Final[Variable[int]] = Variable(
+    "TF_CPU_BFC_MEM_LIMIT_IN_MB",
+    "a number of MiB, 1 or more",
+    65536 * _MIB,
+    _read_mib,
+    "MiB that the CPU's pool may reserve",
+)
+LOG_LEVEL: Final[Variable[int]] = Variable(
+    "TF_CPP_MIN_LOG_LEVEL",
+    "0 (all), 1, 2 or 3 (errors hidden, too)",
+    0,
+    _read_log_level,
+    "from 1 on, placement lines on stderr are hidden",
+)

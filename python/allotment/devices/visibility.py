@@ -1,0 +1,35 @@
+"""Which physical devices are used."""
+
+from typing import Any
+
+from allotment.devices.states import State
+from allotment.devices.values import PhysicalDevice
+
+
+def of_type(devices: list[PhysicalDevice], device_type: Any) -> list[PhysicalDevice]:
+    """A fresh list of the devices of one type; ``None`` is all. Nothing is checked: ``"cpu"`` fits none."""
+    return [device for device in devices if device_type is None or device.device_type == device_type]
+
+
+def set_visible(state: State, devices: Any, device_type: Any) -> None:
+    """Choose the devices to use (device-config API, section 5.4).
+
+    A list is taken as it is, anything else as its only element. With a type, only devices of that type are
+    replaced, and the new ones come last; without, the list is all there is.
+
+    Raises:
+        ValueError: An element is no device that exists, or not of the type.
+        RuntimeError: The runtime is ready and has another list.
+    """
+    wanted = devices if isinstance(devices, list) else [devices]
+    for device in wanted:
+        state.configuration.require(device)
+        if device_type is not None and device.device_type != device_type:
+            raise ValueError(f"Unrecognized device: {device!r}")
+    kept = []
+    if device_type is not None:
+        kept = [device for device in state.configuration.visible if device.device_type != device_type]
+    visible = kept + [state.configuration.require(device).device for device in wanted]
+    if visible == state.configuration.visible:
+        return
+    state.changeable("Visible devices cannot be modified after being initialized").visible = visible

@@ -1,0 +1,227 @@
+"""The errors of operations and devices, with TensorFlow's names and codes (placement, section 5.6).
+
+All are ``RuntimeError``s, unlike TensorFlow's: programs written for it catch that.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Self
+
+from allotment._core import OutOfMemoryError
+
+OK: Final = 0
+CANCELLED: Final = 1
+UNKNOWN: Final = 2
+INVALID_ARGUMENT: Final = 3
+DEADLINE_EXCEEDED: Final = 4
+NOT_FOUND: Final = 5
+ALREADY_EXISTS: Final = 6
+PERMISSION_DENIED: Final = 7
+RESOURCE_EXHAUSTED: Final = 8
+FAILED_PRECONDITION: Final = 9
+ABORTED: Final = 10
+OUT_OF_RANGE: Final = 11
+UNIMPLEMENTED: Final = 12
+INTERNAL: Final = 13
+UNAVAILABLE: Final = 14
+DATA_LOSS: Final = 15
+UNAUTHENTICATED: Final = 16
+
+
+class OpError(RuntimeError):
+    """An operation, or the making of a device, failed.
+
+    Args:
+        node_def: Description of the node that failed, in graph mode; else ``None``.
+        op: The operation that failed, in graph mode; else ``None``.
+        message: What happened.
+        error_code: One of the codes of this module.
+    """
+
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
+        # Without arguments, so that repr is the class alone, as TensorFlow's is.
+        super().__init__()
+        self._node_def = node_def
+        self._op = op
+        self._message = message
+        self._error_code = error_code
+
+    @property
+    def message(self) -> str:
+        """What happened."""
+        return self._message
+
+    @property
+    def op(self) -> Any:
+        """The operation that failed, if it is known."""
+        return self._op
+
+    @property
+    def error_code(self) -> int:
+        """One of the codes of this module."""
+        return self._error_code
+
+    @property
+    def node_def(self) -> Any:
+        """Description of the node that failed, if it is known."""
+        return self._node_def
+
+    @property
+    def experimental_payloads(self) -> Mapping[bytes, bytes]:
+        """Further data about the error: always empty."""
+        return {}
+
+    def __str__(self) -> str:
+        return self._message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._node_def, self._op, self._message, self._error_code), self.__dict__
+
+
+class _CodedError(OpError):
+    """An error whose class fixes its code."""
+
+    _code: ClassVar[int]
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, self._code)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._node_def, self._op, self._message), self.__dict__
+
+
+class CancelledError(_CodedError):
+    """The operation was cancelled."""
+
+    _code = CANCELLED
+
+
+class UnknownError(_CodedError):
+    """A failure of no other kind."""
+
+    _code = UNKNOWN
+
+
+class InvalidArgumentError(_CodedError):
+    """An argument, a device name or a configuration cannot be used."""
+
+    _code = INVALID_ARGUMENT
+
+
+class DeadlineExceededError(_CodedError):
+    """The operation took too long."""
+
+    _code = DEADLINE_EXCEEDED
+
+
+class NotFoundError(_CodedError):
+    """Something that was asked for, such as a CPU device, does not exist."""
+
+    _code = NOT_FOUND
+
+
+class AlreadyExistsError(_CodedError):
+    """Something that was to be made exists."""
+
+    _code = ALREADY_EXISTS
+
+
+class PermissionDeniedError(_CodedError):
+    """The caller may not do this."""
+
+    _code = PERMISSION_DENIED
+
+
+class UnauthenticatedError(_CodedError):
+    """The caller is not known."""
+
+    _code = UNAUTHENTICATED
+
+
+class ResourceExhaustedError(_CodedError, MemoryError):
+    """A device's memory does not hold what was asked for.
+
+    The figures are bytes at the moment of the refusal, as in ``allotment.OutOfMemoryError``; each is ``None``
+    where no pool refused.
+    """
+
+    _code = RESOURCE_EXHAUSTED
+
+    #: Bytes asked for.
+    requested: int | None = None
+    #: The most the pool may reserve.
+    limit: int | None = None
+    #: Bytes of the chunks in use.
+    in_use: int | None = None
+    #: Bytes of all regions.
+    reserved: int | None = None
+    #: ``reserved - in_use``.
+    free: int | None = None
+    #: Size of the largest free chunk.
+    largest_free: int | None = None
+    #: ``"full"``, ``"fragmented"``, ``"limit"``, ``"source"`` or ``"scope"``.
+    verdict: str | None = None
+
+    @classmethod
+    def of_pool(cls, message: str, refusal: BaseException | None) -> Self:
+        """Make the error of a pool's refusal: ``message``, then the pool's report, and its figures.
+
+        ``refusal`` is an ``allotment.OutOfMemoryError``; of anything else only ``message`` is kept.
+        """
+        if not isinstance(refusal, OutOfMemoryError):
+            return cls(None, None, message)
+        error = cls(None, None, f"{message}\n{refusal}")
+        error.requested, error.limit = refusal.requested, refusal.limit
+        error.in_use, error.reserved = refusal.in_use, refusal.reserved
+        error.free, error.largest_free = refusal.free, refusal.largest_free
+        error.verdict = refusal.verdict
+        return error
+
+
+class FailedPreconditionError(_CodedError):
+    """The system is not in the state that the operation needs."""
+
+    _code = FAILED_PRECONDITION
+
+
+class AbortedError(_CodedError):
+    """The operation was given up, because of another one at the same time."""
+
+    _code = ABORTED
+
+
+class OutOfRangeError(_CodedError):
+    """Past the end, as of a data set."""
+
+    _code = OUT_OF_RANGE
+
+
+class UnimplementedError(_CodedError):
+    """There is no such operation here."""
+
+    _code = UNIMPLEMENTED
+
+
+class InternalError(_CodedError):
+    """Something that must hold does not."""
+
+    _code = INTERNAL
+
+
+class UnavailableError(_CodedError):
+    """What was asked for is not there just now."""
+
+    _code = UNAVAILABLE
+
+
+class DataLossError(_CodedError):
+    """Data was lost or is damaged."""
+
+    _code = DATA_LOSS
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """A tensor of a graph was used as a Python value."""
+
+
+class InaccessibleTensorError(ValueError):
+    """A tensor was used outside of the graph that it belongs to."""

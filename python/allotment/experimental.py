@@ -1,0 +1,93 @@
+"""What goes beyond TensorFlow, on devices."""
+
+from typing import Any
+
+from allotment.devices import growth, own_limits
+from allotment.devices.context import context
+from allotment.devices.memory import find_device
+from allotment.devices.values import LogicalDevice, PhysicalDevice
+
+
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Ask that a GPU's memory is reserved step by step, or all at first use.
+
+    Unlike ``config.experimental.set_memory_growth`` it holds together with logical devices, each of which
+    then grows up to its limit, and GPUs may differ. Where both are called, this one counts;
+    ``TF_FORCE_GPU_ALLOW_GROWTH`` beats both.
+
+    Raises:
+        ValueError: No such device, or not a GPU.
+        TypeError: ``enable`` is not a bool.
+        RuntimeError: The runtime is initialized, and with another value.
+    """
+    growth.set_own_growth(context().state(), device, enable)
+
+
+def get_memory_growth(device: PhysicalDevice) -> bool:
+    """Whether the pools of a GPU grow, or will if nothing is changed: every rule and the environment applied.
+
+    Raises:
+        ValueError: No such device, or not a GPU.
+    """
+    configuration = context().state().configuration
+    gpu = configuration.require(device)
+    if gpu.gpu is None:
+        raise ValueError(f"Only a GPU's memory grows, not that of {gpu.device.name}")
+    context().report_growth(configuration)
+    return growth.effective_growth(configuration, gpu.device).on
+
+
+def set_memory_limit(device: PhysicalDevice, size: int | str) -> None:
+    """Limit what is used of a GPU, before the runtime is initialized.
+
+    Without logical devices, it is the limit of the GPU's only one, and growth stays what it is. With them,
+    their limits must add up to no more.
+
+    Args:
+        device: A GPU.
+        size: Bytes, or a text such as ``"256MiB"``.
+
+    Raises:
+        ValueError: No such device, not a GPU, or a size that is not between 1 byte and what the GPU has.
+        TypeError: The size is neither a whole number nor a text.
+        RuntimeError: The runtime is initialized, and with another limit.
+    """
+    own_limits.set_own_limit(context().state(), device, size)
+
+
+def get_logical_device_details(device: LogicalDevice | str) -> dict[str, Any]:
+    """Return what a logical device is made of. Initializes the runtime.
+
+    Keys: ``physical_device``; for a GPU also ``hardware_index`` (before ``CUDA_VISIBLE_DEVICES``),
+    ``memory_limit`` (bytes), ``memory_limit_set_by``, ``memory_growth``, ``memory_growth_set_by`` and
+    ``pool``, the name of its pool.
+
+    Args:
+        device: A logical device, or its name, as for ``config.experimental.get_memory_info``.
+
+    Raises:
+        ValueError: Not a device name, no such device, or several of them.
+        TypeError: Neither a logical device nor a text.
+    """
+    name = device.name if isinstance(device, LogicalDevice) else device
+    found = find_device(context().ready().devices, name)
+    gpu, limit, grows = found.physical.gpu, found.plan.limit, found.plan.growth
+    details: dict[str, Any] = {"physical_device": found.physical.device}
+    if gpu is not None and limit is not None and grows is not None:
+        details |= {
+            "hardware_index": int(gpu.hardware_index),
+            "memory_limit": limit.nbytes,
+            "memory_limit_set_by": limit.set_by,
+            "memory_growth": grows.on,
+            "memory_growth_set_by": grows.set_by,
+            "pool": None if found.pool is None else found.pool.name,
+        }
+    return details
+
+
+__all__ = [
+    "get_logical_device_details",
+    "get_memory_growth",
+    "set_memory_growth",
+    "set_memory_limit",
+]
