@@ -37,9 +37,11 @@ test-long: develop $(ORACLE)  ## what is too long for every run
 		cargo test --package allotment --features oracle --release --test oracle -- --nocapture
 	$(BIN)/pytest -m long --timeout 1800
 
-bench: develop $(ORACLE)  ## speed and bookkeeping, beside TensorFlow's allocator in the same run
+bench: develop $(ORACLE)  ## speed and bookkeeping, beside TensorFlow and its allocator in the same run
 	cargo bench --package allotment --features oracle
-	$(BIN)/pytest benches/python/*.py --benchmark-only --benchmark-columns=min,median,iqr,rounds
+	$(ORACLE_VENV)/bin/pip install $(TENSORFLOW)
+	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python \
+		$(BIN)/pytest benches/python/*.py --benchmark-only --benchmark-columns=min,median,iqr,rounds
 
 bench-check:  ## the benchmarks compile
 	cargo bench --package allotment --features oracle --no-run --quiet
@@ -61,7 +63,7 @@ doc:  ## the crates' documentation, without a warning
 	RUSTDOCFLAGS=--deny=warnings cargo doc --workspace --no-deps --quiet
 
 sdist-check: $(VENV)/.tools  ## a wheel from the source distribution, installed and imported on its own
-	rm -rf target/sdist && $(BIN)/maturin sdist --quiet --out target/sdist
+	rm -rf target/sdist && $(BIN)/maturin sdist --out target/sdist
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir target/sdist target/sdist/*.tar.gz
 	ls target/sdist/allotment-*-cp311-abi3-*.whl
 	$(PYTHON) -m venv --clear target/sdist/venv
