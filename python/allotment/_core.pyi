@@ -25,7 +25,7 @@ class OutOfMemoryError(MemoryError):
     reserved: int
     #: ``reserved - in_use``.
     free: int
-    #: _Size of the largest free chunk, 0 if there is none.
+    #: Size of the largest free chunk, 0 if there is none.
     largest_free: int
     #: ``"full"``: in use and the request together are above the limit. ``"fragmented"``: there is room, in
     #: pieces that are too small. ``"limit"``: the request alone is above the limit. ``"source"``: the limit
@@ -110,6 +110,9 @@ class Chunk:
     @property
     def in_use(self) -> bool:
         """Whether an allocation holds it."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
 
 @final
 class Region:
@@ -124,6 +127,9 @@ class Region:
     @property
     def chunks(self) -> tuple[Chunk, ...]:
         """Chunks in address order; they cover the region without gaps."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
 
 @final
 class Snapshot:
@@ -142,6 +148,9 @@ class Snapshot:
         """A few lines for people: totals and the largest groups of allocations."""
     def to_json(self) -> str:
         """The whole picture as one JSON object, with the same names."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
 
 @final
 class Allocation(Buffer):
@@ -158,7 +167,7 @@ class Allocation(Buffer):
         """Bytes asked for."""
     @property
     def size(self) -> int:
-        """Bytes of the chunk: the request in granules of 256, or more where a split was not worth it."""
+        """Bytes from ``address`` to the end of the chunk: the request in granules of 256, or more."""
     @property
     def id(self) -> int:
         """Counts up from 1 with every allocation of the pool and is never used again; 0 for zero bytes."""
@@ -212,7 +221,9 @@ class Pool:
         ValueError: An option is out of range; the text names it, the value and what is allowed.
         TypeError: An option is of the wrong type.
 
-    In a forked child, a pool of the parent raises ``RuntimeError``; memory written before stays readable.
+    Before a request is refused, Python's garbage is collected once: memory may be held by nothing else. In a
+    forked child, a pool of the parent raises ``RuntimeError``; memory written before stays readable. So does a
+    request to a source that is asked by its own thread, or that grants what cannot be a region.
     """
 
     def __new__(
@@ -246,7 +257,7 @@ class Pool:
             OutOfMemoryError: No free chunk fits and there is no more to get.
             ValueError: A size or an alignment is out of range, or the pool is closed.
         """
-    def malloc(self, nbytes: _Size, /) -> int:
+    def malloc(self, nbytes: _Size) -> int:
         """Allocate at least ``nbytes`` bytes and return their address: the door with the least overhead.
 
         Zero bytes give 0. Whoever calls this keeps the pool alive and frees the address.
@@ -255,11 +266,12 @@ class Pool:
             OutOfMemoryError: No free chunk fits and there is no more to get.
             ValueError: The size is out of range, or the pool is closed.
         """
-    def free(self, address: int, /) -> None:
+    def free(self, address: int) -> None:
         """Free what starts at ``address``; 0 does nothing.
 
         Raises:
             InvalidFreeError: No allocation starts there: freed twice, or never handed out.
+            BufferError: A buffer or an array over it is alive.
         """
     def stats(self) -> PoolStats:
         """What the pool holds and has done."""
@@ -268,7 +280,10 @@ class Pool:
     def snapshot(self) -> Snapshot:
         """Every region and every chunk."""
     def can_allocate(self, nbytes: _Size) -> bool:
-        """Whether a request would be served now, provided the source grants what the limit allows."""
+        """Whether a request would be served now, provided the source grants what the limit allows.
+
+        A closed pool serves nothing, and more bytes than can be counted fit nowhere.
+        """
     def trim(self) -> int:
         """Hand every wholly free region back to the source; return their bytes."""
     def close(self) -> None:
@@ -354,7 +369,11 @@ def replay(
     """
 
 def min_limit(program: Program, *, growth: bool = True, trim_on_oom: bool = False, gap: _Size = 0) -> int:
-    """The smallest multiple of 64 KiB, found by bisection, at which a replay refuses nothing."""
+    """The smallest multiple of 64 KiB, found by bisection, at which a replay refuses nothing.
+
+    Raises:
+        ValueError: No limit serves the program.
+    """
 
 def parse_size(size: _Size, /) -> int:
     """Bytes of a size such as ``4096``, ``"512KiB"``, ``"1.5GiB"`` or ``"2GB"``.

@@ -1,6 +1,8 @@
 """Element types: TensorFlow's names over NumPy's types."""
 
 import builtins
+import contextlib
+import warnings
 from typing import Any, Final
 
 import numpy as np
@@ -186,10 +188,10 @@ def as_dtype(type_value: Any) -> DType:
     if isinstance(type_value, str) and type_value in _BY_NAME:
         return _BY_NAME[type_value]
     if type_value is not None:
-        try:
+        # NumPy warns of names on their way out, and looks into objects that are no types.
+        with contextlib.suppress(TypeError, ValueError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
             return of_numpy(np.dtype(type_value))
-        except TypeError:
-            pass
     raise TypeError(f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType.")
 
 

@@ -9,6 +9,9 @@ class Source(Protocol):
     A pool calls its source from one thread at a time and holds no lock meanwhile. A source may free memory of
     the same pool, and may allocate from it what fits without growth. An optional attribute ``joins_regions``
     (bool, read once) says whether a region that starts where another ends may be joined to it.
+
+    A pool holds its source; a source that also holds its pool keeps both for good, so let it hold a
+    ``weakref``.
     """
 
     def reserve(self, nbytes: int, alignment: int, /) -> tuple[int, int] | None:
@@ -20,5 +23,8 @@ class Source(Protocol):
         ...
 
     def release(self, address: int, nbytes: int, /) -> None:
-        """Take a region back. An exception here is reported through ``sys.unraisablehook``."""
+        """Take a region back: one grant, or the whole span of several that were joined.
+
+        An exception here is reported through ``sys.unraisablehook``.
+        """
         ...

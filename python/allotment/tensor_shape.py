@@ -19,6 +19,8 @@ class TensorShape:
             self._dims = None
         elif isinstance(dims, TensorShape):
             self._dims = dims._dims
+        elif isinstance(dims, list | tuple):
+            self._dims = tuple(_length(dim) for dim in dims)
         elif isinstance(dims, SupportsIndex):
             self._dims = (_length(dims),)
         else:
@@ -133,6 +135,9 @@ def as_shape(value: Any) -> TensorShape:
 
 
 def _length(dim: SupportsIndex | None) -> int | None:
+    # The usual case first: asking for a protocol takes microseconds.
+    if type(dim) is int and dim >= 0:
+        return dim
     if dim is None:
         return None
     try:

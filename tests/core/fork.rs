@@ -104,9 +104,10 @@ fn nobody_waits_in_an_inherited_pool() {
         Options { growth: false, wait: std::time::Duration::from_secs(3600), ..Options::new(1 << 20) };
     let pool = Pool::new(AddressSpace::new(0), options).unwrap();
     pool.allocate(1 << 20).unwrap();
+    let mut patience = pool.patience();
     let result = pool.allocate_or(1, 256, |refused| {
         fork::entered_child();
-        pool.wait_for_free(refused, std::time::Instant::now() + std::time::Duration::from_secs(3600))
+        patience.again(refused, || false)
     });
     assert!(matches!(result, Err(AllocError::Unusable(Unusable::Forked))), "{result:?}");
     drop(alone);

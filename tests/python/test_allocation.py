@@ -137,6 +137,52 @@ def test_leaving_with_under_an_array_is_an_error_and_the_memory_stays(pool: Pool
     assert pool.stats().num_live == 0
 
 
+def test_an_exception_of_the_block_is_not_hidden_by_an_array_it_leaves_behind(pool: Pool) -> None:
+    arrays = []
+
+    def leave_an_array() -> None:
+        with pool.allocate(4000) as a:
+            arrays.append(np.frombuffer(a, np.uint8))
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        leave_an_array()
+    assert pool.stats().num_live == 1
+    arrays.clear()
+    assert pool.stats().num_live == 0
+
+
+def test_its_memory_cannot_be_freed_by_its_address_under_an_array(pool: Pool) -> None:
+    a = pool.allocate(4000)
+    array = np.frombuffer(a, np.uint8)
+    with pytest.raises(BufferError, match="array over it"):
+        pool.free(a.address)
+    array[:] = 1
+    del array
+    pool.free(a.address)
+    with pytest.raises(BufferError, match="freed"):
+        memoryview(a)
+    assert pool.stats().num_live == 0
+
+
+@pytest.mark.parametrize("alignment", [256, 512, 4096])
+def test_its_size_ends_with_its_chunk(pool: Pool, alignment: int) -> None:
+    for _ in range(20):
+        a = pool.allocate(100, alignment=alignment)
+        pool.malloc(256)
+        (chunk,) = [k for r in pool.snapshot().regions for k in r.chunks if k.id == a.id]
+        assert a.address + a.size == chunk.address + chunk.size
+        assert a.size >= 100
+        a = pool.allocate(1)
+        pool.malloc(1)
+        del a
+
+
+def test_a_pool_takes_no_allocation_object_for_an_address(pool: Pool) -> None:
+    with pytest.raises(TypeError, match=r"its own free\(\)"):
+        pool.free(pool.allocate(1))  # type: ignore[arg-type]
+
+
 def test_made_up_addresses_have_no_buffer() -> None:
     with Pool("1GiB", source="address-space").allocate(100) as a, pytest.raises(BufferError, match="host"):
         memoryview(a)

@@ -157,6 +157,38 @@ def test_a_child_that_ends_by_itself_says_nothing_and_does_not_disturb_the_paren
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
 
 
+def test_a_child_forked_from_c_is_noticed_before_any_hook() -> None:
+    done = run_program(
+        """
+        import ctypes, os, threading
+        answers = []
+        os.register_at_fork(after_in_child=lambda: answers.append(ask()))
+        from allotment import HostMemory, Pool
+        memory = HostMemory("64MiB")
+        pool = Pool("64MiB", source=memory)
+        blocks = [pool.malloc(256) for _ in range(20_000)]
+        def ask():
+            try:
+                pool.stats()
+            except RuntimeError:
+                return "refused"
+        def busy():
+            while True:
+                pool.snapshot()
+        threading.Thread(target=busy, daemon=True).start()
+        for fork in (os.fork, ctypes.PyDLL(None).fork):
+            for _ in range(20):
+                pid = fork()
+                if pid == 0:
+                    own = Pool("32MiB", source=memory)
+                    own.malloc("16MiB")
+                    os._exit(0 if ask() == "refused" and "refused" in [*answers, "refused"] else 1)
+                assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_worker_process_started_by_fork_makes_its_own_pool() -> None:
     done = run_program(
         """

@@ -1,12 +1,14 @@
 """Pools from Python: the doors, the options, giving back."""
 
 import ctypes
+import threading
+import time
 import weakref
 
 import numpy as np
 import pytest
 
-from allotment import InvalidFreeError, OutOfMemoryError, Pool
+from allotment import HostMemory, InvalidFreeError, OutOfMemoryError, Pool
 from support.sources import MappedSource
 
 MIB = 1 << 20
@@ -88,6 +90,7 @@ def test_a_bad_size_is_named_and_changes_nothing(size: object, error: type[Excep
         ({"limit": 1e30}, TypeError, "float"),
         ({"limit": "1GiB", "source": "cpu"}, ValueError, "'host', 'address-space'"),
         ({"limit": "1GiB", "source": 7}, TypeError, "int has no reserve"),
+        ({"limit": "1GiB", "source": MappedSource}, TypeError, "not the class MappedSource"),
         ({"limit": "1GiB", "wait_seconds": -1}, ValueError, "wait_seconds"),
         ({"limit": "1GiB", "wait_seconds": float("nan")}, ValueError, "wait_seconds"),
         ({"limit": "1GiB", "wait_seconds": 1e12}, ValueError, "wait"),
@@ -231,6 +234,9 @@ def test_can_allocate_agrees_with_allocating() -> None:
     assert not pool.can_allocate(24 * MIB + 1)
     assert pool.can_allocate(0)
     assert not pool.can_allocate((1 << 63) - 1)
+    assert not pool.can_allocate(1 << 70)
+    with pytest.raises(ValueError, match="-1"):
+        pool.can_allocate(-1)
     assert not Pool("1MiB").can_allocate("2MiB")
 
 
@@ -262,10 +268,10 @@ def test_a_closed_pool_serves_nobody_and_gives_back_with_the_last_free() -> None
     with Pool("64MiB", source=source) as pool:
         a, b = pool.allocate(MIB), pool.malloc(MIB)
         pool.free(pool.malloc(16 * MIB))
-    for call in (lambda: pool.malloc(1), lambda: pool.allocate(1), lambda: pool.can_allocate(1)):
+    for call in (lambda: pool.malloc(1), lambda: pool.allocate(1), lambda: pool.malloc(0), pool.__enter__):
         with pytest.raises(ValueError, match="closed"):
             call()
-    assert pool.malloc(0) == 0
+    assert not pool.can_allocate(1)
     a.free()
     assert source.used > 0
     pool.free(b)
@@ -321,8 +327,8 @@ def test_a_foreign_or_double_free_is_an_error_and_harms_nothing(source: str) -> 
         with pytest.raises(InvalidFreeError, match=f"{bad:#x}"):
             pool.free(bad)
     wrong: list[tuple[object, type[Exception]]] = [
-        (-1, ValueError),
-        (1 << 64, ValueError),
+        (-1, InvalidFreeError),
+        (1 << 64, InvalidFreeError),
         ("x", TypeError),
         (None, TypeError),
         (True, TypeError),
@@ -344,3 +350,46 @@ def test_an_address_of_another_pool_is_foreign() -> None:
     with pytest.raises(InvalidFreeError):
         other.free(address)
     one.free(address)
+
+
+def test_pools_may_share_host_memory_of_a_fixed_size() -> None:
+    memory = HostMemory("32MiB")
+    one, other = (Pool("1GiB", source=memory) for _ in range(2))
+    address = one.malloc("20MiB")
+    assert (memory.capacity, memory.used) == (32 * MIB, 32 * MIB)
+    with pytest.raises(OutOfMemoryError) as raised:
+        other.malloc("20MiB")
+    assert raised.value.verdict == "source"
+    one.free(address)
+    one.trim()
+    assert memory.used == 0
+    np.frombuffer(other.allocate("20MiB"), np.uint8)[:] = 1
+    for size in (0, -1, 1 << 63):
+        with pytest.raises(ValueError, match="capacity"):
+            HostMemory(size)
+
+
+def test_names_of_arguments_can_be_used() -> None:
+    pool = Pool("1MiB")
+    pool.free(address=pool.malloc(nbytes=10))
+
+
+def test_a_waiting_request_tries_once_more_at_its_deadline() -> None:
+    memory = HostMemory("2MiB")
+    one, other = Pool("1GiB", source=memory), Pool("1GiB", source=memory, wait_seconds=0.5)
+    held = one.malloc("2MiB")
+
+    def give_back() -> None:
+        one.free(held)
+        one.trim()
+
+    threading.Timer(0.1, give_back).start()
+    other.free(other.malloc("1MiB"))
+    assert other.stats().num_refused == 0
+
+
+def test_a_hopeless_request_does_not_wait() -> None:
+    start = time.monotonic()
+    with pytest.raises(OutOfMemoryError):
+        Pool("1MiB", wait_seconds=30).malloc("2MiB")
+    assert time.monotonic() - start < 10

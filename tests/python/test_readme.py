@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support.child import run_program
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, flags=re.M | re.S)
@@ -22,7 +24,8 @@ def test_there_is_something_to_run() -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_run(example: str) -> None:
-    exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+    done = run_program(example)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -235,3 +235,56 @@ def test_b025_a_collection_at_any_moment_of_a_python_source() -> None:
     assert pool.stats().num_live == 0
     pool.trim()
     assert pool.stats().reserved == 0
+
+
+def test_a_pool_that_dies_under_an_exception_leaves_the_exception_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reports: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: reports.append(report.exc_value))
+    source = NumberSource()
+
+    def doomed() -> object:
+        pool = Pool("64MiB", source=source)
+        a = pool.allocate(10)
+        pool.close()
+        return a
+
+    with pytest.raises(IndexError):
+        print(doomed(), [][3])
+    assert source.out == {}
+
+    def broken(address: int, nbytes: int) -> None:
+        raise RuntimeError("in release")
+
+    source.release = broken  # type: ignore[method-assign]
+    with pytest.raises(IndexError):
+        print(doomed(), [][3])
+    assert [type(report) for report in reports] == [RuntimeError]
+
+
+def test_an_interrupt_during_release_is_raised_where_it_belongs() -> None:
+    def interrupted(address: int, nbytes: int) -> None:
+        raise KeyboardInterrupt
+
+    source = NumberSource()
+    source.release = interrupted  # type: ignore[method-assign]
+    pool = Pool("64MiB", source=source)
+    pool.free(pool.malloc(1))
+
+    def trim_and_go_on() -> None:
+        pool.trim()
+        time.sleep(1)
+
+    with pytest.raises(KeyboardInterrupt):
+        trim_and_go_on()
+    assert pool.stats().reserved == 0
+
+
+def test_what_an_index_raises_is_passed_on() -> None:
+    class Odd:
+        def __index__(self) -> int:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Pool("1MiB").malloc(Odd())

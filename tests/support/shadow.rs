@@ -349,6 +349,9 @@ impl Shadow {
             largest_free,
             num_live,
             verdict,
+            trim_helps: !self.rules.trim_on_oom
+                && self.space.releasable() > 0
+                && self.releasing_helps(needed),
         }
     }
 }

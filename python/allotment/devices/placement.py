@@ -217,22 +217,29 @@ class device:  # noqa: N801 - the name of TensorFlow's function
         ValueError: On entry: not a device name; the text says what is.
     """
 
-    __slots__ = ("_entered", "_given")
+    __slots__ = ("_again", "_given", "_outer", "_wish")
 
     def __init__(self, device_name: Any) -> None:
         if type(device_name) is not str and callable(device_name):
             raise RuntimeError("tf.device does not support functions.")
-        _context.ready()
+        # Looked at, not asked: a scope has to cost next to nothing.
+        if _context._ready is None:
+            _context.ready()
         self._given = device_name
-        #: What each entry found, and what it set: a scope may be entered again inside itself.
-        self._entered: list[tuple[_Wish, _Wish]] = []
+        #: What it set, while it is entered, and what was set before.
+        self._wish: _Wish | None = None
+        self._outer: _Wish
+        #: The same of earlier entries: a scope may be entered again inside itself.
+        self._again: list[tuple[_Wish, _Wish]] | None = None
 
     def __enter__(self) -> None:
         state = thread.state
         outer = state.wish
         given = self._given
         wish = outer.merged_with(given) if type(given) is str else _read_wish(given, outer)
-        self._entered.append((outer, wish))
+        if self._wish is not None:
+            self._again = [*(self._again or ()), (self._outer, self._wish)]
+        self._outer, self._wish = outer, wish
         state.wish = wish
         state.placement = state.placements.get(wish)
 
@@ -240,7 +247,11 @@ class device:  # noqa: N801 - the name of TensorFlow's function
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         state = thread.state
-        outer, wish = self._entered.pop()
+        outer, wish = self._outer, self._wish
+        if self._again:
+            self._outer, self._wish = self._again.pop()
+        else:
+            self._wish = None
         if state.wish is not wish:
             raise RuntimeError("Exiting device scope without proper scope nesting")
         state.wish = outer

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use allotment::FreeError;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -39,8 +40,22 @@ impl Allocation {
         self.is_host_memory
     }
 
+    pub(crate) fn pool(&self) -> &allotment::Pool {
+        &self.pool
+    }
+
+    pub(crate) fn inner(&self) -> &allotment::Allocation {
+        &self.inner
+    }
+
     fn give_back(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.pool.free_allocation(&self.inner)).map_err(|error| error.into_py_err(py))
+        py.detach(|| self.pool.free_allocation(&self.inner)).map_err(|error| {
+            if let FreeError::Unusable(_) = error {
+                // It was not given back, and another process may still do so.
+                self.exports.restore();
+            }
+            error.into_py_err(py)
+        })
     }
 }
 
@@ -58,10 +73,10 @@ impl Allocation {
         self.inner.requested
     }
 
-    /// Bytes of the chunk: the request in whole granules of 256, or more where a split was not worth it.
+    /// Bytes from `address` to the end of the chunk: the request in whole granules of 256, or more.
     #[getter]
     fn size(&self) -> u64 {
-        self.inner.size
+        self.inner.size_from(self.address)
     }
 
     /// Counts up from 1 with every allocation of the pool and is never used again; 0 for zero bytes.
@@ -87,14 +102,24 @@ impl Allocation {
         slf
     }
 
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        if self.exports.is_retired() { Ok(()) } else { self.free(py) }
+    #[pyo3(signature = (kind, *_rest))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<&Bound<'_, PyAny>>,
+        _rest: &Bound<'_, PyTuple>,
+    ) -> PyResult<()> {
+        if self.exports.is_retired() {
+            return Ok(());
+        }
+        // An exception from the block says more than that its frames still hold an array over the memory.
+        self.free(py).or_else(|error| if kind.is_some() { Ok(()) } else { Err(error) })
     }
 
     fn __repr__(&self) -> String {
         let state = if self.exports.is_retired() { ", freed" } else { "" };
-        let allotment::Allocation { requested, size, id, .. } = self.inner;
+        let allotment::Allocation { requested, id, .. } = self.inner;
+        let size = self.size();
         format!("Allocation(address={:#x}, requested={requested}, size={size}, id={id}{state})", self.address)
     }
 }

@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use allotment::FreeError;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -43,13 +44,20 @@ impl Exports {
         self.0.load(Ordering::Acquire) == RETIRED
     }
 
-    fn add(&self) -> bool {
-        let one_more = |count: u32| (count < RETIRED - 1).then(|| count + 1);
-        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_ok()
+    /// Takes back that it was given back.
+    pub(crate) fn restore(&self) {
+        self.0.store(0, Ordering::Release);
     }
 
-    fn remove(&self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+    /// Counts one more; the number before, none if it was given back.
+    fn add(&self) -> Option<u32> {
+        let one_more = |count: u32| (count < RETIRED - 1).then(|| count + 1);
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).ok()
+    }
+
+    /// Counts one less; the number left.
+    fn remove(&self) -> u32 {
+        self.0.fetch_sub(1, Ordering::AcqRel) - 1
     }
 }
 
@@ -66,7 +74,7 @@ impl Allocation {
             if unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 0, flags) } == 0 {
                 return Ok(());
             }
-            this.exports().remove();
+            abandon(this);
             Err(PyErr::fetch(slf.py()))
         });
         if filled.is_err() && !view.is_null() {
@@ -79,7 +87,7 @@ impl Allocation {
     /// # Safety
     /// Called by the interpreter, once for each view that `__getbuffer__` filled.
     unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
-        self.exports().remove();
+        abandon(self);
     }
 }
 
@@ -92,8 +100,10 @@ fn claim(allocation: &Allocation) -> PyResult<(*mut c_void, ffi::Py_ssize_t)> {
     }
     let length = ffi::Py_ssize_t::try_from(allocation.requested())?;
     let address = usize::try_from(allocation.address())?;
-    if !allocation.exports().add() {
-        return Err(PyBufferError::new_err("this allocation was freed"));
+    let freed = || PyBufferError::new_err("this allocation was freed");
+    let before = allocation.exports().add().ok_or_else(freed)?;
+    if before == 0 {
+        pin(allocation)?;
     }
     let start = if length == 0 {
         NonNull::<u8>::dangling().as_ptr().cast()
@@ -101,4 +111,24 @@ fn claim(allocation: &Allocation) -> PyResult<(*mut c_void, ffi::Py_ssize_t)> {
         std::ptr::with_exposed_provenance_mut(address)
     };
     Ok((start, length))
+}
+
+/// Keeps the memory from being freed by its address while buffers over it are alive.
+fn pin(allocation: &Allocation) -> PyResult<()> {
+    let pinned = allocation.pool().pin(allocation.inner());
+    match pinned {
+        // In a forked child the parent's memory stays readable, and nobody can free it.
+        Ok(()) | Err(FreeError::Unusable(_)) => Ok(()),
+        Err(_) => {
+            allocation.exports().remove();
+            Err(PyBufferError::new_err("this allocation was freed, by its address"))
+        }
+    }
+}
+
+/// Counts one buffer less.
+fn abandon(allocation: &Allocation) {
+    if allocation.exports().remove() == 0 {
+        allocation.pool().unpin(allocation.inner());
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use allotment::{AllocError, FreeError, OptionsError, OutOfMemory, SourceFailure, Unusable};
-use pyo3::exceptions::{PyException, PyMemoryError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(
@@ -61,6 +61,7 @@ impl IntoPyErr for FreeError {
     fn into_py_err(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Unusable(unusable) => unusable.into_py_err(py),
+            Self::Pinned { .. } => PyBufferError::new_err(self.to_string()),
             _ => InvalidFreeError::new_err(self.to_string()),
         }
     }

@@ -1,20 +1,29 @@
-//! Tells the core when this process is a forked child.
+//! Tells the core when this process is a forked child: the unsafe of it, and nothing else.
 
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+#![allow(unsafe_code)]
 
-/// Registers with the interpreter's hook, where the system can fork at all.
-pub(crate) fn watch(py: Python<'_>) -> PyResult<()> {
-    let os = py.import("os")?;
-    if let Some(register) = os.getattr_opt("register_at_fork")? {
-        let hooks = PyDict::new(py);
-        hooks.set_item("after_in_child", wrap_pyfunction!(entered_child, py)?)?;
-        register.call((), Some(&hooks))?;
-    }
-    Ok(())
+use std::ffi::c_int;
+use std::sync::Once;
+
+unsafe extern "C" {
+    /// POSIX; its handlers run inside `fork`, before anything else in the child, whoever forks.
+    fn pthread_atfork(
+        prepare: Option<unsafe extern "C" fn()>,
+        parent: Option<unsafe extern "C" fn()>,
+        child: Option<unsafe extern "C" fn()>,
+    ) -> c_int;
 }
 
-#[pyfunction]
-fn entered_child() {
+/// Watches for forks, from the first call on.
+pub(crate) fn watch() {
+    static WATCHING: Once = Once::new();
+    WATCHING.call_once(|| {
+        // SAFETY: the handler adds to an atomic number, which is all that a child of a process with threads may
+        // do; the module that holds it is never unloaded.
+        unsafe { pthread_atfork(None, None, Some(entered_child)) };
+    });
+}
+
+unsafe extern "C" fn entered_child() {
     allotment::fork::entered_child();
 }

@@ -45,7 +45,7 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("OutOfMemoryError", py.get_type::<crate::error::OutOfMemoryError>())?;
         module.add("InvalidFreeError", py.get_type::<crate::error::InvalidFreeError>())?;
-        crate::fork::watch(py)?;
+        crate::fork::watch();
         if cfg!(debug_assertions) {
             let text = c"allotment._core is a debug build: nothing measured with it means anything";
             PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), text, 1)?;

@@ -66,7 +66,7 @@ thread_local! {
 }
 
 /// A handler over a pool, to be installed in a context (of `contextvars`).
-#[pyclass(frozen, module = "allotment")]
+#[pyclass(frozen, module = "allotment._core")]
 pub(crate) struct ArrayMemory {
     capsule: Py<PyCapsule>,
     set_handler: SetHandler,

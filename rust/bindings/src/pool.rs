@@ -2,22 +2,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use allotment::{GRANULE, Options, Refused};
-use pyo3::exceptions::PyValueError;
+use allotment::{GRANULE, MAX_WAIT, Options, Refused};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::allocation::Allocation;
-use crate::error::IntoPyErr;
+use crate::error::{IntoPyErr, InvalidFreeError};
 use crate::size::{size_argument, whole_number};
 use crate::snapshot::Snapshot;
 use crate::source;
 use crate::stats::PoolStats;
-
-/// How long a waiting thread sleeps before it looks for Ctrl-C.
-const NAP: Duration = Duration::from_millis(50);
 
 /// A best-fit allocator over regions from one source, under a limit that holds exactly.
 #[pyclass(frozen, weakref, module = "allotment")]
@@ -46,7 +43,8 @@ impl Pool {
         name: Option<String>,
     ) -> PyResult<Self> {
         let wait = Duration::try_from_secs_f64(wait_seconds).map_err(|_| {
-            PyValueError::new_err(format!("wait_seconds must be 0 or more, and finite, not {wait_seconds}"))
+            let most = MAX_WAIT.as_secs();
+            PyValueError::new_err(format!("wait_seconds {wait_seconds} is not between 0 and {most}"))
         })?;
         let options = Options {
             growth,
@@ -96,15 +94,15 @@ impl Pool {
     }
 
     /// Allocate at least `nbytes` bytes and return their address: the door with the least overhead.
-    #[pyo3(signature = (nbytes, /))]
+    #[pyo3(signature = (nbytes))]
     fn malloc(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<u64> {
         Ok(self.take(py, size_argument(nbytes, "nbytes")?, GRANULE)?.address)
     }
 
     /// Free what starts at `address`; 0 does nothing.
-    #[pyo3(signature = (address, /))]
+    #[pyo3(signature = (address))]
     fn free(&self, py: Python<'_>, address: &Bound<'_, PyAny>) -> PyResult<()> {
-        let address = whole_number(address, "address")?;
+        let address = address_argument(address)?;
         let freed = match self.core.try_free(address) {
             Ok(Some(())) => Ok(()),
             // Somebody else is inside: wait without the interpreter.
@@ -132,7 +130,9 @@ impl Pool {
 
     /// Whether a request would be served now, provided the source grants what the limit allows.
     fn can_allocate(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let bytes = size_argument(nbytes, "nbytes")?;
+        // More than can be counted does not fit; less than nothing is a mistake.
+        let bytes = size_argument(nbytes, "nbytes")
+            .or_else(|error| if nbytes.gt(u64::MAX).unwrap_or(false) { Ok(u64::MAX) } else { Err(error) })?;
         py.detach(|| self.core.can_allocate(bytes)).map_err(|error| error.into_py_err(py))
     }
 
@@ -146,8 +146,10 @@ impl Pool {
         py.detach(|| self.core.close()).map_err(|error| error.into_py_err(py))
     }
 
-    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
+    fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
+        // An empty request: an error if the pool is closed.
+        slf.take(slf.py(), 0, GRANULE)?;
+        Ok(slf)
     }
 
     #[pyo3(signature = (*_exception))]
@@ -181,18 +183,19 @@ impl Pool {
 
     #[cold]
     fn take_slowly(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
-        let deadline = Instant::now() + self.core.options().wait;
+        let mut patience = self.core.patience();
         let mut collected = false;
         let mut interrupt = None;
         let taken = py.detach(|| {
             self.core.allocate_or(bytes, alignment, |refused| {
                 // Memory may be held by nothing but Python's own garbage.
-                if !std::mem::replace(&mut collected, true) && self.collect_garbage(refused) {
+                let collect = !refused.is_hopeless() && !std::mem::replace(&mut collected, true);
+                if collect && self.collect_garbage(refused) {
                     return true;
                 }
-                self.wait(refused, deadline).unwrap_or_else(|error| {
-                    interrupt = Some(error);
-                    false
+                patience.again(refused, || {
+                    interrupt = check_signals().err();
+                    interrupt.is_some()
                 })
             })
         });
@@ -211,18 +214,27 @@ impl Pool {
         });
         self.core.freed_since(refused).unwrap_or(false)
     }
+}
 
-    /// Waits for a free until the deadline, and lets Ctrl-C through.
-    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
-    fn wait(&self, refused: &Refused, deadline: Instant) -> PyResult<bool> {
-        while Instant::now() < deadline {
-            if self.core.wait_for_free(refused, deadline.min(Instant::now() + NAP)) {
-                return Ok(true);
-            }
-            Python::attach(|py| py.check_signals())?;
+/// Lets Ctrl-C through.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
+pub(crate) fn check_signals() -> PyResult<()> {
+    Python::attach(|py| py.check_signals())
+}
+
+/// The address to free. No number that cannot be one was ever handed out.
+fn address_argument(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let py = value.py();
+    whole_number(value, "address").map_err(|error| {
+        if value.is_instance_of::<Allocation>() {
+            return PyTypeError::new_err("an Allocation is freed by its own free(), not by its pool's");
         }
-        Ok(false)
-    }
+        if error.is_instance_of::<PyValueError>(py) {
+            InvalidFreeError::new_err(error.to_string())
+        } else {
+            error
+        }
+    })
 }
 
 fn made_name() -> String {

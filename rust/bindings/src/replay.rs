@@ -7,6 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
+use crate::pool::check_signals;
 use crate::size::size_argument;
 use crate::stats::PoolStats;
 
@@ -113,8 +114,18 @@ pub(crate) fn min_limit(
     gap: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
     let gap = gap_argument(gap)?;
-    py.detach(|| core::min_limit_of(&program.0, &Options { growth, trim_on_oom, ..Options::new(1) }, gap))
-        .map_err(|error| replay_error(py, error))
+    let options = Options { growth, trim_on_oom, ..Options::new(1) };
+    let mut interrupt = None;
+    let found = py.detach(|| {
+        core::min_limit_of(&program.0, &options, gap, || {
+            interrupt = check_signals().err();
+            interrupt.is_none()
+        })
+    });
+    match interrupt {
+        Some(error) => Err(error),
+        None => found.map_err(|error| replay_error(py, error)),
+    }
 }
 
 fn gap_argument(gap: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {

@@ -23,14 +23,21 @@ fn whole(value: &Bound<'_, PyAny>, what: &str, wanted: &str) -> PyResult<u64> {
     if value.is_exact_instance_of::<PyInt>() {
         return value.extract().map_err(|_| out_of_range(value, what));
     }
+    let py = value.py();
+    let not_a_number = || -> PyResult<u64> {
+        let kind = value.get_type().name()?;
+        Err(PyTypeError::new_err(format!("{what} must be {wanted}, not {kind}")))
+    };
     // `True` is a number to Python, and a mistake here.
-    if !value.is_instance_of::<PyBool>()
-        && let Ok(number) = value.py().import("operator")?.call_method1("index", (value,))
-    {
-        return number.extract().map_err(|_| out_of_range(&number, what));
+    if value.is_instance_of::<PyBool>() {
+        return not_a_number();
     }
-    let kind = value.get_type().name()?;
-    Err(PyTypeError::new_err(format!("{what} must be {wanted}, not {kind}")))
+    match py.import("operator")?.call_method1("index", (value,)) {
+        Ok(number) => number.extract().map_err(|_| out_of_range(&number, what)),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => not_a_number(),
+        // What the object's own `__index__` raised.
+        Err(error) => Err(error),
+    }
 }
 
 fn out_of_range(value: &Bound<'_, PyAny>, what: &str) -> PyErr {

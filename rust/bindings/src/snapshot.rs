@@ -10,7 +10,8 @@ use pyo3::types::PyTuple;
 use crate::stats::PoolStats;
 
 /// Every region and every chunk of a pool, as of one moment.
-#[pyclass(frozen, module = "allotment")]
+#[pyclass(frozen, eq, module = "allotment")]
+#[derive(PartialEq)]
 pub(crate) struct Snapshot(pub(crate) Arc<allotment::Snapshot>);
 
 #[pymethods]
@@ -52,10 +53,16 @@ impl Snapshot {
 }
 
 /// One span got from the source, or several that touched and were joined.
-#[pyclass(frozen, module = "allotment")]
+#[pyclass(frozen, eq, module = "allotment")]
 pub(crate) struct Region {
     snapshot: Arc<allotment::Snapshot>,
     index: usize,
+}
+
+impl PartialEq for Region {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
 }
 
 impl Region {
@@ -92,8 +99,8 @@ impl Region {
 }
 
 /// A piece of a region, wholly in use or wholly free.
-#[pyclass(frozen, module = "allotment", skip_from_py_object)]
-#[derive(Clone, Copy)]
+#[pyclass(frozen, eq, module = "allotment", skip_from_py_object)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Chunk(ChunkSnapshot);
 
 #[pymethods]

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use allotment::MAX_BYTES;
 use allotment::source::{Cap, Capped, Grant, Refusal, RegionSource};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple, PyType};
 
 use crate::error::Raised;
 use crate::size::size_argument;
@@ -18,7 +19,13 @@ pub(crate) struct HostMemory(Arc<Cap>);
 impl HostMemory {
     #[new]
     fn new(capacity: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self(Cap::new(size_argument(capacity, "capacity")?)))
+        let bytes = size_argument(capacity, "capacity")?;
+        if bytes == 0 || bytes > MAX_BYTES {
+            return Err(PyValueError::new_err(format!(
+                "capacity {bytes} is not between 1 and {MAX_BYTES} bytes"
+            )));
+        }
+        Ok(Self(Cap::new(bytes)))
     }
 
     /// The most that may be reserved from it at once, in bytes.
@@ -65,6 +72,12 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
         let source = Capped::new(allotment_host::HostMemory::new(), Arc::clone(&memory.get().0));
         return Ok(Chosen { source: Box::new(source), is_host_memory: true });
     }
+    if let Ok(class) = value.cast::<PyType>() {
+        let name = class.name()?;
+        return Err(PyTypeError::new_err(format!(
+            "source must be an object, not the class {name}: make one, {name}()"
+        )));
+    }
     for method in ["reserve", "release"] {
         if !value.getattr_opt(method)?.is_some_and(|attribute| attribute.is_callable()) {
             let kind = value.get_type().name()?;
@@ -102,16 +115,30 @@ impl RegionSource for PythonSource {
 
     fn release(&mut self, region: Grant) {
         Python::try_attach(|py| {
+            // A pool may die while an exception is on its way; Python code must not see it, nor end it.
+            let pending = PyErr::take(py);
             let object = self.object.bind(py);
-            if let Err(error) = object.call_method1("release", (region.address, region.bytes)) {
+            match object.call_method1("release", (region.address, region.bytes)) {
+                Ok(_) => {}
+                // Ctrl-C is for the program, not for whoever happens to be here: it comes again, in its place.
+                Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => interrupt_again(py),
                 // The region is gone for the pool either way, and there may be nobody to raise to.
-                error.write_unraisable(py, Some(object));
+                Err(error) => error.write_unraisable(py, Some(object)),
+            }
+            if let Some(pending) = pending {
+                pending.restore(py);
             }
         });
     }
 
     fn joins_regions(&self) -> bool {
         self.joins_regions
+    }
+}
+
+fn interrupt_again(py: Python<'_>) {
+    if let Err(error) = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main")) {
+        error.write_unraisable(py, None);
     }
 }
 

@@ -16,7 +16,7 @@ macro_rules! getters {
             $($(#[$doc])* #[getter] fn $field(&self) -> $kind { self.0.$field })*
 
             fn __repr__(&self) -> String {
-                let fields = [$(format!("{}={}", stringify!($field), self.0.$field)),*];
+                let fields = [$(format!("{}={:?}", stringify!($field), self.0.$field)),*];
                 format!("PoolStats({})", fields.join(", "))
             }
         }

@@ -116,6 +116,15 @@ impl Allocator {
         Some(())
     }
 
+    /// Whether the allocation of number `id` is at `address`.
+    pub(crate) fn is_live(&self, address: u64, id: Option<NonZeroU64>) -> bool {
+        self.live
+            .find(address, |handle| {
+                self.chunks.get(handle).address == address && self.chunks.get(handle).id == id
+            })
+            .is_some()
+    }
+
     /// Changes what was asked for at `address`, if the chunk holds that; returns the bytes of the chunk.
     pub(crate) fn resize_in_place(&mut self, address: u64, bytes: u64) -> Option<u64> {
         let chunks = &self.chunks;
@@ -213,7 +222,19 @@ impl Allocator {
             Verdict::Fragmented
         };
         let Request { bytes: requested, needed } = request;
-        OutOfMemory { requested, needed, limit, in_use, reserved, free, largest_free, num_live, verdict }
+        let trim_helps = false;
+        OutOfMemory {
+            requested,
+            needed,
+            limit,
+            in_use,
+            reserved,
+            free,
+            largest_free,
+            num_live,
+            verdict,
+            trim_helps,
+        }
     }
 
     /// Merges a chunk that is in no bin with its free neighbours; returns the survivor, in no bin either.
@@ -258,6 +279,12 @@ impl Allocation {
     #[must_use]
     pub fn aligned_address(&self, alignment: u64) -> u64 {
         align_up(self.address, alignment)
+    }
+
+    /// Bytes of the chunk from `address`, one within it, to its end.
+    #[must_use]
+    pub fn size_from(&self, address: u64) -> u64 {
+        self.address + self.size - address
     }
 }
 

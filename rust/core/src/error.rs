@@ -70,6 +70,8 @@ pub struct OutOfMemory {
     pub num_live: u64,
     /// What stood in the way.
     pub verdict: Verdict,
+    /// Handing back wholly free regions would let the pool grow enough, and it is set not to do so itself.
+    pub trim_helps: bool,
 }
 
 /// What stood in the way of a refused request.
@@ -101,11 +103,12 @@ impl Verdict {
 
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { requested, needed, limit, in_use, reserved, free, largest_free, num_live, verdict } =
-            *self;
+        let Self {
+            requested, needed, limit, in_use, reserved, free, largest_free, num_live, verdict, ..
+        } = *self;
         write!(f, "out of memory: asked for {} ({requested} bytes", Bytes(requested))?;
         if needed != requested {
-            write!(f, ", {needed} in whole granules")?;
+            write!(f, ", {needed} rounded up")?;
         }
         writeln!(f, ")")?;
         let mut line = |what: &str, bytes: u64, note: &str| {
@@ -118,6 +121,10 @@ impl fmt::Display for OutOfMemory {
         line("free", free, "")?;
         line("largest free", largest_free, "")?;
         let (said, help) = match verdict {
+            _ if self.trim_helps => (
+                "free regions are in the way: the pool is at its limit and is set to keep them",
+                "call trim(), or make the pool with trim_on_oom on",
+            ),
             Verdict::Full => (
                 "full: what is in use and the request together are above the limit",
                 "free something first, or make the limit larger",
@@ -157,7 +164,7 @@ pub enum GrantFault {
 #[non_exhaustive]
 pub enum Unusable {
     /// It was closed.
-    #[error("the pool is closed")]
+    #[error("the pool is closed and takes no more requests: make a new one")]
     Closed,
     /// The process was forked after the pool was made.
     #[error(
@@ -185,6 +192,12 @@ pub enum FreeError {
         /// The address that was passed.
         address: u64,
     },
+    /// Somebody has a view of its memory: see [`Pool::pin`](crate::Pool::pin).
+    #[error("the allocation at address {address:#x} has a buffer or an array over it: drop that first")]
+    Pinned {
+        /// The address that was passed.
+        address: u64,
+    },
     /// The pool cannot be used at all.
     #[error(transparent)]
     Unusable(#[from] Unusable),
@@ -201,7 +214,7 @@ pub enum OptionsError {
         limit: u64,
     },
     /// A wait of more than a year.
-    #[error("wait of {wait:?} is more than {MAX_WAIT:?}")]
+    #[error("wait_seconds {} is not between 0 and {}", wait.as_secs_f64(), MAX_WAIT.as_secs())]
     Wait {
         /// The wait that was passed.
         wait: Duration,

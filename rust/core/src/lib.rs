@@ -20,7 +20,7 @@ mod units;
 pub use allocator::Allocation;
 pub use check::Violation;
 pub use error::{AllocError, FreeError, GrantFault, OptionsError, OutOfMemory, Unusable, Verdict};
-pub use pool::{MAX_WAIT, Options, Pool, Refused};
+pub use pool::{MAX_WAIT, Options, Patience, Pool, Refused};
 pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};
 pub use source::{Grant, RegionSource, SourceFailure};
 pub use stats::Stats;

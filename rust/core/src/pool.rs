@@ -11,10 +11,10 @@
 //!                                                       └ plan, ask, adopt once more ─→ done or refused
 //! ```
 
+use std::collections::HashSet;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Condvar, Mutex, MutexGuard, TryLockError};
-use std::time::Instant;
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::allocator::{Allocation, Allocator, Request};
 use crate::check::{Violation, check};
@@ -28,6 +28,7 @@ use crate::units::GRANULE;
 mod closing;
 mod grow;
 mod late;
+mod lock;
 mod options;
 mod turn;
 mod wait;
@@ -35,7 +36,7 @@ mod wait;
 use late::LateFrees;
 pub use options::{MAX_WAIT, Options};
 use turn::{Held, Turn};
-pub use wait::Refused;
+pub use wait::{Patience, Refused};
 
 /// The largest alignment a request may ask for, in bytes.
 const MAX_ALIGNMENT: u64 = 4096;
@@ -58,6 +59,8 @@ struct State {
     frees: u64,
     /// Threads asleep until the next free.
     waiting: usize,
+    /// Addresses that must not be freed by address alone: see [`Pool::pin`].
+    pins: HashSet<u64>,
 }
 
 impl std::fmt::Debug for Pool {
@@ -77,7 +80,7 @@ impl Pool {
         let allocator = Allocator::new(options.limit, options.growth, options.fragmentation_fraction, joins);
         Ok(Self {
             options,
-            state: Mutex::new(State { allocator, closed: false, frees: 0, waiting: 0 }),
+            state: Mutex::new(State { allocator, closed: false, frees: 0, waiting: 0, pins: HashSet::new() }),
             turn: Turn::new(Box::new(source)),
             late: LateFrees::default(),
             freed: Condvar::new(),
@@ -98,12 +101,8 @@ impl Pool {
     /// # Errors
     /// When nothing fits and there is no more to get, or the pool cannot be used.
     pub fn allocate(&self, bytes: u64) -> Result<Allocation, AllocError> {
-        // The clock is read only once there is something to wait for.
-        let mut deadline = None;
-        self.allocate_or(bytes, GRANULE, |refused| {
-            let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.options.wait);
-            self.wait_for_free(refused, deadline)
-        })
+        let mut patience = self.patience();
+        self.allocate_or(bytes, GRANULE, |refused| patience.again(refused, || false))
     }
 
     /// Like [`Pool::allocate`] at a multiple of `alignment`, and asks `again` before it refuses.
@@ -122,6 +121,7 @@ impl Pool {
     ) -> Result<Allocation, AllocError> {
         let request = request(bytes, alignment)?;
         if bytes == 0 {
+            self.enter()?.open()?;
             return Ok(Allocation::NOTHING);
         }
         loop {
@@ -130,7 +130,7 @@ impl Pool {
                 Err(refused) => refused,
             };
             if !again(&refused) {
-                self.enter()?.allocator.counters.account_refuse();
+                self.with_state(|state| state.allocator.counters.account_refuse())?;
                 return Err(refused.out_of_memory.into());
             }
         }
@@ -142,12 +142,13 @@ impl Pool {
     /// When the request is out of range or the pool cannot be used.
     pub fn try_allocate(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
         let request = request(bytes, alignment)?;
-        if bytes == 0 {
-            return Ok(Some(Allocation::NOTHING));
-        }
         let Some(mut state) = self.try_enter()? else { return Ok(None) };
         state.open()?;
-        Ok(state.allocator.try_allocate(request).ok())
+        let allocation =
+            if bytes == 0 { Some(Allocation::NOTHING) } else { state.allocator.try_allocate(request).ok() };
+        drop(state);
+        self.settle();
+        Ok(allocation)
     }
 
     /// Frees the allocation at `address`; 0 is nothing and is accepted.
@@ -180,7 +181,7 @@ impl Pool {
     /// # Errors
     /// As [`Pool::free`].
     pub fn resize_in_place(&self, address: u64, bytes: u64) -> Result<u64, FreeError> {
-        let resized = self.enter()?.allocator.resize_in_place(address, bytes);
+        let resized = self.with_state(|state| state.allocator.resize_in_place(address, bytes))?;
         resized.ok_or(FreeError::NotAllocated { address })
     }
 
@@ -192,7 +193,11 @@ impl Pool {
         let Some(id) = NonZeroU64::new(allocation.id) else { return };
         match self.try_enter() {
             Ok(Some(state)) => drop(self.give_back(state, allocation.address, Some(id))),
-            Ok(None) => self.late.push((allocation.address, id)),
+            Ok(None) => {
+                self.late.push((allocation.address, id));
+                // Whoever had the lock may have looked at the queue a moment before.
+                self.settle();
+            }
             // A child process has a copy of the tables at best; what it does to them frees nothing.
             Err(_) => {}
         }
@@ -203,7 +208,7 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn stats(&self) -> Result<Stats, Unusable> {
-        Ok(self.enter()?.allocator.stats())
+        self.with_state(|state| state.allocator.stats())
     }
 
     /// Makes every peak what it is now; cumulative counters stay.
@@ -211,8 +216,7 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn reset_peaks(&self) -> Result<(), Unusable> {
-        self.enter()?.allocator.counters.reset_peaks();
-        Ok(())
+        self.with_state(|state| state.allocator.counters.reset_peaks())
     }
 
     /// Every region and every chunk, as of one moment.
@@ -223,23 +227,46 @@ impl Pool {
     /// # Cost
     /// Linear in the chunks, under the lock.
     pub fn snapshot(&self) -> Result<Snapshot, Unusable> {
-        let state = self.enter()?;
-        Ok(Snapshot::new(&self.options.name, &state.allocator))
+        self.with_state(|state| Snapshot::new(&self.options.name, &state.allocator))
     }
 
     /// Whether a request of `bytes` bytes would be served now, provided the source grants what the limit
-    /// allows.
+    /// allows. A closed pool serves nothing.
     ///
     /// # Errors
-    /// When the pool cannot be used.
+    /// In a forked child.
     pub fn can_allocate(&self, bytes: u64) -> Result<bool, Unusable> {
-        let mut state = self.enter()?;
-        let allocator = &state.open()?.allocator;
         let Some(Request { needed, .. }) = Request::new(bytes, GRANULE) else { return Ok(false) };
-        Ok(bytes == 0
-            || allocator.bins.best_fit(needed).is_some()
-            || allocator.may_grow(needed)
-            || (self.options.trim_on_oom && allocator.release_would_help(needed)))
+        self.with_state(|state| {
+            let allocator = &state.allocator;
+            let fits = bytes == 0
+                || allocator.bins.best_fit(needed).is_some()
+                || allocator.may_grow(needed)
+                || (self.options.trim_on_oom && allocator.release_would_help(needed));
+            fits && !state.closed
+        })
+    }
+
+    /// Keeps an allocation from being freed by its address alone, as while somebody has a view of its memory.
+    ///
+    /// # Errors
+    /// When the allocation is not live any more.
+    pub fn pin(&self, allocation: &Allocation) -> Result<(), FreeError> {
+        let address = allocation.address;
+        let pinned = self.with_state(|state| {
+            let live = state.allocator.is_live(address, NonZeroU64::new(allocation.id));
+            if live {
+                state.pins.insert(address);
+            }
+            live
+        })?;
+        if pinned || address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
+    }
+
+    /// Takes a pin back.
+    pub fn unpin(&self, allocation: &Allocation) {
+        // In a forked child the pins are a copy that nobody looks at.
+        let _ = self.with_state(|state| state.pins.remove(&allocation.address));
     }
 
     /// Hands back every wholly free region; returns their bytes.
@@ -273,15 +300,20 @@ impl Pool {
         if address == 0 {
             return Ok(());
         }
+        if !state.pins.is_empty() && state.pins.contains(&address) {
+            return Err(FreeError::Pinned { address });
+        }
         state.allocator.free(address, id).ok_or(FreeError::NotAllocated { address })?;
         state.frees += 1;
         if state.waiting > 0 {
             self.freed.notify_all();
         }
-        if state.is_over() {
-            drop(state);
+        let over = state.is_over();
+        drop(state);
+        if over {
             self.hand_back_last_regions();
         }
+        self.settle();
         Ok(())
     }
 
@@ -293,41 +325,6 @@ impl Pool {
         drop(turn);
         self.hand_back_last_regions();
         Ok(result)
-    }
-
-    /// Takes the lock and does the late frees.
-    fn enter(&self) -> Result<MutexGuard<'_, State>, Unusable> {
-        self.same_process()?;
-        Ok(self.after_late_frees(self.state.lock().expect(BROKEN)))
-    }
-
-    /// Takes the lock, unless somebody else has it, and does the late frees.
-    fn try_enter(&self) -> Result<Option<MutexGuard<'_, State>>, Unusable> {
-        self.same_process()?;
-        match self.state.try_lock() {
-            Ok(state) => Ok(Some(self.after_late_frees(state))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Poisoned(_)) => panic!("{BROKEN}"),
-        }
-    }
-
-    fn after_late_frees<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        if !self.late.is_empty() {
-            for (address, id) in self.late.take() {
-                if state.allocator.free(address, Some(id)).is_some() {
-                    state.frees += 1;
-                }
-            }
-            if state.waiting > 0 {
-                self.freed.notify_all();
-            }
-            if state.is_over() {
-                drop(state);
-                self.hand_back_last_regions();
-                return self.state.lock().expect(BROKEN);
-            }
-        }
-        state
     }
 
     fn same_process(&self) -> Result<(), Unusable> {

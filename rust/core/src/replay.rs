@@ -12,13 +12,13 @@ use crate::source::AddressSpace;
 use crate::stats::Stats;
 use crate::units::ratio;
 
-/// The largest block a recorded program may ask for, in bytes: more than any machine can address.
+/// The most a recorded program may ask for at once, in bytes: more than any machine can address.
 pub const MAX_EVENT_BYTES: i64 = 1 << 57;
 
 /// The limits that [`min_limit`] tries are multiples of this, in bytes.
 pub const LIMIT_STEP: u64 = 64 << 10;
 
-/// One step of a recorded program. A slot holds one block at a time.
+/// One step of a recorded program. A slot holds one allocation at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// Allocate into a slot.
@@ -118,7 +118,7 @@ pub enum ProgramError {
 }
 
 impl Program {
-    /// Reads three columns of one number an event: kind (1 allocates, 2 frees), name of the block, bytes.
+    /// Reads three columns of one number an event: kind (1 allocates, 2 frees), name of the allocation, bytes.
     ///
     /// A name may be used again after its free.
     ///
@@ -238,6 +238,12 @@ pub enum ReplayError {
     /// The pool's options are out of range.
     #[error(transparent)]
     Options(#[from] OptionsError),
+    /// Not even the largest limit serves the program.
+    #[error("no limit up to {} bytes serves the program", crate::MAX_BYTES)]
+    NoLimit,
+    /// The caller did not want to wait any longer.
+    #[error("the search was interrupted")]
+    Interrupted,
     /// Something other than a refusal.
     #[error(transparent)]
     Alloc(AllocError),
@@ -308,30 +314,46 @@ pub fn play(pool: &Pool, program: &Program, mut each: impl FnMut(usize, u64)) ->
 
 /// The smallest limit, a multiple of [`LIMIT_STEP`], under which [`replay`] refuses nothing; see [`min_limit`].
 ///
+/// Before each replay `go_on` is asked whether to.
+///
 /// # Errors
-/// When the options, their limit apart, are out of range.
-pub fn min_limit_of(program: &Program, options: &Options, gap: u64) -> Result<u64, ReplayError> {
-    min_limit(program.peak_live, |limit| {
+/// When the options, their limit apart, are out of range, when no limit is enough, or when it is to stop.
+pub fn min_limit_of(
+    program: &Program,
+    options: &Options,
+    gap: u64,
+    mut go_on: impl FnMut() -> bool,
+) -> Result<u64, ReplayError> {
+    let found = min_limit(program.peak_live, |limit| {
+        if !go_on() {
+            return Err(ReplayError::Interrupted);
+        }
         // A limit of nothing is no option of a pool; it serves whoever asks for nothing.
         if limit == 0 {
             return Ok(program.peak_live == 0);
         }
         let options = Options { limit, ..options.clone() };
         Ok(replay(program, &options, gap, None)?.refused == 0)
-    })
+    })?;
+    found.ok_or(ReplayError::NoLimit)
 }
 
 /// The smallest multiple of [`LIMIT_STEP`] that `fits`, by bisection between the peak of live bytes (rounded
-/// down) and eight times that; further up where blocks are so small that even that is too little.
+/// down) and eight times that; further up where requests are so small that even that is too little. None if
+/// the largest limit is too little.
 ///
 /// # Errors
 /// The first error of `fits`.
-pub fn min_limit<E>(peak_live: u64, mut fits: impl FnMut(u64) -> Result<bool, E>) -> Result<u64, E> {
+pub fn min_limit<E>(peak_live: u64, mut fits: impl FnMut(u64) -> Result<bool, E>) -> Result<Option<u64>, E> {
+    const LARGEST: u64 = crate::MAX_BYTES / LIMIT_STEP;
     let mut low = peak_live / LIMIT_STEP;
-    let mut high = (low * 8).max(64);
+    let mut high = (low * 8).clamp(64, LARGEST);
     while !fits(high * LIMIT_STEP)? {
+        if high == LARGEST {
+            return Ok(None);
+        }
         low = high + 1;
-        high *= 2;
+        high = (high * 2).min(LARGEST);
     }
     while low < high {
         let middle = low.midpoint(high);
@@ -341,7 +363,7 @@ pub fn min_limit<E>(peak_live: u64, mut fits: impl FnMut(u64) -> Result<bool, E>
             low = middle + 1;
         }
     }
-    Ok(low * LIMIT_STEP)
+    Ok(Some(low * LIMIT_STEP))
 }
 
 #[cfg(test)]

@@ -85,10 +85,12 @@ impl fmt::Display for Snapshot {
         let Stats { in_use, reserved, limit, free, largest_free, num_live, num_regions, .. } = self.stats;
         writeln!(
             f,
-            "{}: {} in use in {num_live} allocations, {} reserved in {num_regions} regions, limit {}",
+            "{}: {} in use in {num_live} allocation{}, {} reserved in {num_regions} region{}, limit {}",
             self.name,
             Bytes(in_use),
+            plural(num_live),
             Bytes(reserved),
+            plural(num_regions),
             Bytes(limit)
         )?;
         writeln!(
@@ -107,4 +109,8 @@ impl fmt::Display for Snapshot {
         }
         Ok(())
     }
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }

@@ -73,9 +73,13 @@ impl fmt::Display for Bytes {
         let one = 1_u64 << (10 * unit);
         let name = UNITS[unit];
         if self.0.is_multiple_of(one) {
-            f.pad(&format!("{} {name}", self.0 / one))
-        } else {
-            f.pad(&format!("{:.2} {name}", ratio(self.0, one)))
+            return f.pad(&format!("{} {name}", self.0 / one));
+        }
+        let text = format!("{:.2}", ratio(self.0, one));
+        // Just below the next unit, two decimals round up to it.
+        match UNITS.get(unit + 1) {
+            Some(next) if text == "1024.00" => f.pad(&format!("1.00 {next}")),
+            _ => f.pad(&format!("{text} {name}")),
         }
     }
 }

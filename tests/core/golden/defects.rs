@@ -132,14 +132,16 @@ fn a_fraction_of_less_than_a_byte_never_makes_an_empty_chunk() {
 #[test]
 fn a_free_between_a_refusal_and_the_wait_is_not_missed() {
     // In TensorFlow the waiter sleeps until the next free, or for ten seconds.
-    let pool = Pool::new(bump(0, 1 << 20), options(1 << 20)).unwrap();
+    let wait = Duration::from_secs(60);
+    let pool = Pool::new(bump(0, 1 << 20), Options { wait, ..options(1 << 20) }).unwrap();
+    let mut patience = pool.patience();
     let all = pool.allocate(1 << 20).unwrap();
     let start = Instant::now();
     let mut asked = 0;
     let allocation = pool.allocate_or(512, GRANULE, |refused| {
         asked += 1;
         pool.free(all.address).unwrap();
-        pool.wait_for_free(refused, start + Duration::from_secs(60))
+        patience.again(refused, || false)
     });
     assert_eq!(allocation.unwrap().address, START);
     assert_eq!(asked, 1);

@@ -1,7 +1,7 @@
 //! Verdicts and figures of a refusal.
 
 use allotment::source::{AddressSpace, Refusing};
-use allotment::{AllocError, MAX_BYTES, Options, OutOfMemory, Verdict};
+use allotment::{AllocError, MAX_BYTES, Options, OutOfMemory, Pool, Verdict};
 
 use super::{MIB, recorded, refused};
 
@@ -25,6 +25,7 @@ fn full_when_what_is_in_use_and_the_request_are_above_the_limit() {
         largest_free: 0,
         num_live: 2,
         verdict: Verdict::Full,
+        trim_helps: false,
     };
     assert_eq!(refused(pool.allocate(1)), expected);
 }
@@ -45,6 +46,7 @@ fn fragmented_when_the_pieces_together_would_do() {
         largest_free: MIB,
         num_live: 2,
         verdict: Verdict::Fragmented,
+        trim_helps: false,
     };
     assert_eq!(refused(pool.allocate(MIB + 1)), expected);
 }
@@ -72,6 +74,7 @@ fn limit_when_the_request_alone_is_above_it() {
         largest_free: 0,
         num_live: 0,
         verdict: Verdict::Limit,
+        trim_helps: false,
     };
     assert_eq!(refused(pool.allocate(999_937)), expected);
     assert_eq!(log.take(), [], "the source is not asked");
@@ -93,6 +96,7 @@ fn source_when_the_limit_would_allow_it() {
         largest_free: MIB,
         num_live: 1,
         verdict: Verdict::Source,
+        trim_helps: false,
     };
     assert_eq!(refused(pool.allocate(4 * MIB - 3)), expected);
 }
@@ -144,4 +148,17 @@ fn an_alignment_that_is_no_power_of_two_up_to_4096_is_another_error() {
         assert!(pool.try_allocate(0, alignment).is_err());
     }
     assert_eq!(log.take(), []);
+}
+
+#[test]
+fn free_regions_that_are_kept_are_named_as_what_is_in_the_way() {
+    let options = Options { trim_on_oom: false, ..Options::new(64 << 20) };
+    let pool = Pool::new(AddressSpace::new(0), options).unwrap();
+    let freed = pool.allocate(32 << 20).unwrap();
+    pool.free(freed.address).unwrap();
+    let Err(AllocError::OutOfMemory(refused)) = pool.allocate(48 << 20) else { panic!("served") };
+    assert!(refused.trim_helps);
+    assert!(refused.to_string().contains("trim()"), "{refused}");
+    assert_eq!(pool.trim().unwrap(), 32 << 20);
+    pool.allocate(48 << 20).unwrap();
 }

@@ -1,9 +1,9 @@
 //! What happens when nothing fits: plan, ask, adopt, hand back.
 
 use super::turn::Held;
-use super::{Pool, Refused, hand_back};
+use super::{Pool, Refused, State, hand_back};
 use crate::allocator::{Allocation, Request};
-use crate::error::{AllocError, GrantFault};
+use crate::error::{AllocError, GrantFault, OutOfMemory, Unusable};
 use crate::growth::Plan;
 use crate::source::{Grant, Refusal};
 use crate::units::GRANULE;
@@ -11,7 +11,8 @@ use crate::units::GRANULE;
 impl Pool {
     /// One try: fit, grow, hand back and grow again, or the refusal.
     pub(super) fn attempt(&self, request: Request) -> Result<Result<Allocation, Refused>, AllocError> {
-        if let Ok(allocation) = self.enter()?.open()?.allocator.try_allocate(request) {
+        let served = self.with_state(|state| Ok(state.open()?.allocator.try_allocate(request).ok()))?;
+        if let Some(allocation) = served.map_err(|unusable: Unusable| AllocError::from(unusable))? {
             return Ok(Ok(allocation));
         }
         self.with_turn(|turn| self.attempt_with(turn, request))?
@@ -46,8 +47,13 @@ impl Pool {
         if let Ok(allocation) = state.open()?.allocator.try_allocate(request) {
             return Ok(Ok(allocation));
         }
-        let out_of_memory = state.allocator.refusal(request, source_refused);
+        let out_of_memory = self.refusal(&state, request, source_refused);
         Ok(Err(Refused { out_of_memory, frees: state.frees }))
+    }
+
+    fn refusal(&self, state: &State, request: Request, source_refused: bool) -> OutOfMemory {
+        let trim_helps = !self.options.trim_on_oom && state.allocator.release_would_help(request.needed);
+        OutOfMemory { trim_helps, ..state.allocator.refusal(request, source_refused) }
     }
 
     /// Plan, ask, adopt. None if the limit leaves no room, or the source refused to the end.
@@ -75,7 +81,7 @@ impl Pool {
                 Err(Refusal::Failed(failure)) => {
                     let mut state = self.enter()?;
                     state.allocator.counters.account_refuse();
-                    let refused = state.allocator.refusal(request, true);
+                    let refused = self.refusal(&state, request, true);
                     return Err(AllocError::SourceFailed { failure, refused });
                 }
             }

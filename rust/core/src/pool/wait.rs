@@ -4,9 +4,9 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::Pool;
-use crate::error::{OutOfMemory, Unusable};
+use crate::error::{OutOfMemory, Unusable, Verdict};
 
-/// The longest sleep of a thread that waits for memory: a late free does not wake it.
+/// The longest sleep of a thread that waits: a late free does not wake it, nor does an interrupt.
 const NAP: Duration = Duration::from_millis(20);
 
 /// A refusal that may be taken back: see [`Pool::allocate_or`].
@@ -18,21 +18,54 @@ pub struct Refused {
     pub(super) frees: u64,
 }
 
-impl Pool {
-    /// Sleeps until something is freed after the refusal, or the deadline; says whether to try again.
+impl Refused {
+    /// Whether a free, of whatever, could let the request be served.
+    #[must_use]
+    pub fn is_hopeless(&self) -> bool {
+        self.out_of_memory.verdict == Verdict::Limit
+    }
+}
+
+/// How long one request still waits, as the pool's options say; made for [`Pool::allocate_or`].
+#[derive(Debug)]
+pub struct Patience<'a> {
+    pool: &'a Pool,
+    /// Set when the first refusal comes: the clock is read only once there is something to wait for.
+    deadline: Option<Instant>,
+    spent: bool,
+}
+
+impl Patience<'_> {
+    /// Sleeps until something is freed after the refusal, and says whether to try again.
     ///
-    /// Made for [`Pool::allocate_or`].
-    pub fn wait_for_free(&self, refused: &Refused, deadline: Instant) -> bool {
-        while let Some(left) = deadline.checked_duration_since(Instant::now()).filter(|d| !d.is_zero()) {
-            let Ok(mut state) = self.enter() else { return false };
-            if state.frees != refused.frees || state.closed {
-                return true;
-            }
-            state.waiting += 1;
-            let slept = self.freed.wait_timeout(state, left.min(NAP));
-            slept.unwrap_or_else(PoisonError::into_inner).0.waiting -= 1;
+    /// At the deadline it says so once more, whatever happened: memory behind the source may be free by now.
+    /// Ends early, with a no, when `interrupted` says true.
+    pub fn again(&mut self, refused: &Refused, mut interrupted: impl FnMut() -> bool) -> bool {
+        let wait = self.pool.options.wait;
+        if wait.is_zero() || self.spent || refused.is_hopeless() {
+            return false;
         }
-        false
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + wait);
+        while let Some(left) = deadline.checked_duration_since(Instant::now()).filter(|d| !d.is_zero()) {
+            if interrupted() {
+                return false;
+            }
+            match self.pool.sleep(refused, left.min(NAP)) {
+                Ok(false) => {}
+                Ok(true) => return true,
+                Err(_) => return false,
+            }
+        }
+        self.spent = true;
+        true
+    }
+}
+
+impl Pool {
+    /// The patience of one request.
+    #[must_use]
+    pub fn patience(&self) -> Patience<'_> {
+        Patience { pool: self, deadline: None, spent: false }
     }
 
     /// Whether anything was freed since the refusal.
@@ -40,6 +73,18 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn freed_since(&self, refused: &Refused) -> Result<bool, Unusable> {
-        Ok(self.enter()?.frees != refused.frees)
+        self.with_state(|state| state.frees != refused.frees)
+    }
+
+    /// Sleeps until a free, or for `nap`; says whether there is a reason to try again.
+    fn sleep(&self, refused: &Refused, nap: Duration) -> Result<bool, Unusable> {
+        let mut state = self.enter()?;
+        if state.frees != refused.frees || state.closed {
+            return Ok(true);
+        }
+        state.waiting += 1;
+        let slept = self.freed.wait_timeout(state, nap);
+        slept.unwrap_or_else(PoisonError::into_inner).0.waiting -= 1;
+        Ok(false)
     }
 }

@@ -39,7 +39,23 @@ fn offsets_are_distances_and_a_refusal_is_minus_one() {
 #[test]
 fn min_limit_finds_the_boundary_wherever_it_is() {
     for boundary in [1, 2, 16, 17, 127, 128, 129, 5000] {
-        let found: Result<u64, ()> = min_limit(17 * LIMIT_STEP, |limit| Ok(limit >= boundary * LIMIT_STEP));
-        assert_eq!(found.unwrap(), boundary.max(17) * LIMIT_STEP);
+        let found: Result<_, ()> = min_limit(17 * LIMIT_STEP, |limit| Ok(limit >= boundary * LIMIT_STEP));
+        assert_eq!(found.unwrap(), Some(boundary.max(17) * LIMIT_STEP));
     }
+}
+
+#[test]
+fn min_limit_ends_where_no_limit_is_enough() {
+    for peak_live in [0, 1, 1 << 40, 1 << 62, crate::MAX_BYTES] {
+        let found: Result<_, ()> = min_limit(peak_live, |_| Ok(false));
+        assert_eq!(found.unwrap(), None);
+    }
+    let ops = [1; 32];
+    let ids: Vec<i64> = (0..32).collect();
+    let program = read(&ops, &ids, &[MAX_EVENT_BYTES; 32]).unwrap();
+    let options = Options::new(1);
+    assert!(matches!(min_limit_of(&program, &options, 0, || false), Err(ReplayError::Interrupted)));
+    assert!(min_limit_of(&program, &options, 0, || true).unwrap() >= 1 << 62);
+    let many = read(&[1; 63], &(0..63).collect::<Vec<i64>>(), &[MAX_EVENT_BYTES; 63]).unwrap();
+    assert!(matches!(min_limit_of(&many, &options, 1 << 62, || true), Err(ReplayError::NoLimit)));
 }

@@ -4,19 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Grant, Refusal, RegionSource};
+use crate::fork;
 
 /// How many bytes may be out at once, over all sources that share the cap.
 #[derive(Debug)]
 pub struct Cap {
     bytes: u64,
     used: AtomicU64,
+    /// The process that `used` counts for: what a parent has out is none of a forked child's.
+    process: AtomicU64,
 }
 
 impl Cap {
     /// A cap of `bytes` bytes with nothing out yet.
     #[must_use]
     pub fn new(bytes: u64) -> Arc<Self> {
-        Arc::new(Self { bytes, used: AtomicU64::new(0) })
+        Arc::new(Self { bytes, used: AtomicU64::new(0), process: AtomicU64::new(fork::generation()) })
     }
 
     /// The most that may be out at once.
@@ -32,6 +35,9 @@ impl Cap {
     }
 
     fn take(&self, bytes: u64) -> bool {
+        if self.process.swap(fork::generation(), Ordering::Relaxed) != fork::generation() {
+            self.used.store(0, Ordering::Relaxed);
+        }
         let grown = |used: u64| used.checked_add(bytes).filter(|&sum| sum <= self.bytes);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_ok()
     }

@@ -46,4 +46,6 @@ fn bytes_print_with_a_unit() {
     assert_eq!(text(24 << 20), "24 MiB");
     assert_eq!(text(3 << 29), "1.50 GiB");
     assert_eq!(text(MAX_BYTES), "8.00 EiB");
+    assert_eq!(text((1 << 20) - 1), "1.00 MiB");
+    assert_eq!(text((1 << 20) - 1024), "1023 KiB");
 }

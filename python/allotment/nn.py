@@ -1,0 +1,70 @@
+"""``tf.nn``: activations, losses, convolution, and other operations of neural networks."""
+
+from allotment.ops.activations import (
+    elu,
+    gelu,
+    leaky_relu,
+    relu,
+    relu6,
+    selu,
+    silu,
+    softplus,
+    softsign,
+    swish,
+)
+from allotment.ops.convolution import avg_pool, avg_pool2d, conv2d, max_pool, max_pool2d
+from allotment.ops.layers import (
+    batch_normalization,
+    bias_add,
+    dropout,
+    embedding_lookup,
+    in_top_k,
+    moments,
+    zero_fraction,
+)
+from allotment.ops.norms import l2_loss
+from allotment.ops.real import sigmoid, tanh
+from allotment.ops.softmax import (
+    log_softmax,
+    sigmoid_cross_entropy_with_logits,
+    softmax,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from allotment.ops.sorting import top_k
+from allotment.ops.statistics import l2_normalize
+
+__all__ = [
+    "avg_pool",
+    "avg_pool2d",
+    "batch_normalization",
+    "bias_add",
+    "conv2d",
+    "dropout",
+    "elu",
+    "embedding_lookup",
+    "gelu",
+    "in_top_k",
+    "l2_loss",
+    "l2_normalize",
+    "leaky_relu",
+    "log_softmax",
+    "max_pool",
+    "max_pool2d",
+    "moments",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "sigmoid_cross_entropy_with_logits",
+    "silu",
+    "softmax",
+    "softmax_cross_entropy_with_logits",
+    "softplus",
+    "softsign",
+    "sparse_softmax_cross_entropy_with_logits",
+    "swish",
+    "tanh",
+    "top_k",
+    "zero_fraction",
+]

@@ -1,0 +1,154 @@
+"""Activation functions."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from allotment.dtypes import float32
+from allotment.ops.array import cast
+from allotment.ops.arrays import Array, in_single
+from allotment.ops.convert import to_tensor
+from allotment.ops.division import real_divide
+from allotment.ops.element_types import FLOATS, REALS
+from allotment.ops.execute import run, unary
+from allotment.ops.math import add, multiply
+from allotment.ops.math import pow as power
+from allotment.ops.real import sigmoid, tanh
+from allotment.ops.scalars import flag_argument, float_argument
+from allotment.ops.special import erf
+from allotment.ops.table import operation
+from allotment.tensor import EagerTensor
+
+_FLOAT: Any = {"takes": FLOATS.__contains__}
+
+#: Of ``selu``: they keep mean 0 and variance 1 from layer to layer.
+_SELU_SCALE: Final = 1.0507009873554804934193349852946
+_SELU_ALPHA: Final = 1.6732632423543772848170429916717
+
+
+def _relu_of(x: Array) -> Array:
+    return np.maximum(x, 0)
+
+
+def _relu6_of(x: Array) -> Any:
+    result = np.asarray(np.maximum(x, 0))
+    return np.minimum(result, 6, out=result)
+
+
+def _leaky_relu_of(x: Array, alpha: float) -> Array:
+    result = np.asarray(np.multiply(x, alpha))
+    np.copyto(result, x, where=np.greater(x, 0))
+    return result
+
+
+def _elu_of(x: Array) -> Array:
+    result = np.asarray(np.expm1(x))
+    np.copyto(result, x, where=np.greater(x, 0))
+    return result
+
+
+@in_single
+def _selu_of(x: Array) -> Any:
+    result = np.asarray(np.expm1(x))
+    np.multiply(result, _SELU_ALPHA, out=result)
+    np.copyto(result, x, where=np.greater(x, 0))
+    return np.multiply(result, _SELU_SCALE, out=result)
+
+
+@in_single
+def _softplus_of(x: Array) -> Any:
+    return np.logaddexp(x, x.dtype.type(0))
+
+
+@in_single
+def _softsign_of(x: Array) -> Any:
+    result = np.asarray(np.abs(x))
+    np.add(result, 1, out=result)
+    return np.true_divide(x, result, out=result)
+
+
+_relu = unary(operation("Relu", _relu_of, takes=REALS.__contains__))
+_relu6 = unary(operation("Relu6", _relu6_of, takes=REALS.__contains__))
+_leaky_relu = operation("LeakyRelu", _leaky_relu_of, **_FLOAT)
+_elu = unary(operation("Elu", _elu_of, **_FLOAT))
+_selu = unary(operation("Selu", _selu_of, **_FLOAT))
+_softplus = unary(operation("Softplus", _softplus_of, **_FLOAT))
+_softsign = unary(operation("Softsign", _softsign_of, **_FLOAT))
+
+
+def relu(features: Any, name: str | None = None) -> EagerTensor:
+    """The element, or zero if it is below. As ``tf.nn.relu``."""
+    return _relu(features, name)
+
+
+def relu6(features: Any, name: str | None = None) -> EagerTensor:
+    """The element, moved into the interval from 0 to 6. As ``tf.nn.relu6``."""
+    return _relu6(features, name)
+
+
+def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> EagerTensor:
+    """The element, times ``alpha`` if it is below zero; integers become float32. As ``tf.nn.leaky_relu``."""
+    features = to_tensor(features)
+    if features._dtype.is_integer:
+        features = cast(features, float32)
+    return run(_leaky_relu, (features,), float_argument(alpha, "alpha"), name=name)  # type: ignore[no-any-return]
+
+
+def elu(features: Any, name: str | None = None) -> EagerTensor:
+    """The element, ``exp(x) - 1`` if it is below zero. As ``tf.nn.elu``."""
+    return _elu(features, name)
+
+
+def selu(features: Any, name: str | None = None) -> EagerTensor:
+    """``elu`` with the two factors of self-normalising networks. As ``tf.nn.selu``."""
+    return _selu(features, name)
+
+
+def softplus(features: Any, name: str | None = None) -> EagerTensor:
+    """``log(1 + exp(x))``, without overflow. As ``tf.math.softplus``."""
+    return _softplus(features, name)
+
+
+def softsign(features: Any, name: str | None = None) -> EagerTensor:
+    """``x / (1 + |x|)``. As ``tf.nn.softsign``."""
+    return _softsign(features, name)
+
+
+def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> EagerTensor:
+    """``x * sigmoid(beta * x)``. As ``tf.nn.silu``, also called ``swish``."""
+    features = to_tensor(features)
+    return multiply(features, sigmoid(multiply(beta, features)), name)
+
+
+swish = silu
+
+
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> EagerTensor:
+    """``x`` times the share of the normal distribution below it; ``approximate`` by ``tanh``. As ``tf.nn.gelu``.
+
+    Raises:
+        ValueError: The tensor has integers.
+    """
+    features = to_tensor(features)
+    if not features._dtype.is_floating:
+        raise ValueError(
+            f"`features.dtype` must be a floating point tensor. Received:features.dtype={features._dtype!r}"
+        )
+    if flag_argument(approximate, "approximate"):
+        inner = multiply(0.7978845608028654, add(features, multiply(0.044715, power(features, 3))))
+        return multiply(multiply(0.5, features), add(1.0, tanh(inner)), name)
+    return multiply(multiply(0.5, features), add(1.0, erf(real_divide(features, 2**0.5))), name)
+
+
+__all__ = [
+    "elu",
+    "gelu",
+    "leaky_relu",
+    "relu",
+    "relu6",
+    "selu",
+    "silu",
+    "softplus",
+    "softsign",
+    "swish",
+]

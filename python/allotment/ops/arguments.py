@@ -1,0 +1,68 @@
+"""Single whole numbers and lists of inputs as arguments of operations."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from allotment.dtypes import DType
+from allotment.ops.convert import to_tensor
+from allotment.ops.shapes import shape_argument
+from allotment.tensor import EagerTensor
+
+
+def number_argument(value: Any, what: str) -> int:
+    """A whole number from an ``int``, an array or a tensor of one element.
+
+    Raises:
+        TypeError: It is none of these; the text says what the argument is called.
+    """
+    if type(value) is int:
+        return value
+    try:
+        numbers = shape_argument(value)
+    except TypeError:
+        numbers = ()
+    if len(numbers) != 1 or isinstance(value, bool):
+        raise TypeError(f"{what} must be one whole number, not {value!r}")
+    return numbers[0]
+
+
+def numbers_argument(value: Any, what: str) -> tuple[int, ...]:
+    """Whole numbers from a number, a sequence, an array or a tensor.
+
+    Raises:
+        TypeError: It is none of these; the text says what the argument is called.
+    """
+    try:
+        return shape_argument(value)
+    except TypeError:
+        raise TypeError(f"{what} must be whole numbers, not {value!r}") from None
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """An axis counted from the start, if it was counted from the end."""
+    return axis + rank if axis < 0 else axis
+
+
+def to_tensors(values: Sequence[Any]) -> list[EagerTensor]:
+    """Convert the inputs of an operation that takes any number of one type.
+
+    Python values take the type of the first tensor among them, or else that of the first value.
+    """
+    if all(type(value) is EagerTensor for value in values):
+        return list(values)
+    like = next((dtype for dtype in map(dtype_of, values) if dtype is not None), None)
+    tensors = []
+    for value in values:
+        tensor = to_tensor(value, like=like)
+        like = like or tensor._dtype
+        tensors.append(tensor)
+    return tensors
+
+
+def dtype_of(value: Any) -> DType | None:
+    """The type of a tensor or variable, ``None`` of anything else."""
+    dtype = getattr(value, "dtype", None)
+    return dtype if isinstance(dtype, DType) else None
+
+
+__all__ = ["axis_of", "dtype_of", "number_argument", "numbers_argument", "to_tensors"]

@@ -1,0 +1,52 @@
+"""What functions of operations need of NumPy beyond its calls: they run on arrays, in a device's memory."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_HALF: Final = np.dtype(np.float16)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def owned(value: Any) -> Array:
+    """A result in memory of its own and in C's order: the value itself, or a copy of a view."""
+    array = np.asarray(value)
+    return array if array.base is None and array.flags.c_contiguous else array.copy()
+
+
+def size_fault(shape: tuple[int, ...], dtype: npt.DTypeLike) -> str | None:
+    """TensorFlow's words for a shape that no memory could ever hold, or ``None``."""
+    # NumPy refuses such lengths beside a zero, too.
+    if math.prod(filter(None, shape)) * np.dtype(dtype).itemsize > np.iinfo(np.intp).max:
+        return f"Shape [{','.join(map(str, shape))}] is too large (more than 2**63 - 1 entries)"
+    return None
+
+
+def in_single(function: _Function) -> _Function:
+    """Let a function compute half precision in single precision, and round once at the end.
+
+    Sums of halves soon outgrow them, and a chain of rounded steps loses what few digits there are. The first
+    argument is an array and decides.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args[0].dtype != _HALF:
+            return function(*args, **kwargs)
+        result = function(*map(_widened, args), **kwargs)
+        return tuple(map(_narrowed, result)) if type(result) is tuple else _narrowed(result)
+
+    return call  # type: ignore[return-value]
+
+
+def _narrowed(result: Any) -> Any:
+    # Eigenvalues of halves are complex and stay what they are: there are no complex halves.
+    return result.astype(_HALF) if result.dtype == np.float32 else result
+
+
+def _widened(value: Any) -> Any:
+    return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == _HALF else value

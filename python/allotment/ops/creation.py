@@ -1,0 +1,175 @@
+"""Operations that make tensors of values: constants, fills, ranges."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allotment import placement_log
+from allotment.devices.placement import Placement, current_placement
+from allotment.dtypes import BY_NUMPY, DType, as_dtype, float32, int32, string
+from allotment.ops.convert import dtype_argument, to_array, to_tensor
+from allotment.ops.execute import bring, compute, run
+from allotment.ops.shapes import shape_argument
+from allotment.ops.table import CPU_ONLY, EVERYWHERE, Host, operation
+from allotment.ops.table import dims as shown
+from allotment.tensor import EagerTensor, tensor_of
+
+_INT32_MAX = 2**31 - 1
+
+_const = operation("_EagerConst", np.copy, host=Host.NEVER)
+
+
+def eager_const(value: Any, dtype: DType | None = None, like: DType | None = None) -> EagerTensor:
+    """Make a tensor of a Python value or an array, on the device of the scope.
+
+    Texts and int32 stay in host memory, whatever the device (placement, section 5.3).
+    """
+    placement = current_placement()
+    host = placement.host
+    # Made on the host first: the element type decides which devices can have it.
+    array = compute(placement, host, host, _const.name, None, to_array, value, dtype, like)
+    return _settle(placement, tensor_of(array, BY_NUMPY[array.dtype], host, host))
+
+
+def _settle(placement: Placement, made: EagerTensor) -> EagerTensor:
+    kinds = CPU_ONLY if made._dtype is string else EVERYWHERE
+    device = placement.place(kinds, _const.name, None)
+    home = placement.host if made._dtype in (int32, string) else device
+    if device is not placement.host:
+        made = tensor_of(bring(placement, _const, device, home, 0, made, None), made._dtype, device, home)
+    if placement.logging:
+        placement_log.executing(_const.name, device.name)
+    return made
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> EagerTensor:
+    """Make a constant tensor. As ``tf.constant``.
+
+    Args:
+        value: A Python number, text, (nested) sequence of them, an array, or a tensor.
+        dtype: The element type; without it that of the value: Python floats become float32, integers int32.
+        shape: The shape; one number fills it, as many numbers as it has are arranged in it.
+        name: Only looked at in graph mode.
+
+    Raises:
+        TypeError: The value does not fit the type, or has another number of elements than the shape.
+        ValueError: The value is of a kind that has no tensor.
+    """
+    wanted = dtype_argument(dtype)
+    if isinstance(value, EagerTensor):
+        made = value if wanted is None or wanted is value._dtype else eager_const(value.numpy(), wanted)
+    else:
+        made = eager_const(value, wanted)
+    if shape is None:
+        return made
+    lengths = shape_argument(shape)
+    if lengths == made._array.shape:
+        return made
+    if math.prod(lengths) == made._array.size:
+        return run(_reshape, (made,), shape_input(lengths))  # type: ignore[no-any-return]
+    if made._array.size == 1:
+        return run(_fill, (reshape(made, ()),), shape_input(lengths))  # type: ignore[no-any-return]
+    raise TypeError(
+        f"Eager execution of tf.constant with unsupported shape. Tensor {made!r} (converted from {value}) has "
+        f"{made._array.size:d} elements, but got `shape` {lengths} with {math.prod(lengths):d} elements)."
+    )
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> EagerTensor:
+    """Convert a value to a tensor; a tensor is returned as it is. As ``tf.convert_to_tensor``.
+
+    Raises:
+        ValueError: A tensor of another type than ``dtype``, or a value of a kind that has no tensor.
+        TypeError: The value does not fit ``dtype``.
+    """
+    return to_tensor(value, dtype_argument(dtype), dtype_argument(dtype_hint))
+
+
+def shape_input(shape: Any) -> tuple[int, ...]:
+    """The lengths of a shape that is an input of an operation: a constant of its own, unless it is a tensor.
+
+    The constant is made only where somebody sees it, in the log.
+    """
+    if isinstance(shape, EagerTensor):
+        return shape_argument(shape)
+    lengths = shape_argument(shape)
+    if current_placement().logging:
+        large = any(length > _INT32_MAX for length in lengths)
+        eager_const(np.array(lengths, np.int64 if large else np.int32))
+    return lengths
+
+
+def _reshape_fault(array: npt.NDArray[Any], shape: tuple[int, ...]) -> str | None:
+    known = math.prod(length for length in shape if length != -1)
+    if shape.count(-1) > 1:
+        return f"Only one input size may be -1, not both {shape.index(-1)} and {shape.index(-1, shape.index(-1) + 1)}"
+    if -1 in shape:
+        if known == 0 or array.size % known:
+            return (
+                f"Input to reshape is a tensor with {array.size} values, but the requested shape requires a "
+                f"multiple of {known}"
+            )
+    elif known != array.size:
+        return f"Input to reshape is a tensor with {array.size} values, but the requested shape has {known}"
+    return None
+
+
+# The result shares the input's memory, as TensorFlow's does.
+_reshape = operation("Reshape", np.reshape, fault=_reshape_fault, takes=lambda _: True)
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> EagerTensor:
+    """Arrange the same elements in another shape; one length may be -1. As ``tf.reshape``."""
+    return run(_reshape, (to_tensor(tensor),), shape_input(shape), name=name)  # type: ignore[no-any-return]
+
+
+def _full(value: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    return np.full(shape, value, value.dtype)
+
+
+def _fill_fault(value: npt.NDArray[Any], shape: tuple[int, ...]) -> str | None:
+    if value.ndim != 0:
+        return f"value must be a scalar, got shape {shown(value)}"
+    negative = [length for length in shape if length < 0]
+    return f"Dimension {negative[0]} must be >= 0" if negative else None
+
+
+_fill = operation("Fill", _full, fault=_fill_fault, takes=lambda _: True, reads_anywhere=True)
+
+
+def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:
+    """The value to fill with: it stays on the host, so that a device can be filled to the last byte."""
+    if isinstance(value, EagerTensor) or hasattr(value, "_as_tensor"):
+        return to_tensor(value)
+    placement = current_placement()
+    host = placement.host
+    array = compute(placement, host, host, _const.name, None, to_array, value, dtype, None)
+    made = tensor_of(array, BY_NUMPY[array.dtype], host, host)
+    device = placement.place(CPU_ONLY if made._dtype is string else EVERYWHERE, _const.name, None)
+    if placement.logging:
+        placement_log.executing(_const.name, device.name)
+    return made
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> EagerTensor:
+    """Make a tensor of a shape whose elements are all one value. As ``tf.fill``."""
+    lengths = shape_input(dims)
+    return run(_fill, (_filling(value),), lengths, name=name)  # type: ignore[no-any-return]
+
+
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> EagerTensor:
+    """Make a tensor of zeros (false, empty texts). As ``tf.zeros``."""
+    wanted = as_dtype(dtype)
+    return fill(shape, "" if wanted is string else np.zeros((), wanted.numpy), name)
+
+
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> EagerTensor:
+    """Make a tensor of ones. As ``tf.ones``."""
+    return fill(shape, np.ones((), as_dtype(dtype).numpy), name)
+
+
+__all__ = ["constant", "convert_to_tensor", "eager_const", "fill", "ones", "reshape", "zeros"]

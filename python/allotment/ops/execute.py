@@ -1,0 +1,258 @@
+"""Runs operations: places them, brings their inputs along, logs, computes, and wraps the result.
+
+``run`` does all of it for any row of the table. ``binary`` and ``unary`` make the functions that users call
+for the commonest shapes of operation, with a short way through for the commonest case: the inputs are tensors
+of one type where the operation runs, and nobody asked for a log or a policy.
+"""
+
+import gc
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from allotment import placement_log
+from allotment._core import ArrayMemory
+from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.devices.context import context
+from allotment.devices.placement import Placement, current_placement, thread
+from allotment.dtypes import BY_NUMPY, DType, float32, int32, string
+from allotment.ops import faults
+from allotment.ops.convert import to_pair, to_tensor
+from allotment.ops.table import CPU_ONLY, Host, Operation, broadcast_fault
+from allotment.tensor import EagerTensor, tensor_of
+
+_ndarray: Final = np.ndarray
+_context: Final = context()
+
+#: What NumPy says of arrays that no address space holds, instead of raising a ``MemoryError``.
+_TOO_LARGE: Final = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")
+
+#: Copying is what they are for: no policy forbids it.
+_COPIERS: Final = frozenset({"Identity", "_EagerConst"})
+
+
+def run(
+    row: Operation, inputs: Sequence[EagerTensor], *args: Any, name: str | None = None, **kwargs: Any
+) -> Any:
+    """Run a row of the table; ``args`` and ``kwargs`` go to its function behind the inputs' arrays.
+
+    Returns a tensor, or a tuple of tensors where the function returns a tuple of arrays.
+
+    Raises:
+        InvalidArgumentError: The inputs do not go together, or the wished device cannot run it.
+        ResourceExhaustedError: The device's memory does not hold the result or a temporary.
+    """
+    placement = current_placement()
+    check_types(row, inputs, name)
+    device = placement.place(kinds_for(row, inputs), row.name, name)
+    return run_on(placement, device, row, inputs, *args, name=name, **kwargs)
+
+
+def run_on(
+    placement: Placement,
+    device: Device,
+    row: Operation,
+    inputs: Sequence[EagerTensor],
+    *args: Any,
+    name: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Run a row on a device that is given: where a variable lives, say."""
+    home = home_of(placement, device, row, inputs)
+    arrays: list[np.ndarray[Any, Any]] = []
+    for index, tensor in enumerate(inputs):
+        # A tensor that is both operands is brought along once.
+        again = index > 0 and tensor is inputs[index - 1]
+        arrays.append(arrays[-1] if again else bring(placement, row, device, home, index, tensor, name))
+    if placement.logging:
+        placement_log.executing(row.name, device.name)
+    if row.fault is not None:
+        fault = row.fault(*arrays, *args, **kwargs)
+        if fault is not None:
+            raise faults.invalid(row.name, device, fault, name)
+    result = compute(placement, device, home, row.name, name, row.function, *arrays, *args, **kwargs)
+    if type(result) is tuple:
+        return tuple(wrap(placement, device, home, row, name, array) for array in result)
+    return wrap(placement, device, home, row, name, result)
+
+
+def binary(row: Operation, texts: Operation | None = None) -> Callable[..., EagerTensor]:
+    """Make the function of an operation with two inputs of one type that are broadcast to each other.
+
+    ``texts`` is the row for texts, if there is one.
+    """
+    function = row.function
+    fixed = row.result
+    quick = _quick_types(row)
+    floats = float32 in quick
+
+    def call(x: Any, y: Any, name: str | None = None) -> EagerTensor:
+        if type(x) is EagerTensor and type(y) is EagerTensor:
+            dtype = x._dtype
+            if dtype is y._dtype and (floats if dtype is float32 else dtype in quick):
+                placement = thread.state.placement
+                if placement is None or placement.version != _context.flags_version:
+                    placement = current_placement()
+                home = placement.home
+                if x._home is home and y._home is home and (dtype is not int32 or home.kind == "CPU"):
+                    try:
+                        array = placement.compute(function, x._array, y._array)
+                    except (ValueError, MemoryError):
+                        return run(row, (x, y), name=name)  # type: ignore[no-any-return]
+                    if type(array) is not _ndarray:
+                        array = placement.compute(np.asarray, array)
+                    made = EagerTensor()
+                    made._array = array
+                    made._dtype = fixed or dtype
+                    made._device = made._home = home
+                    return made
+        else:
+            x, y = to_pair(x, y)
+        chosen = texts if texts is not None and x._dtype is string else row
+        return run(chosen, (x, y), name=name)  # type: ignore[no-any-return]
+
+    return call
+
+
+def unary(row: Operation) -> Callable[..., EagerTensor]:
+    """Make the function of an operation with one input and no other argument."""
+    function = row.function
+    fixed = row.result
+    quick = _quick_types(row)
+    floats = float32 in quick
+
+    def call(x: Any, name: str | None = None) -> EagerTensor:
+        if type(x) is not EagerTensor:
+            x = to_tensor(x)
+        dtype = x._dtype
+        if floats if dtype is float32 else dtype in quick:
+            placement = thread.state.placement
+            if placement is None or placement.version != _context.flags_version:
+                placement = current_placement()
+            home = placement.home
+            if x._home is home and (dtype is not int32 or home.kind == "CPU"):
+                try:
+                    array = placement.compute(function, x._array)
+                except (ValueError, MemoryError):
+                    return run(row, (x,), name=name)  # type: ignore[no-any-return]
+                if type(array) is not _ndarray:
+                    array = placement.compute(np.asarray, array)
+                made = EagerTensor()
+                made._array = array
+                made._dtype = fixed or BY_NUMPY[array.dtype]
+                made._device = made._home = home
+                return made
+        return run(row, (x,), name=name)  # type: ignore[no-any-return]
+
+    return call
+
+
+def _quick_types(row: Operation) -> frozenset[DType]:
+    """Element types that an operation takes wherever its inputs are: texts have the CPU's kernels only."""
+    takes = row.takes or (lambda _: True)
+    return frozenset(dtype for dtype in BY_NUMPY.values() if dtype is not string and takes(dtype))
+
+
+def kinds_for(row: Operation, inputs: Sequence[EagerTensor]) -> tuple[str, ...]:
+    """Kinds of device with a kernel for these inputs: texts have none but the CPU's."""
+    return CPU_ONLY if any(tensor._dtype is string for tensor in inputs) else row.kinds
+
+
+def home_of(placement: Placement, device: Device, row: Operation, inputs: Sequence[EagerTensor]) -> Device:
+    """Whose memory an operation works in: its device's, or the host's for what kernels keep there."""
+    if row.host is Host.OUTPUT:
+        return placement.host
+    if device.kind == "GPU" and row.host is Host.INT32 and inputs and inputs[0]._dtype is int32:
+        return placement.host
+    return device
+
+
+def bring(
+    placement: Placement,
+    row: Operation,
+    device: Device,
+    home: Device,
+    index: int,
+    tensor: EagerTensor,
+    name: str | None,
+) -> np.ndarray[Any, Any]:
+    """The input's array in the memory where the kernel wants it: a copy if it lives elsewhere."""
+    if tensor._home is home or row.host is Host.OUTPUT or row.reads_anywhere:
+        return tensor._array
+    if placement.policy != "silent":
+        check_policy(placement.policy, row.name, device, home, index, tensor, name)
+    copied: np.ndarray[Any, Any] = compute(placement, device, home, row.name, name, np.copy, tensor._array)
+    return copied
+
+
+def check_policy(
+    policy: str, op: str, device: Device, home: Device, index: int, tensor: EagerTensor, name: str | None
+) -> None:
+    """Apply the device policy to a copy that is about to be made (placement, section 5.4)."""
+    where = faults.elsewhere(index, home, tensor._home, device)
+    if policy == "warn":
+        placement_log.copied(
+            f"before computing {op} {where}. This triggers a copy which can be a performance bottleneck."
+        )
+    elif op not in _COPIERS and not (policy == "silent_for_int32" and tensor._dtype is int32):
+        raise faults.conflicting(op, where, name)
+
+
+def compute(
+    placement: Placement,
+    device: Device,
+    home: Device,
+    op: str,
+    name: str | None,
+    function: Callable[..., Any],
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """Call a function of arrays in the memory of ``home``; if that is short, collect and call it once more."""
+    inside = placement.inside(home)
+    try:
+        return inside(function, *args, **kwargs)
+    except ValueError as error:
+        if any(words in str(error) for words in _TOO_LARGE):
+            raise faults.exhausted(op, device, home, name, MemoryError()) from None
+        raise
+    except MemoryError:
+        # Tensors that only cycles hold are memory, too.
+        ArrayMemory.take_refusal()
+        gc.collect()
+    try:
+        return inside(function, *args, **kwargs)
+    except MemoryError as error:
+        raise faults.exhausted(op, device, home, name, error) from None
+
+
+def wrap(
+    placement: Placement, device: Device, home: Device, row: Operation, name: str | None, result: Any
+) -> EagerTensor:
+    """Make a tensor of what a function of arrays returned; NumPy returns scalars for arrays of rank 0."""
+    array = result
+    if type(array) is not _ndarray:
+        array = compute(placement, device, home, row.name, name, np.asarray, array)
+    return tensor_of(array, row.result or BY_NUMPY[array.dtype], device, home)
+
+
+def check_types(row: Operation, inputs: Sequence[EagerTensor], name: str | None) -> None:
+    """Check the inputs' element types."""
+    if not inputs:
+        return
+    first = inputs[0]._dtype
+    if row.same_dtype:
+        for index, tensor in enumerate(inputs):
+            if tensor._dtype is not first:
+                raise faults.mismatched(row.name, index, first, tensor._dtype, name)
+    if not (first is not string if row.takes is None else row.takes(first)):
+        raise faults.not_taken(row.name, first, name)
+
+
+def same_shapes(*arrays: Any) -> str | None:
+    """``fault`` of the operations that broadcast their inputs."""
+    return broadcast_fault(arrays)
+
+
+__all__ = ["binary", "run", "run_on", "same_shapes", "unary"]

@@ -1,0 +1,82 @@
+"""Where the extreme elements along an axis are."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from allotment.dtypes import DType, as_dtype, int16, int32, int64, uint16
+from allotment.ops.arguments import number_argument
+from allotment.ops.arrays import Array
+from allotment.ops.axes import axis_fault
+from allotment.ops.convert import to_tensor
+from allotment.ops.element_types import REALS, TRUTHS
+from allotment.ops.execute import run
+from allotment.ops.table import Host, Operation, dims, operation
+from allotment.tensor import EagerTensor
+
+_POSITIONS = (int64, int32, int16, uint16)
+
+
+def _position(find: Callable[..., Any]) -> Callable[[Array, int, np.dtype[Any]], Any]:
+    def function(array: Array, axis: int, dtype: np.dtype[Any]) -> Any:
+        return find(array, axis).astype(dtype, copy=False)
+
+    return function
+
+
+def _fault(array: Array, axis: int, dtype: np.dtype[Any]) -> str | None:
+    fault = axis_fault(array, axis)
+    if fault is None and array.shape[axis] == 0:
+        return f"Reduction axis {axis} is empty in shape {dims(array)}"
+    return fault
+
+
+_fields: Any = {"fault": _fault, "host": Host.NEVER, "takes": (REALS + TRUTHS).__contains__}
+_argmax = operation("ArgMax", _position(np.argmax), **_fields)
+_argmin = operation("ArgMin", _position(np.argmin), **_fields)
+
+
+def argmax(
+    input: Any,  # noqa: A002 - TensorFlow's name
+    axis: Any = None,
+    output_type: Any = int64,
+    name: str | None = None,
+) -> EagerTensor:
+    """The position of the largest element along an axis (0 without ``axis``), the first of several.
+
+    As ``tf.argmax``.
+
+    Args:
+        input: Real numbers.
+        axis: One axis.
+        output_type: int64, int32, int16 or uint16.
+        name: Only looked at in error texts.
+
+    Raises:
+        InvalidArgumentError: The tensor has no such axis, or nothing along it.
+        ValueError: Another output type.
+    """
+    return _run(_argmax, input, axis, output_type, name)
+
+
+def argmin(
+    input: Any,  # noqa: A002 - TensorFlow's name
+    axis: Any = None,
+    output_type: Any = int64,
+    name: str | None = None,
+) -> EagerTensor:
+    """The position of the smallest element along an axis. As ``tf.argmin``; see ``argmax``."""
+    return _run(_argmin, input, axis, output_type, name)
+
+
+def _run(row: Operation, tensor: Any, axis: Any, output_type: Any, name: str | None) -> EagerTensor:
+    dtype: DType = as_dtype(output_type)
+    if dtype not in _POSITIONS:
+        allowed = ", ".join(each.name for each in _POSITIONS)
+        raise ValueError(f"output_type must be one of {allowed}, not {dtype.name}")
+    number = 0 if axis is None else number_argument(axis, "axis")
+    return run(row, (to_tensor(tensor),), number, dtype.numpy, name=name)  # type: ignore[no-any-return]
+
+
+__all__ = ["argmax", "argmin"]

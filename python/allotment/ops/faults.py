@@ -1,0 +1,81 @@
+"""The errors of operations, in TensorFlow's words (placement, sections 4.2, 5.4 and 5.6)."""
+
+from allotment import errors
+from allotment._core import ArrayMemory
+from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.dtypes import BY_NUMPY, DType
+
+
+def tail(op: str, name: str | None) -> str:
+    """How the text of an operation's error ends."""
+    return f" [Op:{op}] name: {name or ''}"
+
+
+def invalid(op: str, device: Device, text: str, name: str | None) -> errors.InvalidArgumentError:
+    """The error of a kernel that does not like its inputs."""
+    return errors.InvalidArgumentError(None, None, f"{_head(op, device)}{text}{tail(op, name)}")
+
+
+def mismatched(
+    op: str, index: int, wanted: DType, found: DType, name: str | None
+) -> errors.InvalidArgumentError:
+    """The error of an input whose element type is not that of the first."""
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"cannot compute {op} as input #{index}(zero-based) was expected to be a {wanted.error_name} tensor but is "
+        f"a {found.error_name} tensor{tail(op, name)}",
+    )
+
+
+def not_taken(op: str, dtype: DType, name: str | None) -> errors.InvalidArgumentError:
+    """The error of an element type that an operation does not compute with."""
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Value for attr 'T' of {dtype.error_name} is not in the list of allowed values of {op}{tail(op, name)}",
+    )
+
+
+def elsewhere(index: int, home: Device, actual: Device, device: Device) -> str:
+    """What is said of an input that is not where the kernel wants it."""
+    return (
+        f"input #{index} was expected to be on {home.name} but is actually on {actual.name} "
+        f"(operation running on {device.name})"
+    )
+
+
+def conflicting(op: str, where: str, name: str | None) -> errors.InvalidArgumentError:
+    """The error of a copy that the device policy forbids."""
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Tensors on conflicting devices: cannot compute {op} as {where} Tensors can be copied explicitly using: "
+        "`with tf.device(device_name): x = tf.identity(x)` or transparently copied by using "
+        "tf.config.experimental.set_device_policy('silent'). Copying tensors between devices may slow down your "
+        f"model{tail(op, name)}",
+    )
+
+
+def exhausted(op: str, device: Device, home: Device, name: str | None, error: MemoryError) -> BaseException:
+    """The error of a device whose memory does not hold a result.
+
+    TensorFlow's line comes first, then the report of the pool that refused. What else a pool raises, as in a
+    forked child, is passed on as it is.
+    """
+    refusal = ArrayMemory.take_refusal()
+    if refusal is not None and not isinstance(refusal, MemoryError):
+        return refusal
+    # NumPy's error knows which array it could not make.
+    shape = ",".join(map(str, getattr(error, "shape", ())))
+    dtype = BY_NUMPY.get(getattr(error, "dtype", None))  # type: ignore[arg-type]
+    allocator = "cpu" if home.pool is None else home.pool.name
+    line = (
+        f"{_head(op, device)}OOM when allocating tensor with shape[{shape}] and type "
+        f"{dtype.error_name if dtype else 'unknown'} on {home.name} by allocator {allocator}{tail(op, name)}"
+    )
+    return errors.ResourceExhaustedError.of_pool(line, refusal)
+
+
+def _head(op: str, device: Device) -> str:
+    return f"{{{{function_node __wrapped__{op}_device_{device.name}}}}} "

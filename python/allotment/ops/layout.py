@@ -1,0 +1,206 @@
+"""Operations that move the axes of a tensor, or its elements along them."""
+
+from typing import Any
+
+import numpy as np
+
+from allotment.ops.arguments import axis_of, number_argument, numbers_argument
+from allotment.ops.array import _anything
+from allotment.ops.arrays import Array, owned
+from allotment.ops.convert import to_tensor
+from allotment.ops.element_types import INDICES, check_attribute
+from allotment.ops.execute import run
+from allotment.ops.table import operation
+from allotment.tensor import EagerTensor
+
+
+def _transpose_fault(array: Array, perm: tuple[int, ...] | None) -> str | None:
+    if perm is None:
+        return None
+    if len(perm) != array.ndim:
+        return (
+            f"transpose expects a vector of size {array.ndim}. But input(1) is a vector of size {len(perm)}"
+        )
+    for axis in perm:
+        if not -array.ndim <= axis < array.ndim:
+            return f"{axis} is out of range [0 .. {array.ndim})"
+    for axis in range(array.ndim):
+        if axis not in perm and axis - array.ndim not in perm:
+            return f"{axis} is missing from {{{','.join(map(str, perm))}}}."
+    return None
+
+
+def _transpose(array: Array, perm: tuple[int, ...] | None) -> Array:
+    return np.transpose(array, perm).copy()
+
+
+def _conjugate_transpose(array: Array, perm: tuple[int, ...] | None) -> Array:
+    return np.asarray(np.conjugate(np.transpose(array, perm), order="C"))
+
+
+_transpose_row = operation("Transpose", _transpose, fault=_transpose_fault, takes=_anything)
+_conjugate_row = operation("ConjugateTranspose", _conjugate_transpose, fault=_transpose_fault)
+
+
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> EagerTensor:
+    """Put the axes in another order, the reverse one unless ``perm`` says which. As ``tf.transpose``."""
+    tensor = to_tensor(a)
+    order = None if perm is None else numbers_argument(perm, "perm")
+    row = _conjugate_row if conjugate and tensor._dtype.is_complex else _transpose_row
+    return run(row, (tensor,), order, name=name)  # type: ignore[no-any-return]
+
+
+def _expand_fault(array: Array, axis: int) -> str | None:
+    if -array.ndim - 1 <= axis <= array.ndim:
+        return None
+    return f"Tried to expand dim index {axis} for tensor with {array.ndim} dimensions."
+
+
+# The results of these two share the input's memory, as TensorFlow's do.
+_expand_dims = operation("ExpandDims", np.expand_dims, fault=_expand_fault, takes=_anything)
+
+
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
+    """Add an axis of length 1. As ``tf.expand_dims``."""
+    return run(  # type: ignore[no-any-return]
+        _expand_dims, (to_tensor(input),), number_argument(axis, "axis"), name=name
+    )
+
+
+def _squeeze_fault(array: Array, axes: tuple[int, ...]) -> str | None:
+    for axis in axes:
+        if not -array.ndim <= axis < array.ndim:
+            return f"Tried to squeeze dim index {axis} for tensor with {array.ndim} dimensions."
+    for axis in axes:
+        if array.shape[axis] != 1:
+            place = axis_of(axis, array.ndim)
+            return f"Can not squeeze dim[{place}], expected a dimension of 1, got {array.shape[axis]}"
+    return None
+
+
+def _squeeze(array: Array, axes: tuple[int, ...]) -> Array:
+    return np.squeeze(array, tuple({axis_of(axis, array.ndim) for axis in axes}) if axes else None)
+
+
+_squeeze_row = operation("Squeeze", _squeeze, fault=_squeeze_fault, takes=_anything)
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
+    """Take away axes of length 1: all of them, or those named. As ``tf.squeeze``."""
+    axes = () if axis is None else numbers_argument(axis, "axis")
+    return run(_squeeze_row, (to_tensor(input),), axes, name=name)  # type: ignore[no-any-return]
+
+
+def _reverse_fault(array: Array, axes: tuple[int, ...]) -> str | None:
+    seen = set()
+    for index, axis in enumerate(axes):
+        if not -array.ndim <= axis < array.ndim:
+            return f"'axis'[{index}] = {axis} is out of valid range [0, {array.ndim - 1}]"
+        place = axis_of(axis, array.ndim)
+        if place in seen:
+            return f"axis {place} specified more than once."
+        seen.add(place)
+    return None
+
+
+_reverse = operation(
+    "ReverseV2",
+    lambda array, axes: np.flip(array, axes).copy(),
+    fault=_reverse_fault,
+    takes=_anything,
+)
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> EagerTensor:
+    """Turn axes around. As ``tf.reverse``."""
+    return run(  # type: ignore[no-any-return]
+        _reverse, (to_tensor(tensor),), numbers_argument(axis, "axis"), name=name
+    )
+
+
+def _roll_fault(array: Array, shifts: tuple[int, ...], axes: tuple[int, ...]) -> str | None:
+    if array.ndim < 1:
+        return "input must be 1-D or higher"
+    if len(shifts) != len(axes):
+        return "shift and axis must have the same size"
+    for axis in axes:
+        if not -array.ndim <= axis < array.ndim:
+            return f"axis {axis} is out of range"
+    return None
+
+
+_roll = operation("Roll", np.roll, fault=_roll_fault, takes=_anything)
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
+    """Move elements along axes; what leaves at one end comes in at the other. As ``tf.roll``."""
+    shifts, axes = numbers_argument(shift, "shift"), numbers_argument(axis, "axis")
+    return run(_roll, (to_tensor(input),), shifts, axes, name=name)  # type: ignore[no-any-return]
+
+
+def _reverse_sequence_fault(array: Array, lengths: Array, seq: int, batch: int) -> str | None:
+    if lengths.ndim != 1:
+        return f"seq_lens input must be 1-dim, not {lengths.ndim}"
+    for what, axis in (("batch_dim", batch), ("seq_dim", seq)):
+        if not -array.ndim <= axis < array.ndim:
+            return f"{what} must be < input rank ( {axis} vs. {array.ndim})"
+    seq, batch = axis_of(seq, array.ndim), axis_of(batch, array.ndim)
+    if seq == batch:
+        return f"batch_dim == seq_dim == {seq}"
+    if len(lengths) != array.shape[batch]:
+        return f"Length of seq_lengths != input.dims({batch}), ({len(lengths)} vs. {array.shape[batch]})"
+    for index, length in enumerate(lengths.tolist()):
+        if length < 0:
+            return f"seq_lens({index}) < 0"
+        if length > array.shape[seq]:
+            return f"seq_lens({index}) > input.dims({seq})"
+    return None
+
+
+def _reverse_sequence(array: Array, lengths: Array, seq: int, batch: int) -> Array:
+    seq, batch = axis_of(seq, array.ndim), axis_of(batch, array.ndim)
+    places = np.arange(array.shape[seq])
+    cut = lengths[:, np.newaxis]
+    # One row of places for each batch entry: the first `length` of them run backwards.
+    places = np.where(places < cut, cut - 1 - places, places)
+    if batch > seq:
+        places = places.T
+    kept = [1] * array.ndim
+    kept[seq], kept[batch] = array.shape[seq], array.shape[batch]
+    return owned(np.take_along_axis(array, places.reshape(kept), seq))
+
+
+_reverse_sequence_row = operation(
+    "ReverseSequence",
+    _reverse_sequence,
+    fault=_reverse_sequence_fault,
+    takes=_anything,
+    same_dtype=False,
+)
+
+
+def reverse_sequence(
+    input: Any,  # noqa: A002 - the name TensorFlow has
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+) -> EagerTensor:
+    """Turn the first elements of each entry around: as many as its length says. As ``tf.reverse_sequence``."""
+    lengths = to_tensor(seq_lengths)
+    check_attribute("ReverseSequence", "Tlen", lengths._dtype, INDICES, name)
+    seq = number_argument(seq_axis, "seq_axis")
+    batch = 0 if batch_axis is None else number_argument(batch_axis, "batch_axis")
+    return run(  # type: ignore[no-any-return]
+        _reverse_sequence_row, (to_tensor(input), lengths), seq, batch, name=name
+    )
+
+
+__all__ = [
+    "expand_dims",
+    "reverse",
+    "reverse_sequence",
+    "roll",
+    "squeeze",
+    "transpose",
+]

@@ -1,0 +1,89 @@
+"""Sums of squares, and shrinking tensors to a norm."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from allotment.ops.arrays import Array
+from allotment.ops.comparison import greater, is_finite
+from allotment.ops.convert import to_tensor
+from allotment.ops.division import real_divide
+from allotment.ops.element_types import FLOATS
+from allotment.ops.execute import run
+from allotment.ops.gathering import where
+from allotment.ops.math import maximum, minimum, multiply
+from allotment.ops.real import sqrt
+from allotment.ops.reduce import reduce_sum
+from allotment.ops.sums import add_n
+from allotment.ops.table import operation
+from allotment.tensor import EagerTensor
+
+
+def _half_square_sum(array: Array) -> Any:
+    wide = array.astype(np.float32) if array.dtype == np.float16 else array
+    return (np.sum(np.square(wide)) / 2).astype(array.dtype)
+
+
+_l2_loss = operation("L2Loss", _half_square_sum, takes=FLOATS.__contains__)
+
+
+def l2_loss(t: Any, name: str | None = None) -> EagerTensor:
+    """Half the sum of all squares. As ``tf.nn.l2_loss``."""
+    return run(_l2_loss, (to_tensor(t),), name=name)  # type: ignore[no-any-return]
+
+
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> EagerTensor:
+    """The Euclidean norm of all elements of all tensors; ``None`` among them is skipped. As ``tf.linalg.global_norm``.
+
+    Raises:
+        TypeError: Not a sequence of tensors.
+        ValueError: There is no tensor.
+    """
+    halves = [l2_loss(each) for each in _tensors(t_list) if each is not None]
+    return sqrt(multiply(add_n(halves), 2.0), name)
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> EagerTensor:
+    """Shrink a tensor, or its parts along axes, to a Euclidean norm if its own is larger. As ``tf.clip_by_norm``."""
+    t = to_tensor(t)
+    squares = reduce_sum(multiply(t, t), axes, keepdims=True)
+    positive = greater(squares, 0)
+    # The root of a zero has no slope.
+    norm = sqrt(where(positive, squares, 1.0))
+    norm = where(positive, norm, squares)
+    return real_divide(multiply(t, clip_norm), maximum(norm, clip_norm), name)
+
+
+def clip_by_global_norm(
+    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[EagerTensor | None], EagerTensor]:
+    """Shrink tensors together, so that the Euclidean norm of all is at most a number. As ``tf.clip_by_global_norm``.
+
+    Args:
+        t_list: Tensors, and ``None`` for what is not there.
+        clip_norm: The number.
+        use_norm: Their norm, if it is known.
+        name: Only looked at in error texts.
+
+    Returns:
+        The tensors (NaNs, if the norm is not finite) and the norm before.
+
+    Raises:
+        TypeError: Not a sequence of tensors.
+    """
+    tensors = _tensors(t_list)
+    norm = global_norm(tensors) if use_norm is None else to_tensor(use_norm)
+    limit = to_tensor(clip_norm, like=norm._dtype)
+    scale = multiply(limit, minimum(real_divide(1.0, norm), real_divide(1.0, limit)))
+    scale = where(is_finite(norm), scale, np.nan)
+    return [None if each is None else multiply(each, scale) for each in tensors], norm
+
+
+def _tensors(t_list: Any) -> list[EagerTensor | None]:
+    if not isinstance(t_list, Sequence) or isinstance(t_list, str):
+        raise TypeError(f"`t_list` should be a sequence. Received {type(t_list)}.")
+    return [None if each is None else to_tensor(each) for each in t_list]
+
+
+__all__ = ["clip_by_global_norm", "clip_by_norm", "global_norm", "l2_loss"]

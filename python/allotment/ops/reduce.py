@@ -1,0 +1,183 @@
+"""Reductions: sums, means, products, extremes and truth over axes."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from allotment.dtypes import bool as bool_
+from allotment.ops.arrays import Array, in_single
+from allotment.ops.axes import Axes, axes_argument, axes_fault
+from allotment.ops.convert import to_tensor
+from allotment.ops.element_types import NUMBERS, REALS, TRUTHS, check_type
+from allotment.ops.execute import run
+from allotment.ops.scalars import flag_argument
+from allotment.ops.table import Operation, operation
+from allotment.tensor import EagerTensor
+
+
+def _fault(array: Array, axes: Axes, keepdims: bool) -> str | None:
+    return axes_fault(array, axes)
+
+
+def _reduction(op: str, function: Callable[..., Any], **fields: Any) -> Operation:
+    return operation(op, function, fault=_fault, **fields)
+
+
+# Without the detour of `np.sum`, which takes longer than a small sum.
+_add: Final[Callable[..., Any]] = np.add.reduce
+_multiply: Final[Callable[..., Any]] = np.multiply.reduce
+
+# Each function names the element type: NumPy would widen small integers.
+
+
+def _sum(array: Array, axes: Axes, keepdims: bool) -> Any:
+    # Halves are added up in single precision, but NumPy widens them on the way, a few at a time.
+    total = _add(array, axes, _wide(array), keepdims=keepdims)
+    return total.astype(array.dtype) if total.dtype != array.dtype else total
+
+
+def _wide(array: Array) -> np.dtype[Any]:
+    return np.dtype(np.float32) if array.dtype == np.float16 else array.dtype
+
+
+@in_single
+def _prod(array: Array, axes: Axes, keepdims: bool) -> Any:
+    return _multiply(array, axes, array.dtype, keepdims=keepdims)
+
+
+def _mean(array: Array, axes: Axes, keepdims: bool) -> Any:
+    total = np.asarray(_add(array, axes, _wide(array), keepdims=keepdims))
+    count = array.size // total.size if total.size else 1
+    if array.dtype.kind in "iu":
+        # Towards zero, as C divides; nothing to divide by leaves zero.
+        rest = np.asarray(np.fmod(total, total.dtype.type(max(count, 1))))
+        np.subtract(total, rest, out=total)
+        return np.floor_divide(total, total.dtype.type(max(count, 1)), out=total)
+    np.true_divide(total, count, out=total)
+    return total.astype(array.dtype, copy=False)
+
+
+def _truth(reduce: Callable[..., Any]) -> Callable[[Array, Axes, bool], Any]:
+    def function(array: Array, axes: Axes, keepdims: bool) -> Any:
+        return reduce(array, axes, keepdims=keepdims)
+
+    return function
+
+
+def _extreme(reduce: Callable[..., Any], sign: int) -> Callable[[Array, Axes, bool], Any]:
+    def function(array: Array, axes: Axes, keepdims: bool) -> Any:
+        return reduce(array, axes, keepdims=keepdims, initial=_bound(array, sign))
+
+    return function
+
+
+def _bound(array: Array, sign: int) -> Any:
+    """What nothing is beyond: the result for no elements."""
+    if array.dtype.kind == "f":
+        return sign * np.inf
+    limits = np.iinfo(array.dtype)
+    return limits.max if sign > 0 else limits.min
+
+
+@in_single
+def _norm(array: Array, axes: Axes, keepdims: bool) -> Any:
+    wide = array.astype(np.float64) if array.dtype.kind in "iu" else array
+    squares = np.square(np.abs(wide))
+    norm = np.sqrt(_add(squares, axes, squares.dtype, keepdims=keepdims))
+    return norm if norm.dtype == array.dtype else norm.astype(array.dtype)
+
+
+_sum_row = _reduction("Sum", _sum, takes=NUMBERS.__contains__)
+_prod_row = _reduction("Prod", _prod, takes=NUMBERS.__contains__)
+_mean_row = _reduction("Mean", _mean, takes=NUMBERS.__contains__)
+_max_row = _reduction("Max", _extreme(np.maximum.reduce, -1), takes=REALS.__contains__)
+_min_row = _reduction("Min", _extreme(np.minimum.reduce, 1), takes=REALS.__contains__)
+_norm_row = _reduction("EuclideanNorm", _norm, takes=NUMBERS.__contains__)
+_any_row = _reduction("Any", _truth(np.logical_or.reduce), takes=TRUTHS.__contains__)
+_all_row = _reduction("All", _truth(np.logical_and.reduce), takes=TRUTHS.__contains__)
+
+
+def _reduce(row: Operation, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> EagerTensor:
+    kept = keepdims is not None and flag_argument(keepdims, "keepdims")
+    return run(row, (to_tensor(tensor),), axes_argument(axis), kept, name=name)  # type: ignore[no-any-return]
+
+
+def reduce_sum(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """Add the elements along axes, all of them without ``axis``. As ``tf.reduce_sum``.
+
+    The element type stays, and integers wrap around. With ``keepdims`` the axes stay, with length 1.
+
+    Raises:
+        InvalidArgumentError: The tensor has no such axis, or it is named twice.
+    """
+    return _reduce(_sum_row, input_tensor, axis, keepdims, name)
+
+
+def reduce_mean(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The mean along axes; of integers a whole number, cut towards zero. As ``tf.reduce_mean``."""
+    return _reduce(_mean_row, input_tensor, axis, keepdims, name)
+
+
+def reduce_prod(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """Multiply the elements along axes. As ``tf.reduce_prod``."""
+    return _reduce(_prod_row, input_tensor, axis, keepdims, name)
+
+
+def reduce_max(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The largest element along axes, of none the smallest there could be. As ``tf.reduce_max``."""
+    return _reduce(_max_row, input_tensor, axis, keepdims, name)
+
+
+def reduce_min(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The smallest element along axes, of none the largest there could be. As ``tf.reduce_min``."""
+    return _reduce(_min_row, input_tensor, axis, keepdims, name)
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The square root of the sum of squares along axes. As ``tf.math.reduce_euclidean_norm``."""
+    return _reduce(_norm_row, input_tensor, axis, keepdims, name)
+
+
+def reduce_any(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """Whether any element along axes is true. As ``tf.reduce_any``."""
+    return _reduce_truths(_any_row, input_tensor, axis, keepdims, name)
+
+
+def reduce_all(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> EagerTensor:
+    """Whether all elements along axes are true. As ``tf.reduce_all``."""
+    return _reduce_truths(_all_row, input_tensor, axis, keepdims, name)
+
+
+def _reduce_truths(row: Operation, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> EagerTensor:
+    tensor = to_tensor(tensor, like=bool_)
+    check_type(row.name, bool_, tensor, name=name)
+    return _reduce(row, tensor, axis, keepdims, name)
+
+
+__all__ = [
+    "reduce_all",
+    "reduce_any",
+    "reduce_euclidean_norm",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
+]

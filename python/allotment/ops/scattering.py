@@ -1,0 +1,162 @@
+"""Operations that put elements or slices at places. Scattering into variables is in ``allotment.variable``."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from allotment.dtypes import DType
+from allotment.ops import faults
+from allotment.ops.array import _anything
+from allotment.ops.arrays import Array
+from allotment.ops.convert import to_tensor
+from allotment.ops.creation import shape_input
+from allotment.ops.element_types import NUMBERS, REALS
+from allotment.ops.execute import run
+from allotment.ops.gathering import numbering, places_fault
+from allotment.ops.public import public
+from allotment.ops.table import dims, operation
+from allotment.tensor import EagerTensor
+
+
+def scatter(change: Callable[..., None], array: Array, indices: Array, updates: Array) -> None:
+    """Change an array at places, by a function of it, the places as NumPy takes them, and the updates."""
+    if indices.shape[-1]:
+        change(array, tuple(np.moveaxis(indices, -1, 0)), updates)
+        return
+    # A place without coordinates is the whole array.
+    for update in updates.reshape(-1, *array.shape):
+        change(array, ..., update)
+
+
+def scatter_fault(array_shape: tuple[int, ...], indices: Array, updates: Array) -> str | None:
+    """TensorFlow's words for places and updates that do not fit a tensor that is updated, or ``None``."""
+    if indices.ndim < 1 or array_shape == ():
+        return "Indices and the updated tensor must be at least vectors"
+    outer, depth = indices.shape[:-1], indices.shape[-1]
+    if updates.shape[: len(outer)] != outer:
+        return (
+            "Outer dimensions of indices and update must match. Indices shape: "
+            f"{dims(indices)}, updates shape:{dims(updates)}"
+        )
+    if depth > len(array_shape) or updates.shape[len(outer) :] != array_shape[depth:]:
+        return (
+            "Inner dimensions of output shape must match inner dimensions of updates shape. Output: "
+            f"[{','.join(map(str, array_shape))}] updates: {dims(updates)}"
+        )
+    return _outside(array_shape, indices)
+
+
+def _outside(shape: tuple[int, ...], indices: Array) -> str | None:
+    found = places_fault(indices, shape)
+    if found is None:
+        return None
+    which, place = found
+    where = f"[{','.join(map(str, which))}]" if which else ""
+    return f"indices{where} = {place} does not index into shape [{','.join(map(str, shape))}]"
+
+
+def _scatter_nd_fault(updates: Array, indices: Array, shape: tuple[int, ...]) -> str | None:
+    if any(length < 0 for length in shape):
+        return f"Dimension {min(shape)} must be >= 0"
+    if indices.ndim < 1:
+        return f"Indices must be at least a vector, but their shape is {dims(indices)}"
+    lead, depth = indices.ndim - 1, indices.shape[-1]
+    if updates.shape[:lead] != indices.shape[:-1]:
+        return (
+            f"Dimensions [0,{lead}) of indices[shape={dims(indices)}] must match dimensions [0,{lead}) of "
+            f"updates[shape={dims(updates)}]"
+        )
+    if depth > len(shape) or updates.shape[lead:] != shape[depth:]:
+        return (
+            f"Dimensions [{depth},{len(shape)}) of input[shape=[{','.join(map(str, shape))}]] must match "
+            f"dimensions [{lead},{updates.ndim}) of updates[shape={dims(updates)}]"
+        )
+    return _outside(shape, indices)
+
+
+def _scatter_nd(updates: Array, indices: Array, shape: tuple[int, ...]) -> Array:
+    # Texts are joined where they meet, which is what adding them is.
+    made = np.full(shape, b"", object) if updates.dtype == object else np.zeros(shape, updates.dtype)
+    scatter(np.add.at, made, indices, updates)
+    return made
+
+
+# The updates come first, so that they, and not the places, say where the result is kept.
+_scatter_row = operation("ScatterNd", _scatter_nd, fault=_scatter_nd_fault, takes=_anything, same_dtype=False)
+
+
+def scatter_nd(
+    indices: Any, updates: Any, shape: Any, name: str | None = None, bad_indices_policy: str = ""
+) -> EagerTensor:
+    """Put updates at places of a tensor of zeros; those at one place are added. As ``tf.scatter_nd``.
+
+    Raises:
+        InvalidArgumentError: A place is outside of the shape, or the shapes do not go together.
+    """
+    numbers = numbering("ScatterNd", indices, name)
+    inputs = to_tensor(updates), numbers
+    return run(_scatter_row, inputs, shape_input(shape), name=name)  # type: ignore[no-any-return]
+
+
+def assign_at(array: Array, places: Any, updates: Array) -> None:
+    """Put updates at places; the last one at a place stays."""
+    array[places] = updates
+
+
+def _updating(
+    kind: str, op: str, change: Callable[..., None], takes: Callable[[DType], bool], what: str
+) -> Callable[..., EagerTensor]:
+    def fault(array: Array, updates: Array, indices: Array) -> str | None:
+        return scatter_fault(array.shape, indices, updates)
+
+    def function(array: Array, updates: Array, indices: Array) -> Array:
+        made = array.copy()
+        scatter(change, made, indices, updates)
+        return made
+
+    row = operation(op, function, fault=fault, takes=takes, same_dtype=False)
+
+    def call(
+        tensor: Any, indices: Any, updates: Any, name: str | None = None, bad_indices_policy: str = ""
+    ) -> EagerTensor:
+        changed, numbers = to_tensor(tensor), numbering(op, indices, name)
+        given = to_tensor(updates, like=changed._dtype)
+        if given._dtype is not changed._dtype:
+            raise faults.mismatched(op, 2, changed._dtype, given._dtype, name)
+        return run(row, (changed, given, numbers), name=name)  # type: ignore[no-any-return]
+
+    doc = f"""Copy a tensor, with elements or slices at places {what}. As ``tf.tensor_scatter_nd_{kind}``.
+
+    Raises:
+        InvalidArgumentError: A place is outside of the tensor, or the shapes do not go together.
+    """
+    return public(call, f"tensor_scatter_nd_{kind}", doc)
+
+
+_NUMBERS = NUMBERS.__contains__
+
+tensor_scatter_nd_update = _updating(
+    "update", "TensorScatterUpdate", assign_at, _anything, "replaced; the last update at a place stays"
+)
+tensor_scatter_nd_add = _updating(
+    "add", "TensorScatterAdd", np.add.at, _NUMBERS, "increased by all the updates there"
+)
+tensor_scatter_nd_sub = _updating(
+    "sub", "TensorScatterSub", np.subtract.at, _NUMBERS, "decreased by all the updates there"
+)
+tensor_scatter_nd_min = _updating(
+    "min", "TensorScatterMin", np.minimum.at, REALS.__contains__, "replaced by updates that are smaller"
+)
+tensor_scatter_nd_max = _updating(
+    "max", "TensorScatterMax", np.maximum.at, REALS.__contains__, "replaced by updates that are larger"
+)
+
+__all__ = [
+    "scatter_nd",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max",
+    "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
+]

@@ -1,0 +1,211 @@
+"""Reductions over rows that share a number."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from allotment.ops.arguments import number_argument
+from allotment.ops.arrays import Array, in_single, size_fault
+from allotment.ops.convert import to_tensor
+from allotment.ops.element_types import INDICES, NUMBERS, REALS, check_attribute
+from allotment.ops.execute import run
+from allotment.ops.table import Operation, dims, operation
+from allotment.tensor import EagerTensor
+
+
+def _gather_into(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[..., Array]:
+    """A function that reduces the rows of each segment; those of a negative number are left out."""
+
+    def function(data: Array, ids: Array, count: int) -> Array:
+        numbers = ids.reshape(-1)
+        rows = data.reshape(numbers.size, *data.shape[ids.ndim :])
+        result = np.full((count, *rows.shape[1:]), start(data.dtype), data.dtype)
+        if numbers.size and numbers.min() < 0:
+            kept = np.greater_equal(numbers, 0)
+            numbers, rows = numbers[kept], rows[kept]
+        ufunc.at(result, numbers, rows)
+        return result
+
+    return function
+
+
+def _zero(dtype: Any) -> Any:
+    return 0
+
+
+def _one(dtype: Any) -> Any:
+    return 1
+
+
+def _lowest(dtype: Any) -> Any:
+    return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _highest(dtype: Any) -> Any:
+    return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+_SUM = in_single(_gather_into(np.add, _zero))
+_PROD = in_single(_gather_into(np.multiply, _one))
+_MAX = _gather_into(np.maximum, _lowest)
+_MIN = _gather_into(np.minimum, _highest)
+
+
+def _sizes(data: Array, ids: Array, count: int) -> Array:
+    """How many rows each segment has, as divisors for arrays of rows; at least 1."""
+    sizes = np.bincount(ids[ids >= 0].reshape(-1), minlength=count)
+    np.maximum(sizes, 1, out=sizes)
+    return sizes.reshape(count, *[1] * (data.ndim - ids.ndim))
+
+
+@in_single
+def _mean(data: Array, ids: Array, count: int) -> Array:
+    total = _SUM(data, ids, count)
+    np.true_divide(total, _sizes(data, ids, count), out=total, casting="unsafe")
+    return total
+
+
+def _unsorted_fault(data: Array, ids: Array, count: int) -> str | None:
+    if data.shape[: ids.ndim] != ids.shape:
+        return f"data.shape = {dims(data)} does not start with segment_ids.shape = {dims(ids)}"
+    if count < 0:
+        return "Input num_segments must be non-negative"
+    if ids.size and ids.max() >= count:
+        place = np.unravel_index(int(np.argmax(ids >= count)), ids.shape)
+        where = ",".join(map(str, place))
+        return f"segment_ids[{where}] = {ids[place]} is out of range [0, {count})"
+    return size_fault((count, *data.shape[ids.ndim :]), data.dtype)
+
+
+def _sorted_fault(data: Array, ids: Array) -> str | None:
+    if ids.ndim != 1:
+        return f"segment_ids should be a vector, not {dims(ids)}"
+    if data.ndim == 0 or len(data) != len(ids):
+        return "segment_ids should be the same size as dimension 0 of input."
+    if ids.size and ids[0] < 0:
+        return "segment ids must be >= 0"
+    if np.any(ids[1:] < ids[:-1]):
+        return "segment ids are not increasing"
+    return size_fault((int(ids[-1]) + 1, *data.shape[1:]), data.dtype) if ids.size else None
+
+
+def _sorted(function: Callable[..., Array], *, fill: bool = False) -> Callable[[Array, Array], Array]:
+    def call(data: Array, ids: Array) -> Array:
+        count = int(ids[-1]) + 1 if ids.size else 0
+        result = function(data, ids, count)
+        if fill:
+            # A number that no row has gives zeros here, unlike in the unsorted kind.
+            result[np.bincount(ids, minlength=count) == 0] = 0
+        return result
+
+    return call
+
+
+def _row(op: str, function: Callable[..., Array], takes: Any, fault: Callable[..., str | None]) -> Operation:
+    return operation(op, function, takes=takes.__contains__, fault=fault, same_dtype=False)
+
+
+_segment_sum = _row("SegmentSum", _sorted(_SUM), NUMBERS, _sorted_fault)
+_segment_mean = _row("SegmentMean", _sorted(_mean), NUMBERS, _sorted_fault)
+_segment_prod = _row("SegmentProd", _sorted(_PROD), NUMBERS, _sorted_fault)
+_segment_max = _row("SegmentMax", _sorted(_MAX, fill=True), REALS, _sorted_fault)
+_segment_min = _row("SegmentMin", _sorted(_MIN, fill=True), REALS, _sorted_fault)
+_unsorted_sum = _row("UnsortedSegmentSum", _SUM, NUMBERS, _unsorted_fault)
+_unsorted_prod = _row("UnsortedSegmentProd", _PROD, NUMBERS, _unsorted_fault)
+_unsorted_max = _row("UnsortedSegmentMax", _MAX, REALS, _unsorted_fault)
+_unsorted_min = _row("UnsortedSegmentMin", _MIN, REALS, _unsorted_fault)
+
+
+def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> EagerTensor:
+    """Add rows with the same number; the numbers ascend. As ``tf.math.segment_sum``.
+
+    A number that no row has gives zeros.
+
+    Raises:
+        InvalidArgumentError: The numbers do not ascend, or are not as many as rows.
+    """
+    return _run(_segment_sum, data, segment_ids, name)
+
+
+def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> EagerTensor:
+    """The mean of rows with the same number. As ``tf.math.segment_mean``; see ``segment_sum``."""
+    return _run(_segment_mean, data, segment_ids, name)
+
+
+def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> EagerTensor:
+    """Multiply rows with the same number; none gives ones. As ``tf.math.segment_prod``; see ``segment_sum``."""
+    return _run(_segment_prod, data, segment_ids, name)
+
+
+def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> EagerTensor:
+    """The largest of rows with the same number. As ``tf.math.segment_max``; see ``segment_sum``."""
+    return _run(_segment_max, data, segment_ids, name)
+
+
+def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> EagerTensor:
+    """The smallest of rows with the same number. As ``tf.math.segment_min``; see ``segment_sum``."""
+    return _run(_segment_min, data, segment_ids, name)
+
+
+def unsorted_segment_sum(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> EagerTensor:
+    """Add rows with the same number, in any order. As ``tf.math.unsorted_segment_sum``.
+
+    Rows with a negative number are left out; a number that no row has gives zeros.
+
+    Raises:
+        InvalidArgumentError: A number is not below ``num_segments``, or the shapes do not go together.
+    """
+    return _run_unsorted(_unsorted_sum, data, segment_ids, num_segments, name)
+
+
+def unsorted_segment_prod(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> EagerTensor:
+    """Multiply rows with the same number; none gives ones. As ``tf.math.unsorted_segment_prod``."""
+    return _run_unsorted(_unsorted_prod, data, segment_ids, num_segments, name)
+
+
+def unsorted_segment_max(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> EagerTensor:
+    """The largest of rows with the same number, of none the lowest finite value.
+
+    As ``tf.math.unsorted_segment_max``.
+    """
+    return _run_unsorted(_unsorted_max, data, segment_ids, num_segments, name)
+
+
+def unsorted_segment_min(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> EagerTensor:
+    """The smallest of rows with the same number, of none the highest finite value.
+
+    As ``tf.math.unsorted_segment_min``.
+    """
+    return _run_unsorted(_unsorted_min, data, segment_ids, num_segments, name)
+
+
+def _run(row: Operation, data: Any, segment_ids: Any, name: str | None, *arguments: Any) -> EagerTensor:
+    data, ids = to_tensor(data), to_tensor(segment_ids)
+    check_attribute(row.name, "Tindices", ids._dtype, INDICES, name)
+    return run(row, (data, ids), *arguments, name=name)  # type: ignore[no-any-return]
+
+
+def _run_unsorted(row: Operation, data: Any, ids: Any, num_segments: Any, name: str | None) -> EagerTensor:
+    return _run(row, data, ids, name, number_argument(num_segments, "num_segments"))
+
+
+__all__ = [
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
+    "unsorted_segment_max",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sum",
+]

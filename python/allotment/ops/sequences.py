@@ -1,0 +1,264 @@
+"""Operations that make tensors of a rule: numbers in order, marks at places."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from allotment.dtypes import DType, as_dtype, float32, float64, int8, int32, int64, string, uint8
+from allotment.dtypes import bool as bool_
+from allotment.ops.arguments import axis_of, number_argument
+from allotment.ops.array import _anything, cast
+from allotment.ops.arrays import Array
+from allotment.ops.convert import to_pair, to_tensor
+from allotment.ops.creation import eager_const, fill
+from allotment.ops.element_types import FLOATS, REALS, check_attribute
+from allotment.ops.execute import run
+from allotment.ops.table import dims, operation
+from allotment.tensor import EagerTensor
+
+#: Types of ranges, each before those that it becomes beside them.
+_RANGE_TYPES = (int32, int64, float32, float64)
+
+
+def _range_fault(start: Array, limit: Array, delta: Array) -> str | None:
+    for what, value in (("start", start), ("limit", limit), ("delta", delta)):
+        if value.ndim:
+            return f"{what} must be a scalar, not shape {dims(value)}"
+    first, last, step = start.item(), limit.item(), delta.item()
+    if step == 0:
+        return f"Requires delta != 0: {step}"
+    if step > 0 and not first <= last:
+        return f"Requires start <= limit when delta > 0: {start[()]}/{limit[()]}"
+    if step < 0 and not first >= last:
+        return f"Requires start >= limit when delta < 0: {start[()]}/{limit[()]}"
+    if not abs((last - first) / step) <= np.iinfo(np.int64).max:
+        return f"Requires ((limit - start) / delta) <= {np.iinfo(np.int64).max}"
+    return None
+
+
+def _range(start: Array, limit: Array, delta: Array) -> Array:
+    if start.dtype.kind != "f":
+        return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+    # Counted in the type itself: in a wider one, 0.3 / 0.1 of float32 is more than 3.
+    made = np.arange(math.ceil(np.abs((limit - start) / delta)), dtype=start.dtype)
+    made *= delta
+    made += start
+    return made
+
+
+_range_row = operation("Range", _range, fault=_range_fault)
+
+
+def range(  # noqa: A001 - the name TensorFlow has
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+) -> EagerTensor:
+    """Numbers from ``start`` up to, but not including, ``limit``. As ``tf.range``.
+
+    With one number that is the limit, and the start is 0. The type is the widest of the arguments', of int32, int64,
+    float32 and float64, unless ``dtype`` says it.
+
+    Raises:
+        InvalidArgumentError: ``delta`` is zero or leads away from ``limit``.
+        TypeError: An argument of another type.
+    """
+    if limit is None:
+        start, limit = 0, start
+    wanted = None if dtype is None else as_dtype(dtype)
+    values = [_bound(value, wanted) for value in (start, limit, delta)]
+    if wanted is None:
+        wanted = max((value._dtype for value in values), key=_RANGE_TYPES.index)
+    values = [cast(value, wanted) for value in values]
+    return run(_range_row, values, name=name)  # type: ignore[no-any-return]
+
+
+def _bound(value: Any, wanted: DType | None) -> EagerTensor:
+    tensor = value if isinstance(value, EagerTensor) else to_tensor(value, wanted)
+    if tensor._dtype not in _RANGE_TYPES:
+        raise TypeError(
+            f"a range is of int32, int64, float32 or float64, not of {tensor._dtype.name}: {value!r}"
+        )
+    return tensor
+
+
+def _linspace_fault(start: Array, stop: Array, num: int, axis: int) -> str | None:
+    if num < 0:
+        return f"Requires num >= 0, not {num}"
+    try:
+        rank = len(np.broadcast_shapes(start.shape, stop.shape))
+    except ValueError:
+        return f"Incompatible shapes: {dims(start)} vs. {dims(stop)}"
+    if not -rank - 1 <= axis <= rank:
+        return f"Tried to expand dim index {axis} for tensor with {rank} dimensions."
+    return None
+
+
+def _linspace(start: Array, stop: Array, num: int, axis: int) -> Array:
+    first, last = np.broadcast_arrays(start, stop)
+    place = axis_of(axis, first.ndim + 1)
+    first, last = np.expand_dims(first, place), np.expand_dims(last, place)
+    lengths = [1] * first.ndim
+    lengths[place] = num
+    steps = np.arange(num, dtype=start.dtype).reshape(lengths)
+    made = np.asarray(first + steps * ((last - first) / start.dtype.type(max(num - 1, 1))))
+    if num > 1:
+        # Steps that were rounded may miss the end.
+        made[(*(slice(None),) * place, slice(num - 1, num))] = last
+    return made
+
+
+_linspace_row = operation("LinSpace", _linspace, fault=_linspace_fault, takes=FLOATS.__contains__)
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> EagerTensor:
+    """``num`` numbers in equal steps from ``start`` to ``stop``, both included. As ``tf.linspace``.
+
+    Tensors instead of numbers are gone through element by element, along a new axis. Integers become float64.
+
+    Raises:
+        TypeError: ``num`` is not whole.
+    """
+    count = number_argument(num, "num")
+    first = to_tensor(start)
+    last = to_tensor(stop, like=first._dtype)
+    if last._dtype is not first._dtype:
+        last = to_tensor(last, first._dtype)
+    if first._dtype.is_integer:
+        first, last = cast(first, float64), cast(last, float64)
+    return run(  # type: ignore[no-any-return]
+        _linspace_row, (first, last), count, number_argument(axis, "axis"), name=name
+    )
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> EagerTensor:
+    """A matrix with ones on its diagonal, or a batch of them. As ``tf.eye``.
+
+    Raises:
+        TypeError: A number of rows or columns that is not whole.
+    """
+    from allotment.ops.diagonals import diag
+
+    rows = number_argument(num_rows, "num_rows")
+    columns = rows if num_columns is None else number_argument(num_columns, "num_columns")
+    wanted = as_dtype(dtype)
+    batch = () if batch_shape is None else tuple(to_tensor(batch_shape, like=int32)._array.tolist())
+    one = eager_const(np.ones((), wanted.numpy)) if wanted is not string else to_tensor(1, wanted)
+    ones = fill([*batch, min(rows, columns)], one)
+    return diag(ones, num_rows=rows, num_cols=columns, name=name or "diag")
+
+
+def _one_hot_fault(on: Array, off: Array, indices: Array, depth: int, axis: int) -> str | None:
+    if depth < 0:
+        return f"depth must be non-negative, got: {depth}"
+    if axis != -1 and not 0 <= axis <= indices.ndim:
+        return f"Expected axis to be -1 or between [0, {indices.ndim + 1}).  But received: {axis}"
+    for what, value in (("on_value", on), ("off_value", off)):
+        if value.ndim:
+            return f"{what} must be a scalar, but got: {dims(value)}"
+    return None
+
+
+def _one_hot(on: Array, off: Array, indices: Array, depth: int, axis: int) -> Array:
+    place = axis_of(axis, indices.ndim + 1)
+    lengths = [1] * (indices.ndim + 1)
+    lengths[place] = depth
+    marks = np.expand_dims(indices, place) == np.arange(depth).reshape(lengths)
+    return np.where(marks, on, off)
+
+
+_one_hot_row = operation("OneHot", _one_hot, fault=_one_hot_fault, takes=_anything, same_dtype=False)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: Any = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> EagerTensor:
+    """Mark the places that numbers stand for along a new axis. As ``tf.one_hot``.
+
+    A number outside of ``depth`` marks nothing.
+
+    Args:
+        indices: The numbers.
+        depth: The length of the new axis.
+        on_value: The mark, 1 unless given.
+        off_value: What is where no mark is, 0 unless given.
+        axis: Where the new axis is put, -1 for the end.
+        dtype: The type of the result; without it that of the values, or float32.
+        name: For error texts.
+
+    Raises:
+        TypeError: The values have different types, or not ``dtype``.
+    """
+    on, off, wanted = on_value, off_value, None if dtype is None else as_dtype(dtype)
+    if on is None and off is None:
+        wanted = wanted or float32
+    elif on is not None and off is not None and wanted is None:
+        on, off = to_tensor(on), to_tensor(off)
+        if on._dtype is not off._dtype:
+            raise TypeError(f"dtype {on._dtype} of on_value does not match dtype {off._dtype} of off_value")
+    on = _mark(1 if on is None else on, wanted, off)
+    off = _mark(0 if off is None else off, wanted or on._dtype, None)
+    numbers = to_tensor([] if _is_nothing(indices) else indices, int32 if _is_nothing(indices) else None)
+    check_attribute("OneHot", "TI", numbers._dtype, (uint8, int8, int32, int64), name)
+    place = -1 if axis is None else number_argument(axis, "axis")
+    return run(  # type: ignore[no-any-return]
+        _one_hot_row, (on, off, numbers), number_argument(depth, "depth"), place, name=name
+    )
+
+
+def _is_nothing(value: Any) -> bool:
+    return isinstance(value, list | tuple) and not value
+
+
+def _mark(value: Any, wanted: DType | None, beside: Any) -> EagerTensor:
+    if isinstance(beside, EagerTensor) and wanted is None:
+        return to_pair(value, beside)[0]
+    return to_tensor(value, wanted)
+
+
+def _sequence_mask_fault(lengths: Array, limit: int | None) -> str | None:
+    return None if limit is None or limit >= 0 else f"maxlen must be >= 0, but got {limit}"
+
+
+def _sequence_mask(lengths: Array, limit: int | None) -> Array:
+    longest = max(int(lengths.max(initial=0)), 0) if limit is None else limit
+    return np.less(np.arange(longest), lengths[..., np.newaxis])
+
+
+_sequence_mask_row = operation(
+    "SequenceMask", _sequence_mask, fault=_sequence_mask_fault, takes=REALS.__contains__
+)
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
+) -> EagerTensor:
+    """For each length, that many times true and then false up to ``maxlen``. As ``tf.sequence_mask``.
+
+    Raises:
+        ValueError: ``maxlen`` is no scalar.
+    """
+    if maxlen is not None:
+        if getattr(maxlen, "shape", ()) != () or isinstance(maxlen, list | tuple):
+            shape = tuple(to_tensor(maxlen)._array.shape)
+            raise ValueError(
+                f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen} with shape "
+                f"'{shape}' instead"
+            )
+        maxlen = number_argument(maxlen, "maxlen")
+    mask = run(_sequence_mask_row, (to_tensor(lengths),), maxlen, name=name)
+    return cast(mask, dtype)
+
+
+__all__ = ["eye", "linspace", "one_hot", "range", "sequence_mask"]

@@ -1,0 +1,239 @@
+"""Softmax, and the losses made of it."""
+
+from typing import Any
+
+import numpy as np
+
+from allotment import errors
+from allotment.ops.arguments import number_argument
+from allotment.ops.array import cast, zeros_like
+from allotment.ops.arrays import Array, in_single
+from allotment.ops.comparison import greater_equal
+from allotment.ops.convert import to_tensor
+from allotment.ops.element_types import FLOATS, INDICES, check_attribute
+from allotment.ops.execute import run, same_shapes
+from allotment.ops.gathering import where
+from allotment.ops.layout import transpose
+from allotment.ops.math import add, multiply, negative, subtract
+from allotment.ops.real import exp, log1p
+from allotment.ops.table import Operation, dims, operation
+from allotment.tensor import EagerTensor
+
+_FLOAT: Any = {"takes": FLOATS.__contains__}
+
+
+def _shifted(logits: Array) -> Any:
+    """Logits below zero, so that no exponential overflows: the result is the same."""
+    return np.subtract(logits, np.max(logits, -1, keepdims=True, initial=-np.inf))
+
+
+@in_single
+def _softmax(logits: Array) -> Any:
+    result = _shifted(logits)
+    np.exp(result, out=result)
+    return np.true_divide(result, np.sum(result, -1, keepdims=True), out=result)
+
+
+@in_single
+def _log_softmax(logits: Array) -> Any:
+    result = _shifted(logits)
+    return np.subtract(result, _log_sum(result)[..., None], out=result)
+
+
+def _log_sum(shifted: Array) -> Any:
+    total = np.asarray(np.sum(np.exp(shifted), -1))
+    return np.log(total, out=total)
+
+
+@in_single
+def _cross_entropy(logits: Array, labels: Array) -> Any:
+    losses = -_shifted(logits)
+    np.add(losses, _log_sum(-losses)[..., None], out=losses)
+    return np.sum(np.multiply(labels, losses), -1)
+
+
+@in_single
+def _sparse_cross_entropy(logits: Array, labels: Array) -> Any:
+    shifted = _shifted(logits)
+    losses = _log_sum(shifted)
+    picked = np.take_along_axis(shifted, labels[..., None].astype(np.intp, copy=False), -1)
+    return np.subtract(losses, picked[..., 0], out=losses)
+
+
+def _vector_fault(logits: Array) -> str | None:
+    return None if logits.ndim else f"logits must have >= 1 dimension, got {dims(logits)}"
+
+
+def _pair_fault(logits: Array, labels: Array) -> str | None:
+    if same_shapes(logits, labels) is not None:
+        return (
+            f"logits and labels must be broadcastable: logits_size={dims(logits)} labels_size={dims(labels)}"
+        )
+    return _vector_fault(logits)
+
+
+def _labels_fault(logits: Array, labels: Array) -> str | None:
+    classes = logits.shape[-1]
+    if labels.size == 0:
+        return None
+    if classes == 0:
+        return f"Must have at least one class, but got logits shape {dims(logits)}"
+    for worst in (labels.min(), labels.max()):
+        if not 0 <= worst < classes:
+            shown = " ".join(map(str, labels.reshape(-1)[:20])) + " ..." * (labels.size > 20)
+            return (
+                f"Received a label value of {worst} which is outside the valid range of [0, {classes}).  "
+                f"Label values: {shown}"
+            )
+    return None
+
+
+_softmax_row = operation("Softmax", _softmax, fault=_vector_fault, **_FLOAT)
+_log_softmax_row = operation("LogSoftmax", _log_softmax, fault=_vector_fault, **_FLOAT)
+_cross_entropy_row = operation("SoftmaxCrossEntropyWithLogits", _cross_entropy, fault=_pair_fault, **_FLOAT)
+_sparse_row = operation(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    _sparse_cross_entropy,
+    fault=_labels_fault,
+    same_dtype=False,
+    **_FLOAT,
+)
+
+
+def softmax(logits: Any, axis: Any = None, name: str | None = None) -> EagerTensor:
+    """Exponentials divided by their sum along an axis, the last without ``axis``. As ``tf.nn.softmax``.
+
+    Raises:
+        InvalidArgumentError: The tensor has no such axis, or none at all.
+    """
+    return _along(_softmax_row, to_tensor(logits), axis, name)
+
+
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> EagerTensor:
+    """The logarithm of ``softmax``, exact where that is near zero. As ``tf.nn.log_softmax``."""
+    return _along(_log_softmax_row, to_tensor(logits), axis, name)
+
+
+def _along(row: Operation, logits: EagerTensor, axis: Any, name: str | None) -> EagerTensor:
+    """Run an operation that works on the last axis on another one."""
+    order = _order(logits, axis)
+    if order is None:
+        return run(row, (logits,), name=name)  # type: ignore[no-any-return]
+    back = sorted(range(logits.ndim), key=order.__getitem__)
+    return transpose(run(row, (transpose(logits, order),), name=name), back)
+
+
+def _order(logits: EagerTensor, axis: Any) -> list[int] | None:
+    """The axes with one moved to the end, ``None`` if it is there."""
+    rank = logits.ndim
+    number = -1 if axis is None else number_argument(axis, "axis")
+    if number in (-1, rank - 1):
+        return None
+    if not -rank <= number < rank:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"`axis` ({number}) must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in "
+            "the input.",
+        )
+    return [axis for axis in range(rank) if axis != number % rank] + [number % rank]
+
+
+def softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, axis: Any = -1, name: str | None = None
+) -> EagerTensor:
+    """The cross entropy between distributions and the softmax of logits, one along the axis.
+
+    As ``tf.nn.softmax_cross_entropy_with_logits``.
+
+    Args:
+        labels: Distributions, each with the sum 1 along the axis.
+        logits: Floats of the same shape.
+        axis: The axis of the classes.
+        name: Only looked at in error texts.
+
+    Raises:
+        InvalidArgumentError: The shapes do not fit.
+        ValueError: Labels or logits are missing.
+    """
+    _check_given("softmax_cross_entropy_with_logits", labels, logits)
+    logits = to_tensor(logits)
+    labels = cast(to_tensor(labels, like=logits._dtype), logits._dtype)
+    order = _order(logits, axis)
+    if order is not None:
+        logits, labels = transpose(logits, order), transpose(labels, order)
+    return run(_cross_entropy_row, (logits, labels), name=name)  # type: ignore[no-any-return]
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, name: str | None = None
+) -> EagerTensor:
+    """The cross entropy between classes, given by number, and the softmax of logits.
+
+    As ``tf.nn.sparse_softmax_cross_entropy_with_logits``.
+
+    Args:
+        labels: int32 or int64 numbers of classes.
+        logits: Floats of the shape of the labels and one more axis, of the classes.
+        name: Only looked at in error texts.
+
+    Raises:
+        InvalidArgumentError: There is no such class.
+        ValueError: The shapes do not fit, or labels or logits are missing.
+    """
+    _check_given("sparse_softmax_cross_entropy_with_logits", labels, logits)
+    labels, logits = to_tensor(labels), to_tensor(logits)
+    check_attribute(_sparse_row.name, "Tlabels", labels._dtype, INDICES, name)
+    if logits.ndim == 0:
+        raise ValueError(f"Logits cannot be scalars. Received logits={logits}.")
+    if labels.ndim != logits.ndim - 1:
+        raise ValueError(
+            "`labels` must have one axis less than `logits`: Rank mismatch: Rank of labels "
+            f"(received {labels.ndim}) should equal rank of logits minus 1 (received {logits.ndim - 1})."
+        )
+    if labels._array.shape != logits._array.shape[:-1]:
+        raise ValueError(
+            "`labels.shape` must equal `logits.shape` except for the last dimension. Received: "
+            f"labels.shape={labels.shape} and logits.shape={logits.shape}"
+        )
+    return run(_sparse_row, (logits, labels), name=name)  # type: ignore[no-any-return]
+
+
+def sigmoid_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, name: str | None = None
+) -> EagerTensor:
+    """The cross entropy between probabilities and the sigmoid of logits, each element by itself.
+
+    As ``tf.nn.sigmoid_cross_entropy_with_logits``.
+
+    Raises:
+        ValueError: The shapes differ, or labels or logits are missing.
+    """
+    _check_given("sigmoid_cross_entropy_with_logits", labels, logits)
+    logits = to_tensor(logits)
+    labels = to_tensor(labels, like=logits._dtype)
+    if labels._array.shape != logits._array.shape:
+        raise ValueError(
+            f"`logits` and `labels` must have the same shape, received ({logits.shape} vs {labels.shape})."
+        )
+    # max(x, 0) - x * labels + log(1 + exp(-|x|)), in a form whose slope is right at zero, too.
+    zeros = zeros_like(logits)
+    positive = greater_equal(logits, zeros)
+    above = where(positive, logits, zeros)
+    below = where(positive, negative(logits), logits)
+    return add(subtract(above, multiply(logits, labels)), log1p(exp(below)), name)
+
+
+def _check_given(op: str, labels: Any, logits: Any) -> None:
+    for what, value in (("labels", labels), ("logits", logits)):
+        if value is None:
+            raise ValueError(f"{op} needs {what}: both labels and logits must be provided")
+
+
+__all__ = [
+    "log_softmax",
+    "sigmoid_cross_entropy_with_logits",
+    "softmax",
+    "softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits",
+]

@@ -1,0 +1,219 @@
+"""Operations on the order of elements, and on which of them are equal."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from allotment.dtypes import DType, as_dtype, int16, int32
+from allotment.ops.arguments import axis_of, number_argument
+from allotment.ops.array import _anything
+from allotment.ops.arrays import Array, owned
+from allotment.ops.convert import to_tensor
+from allotment.ops.element_types import INDICES, REALS, check_attribute
+from allotment.ops.execute import run
+from allotment.ops.table import dims, operation
+from allotment.tensor import EagerTensor
+
+
+class TopKV2(NamedTuple):
+    """The largest elements and where they were."""
+
+    values: EagerTensor
+    indices: EagerTensor
+
+
+class Unique(NamedTuple):
+    """The different elements, and which of them stood where."""
+
+    y: EagerTensor
+    idx: EagerTensor
+
+
+class UniqueWithCounts(NamedTuple):
+    """The different elements, which of them stood where, and how often each did."""
+
+    y: EagerTensor
+    idx: EagerTensor
+    count: EagerTensor  # type: ignore[assignment]  # the name TensorFlow has
+
+
+def _order(array: Array, axis: int, descending: bool) -> Array:
+    """Where the elements come from that stand in order; equal ones keep theirs."""
+    if not descending:
+        return np.argsort(array, axis, kind="stable")
+    # Sorted upwards from the far end and turned around: so the first of equal elements stays the first.
+    places = np.argsort(np.flip(array, axis), axis, kind="stable")
+    np.subtract(array.shape[axis] - 1, places, out=places)
+    return np.flip(places, axis)
+
+
+def _top_k_fault(array: Array, k: int | None, axis: int, descending: bool, dtype: DType) -> str | None:
+    if array.ndim < 1:
+        return f"input must be >= 1-D, got shape {dims(array)}"
+    if not -array.ndim <= axis < array.ndim:
+        return f"slice index {axis + array.ndim if axis < 0 else axis} of dimension 0 out of bounds."
+    if k is not None and k < 0:
+        return f"Need k >= 0, got {k}"
+    if k is not None and array.shape[axis] < k:
+        return f"input must have at least k columns. Had {array.shape[axis]}, needed {k}"
+    return None
+
+
+def _top_k(array: Array, k: int | None, axis: int, descending: bool, dtype: DType) -> tuple[Array, Array]:
+    order = _order(array, axis, descending)
+    order = order[(*(slice(None),) * axis_of(axis, array.ndim), slice(k))]
+    return owned(np.take_along_axis(array, order, axis)), order.astype(dtype.numpy, "C")
+
+
+_top_k_row = operation("TopKV2", _top_k, fault=_top_k_fault, takes=REALS.__contains__)
+
+
+def top_k(
+    input: Any,  # noqa: A002 - the name TensorFlow has
+    k: Any = 1,
+    sorted: bool = True,  # noqa: A002 - the name TensorFlow has
+    index_type: Any = int32,
+    name: str | None = None,
+) -> TopKV2:
+    """The ``k`` largest elements of the last axis and where they were. As ``tf.math.top_k``.
+
+    They come largest first, whether ``sorted`` or not; of equal ones the first comes first.
+
+    Raises:
+        InvalidArgumentError: There are fewer than ``k``.
+    """
+    wanted = as_dtype(index_type)
+    check_attribute("TopKV2", "index_type", wanted, (int16, *INDICES), name)
+    tensor = to_tensor(input)
+    return TopKV2(*run(_top_k_row, (tensor,), number_argument(k, "k"), -1, True, wanted, name=name))
+
+
+def _descending(direction: Any) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(
+            f"Argument `direction` should be one of ASCENDING, DESCENDING. Received: direction={direction}"
+        )
+    return bool(direction == "DESCENDING")
+
+
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> EagerTensor:
+    """Sort along an axis. As ``tf.sort``.
+
+    Raises:
+        ValueError: ``direction`` is neither ``"ASCENDING"`` nor ``"DESCENDING"``.
+    """
+    return _sorted(values, axis, direction, name)[0]
+
+
+def argsort(
+    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+) -> EagerTensor:
+    """Where the elements of a sorted axis come from; equal ones always keep their order. As ``tf.argsort``.
+
+    Raises:
+        ValueError: ``direction`` is neither ``"ASCENDING"`` nor ``"DESCENDING"``.
+    """
+    return _sorted(values, axis, direction, name)[1]
+
+
+def _sorted(values: Any, axis: Any, direction: str, name: str | None) -> tuple[EagerTensor, EagerTensor]:
+    descending, place = _descending(direction), number_argument(axis, "axis")
+    return run(  # type: ignore[no-any-return]
+        _top_k_row, (to_tensor(values),), None, place, descending, int32, name=name
+    )
+
+
+def _vector_fault(array: Array, dtype: DType) -> str | None:
+    return None if array.ndim == 1 else "unique expects a 1D vector."
+
+
+def _unique(array: Array, dtype: DType) -> tuple[Array, Array, Array]:
+    _, first, which, count = np.unique(
+        array, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    # NumPy's are in order of size; wanted is the order in which they come up first.
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    wanted = dtype.numpy
+    return array[first[order]], rank[which].astype(wanted), count[order].astype(wanted)
+
+
+_unique_row = operation(
+    "Unique", lambda array, dtype: _unique(array, dtype)[:2], fault=_vector_fault, takes=_anything
+)
+_unique_with_counts_row = operation("UniqueWithCounts", _unique, fault=_vector_fault, takes=_anything)
+
+
+def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
+    """The different elements of a vector, in the order in which they come up. As ``tf.unique``.
+
+    Raises:
+        InvalidArgumentError: It is no vector.
+    """
+    return Unique(*run(_unique_row, (to_tensor(x),), _numbers("Unique", out_idx, name), name=name))
+
+
+def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> UniqueWithCounts:
+    """The different elements of a vector and how often each comes up. As ``tf.unique_with_counts``.
+
+    Raises:
+        InvalidArgumentError: It is no vector.
+    """
+    wanted = _numbers("UniqueWithCounts", out_idx, name)
+    return UniqueWithCounts(*run(_unique_with_counts_row, (to_tensor(x),), wanted, name=name))
+
+
+def _numbers(op: str, dtype: Any, name: str | None) -> DType:
+    wanted = as_dtype(dtype)
+    check_attribute(op, "out_idx" if op.startswith("Unique") else "out_type", wanted, INDICES, name)
+    return wanted
+
+
+def _bound_fault(array: Array, values: Array, side: str, dtype: DType) -> str | None:
+    if array.ndim < 1 or values.ndim < 1:
+        return "slice index -1 of dimension 0 out of bounds."
+    if array.shape[:-1] != values.shape[:-1]:
+        return "Leading dim_size of both tensors must match."
+    return None
+
+
+def _bound(array: Array, values: Array, side: Any, dtype: DType) -> Array:
+    found = np.empty(values.shape, dtype.numpy)
+    for row in np.ndindex(array.shape[:-1]):
+        found[row] = np.searchsorted(array[row], values[row], side)
+    return found
+
+
+_lower_row = operation("LowerBound", _bound, fault=_bound_fault)
+_upper_row = operation("UpperBound", _bound, fault=_bound_fault)
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
+) -> EagerTensor:
+    """Where values would have to be put into sorted rows to keep them sorted. As ``tf.searchsorted``.
+
+    Raises:
+        ValueError: ``side`` is neither ``"left"`` nor ``"right"``.
+        InvalidArgumentError: There are not as many rows of values as of sorted elements.
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")
+    row = _lower_row if side == "left" else _upper_row
+    rows = to_tensor(sorted_sequence)
+    inputs = rows, to_tensor(values, like=rows._dtype)
+    return run(row, inputs, side, _numbers(row.name, out_type, name), name=name)  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "TopKV2",
+    "Unique",
+    "UniqueWithCounts",
+    "argsort",
+    "searchsorted",
+    "sort",
+    "top_k",
+    "unique",
+    "unique_with_counts",
+]

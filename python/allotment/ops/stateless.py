@@ -1,0 +1,146 @@
+"""Operations that draw random numbers from nothing but a seed: the same ones for the same seed, always.
+
+The numbers are not TensorFlow's for the same seed.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from allotment.dtypes import DType, as_dtype, float32, int32, int64, uint32, uint64
+from allotment.ops import draws
+from allotment.ops.arrays import Array
+from allotment.ops.convert import to_tensor
+from allotment.ops.creation import shape_input
+from allotment.ops.draws import Source
+from allotment.ops.element_types import FLOATS, INDICES
+from allotment.ops.execute import run
+from allotment.ops.math import add, multiply
+from allotment.ops.random import between, bounds_fault, integers_between, shape_fault
+from allotment.ops.seeds import generator_of
+from allotment.ops.table import Host, Operation, dims, operation
+from allotment.tensor import EagerTensor
+
+
+def _seed_fault(seed: Array) -> str | None:
+    return None if seed.shape == (2,) else f"seed must have shape [2], not {dims(seed)}"
+
+
+_key = operation(
+    "StatelessRandomGetKeyCounter",
+    lambda seed: seed.astype(np.int64),
+    fault=_seed_fault,
+    takes=INDICES.__contains__,
+)
+_uniform = operation("StatelessRandomUniformV2", draws.uniform, fault=shape_fault)
+_uniform_int = operation("StatelessRandomUniformIntV2", integers_between, fault=bounds_fault, host=Host.NEVER)
+_full_int = operation("StatelessRandomUniformFullIntV2", draws.any_integers, fault=shape_fault)
+_normal = operation("StatelessRandomNormalV2", draws.normal, fault=shape_fault)
+_truncated = operation("StatelessTruncatedNormalV2", draws.truncated_normal, fault=shape_fault)
+
+
+def _source(seed: Any) -> Source:
+    return generator_of(*run(_key, (to_tensor(seed),))._array.tolist())
+
+
+def stateless_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+    alg: str = "auto_select",
+) -> EagerTensor:
+    """Draw numbers that are all as likely, decided by ``seed``, two numbers. As ``tf.random.stateless_uniform``.
+
+    Integers need both bounds, or neither: then they are any that the type has.
+
+    Raises:
+        ValueError: A type that is no float and no integer of 32 or 64 bits, or integers with one bound.
+        InvalidArgumentError: ``seed`` is not two numbers, or integers with ``minval`` not below ``maxval``.
+    """
+    return uniform_from(_source(seed), shape, minval, maxval, dtype, name)
+
+
+def uniform_from(
+    source: Source, shape: Any, minval: Any, maxval: Any, dtype: Any, name: str | None
+) -> EagerTensor:
+    """Draw numbers that are all as likely from a generator."""
+    wanted, lengths = as_dtype(dtype), shape_input(shape)
+    _check(wanted, (*FLOATS, int32, int64, uint32, uint64))
+    if wanted.is_floating:
+        drawn = run(_uniform, (), lengths, wanted, source, name=name)
+        return between(drawn, minval, 1 if maxval is None else maxval, name)
+    if (minval is None) != (maxval is None):
+        raise ValueError(
+            f"For integer `dtype` argument {wanted}, argument `minval` and `maxval` must be both None or not None. "
+            f"Got `minval`={minval} and `maxval`={maxval}."
+        )
+    if minval is None:
+        return run(_full_int, (), lengths, wanted, source, name=name)  # type: ignore[no-any-return]
+    bounds = to_tensor(minval, wanted), to_tensor(maxval, wanted)
+    return run(_uniform_int, bounds, lengths, wanted, source, name=name)  # type: ignore[no-any-return]
+
+
+def _check(dtype: DType, allowed: tuple[DType, ...]) -> None:
+    if dtype not in allowed:
+        raise ValueError(
+            f"Argument `dtype` got invalid value {dtype}. Accepted dtypes are "
+            f"({', '.join(f'tf.{each.name}' for each in allowed)})."
+        )
+
+
+def stateless_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    name: str | None = None,
+    alg: str = "auto_select",
+) -> EagerTensor:
+    """Draw normal numbers, decided by ``seed``. As ``tf.random.stateless_normal``."""
+    return normal_from(_source(seed), shape, mean, stddev, dtype, name)
+
+
+def normal_from(
+    source: Source, shape: Any, mean: Any, stddev: Any, dtype: Any, name: str | None
+) -> EagerTensor:
+    """Draw normal numbers from a generator."""
+    return _moved(_normal, source, shape, mean, stddev, dtype, name)
+
+
+def stateless_truncated_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    name: str | None = None,
+    alg: str = "auto_select",
+) -> EagerTensor:
+    """Draw normal numbers at most two standard deviations from the mean, decided by ``seed``.
+
+    As ``tf.random.stateless_truncated_normal``.
+    """
+    return truncated_normal_from(_source(seed), shape, mean, stddev, dtype, name)
+
+
+def truncated_normal_from(
+    source: Source, shape: Any, mean: Any, stddev: Any, dtype: Any, name: str | None
+) -> EagerTensor:
+    """Draw normal numbers at most two standard deviations from the mean from a generator."""
+    return _moved(_truncated, source, shape, mean, stddev, dtype, name)
+
+
+def _moved(
+    row: Operation, source: Source, shape: Any, mean: Any, stddev: Any, dtype: Any, name: str | None
+) -> EagerTensor:
+    wanted, lengths = as_dtype(dtype), shape_input(shape)
+    _check(wanted, FLOATS)
+    drawn = run(row, (), lengths, wanted, source, name=name)
+    return add(multiply(drawn, to_tensor(stddev, wanted)), to_tensor(mean, wanted), name)
+
+
+__all__ = ["stateless_normal", "stateless_truncated_normal", "stateless_uniform"]

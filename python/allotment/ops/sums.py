@@ -1,0 +1,80 @@
+"""Sums of several tensors."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from allotment.dtypes import as_dtype
+from allotment.ops.arguments import to_tensors
+from allotment.ops.array import identity
+from allotment.ops.arrays import Array
+from allotment.ops.element_types import NUMBERS
+from allotment.ops.execute import run
+from allotment.ops.shapes import shape_argument
+from allotment.ops.table import dims, operation
+from allotment.tensor import EagerTensor
+
+
+def _add_n(*arrays: Array) -> Array:
+    total = np.asarray(np.add(arrays[0], arrays[1]))
+    for array in arrays[2:]:
+        np.add(total, array, out=total)
+    return total
+
+
+def _unequal(*arrays: Array) -> str | None:
+    for index, array in enumerate(arrays):
+        if array.shape != arrays[0].shape:
+            return (
+                "Inputs to operation AddN of type AddN must have the same size and shape.  "
+                f"Input 0: {dims(arrays[0])} != input {index}: {dims(array)}"
+            )
+    return None
+
+
+_add_n_row = operation("AddN", _add_n, fault=_unequal, takes=NUMBERS.__contains__)
+
+
+def add_n(inputs: Any, name: str | None = None) -> EagerTensor:
+    """Add tensors of one shape and type; a single one is returned as it is. As ``tf.add_n``.
+
+    Raises:
+        ValueError: Not an iterable, or nothing in it.
+        InvalidArgumentError: The shapes or types differ.
+    """
+    tensors = _tensors(inputs)
+    if not tensors:
+        raise ValueError(
+            "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape."
+        )
+    if len(tensors) == 1:
+        if name:
+            return identity(tensors[0], name=name)
+        return tensors[0]
+    return run(_add_n_row, tensors, name=name)  # type: ignore[no-any-return]
+
+
+def accumulate_n(
+    inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+) -> EagerTensor:
+    """Add tensors of one shape and type, which may be given. As ``tf.math.accumulate_n``.
+
+    Raises:
+        ValueError: Not an iterable, nothing in it, or another shape or type than the ones given.
+    """
+    tensors = _tensors(inputs)
+    if tensors:
+        dtype = tensors[0]._dtype if tensor_dtype is None else as_dtype(tensor_dtype)
+        lengths = tensors[0]._array.shape if shape is None else shape_argument(shape)
+        if all(tensor._dtype is dtype and tensor._array.shape == lengths for tensor in tensors):
+            return add_n(tensors, name)
+    raise ValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
+
+
+def _tensors(inputs: Any) -> list[EagerTensor]:
+    """The tensors of an iterable; none of what is not one."""
+    return to_tensors(list(inputs)) if isinstance(inputs, Iterable) else []
+
+
+__all__ = ["accumulate_n", "add_n"]

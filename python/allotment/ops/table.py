@@ -1,0 +1,84 @@
+"""The operation table: what each operation is called, computes, and where it can run.
+
+The functions users call are made from these rows (see ``execute``). A row says nothing about devices beyond the
+kinds that have a kernel; where an operation runs is ``devices.placement``'s to decide.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from allotment.dtypes import DType
+
+#: Runs on every kind of device, the best first.
+EVERYWHERE: Final = ("GPU", "CPU")
+#: Has a CPU kernel only: texts, and what TensorFlow never ported.
+CPU_ONLY: Final = ("CPU",)
+
+
+class Host(Enum):
+    """Which values a GPU's kernel keeps in host memory (specification of placement, section 5.3)."""
+
+    #: Everything, if the first input is int32: arithmetic, comparison and shape handling.
+    INT32 = "int32"
+    #: The output, whatever its type, and no input is looked at: shapes and sizes.
+    OUTPUT = "output"
+    #: Nothing.
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """One row of the table."""
+
+    #: The name in placement logs and error texts, as TensorFlow's: ``AddV2``.
+    name: str
+    #: Computes the result: arrays first, then the operation's own arguments.
+    function: Callable[..., Any]
+    #: Kinds of device that have a kernel, the best first.
+    kinds: tuple[str, ...] = EVERYWHERE
+    #: Element type of the result: ``None`` means whatever the array has.
+    result: DType | None = None
+    #: What a GPU's kernel keeps in host memory.
+    host: Host = Host.INT32
+    #: Whether the kernel reads its inputs where they are: single numbers that say what to make.
+    reads_anywhere: bool = False
+    #: Whether all inputs must have one element type.
+    same_dtype: bool = True
+    #: Element types that it takes: a predicate, ``None`` for all but strings.
+    takes: Callable[[DType], bool] | None = None
+    #: Says what is wrong with the inputs' arrays and arguments, in TensorFlow's words, or ``None``.
+    fault: Callable[..., str | None] | None = None
+
+
+#: Every operation by name.
+OPERATIONS: Final[dict[str, Operation]] = {}
+
+
+def operation(name: str, function: Callable[..., Any], **fields: Any) -> Operation:
+    """Enter a row into the table and return it.
+
+    Raises:
+        ValueError: The name is taken.
+    """
+    if name in OPERATIONS:
+        raise ValueError(f"operation {name} is in the table already")
+    row = OPERATIONS[name] = Operation(name, function, **fields)
+    return row
+
+
+def dims(array: Any) -> str:
+    """The shape of an array as error texts show it: ``[2,3]``."""
+    return "[" + ",".join(map(str, array.shape)) + "]"
+
+
+def broadcast_fault(arrays: Sequence[Any]) -> str | None:
+    """TensorFlow's words for shapes that do not go together, or ``None``."""
+    import numpy as np
+
+    try:
+        np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
+        return f"Incompatible shapes: {' vs. '.join(map(dims, arrays))}"
+    return None

@@ -1,0 +1,152 @@
+"""Windows that slide over the two axes of images: how many there are, and what is padded."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from allotment.ops.arguments import numbers_argument
+from allotment.ops.arrays import Array, size_fault
+
+
+class Windows(NamedTuple):
+    """How windows slide; each pair is of the vertical and the horizontal axis."""
+
+    size: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    #: ``"SAME"``, ``"VALID"``, or what is added before and after on each axis.
+    padding: str | tuple[tuple[int, int], tuple[int, int]]
+    #: Whether the channels come before the images' axes: ``NCHW``.
+    channels_first: bool
+
+    def spans(self) -> list[int]:
+        """What a window covers, holes included."""
+        return [(size - 1) * dilation + 1 for size, dilation in zip(self.size, self.dilations, strict=True)]
+
+    def pads(self, lengths: Sequence[int]) -> list[tuple[int, int]]:
+        """What is added before and after images of these lengths."""
+        if self.padding == "VALID":
+            return [(0, 0), (0, 0)]
+        if self.padding != "SAME":
+            return list(self.padding)  # type: ignore[arg-type]
+        pads = []
+        for length, span, stride in zip(lengths, self.spans(), self.strides, strict=True):
+            missing = max((-(-length // stride) - 1) * stride + span - length, 0)
+            # An odd one goes behind.
+            pads.append((missing // 2, missing - missing // 2))
+        return pads
+
+    def counts(self, lengths: Sequence[int]) -> list[int]:
+        """How many windows there are; a negative number where not even an empty result fits."""
+        return [
+            (length + sum(pad) - span + stride) // stride
+            for length, pad, span, stride in zip(
+                lengths, self.pads(lengths), self.spans(), self.strides, strict=True
+            )
+        ]
+
+    def channels_last(self, images: Array) -> Array:
+        """A view of images with the channels behind the images' axes."""
+        return np.moveaxis(images, 1, -1) if self.channels_first else images
+
+    def as_given(self, images: Array) -> Array:
+        """A view of images with the channels where they came from."""
+        return np.moveaxis(images, -1, 1) if self.channels_first else images
+
+    def fault(self, images: Array) -> str | None:
+        """TensorFlow's words for images that are too small, or ``None``."""
+        lengths = self.channels_last(images).shape[1:3]
+        for length, pad, count, span, stride in zip(
+            lengths, self.pads(lengths), self.counts(lengths), self.spans(), self.strides, strict=True
+        ):
+            if count < 0:
+                return (
+                    f"Computed output size would be negative: {count} [input_size: {length + sum(pad)}, "
+                    f"effective_filter_size: {span}, stride: {stride}]"
+                )
+        bordered = (length + sum(pad) for length, pad in zip(lengths, self.pads(lengths), strict=True))
+        return size_fault((len(images), *bordered, self.channels_last(images).shape[-1]), images.dtype)
+
+
+def padded(images: Array, pads: Sequence[tuple[int, int]], value: Any) -> Array:
+    """Images with a border of a value; themselves if there is none."""
+    if not any(map(any, pads)):
+        return images
+    batch, height, width, channels = images.shape
+    (top, bottom), (left, right) = pads
+    result = np.full((batch, height + top + bottom, width + left + right, channels), value, images.dtype)
+    result[:, top : top + height, left : left + width] = images
+    return result
+
+
+def pair_argument(value: Any, what: str, channels_first: bool) -> tuple[int, int]:
+    """Two lengths from a number, two, or four of which those of batch and channels are 1.
+
+    Raises:
+        TypeError: These are no whole numbers.
+        ValueError: There are other counts of numbers, one is not positive, or those of batch and channels are not 1.
+    """
+    numbers = numbers_argument(value, what)
+    if len(numbers) not in (1, 2, 4):
+        raise ValueError(
+            f"{what} should be of length 1, 2 or 4. Received: {what}={value} of length {len(numbers)}"
+        )
+    if len(numbers) == 4:
+        ends = (numbers[0], numbers[1 if channels_first else 3])
+        if ends != (1, 1):
+            raise ValueError(f"{what} must be 1 in the batch and depth dimensions. Received: {what}={value}")
+        numbers = numbers[2:] if channels_first else numbers[1:3]
+    if min(numbers) < 1:
+        raise ValueError(f"{what} must be positive. Received: {what}={value}")
+    return numbers[0], numbers[-1]
+
+
+def padding_argument(padding: Any, channels_first: bool) -> str | tuple[tuple[int, int], tuple[int, int]]:
+    """``"SAME"``, ``"VALID"``, or explicit pads of all four axes.
+
+    Raises:
+        TypeError: There are pads that are no whole numbers.
+        ValueError: It is none of these.
+    """
+    if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
+        return padding.upper()
+    pads = (
+        [numbers_argument(each, "padding") for each in padding] if isinstance(padding, list | tuple) else []
+    )
+    others, images = (pads[:2], pads[2:]) if channels_first else (pads[::3], pads[1:3])
+    if len(pads) != 4 or any(len(each) != 2 or min(each) < 0 for each in pads) or any(map(any, others)):
+        raise ValueError(
+            'padding must be "SAME", "VALID", or a list of four pairs of numbers that are not negative, with none in '
+            f"the batch and depth dimensions. Received: padding={padding}"
+        )
+    return (images[0][0], images[0][1]), (images[1][0], images[1][1])
+
+
+def channels_first_argument(data_format: Any) -> bool:
+    """Whether a data format is ``NCHW`` and not ``NHWC``.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if data_format is None:
+        return False
+    if isinstance(data_format, str) and data_format in ("NHWC", "NCHW"):
+        return data_format == "NCHW"
+    raise ValueError(f'data_format must be "NHWC" or "NCHW". Received: data_format={data_format}')
+
+
+def windows_argument(size: Any, strides: Any, dilations: Any, padding: Any, data_format: Any) -> Windows:
+    """Put windows together from the arguments of convolution or pooling.
+
+    Raises:
+        ValueError: One of them is of no use; the text names it.
+    """
+    first = channels_first_argument(data_format)
+    return Windows(
+        pair_argument(size, "ksize", first),
+        pair_argument(strides, "strides", first),
+        pair_argument(1 if dilations is None else dilations, "dilations", first),
+        padding_argument(padding, first),
+        first,
+    )

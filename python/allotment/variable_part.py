@@ -1,0 +1,38 @@
+"""Parts of variables: what ``variable[...]`` returns."""
+
+from typing import TYPE_CHECKING, Any
+
+from allotment.ops import resources
+from allotment.ops.convert import to_tensor
+from allotment.ops.slicing import Index
+from allotment.tensor import EagerTensor
+
+if TYPE_CHECKING:
+    from allotment.variable import Variable
+
+
+class VariablePart(EagerTensor):
+    """A part of a variable that was read: a tensor, with a way back into the variable."""
+
+    __slots__ = ("_index", "_variable")
+
+    def __init__(self, variable: "Variable", index: Index, tensor: EagerTensor) -> None:
+        self._array, self._dtype = tensor._array, tensor._dtype
+        self._device, self._home = tensor._device, tensor._home
+        self._variable = variable
+        self._index = index
+
+    def assign(self, value: Any, name: str | None = None) -> "Variable":
+        """Replace this part of the variable. Returns the variable.
+
+        Raises:
+            ValueError: A tensor of another type.
+            InvalidArgumentError: Another shape.
+        """
+        storage = self._variable._storage
+        given = to_tensor(value, storage.dtype)
+        resources.change(resources.ASSIGN_PART, storage, given, self._index, name=name)
+        return self._variable._unread()
+
+
+__all__ = ["VariablePart"]

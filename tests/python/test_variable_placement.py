@@ -1,0 +1,170 @@
+"""Where variables live, what they log, and what memory they take; on simulated GPUs, in programs of their own."""
+
+from support.devices import run_on_gpus
+
+SETUP = """
+import numpy as np
+from allotment import debugging
+from allotment.devices.context import context
+from allotment.devices.placement import device
+from allotment.ops import operators
+from allotment.ops.creation import constant, ones
+from allotment.variable import Variable
+KIB = 1 << 10
+def pool(index=0):
+    return [each.pool for each in context().ready().devices if each.kind == "GPU"][index]
+def used(index=0):
+    # What was asked for: a chunk that is used again may be a little larger.
+    return pool(index).stats().requested
+"""
+
+
+def run(program: str, gpus: str = "2:64MiB", **environ: str) -> str:
+    done = run_on_gpus(gpus, SETUP + program, **environ)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_a_variable_stays_on_its_device() -> None:
+    run("""
+with device("/GPU:1"):
+    v = Variable(ones([256 * KIB]))
+assert v.device.endswith("GPU:1") and (used(0), used(1)) == (0, 1024 * KIB)
+with device("/CPU:0"):
+    v.assign(ones([256 * KIB]))
+    v.assign_add(ones([256 * KIB]))
+    v[0].assign(5.0)
+    v.scatter_nd_update([[1]], [6.0])
+    w = v + 1.0
+    r = v.value()
+    i = v.read_value()
+assert v.device.endswith("GPU:1") and (used(0), used(1)) == (0, 1024 * KIB)
+assert w.device.endswith("CPU:0") and r.device.endswith("GPU:1") and i.device.endswith("CPU:0")
+assert v.numpy()[:3].tolist() == [5, 6, 2]
+assert (v + 1.0).device.endswith("GPU:0")
+with device("/GPU:9"):
+    v.assign(w)                                # nothing has to be placed in the scope
+del v, w, r, i
+assert (used(0), used(1)) == (0, 0)
+""")
+
+
+def test_assigning_frees_the_old_value_at_once() -> None:
+    run("""
+v = Variable(ones([256 * KIB]))
+x = ones([256 * KIB])
+assert used() == 2048 * KIB
+v.assign(x)                                    # shared
+assert used() == 1024 * KIB
+v.assign_add(x)                                # copied, for somebody else has it
+assert used() == 2048 * KIB
+pool().reset_peaks()
+v.assign_add(x)                                # in place
+assert used() == pool().stats().peak_requested == 2048 * KIB
+held = v.value()
+assert used() == 2048 * KIB
+v.assign_sub(x)
+assert used() == 3072 * KIB
+del held, x
+assert used() == 1024 * KIB
+v[3].assign(7.0)
+assert used() == 1024 * KIB
+part = v[3]
+assert used() == 1024 * KIB + 4
+del part, v
+assert used() == 0
+""")
+
+
+def test_integers_and_texts_stay_in_host_memory() -> None:
+    run("""
+i, s = Variable([1, 2]), Variable(["a"])
+assert i.device.endswith("GPU:0") and s.device.endswith("CPU:0")
+assert i.value().backing_device.endswith("CPU:0") and used() == 0
+i.assign_add([1, 1])
+i[0].assign(9)
+assert i.numpy().tolist() == [9, 3] and used() == 0
+assert i.value().device.endswith("GPU:0")
+j = Variable(np.array([1, 2]))
+assert used() == 16
+""")
+
+
+def test_a_value_that_does_not_fit_leaves_the_old_one() -> None:
+    run("""
+from allotment import errors
+v = Variable(ones([6 * KIB * KIB]))            # 24 MiB of 64
+held = v.value()
+more = ones([6 * KIB * KIB])
+try:
+    v.assign_add(more)
+except errors.ResourceExhaustedError as error:
+    assert "[Op:AssignAddVariableOp]" in str(error)
+    del error
+else:
+    raise AssertionError("not refused")
+assert used() == 48 * KIB * KIB
+assert v.numpy()[0] == 1.0
+del held
+v.assign_add(more)
+assert v.numpy()[0] == 2.0
+""")
+
+
+def test_log_lines() -> None:
+    text = run("""
+import sys
+v = Variable([1.0, 2.0])
+debugging.set_log_device_placement(True)
+x = constant([1.0, 2.0])
+def log(what):
+    print(f"## {what}", file=sys.stderr)
+log("new"); w = Variable(x)
+log("assign"); v.assign(x)
+log("add"); v.assign_add(x)
+log("sub"); v.assign_sub(x)
+log("use"); v + v
+log("value"); v.value()
+log("numpy"); v.numpy()
+log("print"); str(v)
+log("part"); v[0]
+log("place"); v.scatter_nd_update(constant([[0]]), constant([9.0]))
+with device("/GPU:1"):
+    log("elsewhere"); v * x
+""")
+    lines = [line.removesuffix("/job:localhost/replica:0/task:0/device:GPU:0") for line in text.splitlines()]
+    told: dict[str, list[str]] = {}
+    for line in lines[lines.index("## new") :]:
+        if line.startswith("## "):
+            told[line[3:]] = []
+        elif "_EagerConst" not in line:
+            told[list(told)[-1]].append(line.removeprefix("Executing op ").removesuffix(" in device "))
+    assert told == {
+        "new": ["VarHandleOp", "AssignVariableOp"],
+        "assign": ["AssignVariableOp"],
+        "add": ["AssignAddVariableOp"],
+        "sub": ["AssignSubVariableOp"],
+        "use": ["ReadVariableOp", "ReadVariableOp", "AddV2"],
+        "value": ["ReadVariableOp"],
+        "numpy": ["ReadVariableOp", "Identity"],
+        "print": ["ReadVariableOp", "Identity"],
+        "part": ["ReadVariableOp", "StridedSlice"],
+        "place": ["ResourceScatterNdUpdate"],
+        "elsewhere": ["ReadVariableOp", "Mul in device /job:localhost/replica:0/task:0/device:GPU:1"],
+    }
+
+
+def test_a_device_that_is_not_there() -> None:
+    run("""
+from allotment import errors
+x = constant([1.0])
+for make in (lambda: Variable(x), lambda: Variable([1.0])):
+    try:
+        with device("/GPU:7"):
+            make()
+    except errors.InvalidArgumentError as error:
+        assert "Could not satisfy device specification" in str(error) and "device:GPU:7'." in str(error)
+        assert str(error).endswith("device:GPU:1].")
+    else:
+        raise AssertionError("not refused")
+""")
