@@ -1,12 +1,11 @@
-"""A first look: a recorded training run under three limits, then running out of memory on purpose."""
+"""A first look: a recorded training run under three limits, then a simulated GPU split in two."""
 
 from collections.abc import Iterator
 from importlib.resources import as_file, files
 from textwrap import wrap
 
-import numpy as np
-
-from allotment._core import OutOfMemoryError, Pool, format_size, replay
+from allotment._core import format_size, replay
+from allotment.demo_devices import split_a_gpu
 from allotment.trace import ReplayOptions, Report, Trace, replay_at_min_limit, replay_trace
 from allotment.trace.reader import Columns, read_columns
 
@@ -19,7 +18,7 @@ _TOO_LITTLE = 1_771_673_856
 
 def demonstrate() -> str:
     """Make everything that ``allotment demo`` prints. Only the timings change from run to run."""
-    return "\n".join([*_recorded_program(), "", *_live_pool()]) + "\n"
+    return "\n".join([*_recorded_program(), "", *split_a_gpu()]) + "\n"
 
 
 def _recorded_program() -> Iterator[str]:
@@ -69,23 +68,6 @@ def _explain_refusal(columns: Columns, report: Report) -> list[str]:
         f"{event} asks for {asked}: {free} are free, but in pieces, and the largest has {largest_free}. That "
         f"is fragmentation: {stats.fragmentation:.0%} of what is free lies outside the largest piece."
     )
-
-
-def _live_pool() -> Iterator[str]:
-    yield "A live pool of host memory that may reserve 8 MiB:"
-    with Pool(limit="8MiB", growth=False, name="demo") as pool:
-        with pool.allocate("3MiB") as allocation:
-            numbers = np.frombuffer(memoryview(allocation), dtype=np.int64)
-            numbers[:] = np.arange(len(numbers))
-            yield f"  allocated 3 MiB, wrote the numbers below {len(numbers)}; their sum is {numbers.sum()}"
-            del numbers  # memory with an array over it cannot be freed
-            try:
-                pool.allocate("6MiB")
-            except OutOfMemoryError as error:
-                yield "  asked for 6 MiB more, and got an OutOfMemoryError:"
-                yield from (f"    {line}" for line in str(error).splitlines())
-        with pool.allocate("6MiB"):
-            yield f"  freed the 3 MiB, and 6 MiB fit: {format_size(pool.stats().in_use)} in use"
 
 
 def _paragraph(text: str) -> list[str]:

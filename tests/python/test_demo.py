@@ -63,18 +63,32 @@ def test_the_demo_says_what_the_trace_says() -> None:
     assert f"{1 - max(holes) / sum(holes):.0%} of what is free" in spoken
 
 
-def test_the_demo_runs_out_of_memory_on_purpose() -> None:
+def test_the_demo_splits_a_gpu_and_says_where_everything_ran() -> None:
     shown = allotment("demo").stdout
-    # 3 MiB hold 393,216 numbers of 8 bytes: 0 + 1 + … + 393,215.
-    assert "numbers below 393216" in shown
-    assert str(393_215 * 393_216 // 2) in shown
-    assert "asked for 6 MiB (6291456 bytes)" in shown
-    for label, nbytes in {
-        "limit": 8 << 20,
-        "in use": 3 << 20,
-        "free": 5 << 20,
-        "largest free": 5 << 20,
-    }.items():
-        assert re.search(rf"^ +{label} .*\b{nbytes} bytes", shown, flags=re.M), label
+    device = "/job:localhost/replica:0/task:0/device:"
+    ran = re.findall(r"Executing op (\S+) in device (\S+)", shown)
+    assert ran == [
+        ("Fill", device + "GPU:0"),
+        ("MatMul", device + "GPU:0"),
+        ("Identity", device + "GPU:1"),
+        ("AddV2", device + "GPU:1"),
+        ("Sum", device + "CPU:0"),
+    ]
+    # Ones times ones are 1,024 everywhere; one more, 2^20 times.
+    assert f"The sum is {1025 << 20}." in shown
+    held = re.findall(r"/device:GPU:(\d) +holds +(\d+) MiB of +(\d+) MiB", shown)
+    assert held == [("0", "8", "64"), ("1", "4", "96")]
+
+
+def test_the_demo_hits_a_limit_on_purpose() -> None:
+    shown = allotment("demo").stdout
+    assert "OOM when allocating tensor with shape[16777216] and type float" in shown
+    for label, mib in {"limit": 64, "in use": 8, "free": 56, "largest free": 56}.items():
+        assert re.search(rf"^ +{label} .*\b{mib << 20} bytes", shown, flags=re.M), label
     assert re.search(r"verdict +full", shown)
-    assert "6 MiB fit" in shown
+
+
+def test_the_demo_says_so_if_the_environment_hides_the_gpu() -> None:
+    shown = allotment("demo", environment={"CUDA_VISIBLE_DEVICES": "-1"})
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "hides the simulated GPU" in shown.stdout
