@@ -64,7 +64,8 @@ class Size(click.ParamType[int]):
 def commands() -> None:
     """Replay recorded programs, and see what a device-memory allocator makes of them.
 
-    Exit status: 0 everything fitted, 1 internal error, 2 bad input or usage, 3 something was refused.
+    Exit status: 0 everything fitted, 1 internal error, 2 bad input or usage, 3 something was refused,
+    130 interrupted, 141 nobody reads the output.
     """
 
 
@@ -187,7 +188,10 @@ def _replay(
         for trace in traces:
             begin(f"replaying {one_line(trace.path)}")
             if min_limit:
-                reports.append(replay_at_min_limit(trace, options))
+                try:
+                    reports.append(replay_at_min_limit(trace, options))
+                except TraceError as error:
+                    raise BadInput(str(error)) from error
             else:
                 reports.append(replay_trace(trace, options, with_offsets=with_offsets))
     return reports
@@ -230,7 +234,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit:
         # What click does about help that nobody reads.
         return NOBODY_READS
-    except Exception as error:
+    except BaseException as error:
+        # A panic of the compiled module is no Exception, and no reason for a traceback either.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         return _complain(f"internal error: {type(error).__name__}: {error}", INTERNAL_ERROR)
 
 

@@ -3,6 +3,7 @@
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from support.child import run_program
@@ -150,3 +151,33 @@ def test_an_interrupt_is_exit_130_without_a_traceback() -> None:
         """
     )
     assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "")
+
+
+def test_a_program_that_no_limit_serves_is_bad_input(tmp_path: Path) -> None:
+    path = tmp_path / "huge.npz"
+    count = 63
+    np.savez(
+        path,
+        op=np.ones(count, np.int8),
+        id=np.arange(count),
+        size=np.full(count, 1 << 57, np.int64),
+    )
+    done = allotment("replay", str(path), "--min-limit", "--gap", str(1 << 62))
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "huge.npz" in line
+    assert "no limit" in line
+
+
+def test_offsets_are_not_written_over_a_file_that_may_not_be_written(tmp_path: Path) -> None:
+    target = tmp_path / "kept.npy"
+    target.write_bytes(b"kept")
+    target.chmod(0o444)
+    trace = str(GNN)
+    done = allotment("replay", trace, "--offsets", str(target))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Permission denied" in done.stderr
+    assert target.read_bytes() == b"kept"
+    target.chmod(0o640)
+    assert allotment("replay", trace, "--offsets", str(target)).returncode == 0
+    assert target.stat().st_mode & 0o777 == 0o640

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allotment._core import Replay, min_limit, replay
+from allotment.trace.error import TraceError
 from allotment.trace.reader import Trace
 
 
@@ -77,8 +78,17 @@ def replay_trace(trace: Trace, options: ReplayOptions, *, with_offsets: bool = F
 
 
 def replay_at_min_limit(trace: Trace, options: ReplayOptions) -> Report:
-    """Search the smallest limit at which nothing is refused, and replay at that, not at ``options.limit``."""
-    limit = min_limit(trace.program, growth=options.growth, trim_on_oom=options.trim_on_oom, gap=options.gap)
+    """Search the smallest limit at which nothing is refused, and replay at that, not at ``options.limit``.
+
+    Raises:
+        TraceError: No limit serves the program.
+    """
+    try:
+        limit = min_limit(
+            trace.program, growth=options.growth, trim_on_oom=options.trim_on_oom, gap=options.gap
+        )
+    except ValueError as error:
+        raise TraceError(f"{trace.path}: {error}") from error
     # A program that asks for nothing fits into nothing, but no pool has a limit of nothing.
     found = replace(options, limit=max(limit, 1))
     return replace(replay_trace(trace, found), min_limit=limit)
