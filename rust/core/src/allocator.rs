@@ -79,8 +79,7 @@ impl Allocator {
     /// # Errors
     /// When no free chunk fits. Nothing changed.
     pub(crate) fn try_allocate(&mut self, request: Request) -> Result<Allocation, NoFit> {
-        let best = self.bins.best_fit(request.needed).ok_or(NoFit)?;
-        self.bins.remove(best);
+        let best = self.bins.take_best_fit(request.needed).ok_or(NoFit)?;
         let rest = best.size - request.needed;
         let split = best.size >= 2 * request.needed || rest >= self.split_threshold;
         if split {

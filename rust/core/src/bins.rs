@@ -28,6 +28,13 @@ pub(crate) struct FreeChunk {
     pub(crate) handle: Handle,
 }
 
+impl FreeChunk {
+    /// Before every chunk of `size` bytes or more, and after every smaller one.
+    fn lowest(size: u64) -> Self {
+        Self { size, address: 0, handle: Handle::LOWEST }
+    }
+}
+
 /// The size class of a chunk of `size` bytes; larger sizes never have smaller classes.
 const fn class_of(size: u64) -> usize {
     let granules = size / GRANULE;
@@ -38,17 +45,98 @@ const fn class_of(size: u64) -> usize {
     ((doublings as usize) << STEPS_LOG2) + (granules >> doublings) as usize
 }
 
+/// The most chunks that a bin keeps in one sorted run. Up to here, moving a few of them costs less than a tree
+/// does; beyond, a tree keeps the cost from growing with the number of holes.
+const FEW: usize = 48;
+
+/// The free chunks of one size class, in the order of best fit.
+#[derive(Debug, Clone)]
+enum Bin {
+    Few(Vec<FreeChunk>),
+    Many(BTreeSet<FreeChunk>),
+}
+
+impl Bin {
+    fn insert(&mut self, chunk: FreeChunk) {
+        match self {
+            Self::Few(chunks) if chunks.len() < FEW => {
+                let at = chunks.partition_point(|other| *other < chunk);
+                chunks.insert(at, chunk);
+            }
+            Self::Few(chunks) => {
+                let mut many: BTreeSet<_> = chunks.drain(..).collect();
+                many.insert(chunk);
+                *self = Self::Many(many);
+            }
+            Self::Many(chunks) => {
+                chunks.insert(chunk);
+            }
+        }
+    }
+
+    /// Takes a chunk out; says whether the bin is empty now.
+    fn remove(&mut self, chunk: FreeChunk) -> bool {
+        match self {
+            Self::Few(chunks) => {
+                let at = chunks.partition_point(|other| *other < chunk);
+                chunks.remove(at);
+                chunks.is_empty()
+            }
+            Self::Many(chunks) => {
+                chunks.remove(&chunk);
+                self.shrink()
+            }
+        }
+    }
+
+    /// Takes out the first chunk of at least `size` bytes; with it, whether the bin is empty now.
+    fn take_first(&mut self, size: u64) -> Option<(FreeChunk, bool)> {
+        match self {
+            Self::Few(chunks) => {
+                let at = chunks.partition_point(|chunk| chunk.size < size);
+                (at < chunks.len()).then(|| (chunks.remove(at), chunks.is_empty()))
+            }
+            Self::Many(chunks) => {
+                let chunk = *chunks.range(FreeChunk::lowest(size)..).next()?;
+                chunks.remove(&chunk);
+                Some((chunk, self.shrink()))
+            }
+        }
+    }
+
+    /// Goes back to a run when few are left; never empty, because few is more than none.
+    fn shrink(&mut self) -> bool {
+        if let Self::Many(chunks) = self
+            && chunks.len() <= FEW / 2
+        {
+            *self = Self::Few(std::mem::take(chunks).into_iter().collect());
+        }
+        false
+    }
+
+    fn holds(&self, size: u64) -> bool {
+        self.last().is_some_and(|chunk| chunk.size >= size)
+    }
+
+    fn last(&self) -> Option<FreeChunk> {
+        match self {
+            Self::Few(chunks) => chunks.last().copied(),
+            Self::Many(chunks) => chunks.last().copied(),
+        }
+    }
+}
+
 /// All bins of an allocator.
 #[derive(Debug)]
 pub(crate) struct Bins {
-    bins: Vec<BTreeSet<FreeChunk>>,
+    bins: Vec<Bin>,
     /// Bit `c` is set iff bin `c` is not empty.
     occupied: [u64; WORDS],
 }
 
 impl Default for Bins {
     fn default() -> Self {
-        Self { bins: vec![BTreeSet::new(); CLASSES], occupied: [0; WORDS] }
+        Self { bins: vec![Bin::Few(Vec::new()); CLASSES], occupied: [0; WORDS] }
     }
 }
 
@@ -63,26 +151,30 @@ impl Bins {
     /// Takes a free chunk out of its bin.
     pub(crate) fn remove(&mut self, chunk: FreeChunk) {
         let class = class_of(chunk.size);
-        self.bins[class].remove(&chunk);
-        if self.bins[class].is_empty() {
+        if self.bins[class].remove(chunk) {
             self.occupied[class / 64] &= !(1 << (class % 64));
         }
     }
 
-    /// The smallest free chunk of at least `size` bytes, the one with the lowest address among equals.
+    /// Takes out the smallest free chunk of at least `size` bytes, the one with the lowest address among equals.
     ///
     /// # Cost
     /// Logarithmic in the free chunks of one class.
-    pub(crate) fn best_fit(&self, size: u64) -> Option<FreeChunk> {
-        let class = class_of(size);
-        let fits = |chunk: &FreeChunk| chunk.size >= size;
-        let lowest = FreeChunk { size, address: 0, handle: Handle::new(1)? };
+    pub(crate) fn take_best_fit(&mut self, size: u64) -> Option<FreeChunk> {
         // Within its own class a chunk may be too small; in every class above, all fit.
-        self.bins[class]
-            .range(lowest..)
-            .find(|c| fits(c))
-            .copied()
-            .or_else(|| self.first_occupied(class + 1).and_then(|class| self.bins[class].first().copied()))
+        let own = class_of(size);
+        let class = if self.bins[own].holds(size) { own } else { self.first_occupied(own + 1)? };
+        let (chunk, empty) = self.bins[class].take_first(size)?;
+        if empty {
+            self.occupied[class / 64] &= !(1 << (class % 64));
+        }
+        Some(chunk)
+    }
+
+    /// Whether a free chunk of at least `size` bytes is there.
+    pub(crate) fn fits(&self, size: u64) -> bool {
+        let own = class_of(size);
+        self.bins[own].holds(size) || self.first_occupied(own + 1).is_some()
     }
 
     /// Size of the largest free chunk, 0 if there is none.
@@ -95,7 +187,15 @@ impl Bins {
 
     /// All free chunks in the order of best fit.
     pub(crate) fn iter(&self) -> impl Iterator<Item = FreeChunk> {
-        self.bins.iter().flatten().copied()
+        self.bins
+            .iter()
+            .flat_map(|bin| -> Box<dyn Iterator<Item = &FreeChunk>> {
+                match bin {
+                    Bin::Few(chunks) => Box::new(chunks.iter()),
+                    Bin::Many(chunks) => Box::new(chunks.iter()),
+                }
+            })
+            .copied()
     }
 
     /// The first class at or after `class` whose bin is not empty.

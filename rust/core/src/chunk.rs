@@ -10,6 +10,9 @@ use std::num::{NonZeroU32, NonZeroU64};
 pub(crate) struct Handle(NonZeroU32);
 
 impl Handle {
+    /// Before every other handle.
+    pub(crate) const LOWEST: Self = Self(NonZeroU32::MIN);
+
     /// The number behind the handle, never 0.
     pub(crate) fn get(self) -> u32 {
         self.0.get()

@@ -240,7 +240,7 @@ impl Pool {
         self.with_state(|state| {
             let allocator = &state.allocator;
             let fits = bytes == 0
-                || allocator.bins.best_fit(needed).is_some()
+                || allocator.bins.fits(needed)
                 || allocator.may_grow(needed)
                 || (self.options.trim_on_oom && allocator.release_would_help(needed));
             fits && !state.closed
