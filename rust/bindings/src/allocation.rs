@@ -5,7 +5,6 @@ use std::sync::Arc;
 use allotment::FreeError;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 
 use crate::buffer::{Exports, Retired};
 use crate::error::{IntoPyErr, InvalidFreeError};
@@ -49,7 +48,13 @@ impl Allocation {
     }
 
     fn give_back(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.pool.free_allocation(&self.inner)).map_err(|error| {
+        let freed = match self.pool.try_free_allocation(&self.inner) {
+            Ok(Some(())) => Ok(()),
+            // Somebody else is inside: wait without the interpreter.
+            Ok(None) => py.detach(|| self.pool.free_allocation(&self.inner)),
+            Err(error) => Err(error),
+        };
+        freed.map_err(|error| {
             if let FreeError::Unusable(_) = error {
                 // It was not given back, and another process may still do so.
                 self.exports.restore();
@@ -102,12 +107,12 @@ impl Allocation {
         slf
     }
 
-    #[pyo3(signature = (kind, *_rest))]
     fn __exit__(
         &self,
         py: Python<'_>,
         kind: Option<&Bound<'_, PyAny>>,
-        _rest: &Bound<'_, PyTuple>,
+        _value: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         if self.exports.is_retired() {
             return Ok(());

@@ -7,7 +7,6 @@ use std::time::Duration;
 use allotment::{GRANULE, MAX_WAIT, Options, Refused};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 
 use crate::allocation::Allocation;
 use crate::error::{IntoPyErr, InvalidFreeError};
@@ -152,8 +151,13 @@ impl Pool {
         Ok(slf)
     }
 
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         self.close(py)
     }
 

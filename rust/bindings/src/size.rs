@@ -7,6 +7,10 @@ use pyo3::types::{PyBool, PyInt, PyString};
 
 /// A number of bytes; `what` names the argument in errors.
 pub(crate) fn size_argument(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
+    // The usual case first.
+    if value.is_exact_instance_of::<PyInt>() {
+        return value.extract().map_err(|_| out_of_range(value, what));
+    }
     let Ok(text) = value.cast::<PyString>() else {
         return whole(value, what, "a whole number of bytes or a text such as '3MiB'");
     };

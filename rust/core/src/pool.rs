@@ -175,6 +175,15 @@ impl Pool {
         self.give_back(self.enter()?, allocation.address, NonZeroU64::new(allocation.id))
     }
 
+    /// Frees exactly this allocation if that takes no waiting for the lock; `None` means: take the other door.
+    ///
+    /// # Errors
+    /// As [`Pool::free`].
+    pub fn try_free_allocation(&self, allocation: &Allocation) -> Result<Option<()>, FreeError> {
+        let id = NonZeroU64::new(allocation.id);
+        self.try_enter()?.map(|state| self.give_back(state, allocation.address, id)).transpose()
+    }
+
     /// Makes the allocation at `address` one of `bytes` bytes if its chunk is long enough; returns the bytes
     /// of the chunk either way. For allocations that were not aligned beyond the granule.
     ///
