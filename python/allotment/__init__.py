@@ -11,13 +11,16 @@ from allotment import (
     dtypes,
     errors,
     experimental,
+    initializers,
     linalg,
     math,
+    nest,
     nn,
     random,
     strings,
     test,
     testing,
+    version,
 )
 from allotment._core import (
     Allocation,
@@ -74,14 +77,27 @@ from allotment.ops.array import (
     stop_gradient,
     zeros_like,
 )
+from allotment.ops.assertions import Assert, assert_equal, assert_greater, assert_less
 from allotment.ops.comparison import equal, greater, greater_equal, less, less_equal, not_equal
 from allotment.ops.complex_numbers import complex
+from allotment.ops.control import (
+    case,
+    cond,
+    control_dependencies,
+    group,
+    no_op,
+    switch_case,
+    timestamp,
+    while_loop,
+)
+from allotment.ops.control import tuple_of as tuple
 from allotment.ops.creation import constant, convert_to_tensor, fill, ones, reshape, zeros
-from allotment.ops.division import divide, truncatediv, truncatemod
+from allotment.ops.division import divide, truediv, truncatediv, truncatemod
 from allotment.ops.division import real_divide as realdiv
 from allotment.ops.einsum import einsum
 from allotment.ops.extremes import argmax, argmin
 from allotment.ops.gathering import boolean_mask, gather, gather_nd, where
+from allotment.ops.guarded import scalar_mul
 from allotment.ops.initializers import (
     constant_initializer,
     ones_initializer,
@@ -92,6 +108,7 @@ from allotment.ops.initializers import (
 from allotment.ops.joining import concat, split, stack, unstack
 from allotment.ops.layout import expand_dims, reverse, reverse_sequence, roll, squeeze, transpose
 from allotment.ops.logical import logical_and, logical_not, logical_or
+from allotment.ops.mapping import foldl, foldr, map_fn, scan
 from allotment.ops.math import (
     abs,
     add,
@@ -105,7 +122,17 @@ from allotment.ops.math import (
     square,
     subtract,
 )
+from allotment.ops.name_scopes import get_current_name_scope, name_scope
 from allotment.ops.norms import clip_by_global_norm, clip_by_norm
+from allotment.ops.partition import (
+    dynamic_partition,
+    dynamic_stitch,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+    identity_n,
+    unravel_index,
+)
+from allotment.ops.printing import print_ as print
 from allotment.ops.products import matmul, tensordot
 from allotment.ops.real import (
     acos,
@@ -155,14 +182,17 @@ from allotment.ops.scattering import (
     tensor_scatter_nd_update,
 )
 from allotment.ops.sequences import eye, linspace, one_hot, range, sequence_mask
+from allotment.ops.shape_assertions import assert_rank
 from allotment.ops.slicing import slice_ as slice
 from allotment.ops.slicing import strided_slice
 from allotment.ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
 from allotment.ops.statistics import norm, reduce_logsumexp
 from allotment.ops.sums import add_n
+from allotment.ops.texts import as_string
 from allotment.source import Source
 from allotment.tensor import Tensor
 from allotment.tensor_shape import TensorShape
+from allotment.tensor_spec import TensorSpec
 from allotment.variable import Variable
 
 #: A new axis of length 1, in an index.
@@ -171,6 +201,7 @@ newaxis = None
 
 __all__ = [
     "Allocation",
+    "Assert",
     "Chunk",
     "DType",
     "DeviceSpec",
@@ -184,6 +215,7 @@ __all__ = [
     "Source",
     "Tensor",
     "TensorShape",
+    "TensorSpec",
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
@@ -197,8 +229,13 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
+    "assert_equal",
+    "assert_greater",
+    "assert_less",
+    "assert_rank",
     "atan",
     "atan2",
     "atanh",
@@ -209,6 +246,7 @@ __all__ = [
     "broadcast_dynamic_shape",
     "broadcast_static_shape",
     "broadcast_to",
+    "case",
     "cast",
     "clip_by_global_norm",
     "clip_by_norm",
@@ -218,9 +256,11 @@ __all__ = [
     "complex64",
     "complex128",
     "concat",
+    "cond",
     "config",
     "constant",
     "constant_initializer",
+    "control_dependencies",
     "convert_to_tensor",
     "cos",
     "cosh",
@@ -230,6 +270,8 @@ __all__ = [
     "divide",
     "double",
     "dtypes",
+    "dynamic_partition",
+    "dynamic_stitch",
     "einsum",
     "ensure_shape",
     "equal",
@@ -244,14 +286,22 @@ __all__ = [
     "float32",
     "float64",
     "floor",
+    "foldl",
+    "foldr",
     "gather",
     "gather_nd",
+    "get_current_name_scope",
     "get_static_value",
     "gpu",
     "greater",
     "greater_equal",
+    "group",
     "half",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
     "identity",
+    "identity_n",
+    "initializers",
     "int8",
     "int16",
     "int32",
@@ -264,15 +314,19 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "map_fn",
     "math",
     "matmul",
     "maximum",
     "meshgrid",
     "minimum",
     "multiply",
+    "name_scope",
     "negative",
+    "nest",
     "newaxis",
     "nn",
+    "no_op",
     "norm",
     "not_equal",
     "one_hot",
@@ -281,6 +335,7 @@ __all__ = [
     "ones_like",
     "pad",
     "pow",
+    "print",
     "random",
     "random_normal_initializer",
     "random_uniform_initializer",
@@ -302,6 +357,8 @@ __all__ = [
     "roll",
     "round",
     "saturate_cast",
+    "scalar_mul",
+    "scan",
     "scatter_nd",
     "searchsorted",
     "sequence_mask",
@@ -324,6 +381,7 @@ __all__ = [
     "string",
     "strings",
     "subtract",
+    "switch_case",
     "tan",
     "tanh",
     "tensor_scatter_nd_add",
@@ -335,17 +393,23 @@ __all__ = [
     "test",
     "testing",
     "tile",
+    "timestamp",
     "transpose",
+    "truediv",
     "truncatediv",
     "truncatemod",
+    "tuple",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
     "unique",
     "unique_with_counts",
+    "unravel_index",
     "unstack",
+    "version",
     "where",
+    "while_loop",
     "zeros",
     "zeros_initializer",
     "zeros_like",

@@ -1,8 +1,36 @@
-"""Seeing what happens: ``tf.debugging``."""
+"""Seeing what happens, and checking that it is what was meant: ``tf.debugging``."""
 
 from allotment import placement_log
 from allotment.config._functions import as_stored
 from allotment.devices.context import context
+from allotment.ops.assertions import (
+    Assert,
+    assert_all_finite,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    check_numerics,
+)
+from allotment.ops.shape_assertions import (
+    assert_integer,
+    assert_proper_iterable,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_same_float_dtype,
+    assert_scalar,
+    assert_shapes,
+    assert_type,
+    is_numeric_tensor,
+)
 
 
 def get_log_device_placement() -> bool:
@@ -25,10 +53,37 @@ def set_log_device_placement(enabled: bool | None) -> None:
     operation.
 
     Raises:
-        TypeError: Not a bool, and the runtime is initialized; before that, the getter raises it.
+        TypeError: Neither true nor false, and the runtime is initialized; else the getter raises it.
     """
     context().log_placement = as_stored(enabled)
     placement_log.switch(bool(enabled))
 
 
-__all__ = ["get_log_device_placement", "set_log_device_placement"]
+__all__ = [
+    "Assert",
+    "assert_all_finite",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_proper_iterable",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_same_float_dtype",
+    "assert_scalar",
+    "assert_shapes",
+    "assert_type",
+    "check_numerics",
+    "get_log_device_placement",
+    "is_numeric_tensor",
+    "set_log_device_placement",
+]

@@ -2,7 +2,7 @@
 
 import builtins
 import contextlib
-import warnings
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ class DType:
     A ``DType`` equals its name and its NumPy type, too: ``tf.float32 == "float32"``.
     """
 
-    __slots__ = ("as_numpy_dtype", "error_name", "name", "numpy")
+    __slots__ = ("as_datatype_enum", "as_numpy_dtype", "error_name", "name", "numpy")
 
     #: The name, as in ``"float32"``.
     name: str
@@ -23,10 +23,13 @@ class DType:
     as_numpy_dtype: type[Any]
     #: The same as a ``numpy.dtype``.
     numpy: np.dtype[Any]
+    #: The number that TensorFlow's files and messages have for it.
+    as_datatype_enum: int
     #: The name in TensorFlow's error texts: ``float``, ``double``, ``half``, or the name itself.
     error_name: str
 
-    def __init__(self, name: str, scalar: type[Any], error_name: str | None = None) -> None:
+    def __init__(self, enum: int, name: str, scalar: type[Any], error_name: str | None = None) -> None:
+        self.as_datatype_enum = enum
         self.name = name
         self.as_numpy_dtype = scalar
         self.numpy = np.dtype(scalar)
@@ -34,8 +37,8 @@ class DType:
 
     @property
     def size(self) -> int:
-        """Bytes of one element; 1 for strings, as TensorFlow says."""
-        return 1 if self is string else self.numpy.itemsize
+        """Bytes of one element; 0 for strings, which have no length in common."""
+        return 0 if self is string else self.numpy.itemsize
 
     @property
     def base_dtype(self) -> "DType":
@@ -74,8 +77,47 @@ class DType:
 
     @property
     def is_numeric(self) -> builtins.bool:
-        """Whether its elements can be computed with; strings cannot."""
-        return self is not string
+        """Whether its elements are numbers."""
+        return self.numpy.kind in "fiuc"
+
+    @property
+    def is_quantized(self) -> builtins.bool:
+        """Whether it is a quantized type: there are none here."""
+        return False
+
+    @property
+    def is_numpy_compatible(self) -> builtins.bool:
+        """Whether NumPy has the type: of all there are here."""
+        return True
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """The range of brightness in an image: from 0 to the largest integer, or to 1.
+
+        Raises:
+            ValueError: There are no images of the type.
+        """
+        if self.is_integer:
+            return 0, self.max
+        if self in (bool, float32, float64):
+            return 0, True if self is bool else 1
+        raise ValueError(f"{self} does not have defined limits.")
+
+    def is_compatible_with(self, other: Any) -> builtins.bool:
+        """Whether values of the other type can be used as they are: whether it is the same.
+
+        Raises:
+            TypeError: The other is no type.
+        """
+        return self is as_dtype(other)
+
+    def is_subtype_of(self, other: Any) -> builtins.bool:
+        """Whether the other is the same type."""
+        return self.__eq__(other)
+
+    def most_specific_common_supertype(self, types: Iterable[Any]) -> "DType | None":
+        """Return the type if all others are the same, else ``None``."""
+        return self if all(self == other for other in types) else None
 
     @property
     def min(self) -> Any:
@@ -84,7 +126,7 @@ class DType:
         Raises:
             TypeError: The type has none.
         """
-        return self._limits().min
+        return self._limits("minimum").min
 
     @property
     def max(self) -> Any:
@@ -93,14 +135,14 @@ class DType:
         Raises:
             TypeError: The type has none.
         """
-        return self._limits().max
+        return self._limits("maximum").max
 
-    def _limits(self) -> Any:
+    def _limits(self, which: str) -> Any:
         if self.is_floating:
             return np.finfo(self.numpy)
         if self.is_integer:
             return np.iinfo(self.numpy)
-        raise TypeError(f"Cannot find minimum value of {self}.")
+        raise TypeError(f"Cannot find {which} value of {self} with type {self}.")
 
     def __eq__(self, other: object) -> builtins.bool:
         if type(other) is DType:
@@ -111,7 +153,7 @@ class DType:
             return False
 
     def __hash__(self) -> int:
-        return hash(self.name)
+        return self.as_datatype_enum
 
     def __str__(self) -> str:
         return f"<dtype: {self.name!r}>"
@@ -123,21 +165,21 @@ class DType:
         return as_dtype, (self.name,)
 
 
-float16: Final = DType("float16", np.float16, "half")
-float32: Final = DType("float32", np.float32, "float")
-float64: Final = DType("float64", np.float64, "double")
-int8: Final = DType("int8", np.int8)
-int16: Final = DType("int16", np.int16)
-int32: Final = DType("int32", np.int32)
-int64: Final = DType("int64", np.int64)
-uint8: Final = DType("uint8", np.uint8)
-uint16: Final = DType("uint16", np.uint16)
-uint32: Final = DType("uint32", np.uint32)
-uint64: Final = DType("uint64", np.uint64)
-bool: Final = DType("bool", np.bool_)  # noqa: A001 - the name TensorFlow has
-complex64: Final = DType("complex64", np.complex64)
-complex128: Final = DType("complex128", np.complex128)
-string: Final = DType("string", object)
+float16: Final = DType(19, "float16", np.float16, "half")
+float32: Final = DType(1, "float32", np.float32, "float")
+float64: Final = DType(2, "float64", np.float64, "double")
+int8: Final = DType(6, "int8", np.int8)
+int16: Final = DType(5, "int16", np.int16)
+int32: Final = DType(3, "int32", np.int32)
+int64: Final = DType(9, "int64", np.int64)
+uint8: Final = DType(4, "uint8", np.uint8)
+uint16: Final = DType(17, "uint16", np.uint16)
+uint32: Final = DType(22, "uint32", np.uint32)
+uint64: Final = DType(23, "uint64", np.uint64)
+bool: Final = DType(10, "bool", np.bool_)  # noqa: A001 - the name TensorFlow has
+complex64: Final = DType(8, "complex64", np.complex64)
+complex128: Final = DType(18, "complex128", np.complex128)
+string: Final = DType(7, "string", object)
 half: Final = float16
 double: Final = float64
 
@@ -159,40 +201,40 @@ _ALL = (
     string,
 )
 _BY_NAME = {dtype.name: dtype for dtype in _ALL} | {dtype.error_name: dtype for dtype in _ALL}
-_BY_PYTHON_TYPE = {
-    float: float32,
-    int: int32,
-    builtins.bool: bool,
-    complex: complex128,
-    str: string,
-    bytes: string,
-}
+_BY_NUMBER = {dtype.as_datatype_enum: dtype for dtype in _ALL}
+_BY_PYTHON_TYPE = {float: float32, builtins.bool: bool, object: string}
 
 #: NumPy's type to ours, for the types that need no thought.
 BY_NUMPY: Final[dict[np.dtype[Any], DType]] = {dtype.numpy: dtype for dtype in _ALL}
 
 
 def as_dtype(type_value: Any) -> DType:
-    """Return the ``DType`` of a ``DType``, a name, a NumPy type or a Python type.
+    """Return the ``DType`` of a ``DType``, a name, TensorFlow's number of it, a NumPy type, or ``float`` or ``bool``.
 
-    ``float``, ``int``, ``bool``, ``complex`` and ``str`` mean what Python values of that type become:
-    float32, int32, bool, complex128 and string.
+    Python's other types have none: an ``int``, say, would be int32 as a value and int64 to NumPy.
 
     Raises:
         TypeError: There is no such type here; the text names the value.
     """
     if type(type_value) is DType:
         return type_value
-    if isinstance(type_value, type) and type_value in _BY_PYTHON_TYPE:
-        return _BY_PYTHON_TYPE[type_value]
-    if isinstance(type_value, str) and type_value in _BY_NAME:
-        return _BY_NAME[type_value]
-    if type_value is not None:
-        # NumPy warns of names on their way out, and looks into objects that are no types.
-        with contextlib.suppress(TypeError, ValueError), warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return of_numpy(np.dtype(type_value))
-    raise TypeError(f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType.")
+    found: DType | None = None
+    if isinstance(type_value, str):
+        found = _BY_NAME.get(type_value)
+    elif isinstance(type_value, int | float):
+        # Equal numbers are the same key: TensorFlow's `True` and `1.0` are float32, too.
+        found = _BY_NUMBER.get(type_value)  # type: ignore[arg-type]
+    elif isinstance(type_value, type) and type_value in _BY_PYTHON_TYPE:
+        found = _BY_PYTHON_TYPE[type_value]
+    else:
+        # An array stands for the type of its elements.
+        numpy = type_value.dtype if isinstance(type_value, np.ndarray) else type_value
+        if isinstance(numpy, np.dtype) or (isinstance(numpy, type) and issubclass(numpy, np.generic)):
+            with contextlib.suppress(TypeError):
+                return of_numpy(numpy)
+    if found is None:
+        raise TypeError(f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType.")
+    return found
 
 
 def of_numpy(dtype: npt.DTypeLike) -> DType:
@@ -208,3 +250,16 @@ def of_numpy(dtype: npt.DTypeLike) -> DType:
     if wanted.kind in "SUT":
         return string
     raise TypeError(f"NumPy type {wanted} has no tensor type; there are {', '.join(_BY_NAME)}")
+
+
+def __getattr__(name: str) -> Any:
+    """The operations that TensorFlow has in this module, too. Looked up late: they need the types first."""
+    if name in ("cast", "saturate_cast"):
+        from allotment.ops import array
+
+        return getattr(array, name)
+    if name == "complex":
+        from allotment.ops.complex_numbers import complex as complex_
+
+        return complex_
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

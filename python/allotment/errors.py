@@ -4,6 +4,7 @@ All are ``RuntimeError``s, unlike TensorFlow's: programs written for it catch th
 """
 
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any, ClassVar, Final, Self
 
 from allotment._core import OutOfMemoryError
@@ -35,15 +36,17 @@ class OpError(RuntimeError):
         op: The operation that failed, in graph mode; else ``None``.
         message: What happened.
         error_code: One of the codes of this module.
+        args: The first is what ``experimental_payloads`` returns.
     """
 
-    def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int, *args: Any) -> None:
         # Without arguments, so that repr is the class alone, as TensorFlow's is.
         super().__init__()
         self._node_def = node_def
         self._op = op
         self._message = message
         self._error_code = error_code
+        self._payloads = args[0] if args else {}
 
     @property
     def message(self) -> str:
@@ -67,8 +70,9 @@ class OpError(RuntimeError):
 
     @property
     def experimental_payloads(self) -> Mapping[bytes, bytes]:
-        """Further data about the error: always empty."""
-        return {}
+        """Further data about the error: what it was made with, empty in all of ours."""
+        payloads: Mapping[bytes, bytes] = self._payloads
+        return payloads
 
     def __str__(self) -> str:
         return self._message
@@ -82,8 +86,15 @@ class _CodedError(OpError):
 
     _code: ClassVar[int]
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
-        super().__init__(node_def, op, message, self._code)
+    def __init__(self, node_def: Any, op: Any, message: str, *args: Any) -> None:
+        OpError.__init__(self, node_def, op, message, self._code, *args)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "_code" in cls.__dict__:
+            # One function a class, so that Python's word on arguments that lack names the class.
+            named = _CodedError.__init__.__code__.replace(co_qualname=f"{cls.__qualname__}.__init__")
+            cls.__init__ = FunctionType(named, globals(), "__init__")  # type: ignore[method-assign]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._node_def, self._op, self._message), self.__dict__

@@ -4,6 +4,7 @@ from allotment.ops.diagonals import band_part, diag, diag_part, set_diag, trace
 from allotment.ops.einsum import einsum
 from allotment.ops.exponential import expm
 from allotment.ops.factor import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd
+from allotment.ops.matrices import matrix_rank, normalize, pinv
 from allotment.ops.norms import global_norm
 from allotment.ops.products import adjoint, cross, matmul, matrix_transpose, matvec, tensordot
 from allotment.ops.sequences import eye
@@ -41,9 +42,12 @@ __all__ = [
     "logdet",
     "lstsq",
     "matmul",
+    "matrix_rank",
     "matrix_transpose",
     "matvec",
     "norm",
+    "normalize",
+    "pinv",
     "qr",
     "set_diag",
     "slogdet",

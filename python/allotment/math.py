@@ -13,9 +13,23 @@ from allotment.ops.comparison import (
     not_equal,
 )
 from allotment.ops.complex_numbers import angle, conj, imag, real
+from allotment.ops.confusion import confusion_matrix
 from allotment.ops.counts import bincount
 from allotment.ops.division import divide, divide_no_nan, floordiv, floormod, mod, truediv
 from allotment.ops.extremes import argmax, argmin
+from allotment.ops.guarded import (
+    is_non_decreasing,
+    is_strictly_increasing,
+    log_sigmoid,
+    nextafter,
+    polyval,
+    reciprocal_no_nan,
+    scalar_mul,
+    xdivy,
+    xlog1py,
+    xlogy,
+)
+from allotment.ops.inverse_special import digamma, erfcinv, erfinv, ndtri
 from allotment.ops.layers import in_top_k, zero_fraction
 from allotment.ops.logical import logical_and, logical_not, logical_or, logical_xor
 from allotment.ops.math import (
@@ -33,6 +47,7 @@ from allotment.ops.math import (
     squared_difference,
     subtract,
 )
+from allotment.ops.partition import invert_permutation
 from allotment.ops.real import (
     acos,
     acosh,
@@ -69,7 +84,7 @@ from allotment.ops.reduce import (
     reduce_prod,
     reduce_sum,
 )
-from allotment.ops.scan import cumprod, cumsum
+from allotment.ops.scan import cumprod, cumsum, cumulative_logsumexp
 from allotment.ops.segments import (
     segment_max,
     segment_mean,
@@ -110,17 +125,22 @@ __all__ = [
     "atanh",
     "bincount",
     "ceil",
+    "confusion_matrix",
     "conj",
     "cos",
     "cosh",
     "count_nonzero",
     "cumprod",
     "cumsum",
+    "cumulative_logsumexp",
+    "digamma",
     "divide",
     "divide_no_nan",
     "equal",
     "erf",
     "erfc",
+    "erfcinv",
+    "erfinv",
     "exp",
     "expm1",
     "floor",
@@ -130,15 +150,19 @@ __all__ = [
     "greater_equal",
     "imag",
     "in_top_k",
+    "invert_permutation",
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_strictly_increasing",
     "l2_normalize",
     "less",
     "less_equal",
     "lgamma",
     "log",
     "log1p",
+    "log_sigmoid",
     "log_softmax",
     "logical_and",
     "logical_not",
@@ -149,11 +173,15 @@ __all__ = [
     "mod",
     "multiply",
     "multiply_no_nan",
+    "ndtri",
     "negative",
+    "nextafter",
     "not_equal",
+    "polyval",
     "pow",
     "real",
     "reciprocal",
+    "reciprocal_no_nan",
     "reduce_all",
     "reduce_any",
     "reduce_euclidean_norm",
@@ -168,6 +196,7 @@ __all__ = [
     "rint",
     "round",
     "rsqrt",
+    "scalar_mul",
     "segment_max",
     "segment_mean",
     "segment_min",
@@ -192,5 +221,8 @@ __all__ = [
     "unsorted_segment_min",
     "unsorted_segment_prod",
     "unsorted_segment_sum",
+    "xdivy",
+    "xlog1py",
+    "xlogy",
     "zero_fraction",
 ]

@@ -1,6 +1,7 @@
 """``tf.nn``: activations, losses, convolution, and other operations of neural networks."""
 
 from allotment.ops.activations import (
+    crelu,
     elu,
     gelu,
     leaky_relu,
@@ -13,6 +14,13 @@ from allotment.ops.activations import (
     swish,
 )
 from allotment.ops.convolution import avg_pool, avg_pool2d, conv2d, max_pool, max_pool2d
+from allotment.ops.convolution_variants import (
+    avg_pool1d,
+    conv1d,
+    conv2d_transpose,
+    depthwise_conv2d,
+    max_pool1d,
+)
 from allotment.ops.layers import (
     batch_normalization,
     bias_add,
@@ -30,16 +38,22 @@ from allotment.ops.softmax import (
     softmax,
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
+    weighted_cross_entropy_with_logits,
 )
 from allotment.ops.sorting import top_k
 from allotment.ops.statistics import l2_normalize
 
 __all__ = [
     "avg_pool",
+    "avg_pool1d",
     "avg_pool2d",
     "batch_normalization",
     "bias_add",
+    "conv1d",
     "conv2d",
+    "conv2d_transpose",
+    "crelu",
+    "depthwise_conv2d",
     "dropout",
     "elu",
     "embedding_lookup",
@@ -50,6 +64,7 @@ __all__ = [
     "leaky_relu",
     "log_softmax",
     "max_pool",
+    "max_pool1d",
     "max_pool2d",
     "moments",
     "relu",
@@ -66,5 +81,6 @@ __all__ = [
     "swish",
     "tanh",
     "top_k",
+    "weighted_cross_entropy_with_logits",
     "zero_fraction",
 ]

@@ -7,11 +7,19 @@ that TensorFlow gives for the same seeds.
 from allotment.ops.generator import Generator, get_global_generator, set_global_generator
 from allotment.ops.random import categorical, gamma, normal, poisson, shuffle, truncated_normal, uniform
 from allotment.ops.seeds import set_seed
-from allotment.ops.stateless import stateless_normal, stateless_truncated_normal, stateless_uniform
+from allotment.ops.stateless import (
+    fold_in,
+    split,
+    stateless_categorical,
+    stateless_normal,
+    stateless_truncated_normal,
+    stateless_uniform,
+)
 
 __all__ = [
     "Generator",
     "categorical",
+    "fold_in",
     "gamma",
     "get_global_generator",
     "normal",
@@ -19,6 +27,8 @@ __all__ = [
     "set_global_generator",
     "set_seed",
     "shuffle",
+    "split",
+    "stateless_categorical",
     "stateless_normal",
     "stateless_truncated_normal",
     "stateless_uniform",

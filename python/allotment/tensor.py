@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from allotment.dtypes import DType
 from allotment.operands import Operands
-from allotment.tensor_shape import TensorShape
+from allotment.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from allotment.devices.logical import LogicalDeviceRuntime as Device
@@ -21,6 +21,54 @@ class Tensor(Operands):
     """
 
     __slots__ = ()
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> TensorShape:
+        """The lengths of the axes."""
+        raise NotImplementedError
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> NoReturn:
+        """Defined for graphs only."""
+        raise AttributeError("Tensor.name is undefined when eager execution is enabled.")
+
+    def get_shape(self) -> TensorShape:
+        """Return ``shape``."""
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Check that the tensor has a shape.
+
+        Raises:
+            ValueError: It has another.
+        """
+        wanted = as_shape(shape)
+        if not wanted.is_compatible_with(self.shape):
+            raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {wanted}.")
+
+    def ref(self) -> "Reference":
+        """Return a hashable stand-in, for sets and dictionaries."""
+        return Reference(self)
+
+    def experimental_ref(self) -> "Reference":
+        """Return ``ref()``."""
+        return self.ref()
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
+        """Defined for graphs only."""
+        raise NotImplementedError(
+            "eval is not supported when eager execution is enabled, is .numpy() what you're looking for?"
+        )
 
 
 class EagerTensor(Tensor):
@@ -44,10 +92,6 @@ class EagerTensor(Tensor):
         """The lengths of the axes."""
         return TensorShape(self._array.shape)
 
-    def get_shape(self) -> TensorShape:
-        """Return ``shape``."""
-        return self.shape
-
     @property
     def ndim(self) -> int:
         """Number of axes."""
@@ -68,9 +112,9 @@ class EagerTensor(Tensor):
         return self._home.name
 
     @property
-    def name(self) -> NoReturn:
+    def value_index(self) -> NoReturn:
         """Defined for graphs only."""
-        raise AttributeError("Tensor.name is undefined when eager execution is enabled.")
+        raise AttributeError("Tensor.value_index is undefined when eager execution is enabled.")
 
     @property
     def op(self) -> NoReturn:
@@ -82,13 +126,13 @@ class EagerTensor(Tensor):
         """Defined for graphs only."""
         raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")
 
+    def consumers(self) -> NoReturn:
+        """Defined for graphs only."""
+        raise NotImplementedError("Tensor.consumers is undefined when eager execution is enabled.")
+
     def numpy(self) -> Any:
         """Return the value in NumPy's own memory: a scalar for rank 0, else a fresh array."""
         return self._array[()] if self._array.ndim == 0 else self._array.copy()
-
-    def ref(self) -> "Reference":
-        """Return a hashable stand-in, for sets and dictionaries."""
-        return Reference(self)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:
@@ -112,7 +156,8 @@ class EagerTensor(Tensor):
         return (self[index] for index in range(len(self)))
 
     def __bool__(self) -> bool:
-        return bool(self._array)
+        # Of nothing at all NumPy does not say.
+        return self._array.size > 0 and bool(self._array)
 
     def __int__(self) -> int:
         return int(self._array)
@@ -130,7 +175,7 @@ class EagerTensor(Tensor):
         raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy(), spec) if spec else str(self)
+        return format(self.numpy(), spec)
 
     def __copy__(self) -> "EagerTensor":
         # A value never changes, so one object is as good as two.
@@ -181,6 +226,7 @@ class Reference:
 def described(array: npt.NDArray[Any]) -> str:
     """NumPy's own text of an array for a ``repr``; several lines start on one of their own."""
     if array.ndim == 0:
-        return repr(array[()]) if array.dtype == object else str(array)
+        # The Python number: a float32 shows all the digits that it has as a double, as in TensorFlow.
+        return repr(array[()] if array.dtype == object else array.item())
     text = repr(array)
     return "\n" * ("\n" in text) + text

@@ -13,7 +13,7 @@ class TensorShape:
 
     __slots__ = ("_dims",)
 
-    def __init__(self, dims: "Iterable[SupportsIndex | None] | SupportsIndex | TensorShape | None") -> None:
+    def __init__(self, dims: "Iterable[Any] | SupportsIndex | TensorShape | None") -> None:
         self._dims: tuple[int | None, ...] | None
         if dims is None:
             self._dims = None
@@ -21,10 +21,8 @@ class TensorShape:
             self._dims = dims._dims
         elif isinstance(dims, list | tuple):
             self._dims = tuple(_length(dim) for dim in dims)
-        elif isinstance(dims, SupportsIndex):
-            self._dims = (_length(dims),)
         else:
-            self._dims = tuple(_length(dim) for dim in dims)
+            self._dims = _dims_of(dims)
 
     @property
     def rank(self) -> int | None:
@@ -74,6 +72,111 @@ class TensorShape:
         pairs = zip(self._dims, theirs, strict=False)
         return len(self._dims) == len(theirs) and all(None in pair or pair[0] == pair[1] for pair in pairs)
 
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Check that some tensor could have both shapes.
+
+        Raises:
+            ValueError: None could.
+        """
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {other} are incompatible")
+
+    def assert_is_fully_defined(self) -> None:
+        """Check that every length is known.
+
+        Raises:
+            ValueError: One is not.
+        """
+        if not self.is_fully_defined():
+            raise ValueError(f"Shape {self} is not fully defined")
+
+    def assert_same_rank(self, other: Any) -> None:
+        """Check that the other has as many axes, if both are known.
+
+        Raises:
+            ValueError: It has not.
+        """
+        shape = as_shape(other)
+        if None not in (self.rank, shape.rank) and self.rank != shape.rank:
+            raise ValueError(f"Shapes {self} and {shape} must have the same rank")
+
+    def assert_has_rank(self, rank: int | None) -> None:
+        """Check the number of axes, if it is known.
+
+        Raises:
+            ValueError: It is another.
+        """
+        if None not in (self.rank, rank) and self.rank != rank:
+            raise ValueError(f"Shape {self} must have rank {rank}")
+
+    def merge_with(self, other: Any) -> "TensorShape":
+        """Return the shape with what the other knows of it.
+
+        Raises:
+            ValueError: No tensor could have both.
+        """
+        shape = as_shape(other)
+        mine, theirs = self._dims, shape._dims
+        if mine is None or theirs is None:
+            return shape if mine is None else self
+        if not self.is_compatible_with(shape):
+            raise ValueError(f"Shapes {self} and {shape} are not compatible")
+        return TensorShape([b if a is None else a for a, b in zip(mine, theirs, strict=True)])
+
+    def with_rank(self, rank: int | None) -> "TensorShape":
+        """Return the shape with that many axes.
+
+        Raises:
+            ValueError: It has another number of axes.
+        """
+        self.assert_has_rank(rank)
+        return TensorShape([None] * rank) if self._dims is None and rank is not None else self
+
+    def with_rank_at_least(self, rank: int) -> "TensorShape":
+        """Return the shape.
+
+        Raises:
+            ValueError: It has fewer axes.
+        """
+        if self.rank is not None and self.rank < rank:
+            raise ValueError(f"Shape {self} must have rank at least {rank}")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> "TensorShape":
+        """Return the shape.
+
+        Raises:
+            ValueError: It has more axes.
+        """
+        if self.rank is not None and self.rank > rank:
+            raise ValueError(f"Shape {self} must have rank at most {rank}")
+        return self
+
+    def most_specific_compatible_shape(self, other: Any) -> "TensorShape":
+        """Return what both shapes agree on."""
+        theirs = as_shape(other)._dims
+        if self._dims is None or theirs is None or len(self._dims) != len(theirs):
+            return TensorShape(None)
+        return TensorShape([a if a == b else None for a, b in zip(self._dims, theirs, strict=True)])
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every tensor of this shape has the other, too."""
+        if not isinstance(other, TensorShape):
+            return False
+        mine, theirs = self._dims, other._dims
+        if mine is None or theirs is None:
+            return theirs is None
+        return len(mine) == len(theirs) and all(b in (None, a) for a, b in zip(mine, theirs, strict=True))
+
+    def most_specific_common_supertype(self, others: Iterable[Any]) -> "TensorShape | None":
+        """Return what this shape and the others agree on, ``None`` if one of them is no shape."""
+        common = self
+        for other in others:
+            if not isinstance(other, TensorShape):
+                return None
+            common = common.most_specific_compatible_shape(other)
+        return common
+
     def concatenate(self, other: Any) -> "TensorShape":
         """Return the axes of this shape, then those of the other."""
         theirs = as_shape(other)._dims
@@ -91,7 +194,7 @@ class TensorShape:
     def __getitem__(self, key: slice) -> "TensorShape": ...
     def __getitem__(self, key: SupportsIndex | slice) -> "int | TensorShape | None":
         if self._dims is None:
-            return TensorShape(None) if isinstance(key, slice) else None
+            return _part_of_unknown(key) if isinstance(key, slice) else None
         found = self._dims[key]
         return TensorShape(found) if isinstance(found, tuple) else found
 
@@ -143,7 +246,39 @@ def _length(dim: SupportsIndex | None) -> int | None:
     try:
         length = dim.__index__()
     except AttributeError:
-        raise TypeError(f"Dimension value must be integer or None, not {dim!r}") from None
+        raise TypeError(
+            f"Dimension value must be integer or None or have an __index__ method, got value '{dim!r}' with type "
+            f"'{type(dim)!r}'"
+        ) from None
     if length < 0:
         raise ValueError(f"Dimension {length} must be >= 0")
     return length
+
+
+def _dims_of(dims: Any) -> tuple[int | None, ...]:
+    """The lengths in an iterable that is no list, or a single one."""
+    try:
+        lengths = iter(dims)
+    except TypeError:
+        # Arrays and tensors of rank 0 come here, too.
+        return (_length(dims),)
+    found = []
+    for dim in lengths:
+        try:
+            found.append(_length(dim))
+        except TypeError:
+            raise TypeError(
+                f"Failed to convert '{dims!r}' to a shape: '{dim!r}'could not be converted to a dimension. A shape "
+                "should either be single dimension (e.g. 10), or an iterable of dimensions (e.g. [1, 10, None])."
+            ) from None
+    return tuple(found)
+
+
+def _part_of_unknown(key: slice) -> TensorShape:
+    """A slice of a shape of unknown rank: as many axes as it asks for, if it says how many."""
+    start = 0 if key.start is None else key.start
+    if key.step is not None:
+        raise ValueError("Steps are not yet handled")
+    if key.stop is None or start < 0 or key.stop < 0:
+        return TensorShape(None)
+    return TensorShape([None] * max(key.stop - start, 0))

@@ -11,6 +11,7 @@ from allotment.dtypes import DType, as_dtype
 from allotment.operands import Operands
 from allotment.ops import resources
 from allotment.ops.array import identity
+from allotment.ops.augmented import AUGMENTED
 from allotment.ops.convert import to_tensor
 from allotment.ops.gathering import gather, gather_nd, numbering
 from allotment.ops.indexing import getitem, index_of, is_mask
@@ -18,10 +19,11 @@ from allotment.ops.operators import OPERATORS, attach
 from allotment.ops.resources import Storage
 from allotment.tensor import EagerTensor, Reference, described
 from allotment.tensor_shape import TensorShape, as_shape
+from allotment.variable_legacy import LegacyVariable
 from allotment.variable_part import VariablePart
 
 
-class Variable(Operands):
+class Variable(LegacyVariable, Operands):
     """A value that can be assigned. As ``tf.Variable``.
 
     It lives on the device of the scope it is made in: assigning and reading happen there under every scope, and
@@ -30,7 +32,7 @@ class Variable(Operands):
     Args:
         initial_value: The first value, or a function without arguments that returns it.
         trainable: Whether gradients and optimizers see it, true unless given.
-        validate_shape: Whether the shape is kept; without it, values of every shape can be assigned.
+        validate_shape: Not looked at, as in TensorFlow: ``shape`` says what may change.
         caching_device: Not looked at.
         name: The name, ``Variable`` unless given.
         variable_def: Not supported.
@@ -50,7 +52,7 @@ class Variable(Operands):
         self,
         initial_value: Any = None,
         trainable: bool | None = None,
-        validate_shape: bool = True,
+        validate_shape: bool = True,  # noqa: ARG002 - TensorFlow's signature
         caching_device: Any = None,  # noqa: ARG002 - TensorFlow's signature
         name: str | None = None,
         variable_def: Any = None,  # noqa: ARG002 - TensorFlow's signature
@@ -74,10 +76,8 @@ class Variable(Operands):
                 f"In this `tf.Variable` creation, the initial value's shape ({tensor.shape}) is not compatible with "
                 f"the explicitly supplied `shape` argument ({shape})."
             )
-        if shape is None:
-            shape = tensor.shape if validate_shape else None
         self._name = f"{'Variable' if name is None else name}:0"
-        self._shape = TensorShape(shape)
+        self._shape = tensor.shape if shape is None else TensorShape(shape)
         self._trainable = True if trainable is None else trainable
         self._constraint = constraint
         self._synchronization = synchronization
@@ -292,6 +292,6 @@ def _restored(value: Any, fields: dict[str, Any]) -> Variable:
     return Variable(value, **fields)
 
 
-attach(Variable, {name: method for name, method in OPERATORS.items() if name != "__getitem__"})
+attach(Variable, {name: method for name, method in OPERATORS.items() if name != "__getitem__"} | AUGMENTED)
 
 __all__ = ["Variable"]

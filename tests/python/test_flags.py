@@ -3,6 +3,7 @@
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 import allotment as tf
@@ -47,7 +48,7 @@ def test_placement_logging_is_off_until_it_is_asked_for(context: Context) -> Non
         (tf.debugging.set_log_device_placement, tf.debugging.get_log_device_placement),
     ],
 )
-@pytest.mark.parametrize("value", ["yes", [], 1.0])
+@pytest.mark.parametrize("value", ["yes", []])
 def test_what_is_no_bool_is_found_by_the_getter(
     setter: Any, getter: Any, value: Any, context: Context
 ) -> None:
@@ -62,6 +63,29 @@ def test_what_is_no_bool_is_found_by_the_getter(
     with pytest.raises(TypeError):
         setter(value)
     assert getter() is True
+
+
+@pytest.mark.parametrize(
+    ("setter", "getter"),
+    [
+        (tf.config.set_soft_device_placement, tf.config.get_soft_device_placement),
+        (tf.debugging.set_log_device_placement, tf.debugging.get_log_device_placement),
+    ],
+)
+def test_numbers_that_are_not_whole_are_found_by_the_getter_at_any_time(
+    setter: Any, getter: Any, context: Context
+) -> None:
+    for ready in (False, True):
+        setter(1.5)
+        with pytest.raises(TypeError) as raised:
+            getter()
+        assert str(raised.value) == "'float' object cannot be interpreted as an integer"
+        setter(np.True_)
+        assert getter() is True
+        setter(np.False_)
+        assert getter() is False
+        if not ready:
+            context.ready()
 
 
 def test_every_change_of_a_flag_can_be_seen(context: Context) -> None:
@@ -141,6 +165,27 @@ def test_a_number_of_threads_that_is_none_is_found_by_every_getter() -> None:
             getter()
 
 
+@pytest.mark.parametrize(
+    ("value", "error", "said"),
+    [
+        (
+            True,
+            TypeError,
+            "Field tensorflow.ConfigProto.intra_op_parallelism_threads: Expected an int, got a boolean.",
+        ),
+        (10**12, ValueError, "Value out of range: 1000000000000"),
+        (2**31, ValueError, "Value out of range: 2147483648"),
+        (-(2**31) - 1, ValueError, "Value out of range: -2147483649"),
+    ],
+)
+def test_threads_that_are_no_number_of_32_bits(value: int, error: type[Exception], said: str) -> None:
+    tf.config.threading.set_intra_op_parallelism_threads(value)
+    for getter in (tf.config.threading.get_intra_op_parallelism_threads, tf.config.list_logical_devices):
+        with pytest.raises(error) as raised:
+            getter()
+        assert str(raised.value) == said
+
+
 def test_setting_threads_is_no_question_about_devices() -> None:
     tf.config.threading.set_intra_op_parallelism_threads(2)
     tf.testing.simulate_gpus("1:64MiB")
@@ -172,6 +217,32 @@ def test_optimizer_options() -> None:
         ("disable_model_pruning", False),
         ("disable_meta_optimizer", True),
     ]
+    o.set_experimental_options({"constant_folding": None, "layout_optimizer": None})
+    pairs: Any = [("remapping", True), ["debug_stripper", 0]]
+    o.set_experimental_options(pairs)
+    assert o.get_experimental_options() == {
+        "remapping": True,
+        "debug_stripper": False,
+        "disable_model_pruning": False,
+        "disable_meta_optimizer": True,
+    }
+    o.set_experimental_options({"min_graph_nodes": 3.5})
+    with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
+        o.get_experimental_options()
+
+
+@pytest.mark.parametrize(("value", "kind"), [(None, "NoneType"), (5, "int")])
+def test_optimizer_options_are_pairs(value: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"^'{kind}' object is not iterable$"):
+        tf.config.optimizer.set_experimental_options(value)
+
+
+@pytest.mark.parametrize("value", ["x", []])
+def test_the_flag_of_rounding_is_a_truth_value(value: Any) -> None:
+    with pytest.raises(TypeError):
+        x.enable_tensor_float_32_execution(value)
+    x.enable_tensor_float_32_execution(0)  # type: ignore[arg-type]
+    assert x.tensor_float_32_execution_enabled() is False
 
 
 def test_deprecated_names_say_so_once() -> None:

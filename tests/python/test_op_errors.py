@@ -108,3 +108,22 @@ def test_errors_are_copied_and_pickled() -> None:
 def test_errors_of_graphs() -> None:
     assert issubclass(errors.OperatorNotAllowedInGraphError, TypeError)
     assert issubclass(errors.InaccessibleTensorError, ValueError)
+
+
+def test_what_lacks_is_said_of_the_class_itself() -> None:
+    for name in CLASSES:
+        with pytest.raises(TypeError) as raised:
+            getattr(errors, f"{name}Error")("x")
+        assert (
+            str(raised.value)
+            == f"{name}Error.__init__() missing 2 required positional arguments: 'op' and 'message'"
+        )
+
+
+def test_payloads_are_the_first_argument_behind_the_text() -> None:
+    payloads = {b"a": b"b"}
+    for name, code in CLASSES.items():
+        error = getattr(errors, f"{name}Error")(None, None, "text", payloads, {b"c": b"d"})
+        assert (error.message, error.error_code, error.experimental_payloads) == ("text", code, payloads)
+    assert errors.OpError(None, None, "text", 3, payloads).experimental_payloads == payloads
+    assert errors.OpError(None, None, "text", 3).experimental_payloads == {}

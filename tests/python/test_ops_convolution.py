@@ -174,13 +174,10 @@ def test_shapes_that_do_not_fit() -> None:
         ({"strides": [1, 2, 3]}, "strides should be of length 1, 2 or 4"),
         ({"strides": 0}, "strides must be positive"),
         ({"strides": [2, 1, 1, 1]}, "strides must be 1 in the batch and depth dimensions"),
-        ({"padding": "FULL"}, 'padding must be "SAME", "VALID", or a list of four pairs'),
         ({"padding": [[0, 0], [1, 1], [1, 1], [0, 1]]}, "padding must be"),
         ({"padding": [[1, 1], [1, 1], [1, 1], [0, 0]]}, "padding must be"),
         ({"padding": [[0, 0], [1, -1], [1, 1], [0, 0]]}, "padding must be"),
         ({"padding": [[0, 0], [1, 1]]}, "padding must be"),
-        ({"padding": None}, "padding must be"),
-        ({"data_format": "CHWN"}, 'data_format must be "NHWC" or "NCHW"'),
         ({"dilations": -1}, "dilations must be positive"),
     ],
 )
@@ -189,6 +186,29 @@ def test_arguments_of_no_use(changed: dict[str, Any], text: str) -> None:
     given: dict[str, Any] = {"input": images, "filters": filters, "strides": 1, "padding": "SAME"}
     with pytest.raises(ValueError, match=text):
         nn.conv2d(**(given | changed))
+
+
+def test_paddings_and_formats_that_are_none() -> None:
+    images, filters = tensor(np.ones((1, 4, 4, 3))), tensor(np.ones((2, 2, 3, 4)))
+    allowed = '"SAME", "VALID", "EXPLICIT"'
+    for wrong in ("FULL", "same"):
+        text = f"Value for attr 'padding' of \"{wrong}\" is not in the list of allowed values: {allowed}"
+        check_refused(nn.conv2d, images, filters, 1, wrong, text=text)
+        check_refused(nn.max_pool2d, images, 2, 1, wrong, text=text)
+        check_refused(nn.avg_pool2d, images, 2, 1, wrong, text=text.replace(', "EXPLICIT"', ""))
+    check_refused(
+        nn.conv2d,
+        images,
+        filters,
+        1,
+        "VALID",
+        "CHWN",
+        text='Value for attr \'data_format\' of "CHWN" is not in the list of allowed values: "NHWC", "NCHW"',
+    )
+    with pytest.raises(TypeError, match="Expected string for argument 'padding' not 5"):
+        nn.conv2d(images, filters, 1, 5)
+    with pytest.raises(TypeError, match="Expected string for argument 'padding' not"):
+        nn.avg_pool2d(images, 2, 1, [[0, 0], [1, 1], [1, 1], [0, 0]])
 
 
 def test_arguments_that_are_no_whole_numbers() -> None:

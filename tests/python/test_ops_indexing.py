@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from allotment.errors import InvalidArgumentError
 from allotment.ops import indexing
 from allotment.variable import Variable
-from support.tensors import check, tensor
+from support.tensors import check, check_refused, tensor
 
 X = np.arange(24).reshape(2, 3, 4)
 INVALID = (
@@ -150,6 +150,13 @@ def test_a_scalar_has_no_parts() -> None:
 def test_what_is_no_index(key: Any) -> None:
     with pytest.raises(TypeError, match=re.escape(INVALID)):
         tensor(X)[key]
+
+
+def test_a_list_of_truth_values_is_no_mask() -> None:
+    check_refused(
+        lambda: tensor(X)[[True, False, True]],
+        text="Value for attr 'Index' of bool is not in the list of allowed values: int16, int32, int64",
+    )
 
 
 def test_the_index_of_a_key() -> None:

@@ -159,7 +159,7 @@ def test_exponentials(dtype: str) -> None:
     theta = 2.5
     turn = of_type(np.array([[0, -theta], [theta, 0]]), dtype)
     expected = [[math.cos(theta), -math.sin(theta)], [math.sin(theta), math.cos(theta)]]
-    close(linalg.expm(tensor([turn, 0 * turn])), [expected, np.eye(2)], dtype)
+    close(linalg.expm(tensor(np.array([turn, 0 * turn]))), [expected, np.eye(2)], dtype)
     check(linalg.expm(tensor([[10.0]])), [[math.exp(10)]], "float32", rtol=1e-5)
     check(linalg.expm(tensor([[0.0, 1.0], [0.0, 0.0]])), [[1, 1], [0, 1]], "float32")
 
@@ -185,11 +185,14 @@ def test_matrices_without_an_inverse() -> None:
         linalg.triangular_solve, tensor([[0.0]]), tensor([[1.0]]), text="Input matrix is not invertible."
     )
     check_refused(linalg.inv, tensor([np.eye(2), np.zeros((2, 2))]), text="Input matrix is not invertible.")
-    check_refused(
-        linalg.cholesky,
-        tensor([[1.0, 2.0], [2.0, 1.0]]),
-        text="Cholesky decomposition was not successful. The input might not be valid. [Op:Cholesky]",
-    )
+
+
+def test_what_is_not_positive_definite_has_no_triangle() -> None:
+    nan = np.nan
+    check(linalg.cholesky(tensor([[-4.0]])), [[nan]], "float32")
+    check(linalg.cholesky(tensor([[1.0, 2.0], [2.0, 1.0]])), [[nan, 0], [nan, nan]], "float32")
+    several = tensor([[[4.0, 2.0], [2.0, -3.0]], [[4.0, 2.0], [2.0, 5.0]]])
+    check(linalg.cholesky(several), [[[nan, 0], [nan, nan]], [[2, 0], [1, 2]]], "float32")
 
 
 def test_what_is_no_number_has_no_decomposition() -> None:

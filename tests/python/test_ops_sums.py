@@ -34,11 +34,14 @@ def test_one_tensor_is_returned_as_it_is() -> None:
 
 
 def test_nothing_has_no_sum() -> None:
-    nothings: list[Any] = [[], (), iter(()), None, 3, tensor(np.zeros((0, 2)))]
+    nothings: list[Any] = [[], (), iter(()), tensor(np.zeros((0, 2)))]
     for nothing in nothings:
         with pytest.raises(ValueError, match="at least one Tensor/IndexedSlices") as raised:
             tf_math.add_n(nothing)
         assert str(raised.value) == NOTHING
+    for wrong, kind in ((5, "int"), (None, "NoneType")):
+        with pytest.raises(TypeError, match=f"^'{kind}' object is not iterable$"):
+            tf_math.add_n(wrong)
 
 
 def test_what_does_not_go_together() -> None:

@@ -25,7 +25,7 @@ def test_attributes() -> None:
     assert x.device == x.backing_device == CPU
     with pytest.raises(AttributeError, match="is not writable"):
         x.device = "elsewhere"
-    for name in ("name", "op", "graph"):
+    for name in ("name", "op", "graph", "value_index"):
         with pytest.raises(
             AttributeError, match=f"Tensor.{name} is undefined when eager execution is enabled"
         ):
@@ -48,11 +48,55 @@ def test_attributes() -> None:
         ),
         (True, "tf.Tensor(True, shape=(), dtype=bool)", "<tf.Tensor: shape=(), dtype=bool, numpy=True>"),
         ("x", "tf.Tensor(b'x', shape=(), dtype=string)", "<tf.Tensor: shape=(), dtype=string, numpy=b'x'>"),
+        (
+            0.1,
+            "tf.Tensor(0.1, shape=(), dtype=float32)",
+            "<tf.Tensor: shape=(), dtype=float32, numpy=0.10000000149011612>",
+        ),
+        (
+            1e10,
+            "tf.Tensor(1e+10, shape=(), dtype=float32)",
+            "<tf.Tensor: shape=(), dtype=float32, numpy=10000000000.0>",
+        ),
     ],
 )
 def test_printing(value: Any, text: str, representation: str) -> None:
     assert str(tensor(value)) == text
     assert repr(tensor(value)) == representation
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "text"),
+    [
+        (0.1, "float16", "0.0999755859375"),
+        (0.1, "float64", "0.1"),
+        (0.1 + 1j, "complex64", "(0.10000000149011612+1j)"),
+        (1e20, "float32", "1.0000000200408773e+20"),
+    ],
+)
+def test_scalars_show_all_their_digits(value: Any, dtype: str, text: str) -> None:
+    assert repr(tensor(value, dtype)) == f"<tf.Tensor: shape=(), dtype={dtype}, numpy={text}>"
+
+
+def test_the_class_has_what_tensors_have() -> None:
+    for name in (
+        "dtype",
+        "shape",
+        "ndim",
+        "name",
+        "ref",
+        "get_shape",
+        "set_shape",
+        "eval",
+        "experimental_ref",
+    ):
+        assert hasattr(Tensor, name)
+    x: Any = tensor([1])
+    assert x.experimental_ref() == x.ref()
+    with pytest.raises(NotImplementedError, match=re.escape("is .numpy() what you're looking for?")):
+        x.eval()
+    with pytest.raises(NotImplementedError, match=re.escape("Tensor.consumers is undefined")):
+        x.consumers()
 
 
 def test_values_are_numpy_s_own() -> None:
@@ -77,6 +121,9 @@ def test_scalars_are_python_s_numbers() -> None:
     assert [10, 20][tensor(1)] == 20
     assert list(range(tensor(3))) == [0, 1, 2]
     assert f"{tensor(1.234):.2f}" == "1.23"
+    assert (f"{tensor(0.1)}", f"{tensor([1, 2])}") == ("0.10000000149011612", "[1 2]")
+    with pytest.raises(TypeError, match="unsupported format string"):
+        f"{tensor([1.5]):.3f}"
 
 
 def test_other_tensors_are_no_numbers() -> None:
@@ -198,3 +245,4 @@ def test_a_tensor_of_no_elements_is_one() -> None:
     assert isinstance(x, EagerTensor)
     assert len(x) == 0
     assert list(x) == []
+    assert not bool(x)

@@ -140,9 +140,12 @@ def test_shapes_that_may_change() -> None:
     check(v.value(), [1], "float32")
     with pytest.raises(ValueError, match="Shape mismatch"):
         v.assign([[1.0]])
-    any_shape = Variable([1.0], validate_shape=False)
+    any_shape = Variable([1.0], shape=TensorShape(None))
     any_shape.assign([[1.0, 2.0]])
     assert any_shape.shape.rank is None
+    # Whether the shape is validated does not say whether it may change.
+    with pytest.raises(ValueError, match="Shape mismatch"):
+        Variable([1.0], validate_shape=False).assign([1.0, 2.0])
 
 
 def test_what_was_read_stays() -> None:

@@ -2,7 +2,7 @@
 
 from allotment.deprecation import deprecated
 from allotment.devices.context import context
-from allotment.devices.flags import as_bool
+from allotment.devices.flags import check_truth
 
 
 def get_soft_device_placement() -> bool:
@@ -24,7 +24,7 @@ def set_soft_device_placement(enabled: bool | None) -> None:
     As ``tf.config.set_soft_device_placement``; holds for every operation from now on. ``None`` is off.
 
     Raises:
-        TypeError: Not a bool, and the runtime is initialized; before that, the getter raises it.
+        TypeError: Neither true nor false, and the runtime is initialized; else the getter raises it.
     """
     context().soft_placement = as_stored(enabled)
 
@@ -58,13 +58,8 @@ def experimental_functions_run_eagerly() -> bool:
 
 
 def as_stored(enabled: bool | None) -> bool | None:
-    """What a setter of a flag keeps: anything before the runtime starts, later only a bool."""
-    if enabled is None:
-        return None
-    try:
-        return as_bool(enabled)
-    except TypeError:
-        if context().is_ready:
-            raise
-        # TensorFlow keeps it, and the next getter complains.
-        return enabled
+    """What a setter of a flag keeps: anything before the runtime starts, later what is true or false."""
+    if context().is_ready:
+        check_truth(enabled)
+    # TensorFlow keeps it, and the next getter complains.
+    return enabled

@@ -13,6 +13,7 @@ from allotment.config._devices import (
 from allotment.deprecation import deprecated
 from allotment.devices import growth, memory
 from allotment.devices.context import context
+from allotment.devices.flags import check_truth
 from allotment.devices.values import LogicalDeviceConfiguration, PhysicalDevice
 
 #: Older names of the same functions.
@@ -143,7 +144,12 @@ def tensor_float_32_execution_enabled() -> bool:
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Keep TensorFlow's flag for the rounding of float32 products on some GPUs; NumPy does not round so."""
+    """Keep TensorFlow's flag for the rounding of float32 products on some GPUs; NumPy does not round so.
+
+    Raises:
+        TypeError: Neither true nor false.
+    """
+    check_truth(enabled)
     context().tensor_float_32 = bool(enabled)
 
 

@@ -26,7 +26,7 @@ def get_experimental_options() -> dict[str, bool | int]:
 
 
 def set_experimental_options(options: dict[str, Any]) -> None:
-    """Add options to those that were set; names that are not known are ignored, as in TensorFlow."""
+    """Add options to those that were set; ``None`` takes one back, and names that are not known are ignored."""
     context().add_optimizer_options(options)
 
 

@@ -1,7 +1,10 @@
 """Settings that may change at any time (device-config API, section 7)."""
 
+import operator
 import threading
 from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
 
 _T = TypeVar("_T")
 
@@ -124,7 +127,9 @@ class Flags:
 
         def told(names: tuple[str, ...]) -> dict[str, bool | int]:
             return {
-                name: bool(self._optimizer_options[name]) for name in names if name in self._optimizer_options
+                name: bool(self._optimizer_options[name])
+                for name in names
+                if self._optimizer_options.get(name) is not None
             }
 
         options = told(_TOGGLES_BEFORE)
@@ -133,12 +138,17 @@ class Flags:
         options["disable_meta_optimizer"] = bool(self._optimizer_options.get("disable_meta_optimizer"))
         options |= told(_TOGGLES_AFTER)
         if nodes := self._optimizer_options.get("min_graph_nodes"):
-            options["min_graph_nodes"] = int(nodes)
+            options["min_graph_nodes"] = operator.index(nodes)
         return options
 
-    def add_optimizer_options(self, options: dict[str, Any]) -> None:
-        """Set options; a value of ``None`` and a name that is not known are passed over, as in TensorFlow."""
-        self._optimizer_options |= {name: value for name, value in options.items() if value is not None}
+    def add_optimizer_options(self, options: Any) -> None:
+        """Set options, as ``dict.update`` does; ``None`` takes one back, and unknown names are never told.
+
+        Raises:
+            TypeError: Neither a dictionary nor pairs.
+            ValueError: Elements that are not pairs.
+        """
+        self._optimizer_options.update(options)
         self.flags_changed()
 
     def check_flags(self) -> None:
@@ -149,11 +159,12 @@ class Flags:
         """
         for value in (self.soft_placement, self.log_placement):
             if value is not None:
-                as_bool(value)
+                # Truth values and whole numbers are what TensorFlow's settings hold.
+                operator.index(bool(value) if isinstance(value, np.bool_) else value)
 
 
 def as_bool(value: Any) -> bool:
-    """Read a bool as TensorFlow's settings do: whole numbers are accepted, other things are not.
+    """Read a bool as TensorFlow's settings of devices do: whole numbers are accepted, other things are not.
 
     Raises:
         TypeError: Neither a bool nor a whole number.
@@ -161,3 +172,13 @@ def as_bool(value: Any) -> bool:
     if isinstance(value, int) or hasattr(value, "__index__"):
         return bool(value)
     raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: (bool, int)")
+
+
+def check_truth(value: Any) -> None:
+    """Check that a value is true or false in itself, as numbers are, and not by being empty or not.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if value is not None and not hasattr(value, "__bool__"):
+        raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: (bool, int)")

@@ -19,7 +19,7 @@ def memory_info(devices: Sequence[LogicalDeviceRuntime], text: Any) -> dict[str,
     """
     pool = find_device(devices, text).pool
     if pool is None:
-        raise ValueError(f"Allocator stats not available for device '{text or ''}'")
+        raise ValueError(f"Allocator stats not available for device '{as_text(text)}'")
     stats = pool.stats()
     return {"current": stats.in_use, "peak": stats.peak_in_use}
 
@@ -33,8 +33,15 @@ def reset_memory_stats(devices: Sequence[LogicalDeviceRuntime], text: Any) -> No
     """
     pool: Pool | None = find_device(devices, text).pool
     if pool is None:
-        raise ValueError(f"Cannot reset memory stats for device '{text or ''}'")
+        raise ValueError(f"Cannot reset memory stats for device '{as_text(text)}'")
     pool.reset_peaks()
+
+
+def as_text(text: Any) -> Any:
+    """``None`` is the empty text, and bytes are UTF-8, as in TensorFlow; the rest stays as it is."""
+    if text is None:
+        return ""
+    return text.decode(errors="replace") if isinstance(text, bytes | bytearray) else text
 
 
 def find_device(devices: Sequence[LogicalDeviceRuntime], text: Any) -> LogicalDeviceRuntime:
@@ -44,7 +51,7 @@ def find_device(devices: Sequence[LogicalDeviceRuntime], text: Any) -> LogicalDe
         ValueError: The text is no device name, or fits no device or several.
         TypeError: Not a text.
     """
-    text = "" if text is None else text
+    text = as_text(text)
     if not isinstance(text, str):
         raise TypeError(f"A device is named by a text such as 'GPU:0', not by {text!r}")
     name = parse_runtime(text)

@@ -15,14 +15,16 @@ import numpy as np
 
 from allotment import errors
 from allotment._core import ArrayMemory
-from allotment.device_spec import DeviceSpec
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import Ready, context
-from allotment.devices.names import DeviceName, parse
-from allotment.devices.values import LogicalDevice
+from allotment.devices.names import DeviceName, parse, parse_runtime_slashes
+from allotment.devices.wishes import NO_WISH, Wish, read_wish
 
 #: Kinds of device, the best first.
 _KINDS: Final = ("GPU", "CPU")
+
+#: The operation that makes values. Its placement errors do not name it.
+_CONST: Final = "_EagerConst"
 
 _context: Final = context()
 
@@ -35,6 +37,8 @@ class Placement:
         "_placed",
         "_ready",
         "_soft",
+        "_unknown",
+        "_wish",
         "compute",
         "home",
         "host",
@@ -54,6 +58,10 @@ class Placement:
         self.host = ready.devices[0]
         self._ready: Ready = ready
         self._soft: bool = _context.soft_device_placement
+        #: The wish as kernels are placed by it: in the runtime's grammar ``*`` is a part that is not set.
+        self._wish: DeviceName | None = None if wish is None else parse_runtime_slashes(wish.to_string())
+        #: Whether values cannot be made. They go to a ``CPU:0`` by its name, and nothing stands in for it.
+        self._unknown = wish is not None and _is_unknown(wish, ready)
         self._inside = inside
         self._placed: dict[tuple[str, ...], Device | None] = {}
         #: Where an operation with every kernel runs and keeps its values, if nothing about it takes a closer
@@ -61,36 +69,79 @@ class Placement:
         self.home: Device | None = None
         #: Calls a function of arrays in the memory of ``home``.
         self.compute: Callable[..., Any] = self.inside(self.host)
-        if not self.logging and self.policy == "silent":
-            self.home = _pick(_KINDS, wish, self._soft, ready)
+        if not self.logging and self.policy == "silent" and not self._unknown:
+            self.home = self._pick(_KINDS)
         if self.home is not None:
             self.compute = self.inside(self.home)
 
-    def place(self, kinds: tuple[str, ...], op: str, name: str | None) -> Device:
+    def place(self, kinds: tuple[str, ...], op: str, name: str | None, constants: bool = False) -> Device:
         """The device of an operation that has kernels for ``kinds``, the best first.
 
+        ``constants``: values are made for it first, which the wish may keep from being made.
+
         Raises:
-            InvalidArgumentError: The wished device does not exist, or has no kernel, and may not be replaced.
+            InvalidArgumentError: The wished device does not exist, or has no kernel, and may not be replaced; or
+                the wish is no name in the runtime's grammar.
         """
+        if self._unknown and (constants or op == _CONST):
+            assert self.wish is not None
+            raise errors.InvalidArgumentError(None, None, f"{self.wish.to_string()} unknown device.")
         if kinds not in self._placed:
-            self._placed[kinds] = _pick(kinds, self.wish, self._soft, self._ready)
+            self._placed[kinds] = self._pick(kinds)
         device = self._placed[kinds]
         if device is not None:
             return device
+        if constants:
+            self.place(_KINDS, _CONST, None)
+        raise self._refusal(kinds, op, name)
+
+    def check(self, op: str, name: str | None) -> None:
+        """Check the wish of an operation that runs where a variable is, whatever is wished.
+
+        Raises:
+            InvalidArgumentError: The wish is no name in the runtime's grammar.
+        """
+        if self.wish is not None and self._wish is None:
+            raise self._refusal((), op, name)
+
+    def _refusal(self, kinds: tuple[str, ...], op: str, name: str | None) -> errors.InvalidArgumentError:
         assert self.wish is not None, "without a wish there is always the CPU"
+        if self._wish is None:
+            # TensorFlow goes on with the attributes of the operation.
+            tail = "" if op == _CONST else f" name: {name or ''}"
+            return errors.InvalidArgumentError(
+                None,
+                None,
+                f"Malformed device specification '{self.wish.to_string()}' in eager op: Name: {op}\n"
+                f"Device Name: []\nDevice: []\nAttrs: {tail}",
+            )
         existing = {each.kind for each in self._ready.devices}
-        # Constants and variables are placed without an operation's name behind the text.
-        tail = "" if op in _NAMELESS else f" [Op:{op}] name: {name or ''}"
-        if op in _NAMELESS and not _same_process(self.wish):
-            raise errors.InvalidArgumentError(None, None, f"{self.wish.to_string()} unknown device.")
-        raise errors.InvalidArgumentError(
+        tail = "" if op == _CONST else f" [Op:{op}] name: {name or ''}"
+        return errors.InvalidArgumentError(
             None,
             None,
-            f"Could not satisfy device specification '{self.wish.to_string()}'. "
+            f"Could not satisfy device specification '{self._wish.to_string()}'. "
             f"enable_soft_placement={int(self._soft)}. "
             f"Supported device types [{', '.join(kind for kind in kinds if kind in existing)}]. "
             f"All available devices [{', '.join(each.name for each in self._ready.devices)}].{tail}",
         )
+
+    def _pick(self, kinds: tuple[str, ...]) -> Device | None:
+        """The first device of the best kind that agrees with the wish; with soft placement, of any kind and index."""
+        if self.wish is None:
+            wishes = [DeviceName()]
+        elif self._wish is None:
+            return None
+        elif self._soft:
+            wishes = [self._wish, replace(self._wish, kind=None, index=None)]
+        else:
+            wishes = [self._wish]
+        for each in wishes:
+            for kind in kinds:
+                for device in self._ready.devices:
+                    if device.kind == kind and each.matches(parse(device.name)):
+                        return device
+        return None
 
     def inside(self, device: Device) -> Callable[..., Any]:
         """A function that calls another one so that the arrays it makes are in a device's memory.
@@ -114,52 +165,9 @@ def _inside(device: Device) -> Callable[..., Any]:
     return inner.run
 
 
-#: Operations that make values: their placement errors do not name them.
-_NAMELESS: Final = frozenset({"_EagerConst", "VarHandleOp"})
-
-
-def _same_process(wish: DeviceName) -> bool:
-    return (wish.job, wish.replica, wish.task) == ("localhost", 0, 0)
-
-
-def _pick(kinds: tuple[str, ...], wish: DeviceName | None, soft: bool, ready: Ready) -> Device | None:
-    """The first device of the best kind that agrees with the wish; with soft placement, of any kind and index."""
-    wishes = [wish or DeviceName()]
-    if soft and wish is not None:
-        wishes.append(replace(wish, kind=None, index=None))
-    for each in wishes:
-        for kind in kinds:
-            for device in ready.devices:
-                if device.kind == kind and each.matches(parse(device.name)):
-                    return device
-    return None
-
-
-class _Wish:
-    """A device name in force, and what entering a scope inside of it leads to.
-
-    There is one object for each path of scopes, so that entering a scope again is one look into a dictionary,
-    and leaving it can tell by identity whether it is the innermost.
-    """
-
-    __slots__ = ("_inner", "name")
-
-    def __init__(self, name: DeviceName | None) -> None:
-        self.name = name
-        self._inner: dict[str, _Wish] = {}
-
-    def merged_with(self, text: str) -> "_Wish":
-        inner = self._inner.get(text)
-        if inner is None:
-            name = parse(text)
-            # Outside of all scopes the first device lends what the text does not say.
-            outer = parse(_context.ready().devices[0].name) if self.name is None else self.name
-            inner = self._inner.setdefault(text, _Wish(outer.merged_with(name)))
-        return inner
-
-
-#: No scope, or one of ``None``.
-_NO_WISH: Final = _Wish(None)
+def _is_unknown(wish: DeviceName, ready: Ready) -> bool:
+    name = wish.to_string()
+    return (wish.kind, wish.index) == ("CPU", 0) and all(device.name != name for device in ready.devices)
 
 
 class _State:
@@ -168,10 +176,10 @@ class _State:
     __slots__ = ("inside", "placement", "placements", "wish")
 
     def __init__(self) -> None:
-        self.wish = _NO_WISH
+        self.wish = NO_WISH
         #: The placement of that wish, or ``None`` if it is still to be made.
         self.placement: Placement | None = None
-        self.placements: dict[_Wish, Placement] = {}
+        self.placements: dict[Wish, Placement] = {}
         self.inside: dict[Device, Callable[..., Any]] = {}
 
 
@@ -227,16 +235,16 @@ class device:  # noqa: N801 - the name of TensorFlow's function
             _context.ready()
         self._given = device_name
         #: What it set, while it is entered, and what was set before.
-        self._wish: _Wish | None = None
-        self._outer: _Wish
+        self._wish: Wish | None = None
+        self._outer: Wish
         #: The same of earlier entries: a scope may be entered again inside itself.
-        self._again: list[tuple[_Wish, _Wish]] | None = None
+        self._again: list[tuple[Wish, Wish]] | None = None
 
     def __enter__(self) -> None:
         state = thread.state
         outer = state.wish
         given = self._given
-        wish = outer.merged_with(given) if type(given) is str else _read_wish(given, outer)
+        wish = outer.merged_with(given) if type(given) is str else read_wish(given, outer)
         if self._wish is not None:
             self._again = [*(self._again or ()), (self._outer, self._wish)]
         self._outer, self._wish = outer, wish
@@ -247,24 +255,15 @@ class device:  # noqa: N801 - the name of TensorFlow's function
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         state = thread.state
-        outer, wish = self._outer, self._wish
+        wish = self._wish
+        if state.wish is not wish:
+            if wish is None:
+                # TensorFlow looks at what it entered last, and there is nothing.
+                raise IndexError("list index out of range")
+            raise RuntimeError("Exiting device scope without proper scope nesting")
+        state.wish = outer = self._outer
+        state.placement = state.placements.get(outer)
         if self._again:
             self._outer, self._wish = self._again.pop()
         else:
             self._wish = None
-        if state.wish is not wish:
-            raise RuntimeError("Exiting device scope without proper scope nesting")
-        state.wish = outer
-        state.placement = state.placements.get(outer)
-
-
-def _read_wish(given: Any, outer: _Wish) -> _Wish:
-    if given is None:
-        return _NO_WISH
-    if isinstance(given, DeviceSpec):
-        given = given.to_string()
-    elif isinstance(given, LogicalDevice):
-        given = given.name
-    elif not isinstance(given, str):
-        raise ValueError(f"Expecting a string device name. Got {type(given)}({given})")
-    return outer.merged_with(given)

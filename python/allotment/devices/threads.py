@@ -34,9 +34,19 @@ def threads_of(threads: Threads, which: Which) -> int:
 
     Raises:
         TypeError: It is no whole number.
+        ValueError: It takes more than 32 bits.
     """
     count = threads.get(which)
-    return 0 if count is None else operator.index(count)
+    if count is None:
+        return 0
+    if isinstance(count, bool):
+        raise TypeError(
+            f"Field tensorflow.ConfigProto.{which}_op_parallelism_threads: Expected an int, got a boolean."
+        )
+    number = operator.index(count)
+    if not -(1 << 31) <= number < 1 << 31:
+        raise ValueError(f"Value out of range: {number}")
+    return number
 
 
 def check_threads(threads: Threads) -> None:
@@ -44,6 +54,7 @@ def check_threads(threads: Threads) -> None:
 
     Raises:
         TypeError: It is no whole number.
+        ValueError: It takes more than 32 bits.
     """
     threads_of(threads, "intra")
     threads_of(threads, "inter")

@@ -11,7 +11,8 @@ from allotment.ops.convert import to_tensor
 from allotment.ops.division import real_divide
 from allotment.ops.element_types import FLOATS, REALS
 from allotment.ops.execute import run, unary
-from allotment.ops.math import add, multiply
+from allotment.ops.joining import concat
+from allotment.ops.math import add, multiply, negative
 from allotment.ops.math import pow as power
 from allotment.ops.real import sigmoid, tanh
 from allotment.ops.scalars import flag_argument, float_argument
@@ -114,13 +115,19 @@ def softsign(features: Any, name: str | None = None) -> EagerTensor:
     return _softsign(features, name)
 
 
-def silu(features: Any, beta: Any = 1.0, name: str | None = None) -> EagerTensor:
+def silu(features: Any, beta: Any = 1.0) -> EagerTensor:
     """``x * sigmoid(beta * x)``. As ``tf.nn.silu``, also called ``swish``."""
     features = to_tensor(features)
-    return multiply(features, sigmoid(multiply(beta, features)), name)
+    return multiply(features, sigmoid(multiply(beta, features)))
 
 
 swish = silu
+
+
+def crelu(features: Any, axis: Any = -1, name: str | None = None) -> EagerTensor:
+    """``relu`` of the elements and of their opposites, one behind the other. As ``tf.nn.crelu``."""
+    features = to_tensor(features)
+    return relu(concat([features, negative(features)], axis), name)
 
 
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> EagerTensor:
@@ -136,11 +143,12 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> E
         )
     if flag_argument(approximate, "approximate"):
         inner = multiply(0.7978845608028654, add(features, multiply(0.044715, power(features, 3))))
-        return multiply(multiply(0.5, features), add(1.0, tanh(inner)), name)
-    return multiply(multiply(0.5, features), add(1.0, erf(real_divide(features, 2**0.5))), name)
+        return multiply(multiply(0.5, features), add(tanh(inner), 1.0), name)
+    return multiply(multiply(0.5, features), add(erf(real_divide(features, 2**0.5)), 1.0), name)
 
 
 __all__ = [
+    "crelu",
     "elu",
     "gelu",
     "leaky_relu",

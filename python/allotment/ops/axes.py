@@ -2,7 +2,11 @@
 
 from typing import Any
 
+import numpy as np
+
+from allotment.dtypes import float32, float64
 from allotment.ops.arrays import Array
+from allotment.ops.element_types import INDICES, check_attribute
 from allotment.ops.shapes import axis_argument
 
 #: Axes of an array, ``None`` for all.
@@ -21,6 +25,20 @@ def axes_argument(axis: Any) -> Axes:
         return axis_argument(axis)
     except TypeError:
         raise TypeError(f"axis must be None, a whole number or a sequence of them, not {axis!r}") from None
+
+
+def check_whole(op: str, attribute: str, value: Any, name: str | None = None) -> None:
+    """Check that an argument that TensorFlow takes as a tensor has no fractions.
+
+    Raises:
+        InvalidArgumentError: It has; the text is of its element type.
+    """
+    if type(value) is int or value is None:
+        return
+    first = value[0] if isinstance(value, list | tuple) and value else value
+    if isinstance(first, float | np.floating) or getattr(getattr(first, "dtype", None), "kind", "") == "f":
+        found = float64 if isinstance(first, np.float64) else float32
+        check_attribute(op, attribute, found, INDICES, name)
 
 
 def axes_fault(array: Array, axes: Axes) -> str | None:

@@ -1,25 +1,23 @@
-"""Python values, arrays and tensors into tensors."""
+"""Python values, arrays and tensors into tensors, alone or beside others."""
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from allotment.dtypes import DType, as_dtype, complex128, float32, int32, int64, of_numpy, string
-from allotment.dtypes import bool as bool_
+from allotment.dtypes import DType, as_dtype, int32, int64
+from allotment.ops.values import TensorsInsideError, to_array
 from allotment.tensor import EagerTensor, Tensor
+from allotment.tensor_shape import TensorShape
 
-_INT32 = np.iinfo(np.int32)
+_INT32_MAX = 2**31 - 1
 
 
 def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None) -> EagerTensor:
     """Convert a value to a tensor on the device of the current scope; a tensor is returned as it is.
 
-    ``dtype`` is the type that it must have, ``like`` the one that Python numbers become if they can.
+    ``dtype`` is the type that it must have, ``like`` the one that everything but tensors must become.
 
     Raises:
         ValueError: A tensor of another type than ``dtype``; a value that no tensor can hold.
-        TypeError: A value that ``dtype`` cannot hold.
+        TypeError: A value of another sort than ``dtype`` or ``like``.
     """
     if isinstance(value, EagerTensor):
         if dtype is not None and value._dtype is not dtype:
@@ -30,14 +28,38 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
     convert = getattr(value, "_as_tensor", None)
     if convert is not None:
         converted: EagerTensor = convert()
-        return to_tensor(converted, dtype)
+        if dtype is not None and converted._dtype is not dtype:
+            raise ValueError(
+                f"Incompatible type conversion requested to type {dtype.name} for `tf.Variable of type "
+                f"{converted._dtype.name}. (Variable: {value!r})"
+            )
+        return converted
     from allotment.ops.creation import eager_const
 
-    return eager_const(value, dtype, like)
+    wanted = dtype or like
+    if isinstance(value, TensorShape):
+        wanted = _type_of_shape(value, wanted)
+        return eager_const(value.as_list(), wanted)
+    try:
+        return eager_const(value, wanted)
+    except TensorsInsideError:
+        from allotment.ops.joining import packed
+
+        return packed(value, wanted)
+
+
+def to_tensor_if_it_fits(value: Any, hint: DType | None) -> EagerTensor:
+    """Convert a value, but a tensor, to the type hinted at, or else to the one it has by itself."""
+    if hint is not None:
+        try:
+            return to_tensor(value, like=hint)
+        except (TypeError, ValueError):
+            pass
+    return to_tensor(value)
 
 
 def to_pair(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
-    """Convert two operands: a Python number takes the type of the tensor beside it."""
+    """Convert two operands of one type: what is no tensor takes the type of the tensor beside it, or of the first."""
     if isinstance(x, Tensor) or hasattr(x, "_as_tensor"):
         x = to_tensor(x)
         return x, to_tensor(y, like=x._dtype)
@@ -48,112 +70,34 @@ def to_pair(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
     return x, to_tensor(y, like=x._dtype)
 
 
-def to_array(value: Any, dtype: DType | None, like: DType | None) -> npt.NDArray[Any]:
-    """The array of a value, with the element type that TensorFlow gives it.
+def to_pair_by_first(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
+    """Convert two operands: the first by itself, the second to its type if it can.
 
-    Python floats become float32, integers int32 (int64 if one does not fit), truth values bool, complex numbers
-    complex128, texts UTF-8 bytes; NumPy values keep their type.
+    So TensorFlow does for sums, products of matrices and quotients; a misfit is left to the operation.
+    """
+    x = to_tensor(x)
+    return x, to_tensor_if_it_fits(y, x._dtype)
+
+
+def _type_of_shape(shape: TensorShape, wanted: DType | None) -> DType:
+    """The type of a shape as a tensor.
 
     Raises:
-        ValueError: ``None``, a ragged sequence, or an object of a kind that has no tensor.
-        TypeError: The value does not fit ``dtype``.
+        TypeError: Another type than those of lengths is wanted.
+        ValueError: A length is not known, or too large for the type.
     """
-    if isinstance(value, np.ndarray | np.generic):
-        return _retyped(np.asarray(value), dtype or like, value, forced=dtype is not None)
-    leaf = _first_leaf(value)
-    if leaf is None and not _is_empty(value):
-        raise ValueError(
-            f"Attempt to convert a value ({value}) with an unsupported type ({type(value)}) to a Tensor."
+    if wanted is not None and wanted not in (int32, int64):
+        raise TypeError(
+            f"Cannot convert TensorShape {shape} to dtype {wanted}. Allowed dtypes are tf.int32 and tf.int64."
         )
-    if isinstance(leaf, str | bytes) or dtype is string:
-        return _texts(value, dtype)
-    try:
-        array = np.asarray(value)
-    except OverflowError as error:
+    if not shape.is_fully_defined():
+        raise ValueError(f"Cannot convert a partially known TensorShape {shape} to a Tensor.")
+    large = any(length is not None and length > _INT32_MAX for length in shape)
+    if large and wanted is int32:
         raise ValueError(
-            f"Can't convert Python sequence with out-of-range integer to Tensor: {error}"
-        ) from None
-    except ValueError:
-        raise ValueError("Can't convert non-rectangular Python sequence to Tensor.") from None
-    if array.dtype == object:
-        raise ValueError(
-            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(leaf)}) to a Tensor."
+            f"Cannot convert TensorShape {shape} to dtype int32; a dimension is too large. Consider using tf.int64."
         )
-    if isinstance(leaf, np.ndarray | np.generic | Tensor) or hasattr(leaf, "_as_tensor"):
-        return _retyped(array, dtype or like, value, forced=dtype is not None)
-    return _of_python(array, dtype, like, value)
-
-
-def _of_python(
-    array: npt.NDArray[Any], dtype: DType | None, like: DType | None, value: Any
-) -> npt.NDArray[Any]:
-    kind = array.dtype.kind
-    wanted = dtype or like
-    if wanted is not None and not (array.size == 0 or _holds(wanted, kind)):
-        # An operand's type is followed where it can be: `int_tensor * 1.5` is an error, as in TensorFlow.
-        raise TypeError(f"Cannot convert {value} to EagerTensor of dtype {wanted.error_name}")
-    if wanted is None:
-        if array.size == 0 or kind == "f":
-            wanted = float32
-        elif kind == "b":
-            wanted = bool_
-        elif kind == "c":
-            wanted = complex128
-        elif kind == "u" or array.min() < _INT32.min or array.max() > _INT32.max:
-            wanted = int64
-        else:
-            wanted = int32
-    if wanted.is_integer and array.size and kind in "iu":
-        limits = np.iinfo(wanted.numpy)
-        if array.min() < limits.min or array.max() > limits.max:
-            raise ValueError(
-                f"Cannot convert {value} to EagerTensor of dtype {wanted.error_name}: out of range"
-            )
-    return array.astype(wanted.numpy)
-
-
-def _retyped(array: npt.NDArray[Any], wanted: DType | None, value: Any, *, forced: bool) -> npt.NDArray[Any]:
-    """An array with its type, or the wanted one where that loses no more than precision."""
-    if array.dtype.kind in "SUO":
-        return _texts(array, wanted if forced else None)
-    have = of_numpy(array.dtype)
-    if wanted is None or wanted is have:
-        return array.astype(have.numpy)
-    if _holds(wanted, array.dtype.kind):
-        return array.astype(wanted.numpy)
-    if forced:
-        raise TypeError(f"Cannot convert {value} to EagerTensor of dtype {wanted.error_name}")
-    return array.astype(have.numpy)
-
-
-def _holds(wanted: DType, kind: str) -> bool:
-    """Whether values of a NumPy kind may become elements of a type without a cast."""
-    return wanted.numpy.kind in {"b": "b", "i": "iufc", "u": "iufc", "f": "fc", "c": "c"}[kind]
-
-
-def _texts(value: Any, dtype: DType | None) -> npt.NDArray[Any]:
-    if dtype is not None and dtype is not string:
-        raise TypeError(f"Cannot convert {value} to EagerTensor of dtype {dtype.error_name}")
-    array = np.array(value, dtype=object)
-    encoded = np.empty(array.shape, object)
-    for index in np.ndindex(array.shape):
-        text = array[index]
-        if isinstance(text, str):
-            text = text.encode()
-        if not isinstance(text, bytes):
-            raise TypeError(f"Cannot convert {text!r} to EagerTensor of dtype string")
-        encoded[index] = bytes(text)
-    return encoded
-
-
-def _first_leaf(value: Any) -> Any:
-    while isinstance(value, list | tuple) and value:
-        value = value[0]
-    return None if isinstance(value, list | tuple) else value
-
-
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, list | tuple)
+    return wanted or (int64 if large else int32)
 
 
 def dtype_argument(dtype: Any) -> DType | None:
@@ -161,4 +105,4 @@ def dtype_argument(dtype: Any) -> DType | None:
     return None if dtype is None else as_dtype(dtype)
 
 
-__all__ = ["dtype_argument", "to_array", "to_pair", "to_tensor"]
+__all__ = ["dtype_argument", "to_array", "to_pair", "to_pair_by_first", "to_tensor", "to_tensor_if_it_fits"]

@@ -83,7 +83,7 @@ def conv2d(
     """
     images, kernel = to_pair(input, filters)
     size = kernel._array.shape[:2] if kernel.ndim == 4 and 0 not in kernel._array.shape[:2] else (1, 1)
-    windows = windows_argument(size, strides, dilations, padding, data_format)
+    windows = windows_argument(size, strides, dilations, padding, data_format, _conv2d.name)
     return run(_conv2d, (images, kernel), windows, name=name)  # type: ignore[no-any-return]
 
 
@@ -175,11 +175,32 @@ def avg_pool(
 def _pool(
     row: Operation, images: Any, ksize: Any, strides: Any, padding: Any, data_format: Any, name: str | None
 ) -> EagerTensor:
-    windows = windows_argument(ksize, strides, None, padding, data_format)
+    windows = windows_argument(ksize, strides, None, padding, data_format, row.name)
     return run(row, (to_tensor(images),), windows, name=name)  # type: ignore[no-any-return]
 
 
-max_pool2d = max_pool
-avg_pool2d = avg_pool
+def max_pool2d(
+    input: Any,  # noqa: A002 - TensorFlow's name
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    name: str | None = None,
+) -> EagerTensor:
+    """The largest element of each window, channel by channel. As ``tf.nn.max_pool2d``; see ``max_pool``."""
+    return _pool(_max_row, input, ksize, strides, padding, data_format, name)
+
+
+def avg_pool2d(
+    input: Any,  # noqa: A002 - TensorFlow's name
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    name: str | None = None,
+) -> EagerTensor:
+    """The mean of each window, channel by channel. As ``tf.nn.avg_pool2d``; see ``max_pool``."""
+    return _pool(_average_row, input, ksize, strides, padding, data_format, name)
+
 
 __all__ = ["avg_pool", "avg_pool2d", "conv2d", "max_pool", "max_pool2d"]

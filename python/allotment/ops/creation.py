@@ -9,11 +9,12 @@ import numpy.typing as npt
 from allotment import placement_log
 from allotment.devices.placement import Placement, current_placement
 from allotment.dtypes import BY_NUMPY, DType, as_dtype, float32, int32, string
-from allotment.ops.convert import dtype_argument, to_array, to_tensor
+from allotment.ops.convert import dtype_argument, to_array, to_tensor, to_tensor_if_it_fits
 from allotment.ops.execute import bring, compute, run
 from allotment.ops.shapes import shape_argument
 from allotment.ops.table import CPU_ONLY, EVERYWHERE, Host, operation
 from allotment.ops.table import dims as shown
+from allotment.ops.values import TensorsInsideError
 from allotment.tensor import EagerTensor, tensor_of
 
 _INT32_MAX = 2**31 - 1
@@ -21,7 +22,7 @@ _INT32_MAX = 2**31 - 1
 _const = operation("_EagerConst", np.copy, host=Host.NEVER)
 
 
-def eager_const(value: Any, dtype: DType | None = None, like: DType | None = None) -> EagerTensor:
+def eager_const(value: Any, dtype: DType | None = None) -> EagerTensor:
     """Make a tensor of a Python value or an array, on the device of the scope.
 
     Texts and int32 stay in host memory, whatever the device (placement, section 5.3).
@@ -29,7 +30,7 @@ def eager_const(value: Any, dtype: DType | None = None, like: DType | None = Non
     placement = current_placement()
     host = placement.host
     # Made on the host first: the element type decides which devices can have it.
-    array = compute(placement, host, host, _const.name, None, to_array, value, dtype, like)
+    array = compute(placement, host, host, _const.name, None, to_array, value, dtype)
     return _settle(placement, tensor_of(array, BY_NUMPY[array.dtype], host, host))
 
 
@@ -54,14 +55,23 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
         name: Only looked at in graph mode.
 
     Raises:
-        TypeError: The value does not fit the type, or has another number of elements than the shape.
-        ValueError: The value is of a kind that has no tensor.
+        TypeError: The value is of another sort than the type, or has another number of elements than the shape.
+        ValueError: The value is of a kind that has no tensor, or a sequence with tensors in it.
     """
     wanted = dtype_argument(dtype)
     if isinstance(value, EagerTensor):
-        made = value if wanted is None or wanted is value._dtype else eager_const(value.numpy(), wanted)
+        if wanted is not None and wanted is not value._dtype:
+            raise TypeError(
+                f"Expected tensor {value._array} with dtype {wanted!r}, but got dtype {value._dtype!r}."
+            )
+        made = value
     else:
-        made = eager_const(value, wanted)
+        # A variable's value is cast, as an array is.
+        given = np.asarray(value) if hasattr(value, "_as_tensor") else value
+        try:
+            made = eager_const(given, wanted)
+        except TensorsInsideError as error:
+            raise ValueError(str(error)) from None
     if shape is None:
         return made
     lengths = shape_argument(shape)
@@ -72,7 +82,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     if made._array.size == 1:
         return run(_fill, (reshape(made, ()),), shape_input(lengths))  # type: ignore[no-any-return]
     raise TypeError(
-        f"Eager execution of tf.constant with unsupported shape. Tensor {made!r} (converted from {value}) has "
+        f"Eager execution of tf.constant with unsupported shape. Tensor {made._array} (converted from {value}) has "
         f"{made._array.size:d} elements, but got `shape` {lengths} with {math.prod(lengths):d} elements)."
     )
 
@@ -86,7 +96,9 @@ def convert_to_tensor(
         ValueError: A tensor of another type than ``dtype``, or a value of a kind that has no tensor.
         TypeError: The value does not fit ``dtype``.
     """
-    return to_tensor(value, dtype_argument(dtype), dtype_argument(dtype_hint))
+    if dtype is None:
+        return to_tensor_if_it_fits(value, dtype_argument(dtype_hint))
+    return to_tensor(value, as_dtype(dtype))
 
 
 def shape_input(shape: Any) -> tuple[int, ...]:
@@ -147,7 +159,7 @@ def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:
         return to_tensor(value)
     placement = current_placement()
     host = placement.host
-    array = compute(placement, host, host, _const.name, None, to_array, value, dtype, None)
+    array = compute(placement, host, host, _const.name, None, to_array, value, dtype)
     made = tensor_of(array, BY_NUMPY[array.dtype], host, host)
     device = placement.place(CPU_ONLY if made._dtype is string else EVERYWHERE, _const.name, None)
     if placement.logging:
@@ -155,21 +167,22 @@ def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:
     return made
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> EagerTensor:
-    """Make a tensor of a shape whose elements are all one value. As ``tf.fill``."""
+def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> EagerTensor:
+    """Make a tensor of a shape whose elements are all one value. As ``tf.fill``; ``layout`` has no effect."""
     lengths = shape_input(dims)
     return run(_fill, (_filling(value),), lengths, name=name)  # type: ignore[no-any-return]
 
 
-def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> EagerTensor:
-    """Make a tensor of zeros (false, empty texts). As ``tf.zeros``."""
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> EagerTensor:
+    """Make a tensor of zeros (false, empty texts). As ``tf.zeros``; ``layout`` has no effect."""
     wanted = as_dtype(dtype)
     return fill(shape, "" if wanted is string else np.zeros((), wanted.numpy), name)
 
 
-def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> EagerTensor:
-    """Make a tensor of ones. As ``tf.ones``."""
-    return fill(shape, np.ones((), as_dtype(dtype).numpy), name)
+def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> EagerTensor:
+    """Make a tensor of ones. As ``tf.ones``; ``layout`` has no effect."""
+    wanted = as_dtype(dtype)
+    return fill(shape, to_array(1, string) if wanted is string else np.ones((), wanted.numpy), name)
 
 
 __all__ = ["constant", "convert_to_tensor", "eager_const", "fill", "ones", "reshape", "zeros"]

@@ -7,7 +7,7 @@ import numpy as np
 from allotment.dtypes import float32, float64
 from allotment.ops.array import cast
 from allotment.ops.arrays import Array, in_single
-from allotment.ops.convert import to_pair
+from allotment.ops.convert import to_pair, to_pair_by_first
 from allotment.ops.element_types import INEXACT, INTEGERS, NUMBERS, REALS
 from allotment.ops.execute import binary, same_shapes
 from allotment.ops.public import public, public_binary
@@ -36,7 +36,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> EagerTensor:
 def _operands(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
     """Two operands of one type that has fractions."""
     if type(x) is not EagerTensor or type(y) is not EagerTensor:
-        x, y = to_pair(x, y)
+        x, y = to_pair_by_first(x, y)
     dtype = x._dtype
     if dtype is not y._dtype:
         raise TypeError(f"`x` and `y` must have the same dtype, got {dtype!r} != {y._dtype!r}.")
@@ -47,7 +47,12 @@ def _operands(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> EagerTensor:
-    """Divide as Python's ``/`` does. As ``tf.divide``; see ``truediv``."""
+    """Divide as Python's ``/`` does. As ``tf.divide``; see ``truediv``.
+
+    A number or an array takes the type of the tensor beside it, on either side.
+    """
+    if not isinstance(x, EagerTensor) and (isinstance(y, EagerTensor) or hasattr(y, "_as_tensor")):
+        x, y = to_pair(x, y)
     return truediv(x, y, name)
 
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from allotment.ops.arguments import to_tensors
 from allotment.ops.arrays import Array, in_single, owned
-from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import NUMBERS
 from allotment.ops.execute import run
 from allotment.ops.table import dims, operation
@@ -116,7 +116,7 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, **kwargs: Any) 
     if unknown := set(kwargs) - {"optimize"}:
         raise TypeError(f"Invalid keyword arguments for einsum: {', '.join(sorted(unknown))}")
     parsed = parse(equation, len(inputs))
-    return run(_row, [to_tensor(each) for each in inputs], name=name, equation=parsed)  # type: ignore[no-any-return]
+    return run(_row, to_tensors(inputs), name=name, equation=parsed)  # type: ignore[no-any-return]
 
 
 __all__ = ["einsum"]

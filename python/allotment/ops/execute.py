@@ -45,7 +45,7 @@ def run(
     """
     placement = current_placement()
     check_types(row, inputs, name)
-    device = placement.place(kinds_for(row, inputs), row.name, name)
+    device = placement.place(kinds_for(row, inputs), row.name, name, row.constants)
     return run_on(placement, device, row, inputs, *args, name=name, **kwargs)
 
 
@@ -77,10 +77,12 @@ def run_on(
     return wrap(placement, device, home, row, name, result)
 
 
-def binary(row: Operation, texts: Operation | None = None) -> Callable[..., EagerTensor]:
+def binary(
+    row: Operation, texts: Operation | None = None, pair: Callable[..., Any] = to_pair
+) -> Callable[..., EagerTensor]:
     """Make the function of an operation with two inputs of one type that are broadcast to each other.
 
-    ``texts`` is the row for texts, if there is one.
+    ``texts`` is the row for texts, if there is one; ``pair`` converts operands that are no tensors.
     """
     function = row.function
     fixed = row.result
@@ -88,28 +90,27 @@ def binary(row: Operation, texts: Operation | None = None) -> Callable[..., Eage
     floats = float32 in quick
 
     def call(x: Any, y: Any, name: str | None = None) -> EagerTensor:
-        if type(x) is EagerTensor and type(y) is EagerTensor:
-            dtype = x._dtype
-            if dtype is y._dtype and (floats if dtype is float32 else dtype in quick):
-                placement = thread.state.placement
-                if placement is None or placement.version != _context.flags_version:
-                    placement = current_placement()
-                home = placement.home
-                if x._home is home and y._home is home and (dtype is not int32 or home.kind == "CPU"):
-                    try:
-                        array = placement.compute(function, x._array, y._array)
-                    except (ValueError, MemoryError):
-                        return run(row, (x, y), name=name)  # type: ignore[no-any-return]
-                    if type(array) is not _ndarray:
-                        array = placement.compute(np.asarray, array)
-                    made = EagerTensor()
-                    made._array = array
-                    made._dtype = fixed or dtype
-                    made._device = made._home = home
-                    return made
-        else:
-            x, y = to_pair(x, y)
-        chosen = texts if texts is not None and x._dtype is string else row
+        if type(x) is not EagerTensor or type(y) is not EagerTensor:
+            x, y = pair(x, y)
+        dtype = x._dtype
+        if dtype is y._dtype and (floats if dtype is float32 else dtype in quick):
+            placement = thread.state.placement
+            if placement is None or placement.version != _context.flags_version:
+                placement = current_placement()
+            home = placement.home
+            if x._home is home and y._home is home and (dtype is not int32 or home.kind == "CPU"):
+                try:
+                    array = placement.compute(function, x._array, y._array)
+                except (ValueError, MemoryError):
+                    return run(row, (x, y), name=name)  # type: ignore[no-any-return]
+                if type(array) is not _ndarray:
+                    array = placement.compute(np.asarray, array)
+                made = EagerTensor()
+                made._array = array
+                made._dtype = fixed or dtype
+                made._device = made._home = home
+                return made
+        chosen = texts if texts is not None and dtype is string else row
         return run(chosen, (x, y), name=name)  # type: ignore[no-any-return]
 
     return call
@@ -161,7 +162,7 @@ def kinds_for(row: Operation, inputs: Sequence[EagerTensor]) -> tuple[str, ...]:
 
 def home_of(placement: Placement, device: Device, row: Operation, inputs: Sequence[EagerTensor]) -> Device:
     """Whose memory an operation works in: its device's, or the host's for what kernels keep there."""
-    if row.host is Host.OUTPUT:
+    if row.host is Host.OUTPUT or row.host is Host.ALL:
         return placement.host
     if device.kind == "GPU" and row.host is Host.INT32 and inputs and inputs[0]._dtype is int32:
         return placement.host
@@ -178,10 +179,19 @@ def bring(
     name: str | None,
 ) -> np.ndarray[Any, Any]:
     """The input's array in the memory where the kernel wants it: a copy if it lives elsewhere."""
-    if tensor._home is home or row.host is Host.OUTPUT or row.reads_anywhere:
+    if row.reads_anywhere or tensor._dtype is string:
+        return tensor._array
+    if row.host is Host.OUTPUT:
+        # Only TensorFlow wants it on the device, and only the policy can tell.
+        home = placement.host if device.kind == "GPU" and tensor._dtype is int32 else device
+    if tensor._home is home:
         return tensor._array
     if placement.policy != "silent":
-        check_policy(placement.policy, row.name, device, home, index, tensor, name)
+        number = row.number(index)
+        if number is not None:
+            check_policy(placement.policy, row.name, device, home, number, tensor, name)
+    if row.host is Host.OUTPUT:
+        return tensor._array
     copied: np.ndarray[Any, Any] = compute(placement, device, home, row.name, name, np.copy, tensor._array)
     return copied
 
@@ -234,7 +244,12 @@ def wrap(
     array = result
     if type(array) is not _ndarray:
         array = compute(placement, device, home, row.name, name, np.asarray, array)
-    return tensor_of(array, row.result or BY_NUMPY[array.dtype], device, home)
+    dtype = row.result or BY_NUMPY[array.dtype]
+    if dtype is string:
+        home = placement.host
+    elif row.host is Host.OUTPUT and dtype is not int32 and device.kind == "CPU":
+        home = device
+    return tensor_of(array, dtype, device, home)
 
 
 def check_types(row: Operation, inputs: Sequence[EagerTensor], name: str | None) -> None:
@@ -242,12 +257,12 @@ def check_types(row: Operation, inputs: Sequence[EagerTensor], name: str | None)
     if not inputs:
         return
     first = inputs[0]._dtype
+    if not (first is not string if row.takes is None else row.takes(first)):
+        raise faults.not_taken(row.name, first, name)
     if row.same_dtype:
         for index, tensor in enumerate(inputs):
             if tensor._dtype is not first:
                 raise faults.mismatched(row.name, index, first, tensor._dtype, name)
-    if not (first is not string if row.takes is None else row.takes(first)):
-        raise faults.not_taken(row.name, first, name)
 
 
 def same_shapes(*arrays: Any) -> str | None:

@@ -7,6 +7,7 @@ import numpy as np
 from allotment.ops.arrays import Array, in_single, owned
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import INEXACT
+from allotment.ops.execute import run
 from allotment.ops.lapack import adjoint_of, matrix_fault, run_lapack, square_fault
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import operation
@@ -17,7 +18,13 @@ _INEXACT: Any = {"takes": INEXACT.__contains__}
 
 @in_single
 def _cholesky(matrix: Array) -> Array:
-    return owned(np.linalg.cholesky(matrix))
+    try:
+        return owned(np.linalg.cholesky(matrix))
+    except np.linalg.LinAlgError:
+        if matrix.ndim > 2:
+            return np.stack([_cholesky(each) for each in matrix])
+    # One that is not positive definite has no such triangle.
+    return np.tril(np.full_like(matrix, np.nan))
 
 
 @in_single
@@ -74,13 +81,12 @@ class Qr(NamedTuple):
 def cholesky(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
     """The lower triangle whose product with its adjoint is the matrix. As ``tf.linalg.cholesky``.
 
-    Only the lower triangle of the matrix is read.
+    Only the lower triangle of the matrix is read. One that is not positive definite has NaNs for an answer.
 
     Raises:
-        InvalidArgumentError: A matrix is not square, or not positive definite.
+        InvalidArgumentError: A matrix is not square.
     """
-    failure = "Cholesky decomposition was not successful. The input might not be valid."
-    return run_lapack(_cholesky_row, (to_tensor(input),), failure=failure, name=name)  # type: ignore[no-any-return]
+    return run(_cholesky_row, (to_tensor(input),), name=name)  # type: ignore[no-any-return]
 
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:  # noqa: A002 - TensorFlow's name

@@ -10,6 +10,7 @@ from allotment.ops import faults
 from allotment.ops.arguments import axis_of, number_argument
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array, owned
+from allotment.ops.axes import check_whole
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.element_types import INDICES, NUMBERS, TRUTHS, check_attribute
 from allotment.ops.execute import run
@@ -104,6 +105,7 @@ def gather(
         InvalidArgumentError: A number is negative or too large, or the shapes do not go together.
     """
     numbers = numbering("GatherV2", indices, name)
+    check_whole("GatherV2", "Taxis", axis, name)
     batch = number_argument(batch_dims, "batch_dims")
     place = batch if axis is None else number_argument(axis, "axis")
     return run(_gather_row, (to_tensor(params), numbers), place, batch, name=name)  # type: ignore[no-any-return]

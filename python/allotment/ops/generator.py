@@ -1,5 +1,6 @@
 """Generators: random numbers with a state of one's own."""
 
+import copy
 from typing import Any, Final
 
 import numpy as np
@@ -18,10 +19,39 @@ class Generator:
     """Draws random numbers from a state of its own, whatever ``set_seed`` says. As ``tf.random.Generator``.
 
     Threads may share one. The numbers are not TensorFlow's for the same seed, and the algorithm is NumPy's.
+
+    Args:
+        copy_from: A generator to start where it is now.
+        state: Numbers that decide where to start, with ``alg``.
+        alg: The name of an algorithm, which has no effect.
+
+    Raises:
+        AssertionError: Both a generator and a state are given, or none, or only half of the state.
     """
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    _source: Source
+
+    def __init__(self, copy_from: "Generator | None" = None, state: Any = None, alg: Any = None) -> None:
+        if (copy_from is None) == (state is None and alg is None):
+            raise AssertionError("give either a generator to copy, or a state and an algorithm")
+        if copy_from is not None:
+            self._source = copy.deepcopy(copy_from._source)
+            return
+        if state is None or alg is None:
+            raise AssertionError("a state needs an algorithm, and an algorithm a state")
+        _check_algorithm(alg)
+        self._source = generator_of(*numbers_argument(state, "state"))
+
+    @classmethod
+    def _of(cls, source: Source) -> "Generator":
+        made = cls.__new__(cls)
+        made._source = source
+        return made
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any) -> "Generator":
+        """Return a generator that starts where every one with this state does."""
+        return cls(state=state, alg=alg)
 
     @classmethod
     def from_seed(cls, seed: Any, alg: Any = None) -> "Generator":
@@ -32,13 +62,13 @@ class Generator:
             ValueError: There is no such algorithm.
         """
         _check_algorithm(alg)
-        return cls(generator_of(*numbers_argument(seed, "seed")))
+        return cls._of(generator_of(*numbers_argument(seed, "seed")))
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> "Generator":
         """Return a generator that starts somewhere else each time."""
         _check_algorithm(alg)
-        return cls(np.random.default_rng())
+        return cls._of(np.random.default_rng())
 
     def reset_from_seed(self, seed: Any) -> None:
         """Start again where every generator with this seed does."""
@@ -47,7 +77,7 @@ class Generator:
     def split(self, count: Any = 1) -> list["Generator"]:
         """Return generators whose numbers have nothing to do with each other's or this one's."""
         seeds = self._source.integers(0, 2**63, (number_argument(count, "count"), 2))
-        return [Generator(generator_of(*seed)) for seed in seeds.tolist()]
+        return [Generator._of(generator_of(*seed)) for seed in seeds.tolist()]
 
     def uniform(
         self,

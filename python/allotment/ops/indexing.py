@@ -12,6 +12,7 @@ from allotment.dtypes import int16, int32, int64, string
 from allotment.ops.arguments import dtype_of
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
+from allotment.ops.element_types import check_attribute
 from allotment.ops.execute import run
 from allotment.ops.gathering import boolean_mask
 from allotment.ops.slicing import Index, strided_slice_row, take
@@ -67,7 +68,15 @@ def index_of(key: Any) -> Index:
         TypeError: Something that is no index.
     """
     # A list is read like a tuple, unlike NumPy's.
+    if isinstance(key, tuple | list):
+        _refuse_truths(key)
     return tuple(_part(each) for each in (key if isinstance(key, tuple | list) else (key,)))
+
+
+def _refuse_truths(key: Any) -> None:
+    """A list is no mask: TensorFlow takes its elements for positions, and truth values are none."""
+    if key and all(isinstance(each, bool | np.bool_) for each in key):
+        check_attribute("StridedSlice", "Index", bool_, (int16, int32, int64), _NAME)
 
 
 def _part(each: Any) -> "int | slice | EllipsisType | None":

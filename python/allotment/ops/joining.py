@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
+from allotment.dtypes import DType
 from allotment.ops import faults
-from allotment.ops.arguments import axis_of, number_argument, numbers_argument, to_tensors
-from allotment.ops.array import _anything, identity
+from allotment.ops.arguments import axis_of, dtype_of, number_argument, numbers_argument, to_tensors
+from allotment.ops.array import _anything, cast, identity
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import eager_const
@@ -101,6 +102,39 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> EagerTensor:
     if not tensors:
         return eager_const(np.zeros(0, np.float32))
     return run(_pack, tensors, axis=place, name=name)  # type: ignore[no-any-return]
+
+
+def packed(values: Any, dtype: DType | None) -> EagerTensor:
+    """Make a tensor of nested sequences with tensors in them.
+
+    Everything else takes the type of the first tensor. If another type is asked for, all of them are cast to it.
+    """
+    first = _first_type(values)
+    assert first is not None, "called for tensors only"
+    return _packed(values, dtype or first, cast_tensors=dtype is not None and dtype is not first)
+
+
+def _packed(values: Any, dtype: DType, *, cast_tensors: bool) -> EagerTensor:
+    tensors = []
+    for value in values:
+        if isinstance(value, EagerTensor) or hasattr(value, "_as_tensor"):
+            tensor = to_tensor(value)
+            tensors.append(cast(tensor, dtype) if cast_tensors else tensor)
+        elif _holds_tensors(value):
+            tensors.append(_packed(value, dtype, cast_tensors=cast_tensors))
+        else:
+            tensors.append(eager_const(value, dtype))
+    name = "packed" if all(isinstance(value, EagerTensor) for value in values) else None
+    return run(_pack, tensors, axis=0, name=name)  # type: ignore[no-any-return]
+
+
+def _first_type(values: Any) -> DType | None:
+    """The type of the first tensor in nested sequences."""
+    for value in values:
+        found = _first_type(value) if isinstance(value, list | tuple) else dtype_of(value)
+        if found is not None:
+            return found
+    return None
 
 
 def _holds_tensors(values: Any) -> bool:

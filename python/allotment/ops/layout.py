@@ -7,6 +7,7 @@ import numpy as np
 from allotment.ops.arguments import axis_of, number_argument, numbers_argument
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array, owned
+from allotment.ops.axes import check_whole
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import INDICES, check_attribute
 from allotment.ops.execute import run
@@ -45,6 +46,7 @@ _conjugate_row = operation("ConjugateTranspose", _conjugate_transpose, fault=_tr
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> EagerTensor:
     """Put the axes in another order, the reverse one unless ``perm`` says which. As ``tf.transpose``."""
     tensor = to_tensor(a)
+    check_whole("Transpose", "Tperm", perm, name)
     order = None if perm is None else numbers_argument(perm, "perm")
     row = _conjugate_row if conjugate and tensor._dtype.is_complex else _transpose_row
     return run(row, (tensor,), order, name=name)  # type: ignore[no-any-return]
@@ -62,6 +64,7 @@ _expand_dims = operation("ExpandDims", np.expand_dims, fault=_expand_fault, take
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
     """Add an axis of length 1. As ``tf.expand_dims``."""
+    check_whole("ExpandDims", "Tdim", axis, name)
     return run(  # type: ignore[no-any-return]
         _expand_dims, (to_tensor(input),), number_argument(axis, "axis"), name=name
     )
@@ -91,7 +94,9 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> EagerTenso
     return run(_squeeze_row, (to_tensor(input),), axes, name=name)  # type: ignore[no-any-return]
 
 
-def _reverse_fault(array: Array, axes: tuple[int, ...]) -> str | None:
+def _reverse_fault(array: Array, axes: tuple[int, ...], scalar: bool) -> str | None:
+    if scalar:
+        return "'dims' must be 1-dimension, not 0"
     seen = set()
     for index, axis in enumerate(axes):
         if not -array.ndim <= axis < array.ndim:
@@ -103,18 +108,24 @@ def _reverse_fault(array: Array, axes: tuple[int, ...]) -> str | None:
     return None
 
 
+def _reversed(array: Array, axes: tuple[int, ...], scalar: bool) -> Array:
+    return np.flip(array, axes).copy()
+
+
 _reverse = operation(
     "ReverseV2",
-    lambda array, axes: np.flip(array, axes).copy(),
+    _reversed,
     fault=_reverse_fault,
     takes=_anything,
 )
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> EagerTensor:
-    """Turn axes around. As ``tf.reverse``."""
+    """Turn axes around, which are a list even if there is one. As ``tf.reverse``."""
+    check_whole("ReverseV2", "Tidx", axis, name)
+    scalar = not np.ndim(axis)
     return run(  # type: ignore[no-any-return]
-        _reverse, (to_tensor(tensor),), numbers_argument(axis, "axis"), name=name
+        _reverse, (to_tensor(tensor),), numbers_argument(axis, "axis"), scalar, name=name
     )
 
 
@@ -134,6 +145,8 @@ _roll = operation("Roll", np.roll, fault=_roll_fault, takes=_anything)
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
     """Move elements along axes; what leaves at one end comes in at the other. As ``tf.roll``."""
+    check_whole("Roll", "Tshift", shift, name)
+    check_whole("Roll", "Taxis", axis, name)
     shifts, axes = numbers_argument(shift, "shift"), numbers_argument(axis, "axis")
     return run(_roll, (to_tensor(input),), shifts, axes, name=name)  # type: ignore[no-any-return]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from allotment.dtypes import string
 from allotment.ops.arrays import Array, in_single
-from allotment.ops.convert import to_tensor
+from allotment.ops.convert import to_pair_by_first, to_tensor
 from allotment.ops.element_types import COMPLEX, FLOATS, INEXACT, NUMBERS, REALS, SIGNED, SIGNED_INTEGERS
 from allotment.ops.execute import binary, run, unary
 from allotment.ops.execute import same_shapes as _same_shapes
@@ -25,6 +25,7 @@ add = public(
     binary(
         operation("AddV2", np.add, fault=_same_shapes, takes=NUMBERS.__contains__),
         texts=operation("Add", _join, fault=_same_shapes, takes=(string,).__contains__),
+        pair=to_pair_by_first,
     ),
     "add",
     "Add; texts are joined. As ``tf.add``.",

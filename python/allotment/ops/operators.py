@@ -16,16 +16,16 @@ from allotment.ops.indexing import getitem
 from allotment.ops.products import matmul
 from allotment.ops.table import broadcast_fault
 from allotment.tensor import EagerTensor, Tensor
-from allotment.tensor_shape import as_shape
 
 Operator = Callable[..., Any]
 
 
 def _reflected(function: Operator) -> Operator:
-    """The method for when the tensor stands on the right: ``array - tensor``."""
+    """The method for when the tensor stands on the right: what is on its left takes its type."""
 
     def call(y: Any, x: Any) -> EagerTensor:
-        return function(x, y)  # type: ignore[no-any-return]
+        y = to_tensor(y)
+        return function(to_tensor(x, like=y._dtype), y)  # type: ignore[no-any-return]
 
     return call
 
@@ -118,18 +118,6 @@ OPERATORS: Final[dict[str, Operator]] = {
 }
 
 
-def _set_shape(self: EagerTensor, shape: Any) -> None:
-    """Check that the tensor has a shape.
-
-    Raises:
-        ValueError: It has another.
-    """
-    if not as_shape(shape).is_compatible_with(self.shape):
-        raise ValueError(
-            f"Tensor's shape {self.shape} is not compatible with supplied shape {as_shape(shape)}."
-        )
-
-
 def attach(kind: type, methods: dict[str, Operator]) -> None:
     """Give a class methods."""
     for name, method in methods.items():
@@ -144,7 +132,6 @@ attach(
         "__reduce__": copies.reduced,
         "cpu": copies.cpu,
         "gpu": copies.gpu,
-        "set_shape": _set_shape,
     },
 )
 

@@ -7,7 +7,7 @@ import numpy as np
 from allotment.dtypes import as_dtype
 from allotment.ops.array import cast
 from allotment.ops.arrays import Array
-from allotment.ops.convert import to_pair, to_tensor
+from allotment.ops.convert import to_pair, to_pair_by_first, to_tensor
 from allotment.ops.creation import reshape
 from allotment.ops.element_types import NUMBERS, REALS
 from allotment.ops.execute import binary, run
@@ -105,7 +105,7 @@ def matmul(
         ValueError: Both a transpose and an adjoint of one matrix.
     """
     if type(a) is not EagerTensor or type(b) is not EagerTensor:
-        a, b = to_pair(a, b)
+        a, b = to_pair_by_first(a, b)
     plain = transpose_a is transpose_b is adjoint_a is adjoint_b is False and output_type is None
     # The short way does without a check of ranks: NumPy multiplies vectors, too.
     if plain and a._array.ndim == 2 and b._array.ndim == 2:
@@ -140,7 +140,7 @@ def matvec(
     name: str | None = None,
 ) -> EagerTensor:
     """Multiply matrices with vectors, which are the last axis of ``b``. As ``tf.linalg.matvec``."""
-    a, b = to_pair(a, b)
+    a, b = to_tensor(a), to_tensor(b)
     product = matmul(a, expand_dims(b, axis=-1), transpose_a=transpose_a, adjoint_a=adjoint_a, name=name)
     return squeeze(product, axis=-1)
 
@@ -159,7 +159,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> EagerTensor
         ValueError: ``axes`` is of another form, or names an axis that a tensor has not.
         InvalidArgumentError: The lengths of a pair differ.
     """
-    a, b = to_pair(a, b)
+    a, b = to_tensor(a), to_tensor(b)
     axes_a, axes_b = _pairs(axes, a.ndim, b.ndim)
     left, kept_a = _flattened(a, axes_a, last=True)
     right, kept_b = _flattened(b, axes_b, last=False)

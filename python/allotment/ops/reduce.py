@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.dtypes import bool as bool_
 from allotment.ops.arrays import Array, in_single
-from allotment.ops.axes import Axes, axes_argument, axes_fault
+from allotment.ops.axes import Axes, axes_argument, axes_fault, check_whole
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import NUMBERS, REALS, TRUTHS, check_type
 from allotment.ops.execute import run
@@ -100,6 +100,7 @@ _all_row = _reduction("All", _truth(np.logical_and.reduce), takes=TRUTHS.__conta
 
 def _reduce(row: Operation, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> EagerTensor:
     kept = keepdims is not None and flag_argument(keepdims, "keepdims")
+    check_whole(row.name, "Tidx", axis, name)
     return run(row, (to_tensor(tensor),), axes_argument(axis), kept, name=name)  # type: ignore[no-any-return]
 
 

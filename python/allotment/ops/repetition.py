@@ -13,7 +13,7 @@ from allotment.ops.convert import to_tensor
 from allotment.ops.creation import reshape, shape_input
 from allotment.ops.element_types import INDICES, check_attribute
 from allotment.ops.execute import run
-from allotment.ops.table import dims, operation
+from allotment.ops.table import Host, dims, operation
 from allotment.tensor import EagerTensor
 from allotment.tensor_shape import TensorShape
 
@@ -83,6 +83,7 @@ _broadcast_args = operation(
     "BroadcastArgs",
     lambda x, y: np.array(np.broadcast_shapes(tuple(x), tuple(y)), x.dtype),
     fault=_broadcast_args_fault,
+    host=Host.ALL,
     takes=INDICES.__contains__,
 )
 

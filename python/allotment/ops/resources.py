@@ -52,7 +52,7 @@ def create(value: EagerTensor, name: str | None) -> Storage:
     """Make a storage with a first value on the device of the scope."""
     placement = current_placement()
     kinds = CPU_ONLY if value._dtype is string else EVERYWHERE
-    device = placement.place(kinds, "VarHandleOp", name)
+    device = placement.place(kinds, "VarHandleOp", f"{name or 'Variable'}/")
     if placement.logging:
         placement_log.executing("VarHandleOp", device.name)
     first = run_on(placement, device, _assign, (value,))
@@ -61,7 +61,9 @@ def create(value: EagerTensor, name: str | None) -> Storage:
 
 def read(storage: Storage) -> EagerTensor:
     """The value as a tensor. It keeps the value: later changes of the variable do not change it."""
-    if current_placement().logging:
+    placement = current_placement()
+    placement.check("ReadVariableOp", None)
+    if placement.logging:
         placement_log.executing("ReadVariableOp", storage.device.name)
     with storage.lock:
         array = storage.array
@@ -70,7 +72,9 @@ def read(storage: Storage) -> EagerTensor:
 
 def assign(storage: Storage, value: EagerTensor, name: str | None) -> None:
     """Give a storage another value; the old one is freed if nobody else holds it."""
-    given = run_on(current_placement(), storage.device, _assign, (value,), name=name)
+    placement = current_placement()
+    placement.check(_assign.name, name)
+    given = run_on(placement, storage.device, _assign, (value,), name=name)
     with storage.lock:
         storage.array = given._array
 
@@ -168,9 +172,11 @@ def change(row: Operation, storage: Storage, *inputs: Any, name: str | None = No
     """Run an operation that changes a storage: tensors first, then its own arguments."""
     tensors = tuple(each for each in inputs if isinstance(each, EagerTensor))
     others = inputs[len(tensors) :]
+    placement = current_placement()
+    placement.check(row.name, name)
     check_types(row, tensors, name)
     with storage.lock:
-        made = run_on(current_placement(), storage.device, row, tensors, *others, storage, name=name)
+        made = run_on(placement, storage.device, row, tensors, *others, storage, name=name)
         storage.array = made._array
 
 

@@ -8,14 +8,14 @@ import numpy as np
 from allotment.ops.arguments import number_argument
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
-from allotment.ops.element_types import NUMBERS
+from allotment.ops.element_types import FLOATS, NUMBERS
 from allotment.ops.execute import run
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import Operation, operation
 from allotment.tensor import EagerTensor
 
 
-def _scan(ufunc: np.ufunc, start: int) -> Callable[[Array, int, bool, bool], Array]:
+def _scan(ufunc: np.ufunc, start: float) -> Callable[[Array, int, bool, bool], Array]:
     def function(array: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
         result = np.empty_like(array)
         # Views: a scan from the end is one from the start of the reversed array.
@@ -40,6 +40,10 @@ def _fault(array: Array, axis: int, exclusive: bool, reverse: bool) -> str | Non
 
 _cumsum = operation("Cumsum", _scan(np.add, 0), fault=_fault, takes=NUMBERS.__contains__)
 _cumprod = operation("Cumprod", _scan(np.multiply, 1), fault=_fault, takes=NUMBERS.__contains__)
+
+_cumulative_logsumexp = operation(
+    "CumulativeLogsumexp", _scan(np.logaddexp, -np.inf), fault=_fault, takes=FLOATS.__contains__
+)
 
 
 def cumsum(
@@ -67,9 +71,16 @@ def cumprod(
     return _run(_cumprod, x, axis, exclusive, reverse, name)
 
 
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> EagerTensor:
+    """``log(sum(exp(x)))`` of all so far along an axis. As ``tf.math.cumulative_logsumexp``; see ``cumsum``."""
+    return _run(_cumulative_logsumexp, x, axis, exclusive, reverse, name)
+
+
 def _run(row: Operation, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> EagerTensor:
     flags = flag_argument(exclusive, "exclusive"), flag_argument(reverse, "reverse")
     return run(row, (to_tensor(x),), number_argument(axis, "axis"), *flags, name=name)  # type: ignore[no-any-return]
 
 
-__all__ = ["cumprod", "cumsum"]
+__all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]

@@ -1,7 +1,7 @@
 """Operations that put elements or slices at places. Scattering into variables is in ``allotment.variable``."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from allotment.ops.public import public
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor
 
+#: What may be said about places that are outside of a tensor.
+_POLICIES: Final = ("", "DEFAULT", "ERROR", "IGNORE")
+
 
 def scatter(change: Callable[..., None], array: Array, indices: Array, updates: Array) -> None:
     """Change an array at places, by a function of it, the places as NumPy takes them, and the updates."""
@@ -29,8 +32,22 @@ def scatter(change: Callable[..., None], array: Array, indices: Array, updates: 
         change(array, ..., update)
 
 
-def scatter_fault(array_shape: tuple[int, ...], indices: Array, updates: Array) -> str | None:
+def _known(policy: str, indices: Array, updates: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Places and updates without those outside of the shape, if the policy says that these are ignored."""
+    depth = indices.shape[-1]
+    if policy != "IGNORE" or not depth:
+        return indices, updates
+    places = indices.reshape(-1, depth)
+    inside = ((places >= 0) & (places < shape[:depth])).all(1)
+    return places[inside], updates.reshape(-1, *shape[depth:])[inside]
+
+
+def scatter_fault(
+    array_shape: tuple[int, ...], indices: Array, updates: Array, policy: str = ""
+) -> str | None:
     """TensorFlow's words for places and updates that do not fit a tensor that is updated, or ``None``."""
+    if policy not in _POLICIES:
+        return f"Unknown bad indices handling attribute: {policy}"
     if indices.ndim < 1 or array_shape == ():
         return "Indices and the updated tensor must be at least vectors"
     outer, depth = indices.shape[:-1], indices.shape[-1]
@@ -44,7 +61,7 @@ def scatter_fault(array_shape: tuple[int, ...], indices: Array, updates: Array) 
             "Inner dimensions of output shape must match inner dimensions of updates shape. Output: "
             f"[{','.join(map(str, array_shape))}] updates: {dims(updates)}"
         )
-    return _outside(array_shape, indices)
+    return None if policy == "IGNORE" else _outside(array_shape, indices)
 
 
 def _outside(shape: tuple[int, ...], indices: Array) -> str | None:
@@ -56,7 +73,9 @@ def _outside(shape: tuple[int, ...], indices: Array) -> str | None:
     return f"indices{where} = {place} does not index into shape [{','.join(map(str, shape))}]"
 
 
-def _scatter_nd_fault(updates: Array, indices: Array, shape: tuple[int, ...]) -> str | None:
+def _scatter_nd_fault(updates: Array, indices: Array, shape: tuple[int, ...], policy: str) -> str | None:
+    if policy not in _POLICIES:
+        return f"Unknown bad indices handling attribute: {policy}"
     if any(length < 0 for length in shape):
         return f"Dimension {min(shape)} must be >= 0"
     if indices.ndim < 1:
@@ -72,13 +91,13 @@ def _scatter_nd_fault(updates: Array, indices: Array, shape: tuple[int, ...]) ->
             f"Dimensions [{depth},{len(shape)}) of input[shape=[{','.join(map(str, shape))}]] must match "
             f"dimensions [{lead},{updates.ndim}) of updates[shape={dims(updates)}]"
         )
-    return _outside(shape, indices)
+    return None if policy == "IGNORE" else _outside(shape, indices)
 
 
-def _scatter_nd(updates: Array, indices: Array, shape: tuple[int, ...]) -> Array:
+def _scatter_nd(updates: Array, indices: Array, shape: tuple[int, ...], policy: str) -> Array:
     # Texts are joined where they meet, which is what adding them is.
     made = np.full(shape, b"", object) if updates.dtype == object else np.zeros(shape, updates.dtype)
-    scatter(np.add.at, made, indices, updates)
+    scatter(np.add.at, made, *_known(policy, indices, updates, shape))
     return made
 
 
@@ -87,16 +106,18 @@ _scatter_row = operation("ScatterNd", _scatter_nd, fault=_scatter_nd_fault, take
 
 
 def scatter_nd(
-    indices: Any, updates: Any, shape: Any, name: str | None = None, bad_indices_policy: str = ""
+    indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> EagerTensor:
     """Put updates at places of a tensor of zeros; those at one place are added. As ``tf.scatter_nd``.
+
+    With the policy ``"IGNORE"`` places outside of the shape are left out.
 
     Raises:
         InvalidArgumentError: A place is outside of the shape, or the shapes do not go together.
     """
     numbers = numbering("ScatterNd", indices, name)
     inputs = to_tensor(updates), numbers
-    return run(_scatter_row, inputs, shape_input(shape), name=name)  # type: ignore[no-any-return]
+    return run(_scatter_row, inputs, shape_input(shape), bad_indices_policy, name=name)  # type: ignore[no-any-return]
 
 
 def assign_at(array: Array, places: Any, updates: Array) -> None:
@@ -107,24 +128,24 @@ def assign_at(array: Array, places: Any, updates: Array) -> None:
 def _updating(
     kind: str, op: str, change: Callable[..., None], takes: Callable[[DType], bool], what: str
 ) -> Callable[..., EagerTensor]:
-    def fault(array: Array, updates: Array, indices: Array) -> str | None:
-        return scatter_fault(array.shape, indices, updates)
+    def fault(array: Array, updates: Array, indices: Array, policy: str) -> str | None:
+        return scatter_fault(array.shape, indices, updates, policy)
 
-    def function(array: Array, updates: Array, indices: Array) -> Array:
+    def function(array: Array, updates: Array, indices: Array, policy: str) -> Array:
         made = array.copy()
-        scatter(change, made, indices, updates)
+        scatter(change, made, *_known(policy, indices, updates, array.shape))
         return made
 
     row = operation(op, function, fault=fault, takes=takes, same_dtype=False)
 
     def call(
-        tensor: Any, indices: Any, updates: Any, name: str | None = None, bad_indices_policy: str = ""
+        tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
     ) -> EagerTensor:
         changed, numbers = to_tensor(tensor), numbering(op, indices, name)
         given = to_tensor(updates, like=changed._dtype)
         if given._dtype is not changed._dtype:
             raise faults.mismatched(op, 2, changed._dtype, given._dtype, name)
-        return run(row, (changed, given, numbers), name=name)  # type: ignore[no-any-return]
+        return run(row, (changed, given, numbers), bad_indices_policy, name=name)  # type: ignore[no-any-return]
 
     doc = f"""Copy a tensor, with elements or slices at places {what}. As ``tf.tensor_scatter_nd_{kind}``.
 
@@ -136,9 +157,22 @@ def _updating(
 
 _NUMBERS = NUMBERS.__contains__
 
-tensor_scatter_nd_update = _updating(
+_update = _updating(
     "update", "TensorScatterUpdate", assign_at, _anything, "replaced; the last update at a place stays"
 )
+
+
+def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> EagerTensor:
+    """Copy a tensor, with elements or slices at places replaced; the last update at a place stays.
+
+    As ``tf.tensor_scatter_nd_update``, which has no policy for places outside of the tensor.
+
+    Raises:
+        InvalidArgumentError: A place is outside of the tensor, or the shapes do not go together.
+    """
+    return _update(tensor, indices, updates, name=name)
+
+
 tensor_scatter_nd_add = _updating(
     "add", "TensorScatterAdd", np.add.at, _NUMBERS, "increased by all the updates there"
 )

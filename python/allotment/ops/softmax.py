@@ -199,6 +199,34 @@ def sparse_softmax_cross_entropy_with_logits(
     return run(_sparse_row, (logits, labels), name=name)  # type: ignore[no-any-return]
 
 
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> EagerTensor:
+    """``sigmoid_cross_entropy_with_logits`` where being true counts ``pos_weight`` times.
+
+    As ``tf.nn.weighted_cross_entropy_with_logits``.
+
+    Raises:
+        ValueError: Labels and logits have different shapes.
+    """
+    logits = to_tensor(logits)
+    labels = to_tensor(labels, like=logits._dtype)
+    if labels._array.shape != logits._array.shape:
+        raise ValueError(
+            f"`logits` and `labels` must have the same shape, received ({logits.shape} vs {labels.shape})."
+        )
+    weight = add(multiply(subtract(to_tensor(pos_weight, like=logits._dtype), 1), labels), 1)
+    opposite = negative(logits)
+    # Of the larger exponential only the logarithm is taken: no overflow.
+    positive = greater_equal(logits, zeros_like(logits))
+    tail = log1p(exp(where(positive, opposite, logits)))
+    return add(
+        subtract(logits, multiply(labels, logits)),
+        multiply(weight, add(tail, where(positive, zeros_like(logits), opposite))),
+        name,
+    )
+
+
 def sigmoid_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> EagerTensor:
@@ -236,4 +264,5 @@ __all__ = [
     "softmax",
     "softmax_cross_entropy_with_logits",
     "sparse_softmax_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits",
 ]

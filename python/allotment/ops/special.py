@@ -14,7 +14,7 @@ from allotment.ops.public import public_unary
 _BLOCK: Final = 4096
 
 
-def _by_libm(function: Callable[[float], float]) -> Callable[[Array], Array]:
+def by_libm(function: Callable[[float], float]) -> Callable[[Array], Array]:
     """The C library's function, element by element: slower than an approximation, and right to the last digit."""
 
     def call(x: Array) -> Array:
@@ -37,19 +37,19 @@ def _log_gamma(x: float) -> float:
 
 
 erf = public_unary(
-    "erf", "Erf", _by_libm(math.erf), "The error function. As ``tf.math.erf``.", takes=FLOATS.__contains__
+    "erf", "Erf", by_libm(math.erf), "The error function. As ``tf.math.erf``.", takes=FLOATS.__contains__
 )
 erfc = public_unary(
     "erfc",
     "Erfc",
-    _by_libm(math.erfc),
+    by_libm(math.erfc),
     "One minus the error function, exact where that is near one. As ``tf.math.erfc``.",
     takes=FLOATS.__contains__,
 )
 lgamma = public_unary(
     "lgamma",
     "Lgamma",
-    _by_libm(_log_gamma),
+    by_libm(_log_gamma),
     "The logarithm of the gamma function's absolute value. As ``tf.math.lgamma``.",
     takes=FLOATS.__contains__,
 )

@@ -9,20 +9,21 @@ import numpy as np
 
 from allotment.dtypes import DType, as_dtype, float32, int32, int64, uint32, uint64
 from allotment.ops import draws
+from allotment.ops.arguments import number_argument
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import shape_input
 from allotment.ops.draws import Source
-from allotment.ops.element_types import FLOATS, INDICES
+from allotment.ops.element_types import FLOATS, INDICES, check_attribute
 from allotment.ops.execute import run
 from allotment.ops.math import add, multiply
-from allotment.ops.random import between, bounds_fault, integers_between, shape_fault
+from allotment.ops.random import between, bounds_fault, categorical_row, integers_between, shape_fault
 from allotment.ops.seeds import generator_of
 from allotment.ops.table import Host, Operation, dims, operation
 from allotment.tensor import EagerTensor
 
 
-def _seed_fault(seed: Array) -> str | None:
+def _seed_fault(seed: Array, *rest: Any) -> str | None:
     return None if seed.shape == (2,) else f"seed must have shape [2], not {dims(seed)}"
 
 
@@ -143,4 +144,69 @@ def _moved(
     return add(multiply(drawn, to_tensor(stddev, wanted)), to_tensor(mean, wanted), name)
 
 
-__all__ = ["stateless_normal", "stateless_truncated_normal", "stateless_uniform"]
+def _more_seeds(seed: Array, *words: int, count: int) -> Array:
+    numbers = generator_of(*seed.tolist(), *words).integers(0, 2**64, (count, 2), np.uint64)
+    # The whole range of the type, as its bits.
+    wide = numbers if seed.dtype.itemsize == 8 else (numbers >> np.uint64(32)).astype(np.uint32)
+    return wide.view(seed.dtype)
+
+
+_split_row = operation(
+    "StatelessSplit",
+    lambda seed, count: _more_seeds(seed, 1, count=count),
+    fault=_seed_fault,
+    takes=INDICES.__contains__,
+)
+_fold_row = operation(
+    "StatelessFoldIn",
+    lambda seed, data: _more_seeds(seed, 2, data, count=1)[0],
+    fault=_seed_fault,
+    takes=INDICES.__contains__,
+)
+
+
+def split(seed: Any, num: Any = 2, alg: str = "auto_select") -> EagerTensor:
+    """Make seeds of one that have nothing to do with it or each other. As ``tf.random.split``.
+
+    Raises:
+        InvalidArgumentError: ``seed`` is not two numbers.
+    """
+    return run(_split_row, (to_tensor(seed),), number_argument(num, "num"))  # type: ignore[no-any-return]
+
+
+def fold_in(seed: Any, data: Any, alg: str = "auto_select") -> EagerTensor:
+    """Make another seed of one and a number. As ``tf.random.fold_in``.
+
+    Raises:
+        InvalidArgumentError: ``seed`` is not two numbers.
+    """
+    return run(_fold_row, (to_tensor(seed),), number_argument(data, "data"))  # type: ignore[no-any-return]
+
+
+_categorical_row = operation(
+    "StatelessMultinomial", draws.categories, fault=categorical_row.fault, takes=FLOATS.__contains__
+)
+
+
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
+) -> EagerTensor:
+    """Draw numbers of columns by weight, decided by ``seed``. As ``tf.random.stateless_categorical``.
+
+    See ``tf.random.categorical``.
+    """
+    samples, wanted = number_argument(num_samples, "num_samples"), as_dtype(dtype)
+    check_attribute(_categorical_row.name, "output_dtype", wanted, INDICES, name)
+    return run(  # type: ignore[no-any-return]
+        _categorical_row, (to_tensor(logits),), samples, wanted, _source(seed), name=name
+    )
+
+
+__all__ = [
+    "fold_in",
+    "split",
+    "stateless_categorical",
+    "stateless_normal",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+]

@@ -75,11 +75,20 @@ def count_nonzero(
     return cast(count, as_dtype(dtype), name=name)
 
 
-def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None) -> EagerTensor:
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> EagerTensor:
     """Divide by the Euclidean norm along axes, or by the root of ``epsilon`` if that is more.
 
-    As ``tf.math.l2_normalize``.
+    As ``tf.math.l2_normalize``. ``dim`` is the old name of ``axis``.
+
+    Raises:
+        ValueError: Both names are used.
     """
+    if dim is not None:
+        if axis is not None:
+            raise ValueError("Cannot specify both 'dim' and 'axis'.")
+        axis = dim
     tensor = to_tensor(x)
     squares = square(absolute(tensor)) if tensor._dtype.is_complex else square(tensor)
     inverse = rsqrt(maximum(reduce_sum(squares, axis, keepdims=True), epsilon))

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from allotment.dtypes import as_dtype
-from allotment.ops.arguments import to_tensors
 from allotment.ops.array import identity
 from allotment.ops.arrays import Array
+from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import NUMBERS
 from allotment.ops.execute import run
 from allotment.ops.shapes import shape_argument
@@ -40,7 +40,8 @@ def add_n(inputs: Any, name: str | None = None) -> EagerTensor:
     """Add tensors of one shape and type; a single one is returned as it is. As ``tf.add_n``.
 
     Raises:
-        ValueError: Not an iterable, or nothing in it.
+        TypeError: Not an iterable.
+        ValueError: Nothing in it.
         InvalidArgumentError: The shapes or types differ.
     """
     tensors = _tensors(inputs)
@@ -63,7 +64,7 @@ def accumulate_n(
     Raises:
         ValueError: Not an iterable, nothing in it, or another shape or type than the ones given.
     """
-    tensors = _tensors(inputs)
+    tensors = _tensors(inputs) if isinstance(inputs, Iterable) else []
     if tensors:
         dtype = tensors[0]._dtype if tensor_dtype is None else as_dtype(tensor_dtype)
         lengths = tensors[0]._array.shape if shape is None else shape_argument(shape)
@@ -73,8 +74,10 @@ def accumulate_n(
 
 
 def _tensors(inputs: Any) -> list[EagerTensor]:
-    """The tensors of an iterable; none of what is not one."""
-    return to_tensors(list(inputs)) if isinstance(inputs, Iterable) else []
+    """The tensors of an iterable, each of the type that it has by itself."""
+    if not isinstance(inputs, Iterable):
+        raise TypeError(f"'{type(inputs).__name__}' object is not iterable")
+    return [to_tensor(value) for value in inputs]
 
 
 __all__ = ["accumulate_n", "add_n"]

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 from allotment.dtypes import DType
+from allotment.ops.signatures import CONSTANT_ARGUMENTS, INPUT_NUMBERS
 
 #: Runs on every kind of device, the best first.
 EVERYWHERE: Final = ("GPU", "CPU")
@@ -22,8 +23,10 @@ class Host(Enum):
 
     #: Everything, if the first input is int32: arithmetic, comparison and shape handling.
     INT32 = "int32"
-    #: The output, whatever its type, and no input is looked at: shapes and sizes.
+    #: The output, and no input is copied there: shapes and sizes. On the CPU only int32 is kept there.
     OUTPUT = "output"
+    #: Everything, on the CPU, too: what computes shapes from shapes.
+    ALL = "all"
     #: Nothing.
     NEVER = "never"
 
@@ -50,6 +53,18 @@ class Operation:
     takes: Callable[[DType], bool] | None = None
     #: Says what is wrong with the inputs' arrays and arguments, in TensorFlow's words, or ``None``.
     fault: Callable[..., str | None] | None = None
+
+    @property
+    def constants(self) -> bool:
+        """Whether TensorFlow makes constants of arguments before it places the operation."""
+        return self.name in CONSTANT_ARGUMENTS
+
+    def number(self, index: int) -> int | None:
+        """TensorFlow's number of an input, or ``None`` if it does not look at it."""
+        numbers = INPUT_NUMBERS.get(self.name)
+        if numbers is None:
+            return index
+        return numbers[index] if index < len(numbers) else None
 
 
 #: Every operation by name.

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from allotment import errors
+from allotment.ops import faults
 from allotment.ops.arguments import numbers_argument
 from allotment.ops.arrays import Array, size_fault
 
@@ -49,6 +51,10 @@ class Windows(NamedTuple):
     def channels_last(self, images: Array) -> Array:
         """A view of images with the channels behind the images' axes."""
         return np.moveaxis(images, 1, -1) if self.channels_first else images
+
+    def image_axes(self) -> tuple[int, int]:
+        """Where images have their two axes."""
+        return (2, 3) if self.channels_first else (1, 2)
 
     def as_given(self, images: Array) -> Array:
         """A view of images with the channels where they came from."""
@@ -102,18 +108,29 @@ def pair_argument(value: Any, what: str, channels_first: bool) -> tuple[int, int
     return numbers[0], numbers[-1]
 
 
-def padding_argument(padding: Any, channels_first: bool) -> str | tuple[tuple[int, int], tuple[int, int]]:
-    """``"SAME"``, ``"VALID"``, or explicit pads of all four axes.
+def padding_argument(
+    padding: Any, channels_first: bool, op: str
+) -> str | tuple[tuple[int, int], tuple[int, int]]:
+    """``"SAME"``, ``"VALID"``, or explicit pads of all four axes where an operation has them.
 
     Raises:
-        TypeError: There are pads that are no whole numbers.
-        ValueError: It is none of these.
+        TypeError: It is neither a text nor pads, or there are pads that are no whole numbers.
+        InvalidArgumentError: It is another text.
+        ValueError: These are no pads of images.
     """
-    if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
-        return padding.upper()
-    pads = (
-        [numbers_argument(each, "padding") for each in padding] if isinstance(padding, list | tuple) else []
-    )
+    explicit = op != "AvgPool"
+    if not isinstance(padding, str | bytes) and not (explicit and isinstance(padding, list | tuple)):
+        raise TypeError(f"Expected string for argument 'padding' not {padding}.")
+    if isinstance(padding, str | bytes):
+        text = padding.decode() if isinstance(padding, bytes) else padding
+        if text == "EXPLICIT" and explicit:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"explicit_paddings attribute must contain 8 values, but got: 0{faults.tail(op, None)}",
+            )
+        return _one_of(op, "padding", text, ("SAME", "VALID", "EXPLICIT") if explicit else ("SAME", "VALID"))
+    pads = [numbers_argument(each, "padding") for each in padding]
     others, images = (pads[:2], pads[2:]) if channels_first else (pads[::3], pads[1:3])
     if len(pads) != 4 or any(len(each) != 2 or min(each) < 0 for each in pads) or any(map(any, others)):
         raise ValueError(
@@ -123,30 +140,46 @@ def padding_argument(padding: Any, channels_first: bool) -> str | tuple[tuple[in
     return (images[0][0], images[0][1]), (images[1][0], images[1][1])
 
 
-def channels_first_argument(data_format: Any) -> bool:
+def _one_of(op: str, attribute: str, text: str, allowed: tuple[str, ...]) -> str:
+    if text in allowed:
+        return text
+    listed = ", ".join(f'"{each}"' for each in allowed)
+    raise errors.InvalidArgumentError(
+        None,
+        None,
+        f"Value for attr '{attribute}' of \"{text}\" is not in the list of allowed values: {listed}"
+        f"{faults.tail(op, None)}",
+    )
+
+
+def channels_first_argument(data_format: Any, op: str) -> bool:
     """Whether a data format is ``NCHW`` and not ``NHWC``.
 
     Raises:
-        ValueError: It is neither.
+        TypeError: It is no text.
+        InvalidArgumentError: It is neither.
     """
     if data_format is None:
         return False
-    if isinstance(data_format, str) and data_format in ("NHWC", "NCHW"):
-        return data_format == "NCHW"
-    raise ValueError(f'data_format must be "NHWC" or "NCHW". Received: data_format={data_format}')
+    if not isinstance(data_format, str):
+        raise TypeError(f"Expected string for argument 'data_format' not {data_format}.")
+    return _one_of(op, "data_format", data_format, ("NHWC", "NCHW")) == "NCHW"
 
 
-def windows_argument(size: Any, strides: Any, dilations: Any, padding: Any, data_format: Any) -> Windows:
+def windows_argument(
+    size: Any, strides: Any, dilations: Any, padding: Any, data_format: Any, op: str
+) -> Windows:
     """Put windows together from the arguments of convolution or pooling.
 
     Raises:
         ValueError: One of them is of no use; the text names it.
+        InvalidArgumentError: There is no such padding or data format.
     """
-    first = channels_first_argument(data_format)
+    first = channels_first_argument(data_format, op)
     return Windows(
         pair_argument(size, "ksize", first),
         pair_argument(strides, "strides", first),
         pair_argument(1 if dilations is None else dilations, "dilations", first),
-        padding_argument(padding, first),
+        padding_argument(padding, first, op),
         first,
     )

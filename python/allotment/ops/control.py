@@ -1,0 +1,185 @@
+"""Choosing and repeating, as functions: eagerly each is what Python's own statement does."""
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from allotment import nest
+from allotment.ops.array import is_tensor
+from allotment.ops.assertions import Assert
+from allotment.ops.convert import to_tensor
+from allotment.ops.execute import run
+from allotment.ops.table import CPU_ONLY, operation
+from allotment.tensor import EagerTensor
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Call one of two functions. As ``tf.cond``.
+
+    Raises:
+        TypeError: One is no function, or there is none.
+    """
+    if true_fn is None or false_fn is None:
+        raise TypeError(f"cond(): '{'true_fn' if true_fn is None else 'false_fn'}' argument required")
+    for what, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        if not callable(function):
+            raise TypeError(f"'{what}' must be callable.")
+    return true_fn() if pred else false_fn()
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """Call the function of the first of several conditions that is true. As ``tf.case``.
+
+    Raises:
+        TypeError: Not pairs of a tensor and a function.
+        InvalidArgumentError: No condition is true, and there is no function for that.
+    """
+    if isinstance(pred_fn_pairs, dict):
+        pred_fn_pairs = [(key.deref(), function) for key, function in pred_fn_pairs.items()]
+    if not isinstance(pred_fn_pairs, list | tuple):
+        raise TypeError(f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(pred_fn_pairs)}")
+    for condition, function in pred_fn_pairs:
+        if not is_tensor(condition):
+            raise TypeError(f"pred must be a Tensor, got: {condition}")
+        if not callable(function):
+            raise TypeError(f"fn for pred {condition} must be callable.")
+    if default is not None and not callable(default):
+        raise TypeError("default must be callable.")
+    for condition, function in pred_fn_pairs:
+        if condition:
+            return function()
+    if default is None:
+        conditions = [condition for condition, _ in pred_fn_pairs]
+        Assert(to_tensor(False), ["Input error: None of conditions evaluated as True:", *conditions])
+        return None
+    return default()
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
+) -> Any:
+    """Call one of several functions by number; by the last one what is no number of one. As ``tf.switch_case``.
+
+    Raises:
+        TypeError: The number is no tensor, or there are no functions.
+        ValueError: The numbers of the functions leave gaps.
+    """
+    if not is_tensor(branch_index):
+        raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")
+    pairs = sorted(branch_fns.items()) if isinstance(branch_fns, dict) else list(enumerate(branch_fns))
+    if not pairs:
+        raise ValueError("Must provide at least one item in 'branch_fns'")
+    if pairs and isinstance(pairs[0][1], tuple):
+        pairs = sorted(pair for _, pair in pairs)
+    keys = [key for key, _ in pairs]
+    if keys != list(range(len(keys))):
+        found = ",".join(map(str, keys))
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(keys)}) but found {{{found}}}"
+        )
+    functions = [function for _, function in pairs]
+    number = int(branch_index)
+    if 0 <= number < len(functions):
+        return functions[number]()
+    return (functions[-1] if default is None else default)()
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Call ``body`` with the values it returned before for as long as ``cond`` is true of them. As ``tf.while_loop``.
+
+    Raises:
+        TypeError: The first two are no functions, or ``parallel_iterations`` is not positive.
+        ValueError: There are no values to begin with, or ``body`` returns another structure.
+    """
+    if not callable(cond):
+        raise TypeError("'cond' must be callable.")
+    if not callable(body):
+        raise TypeError("'body' must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("'parallel_iterations' must be a positive integer.")
+    if not loop_vars:
+        raise ValueError("'loop_vars' must be provided.")
+    values = loop_vars
+    alone = len(loop_vars) == 1
+    rounds = 0
+    while cond(*values):
+        if maximum_iterations is not None and rounds >= maximum_iterations:
+            break
+        values = body(*values)
+        if alone and not isinstance(values, list | tuple):
+            # One value stands for a sequence of one.
+            values = (values,)
+        nest.assert_same_structure(list(values), list(loop_vars))
+        rounds += 1
+    return nest.map_structure(to_tensor, values)
+
+
+def no_op(name: str | None = None) -> None:
+    """Do nothing. As ``tf.no_op``."""
+    return
+
+
+def group(*inputs: Any, **kwargs: Any) -> None:
+    """Do nothing: what is grouped has run. As ``tf.group``."""
+    return
+
+
+def tuple_of(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> Sequence[Any]:
+    """Return the tensors: what they wait for has run. As ``tf.tuple``."""
+    return tensors
+
+
+def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
+    """Return a context that does nothing: operations run when they are called. As ``tf.control_dependencies``."""
+    if callable(control_inputs):
+        control_inputs()
+    return contextlib.nullcontext()
+
+
+def _now() -> Any:
+    return np.array(time.time(), np.float64)
+
+
+_timestamp = operation("Timestamp", _now, kinds=CPU_ONLY)
+
+
+def timestamp(name: str | None = None) -> EagerTensor:
+    """The seconds since 1970. As ``tf.timestamp``."""
+    return run(_timestamp, (), name=name)  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "case",
+    "cond",
+    "control_dependencies",
+    "group",
+    "no_op",
+    "switch_case",
+    "timestamp",
+    "tuple_of",
+    "while_loop",
+]

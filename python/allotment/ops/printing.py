@@ -1,0 +1,174 @@
+"""Tensors in texts: ``tf.strings.format`` and ``tf.print``."""
+
+import pprint
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from allotment import nest
+from allotment.dtypes import string
+from allotment.ops.array import _anything, is_tensor
+from allotment.ops.arrays import Array
+from allotment.ops.convert import to_tensor
+from allotment.ops.execute import run
+from allotment.ops.table import CPU_ONLY, operation
+from allotment.tensor import EagerTensor
+
+
+def _element(value: Any) -> str:
+    if isinstance(value, bytes):
+        return '"' + value.decode("utf-8", "surrogateescape") + '"'
+    if isinstance(value, np.bool_):
+        return str(int(value))
+    if isinstance(value, np.complexfloating):
+        # TensorFlow has no words for these.
+        return "?"
+    if isinstance(value, np.floating):
+        return _float(value)
+    return str(value)
+
+
+def _float(value: Any) -> str:
+    """The fewer of two numbers of digits that says which float it is."""
+    few, many = (15, 17) if value.dtype == np.float64 else (6, 9)
+    text = f"{float(value):.{few}g}"
+    # A half is a float of single precision to TensorFlow.
+    kind = np.float64 if few == 15 else np.float32
+    with np.errstate(over="ignore"):
+        return text if kind(text) == kind(value) or value != value else f"{float(value):.{many}g}"
+
+
+def summarized(array: Array, shown: int) -> str:
+    """An array in brackets, with so many entries at both ends of each axis, all of them for -1."""
+    ends = array.size if shown == -1 else min(shown, array.size)
+    return _axis(array, 0, array.ndim, ends)
+
+
+def _axis(array: Array, depth: int, rank: int, ends: int) -> str:
+    if depth == rank:
+        return _element(array[()] if isinstance(array, np.ndarray) else array)
+    length = len(array)
+    first = range(min(ends, length))
+    last = range(max(ends, length - ends), length)
+    parts = [_axis(array[index], depth + 1, rank, ends) for index in first]
+    gap = " " if depth == rank - 1 else "\n" * (rank - depth - 1) + " " * (depth + 1)
+    text = gap.join(parts)
+    if length > 2 * ends:
+        text += gap + "..."
+    return "[" + text + "".join(gap + _axis(array[index], depth + 1, rank, ends) for index in last) + "]"
+
+
+def _filled(*arrays: Array, template: str, placeholder: str, shown: int) -> Array:
+    pieces = template.split(placeholder)
+    texts: Iterator[str] = (summarized(array, shown) for array in arrays)
+    filled = pieces[0] + "".join(text + piece for text, piece in zip(texts, pieces[1:], strict=True))
+    made = np.empty((), object)
+    made[()] = filled.encode("utf-8", "surrogateescape")
+    return made
+
+
+_format = operation("StringFormat", _filled, kinds=CPU_ONLY, takes=_anything, same_dtype=False)
+
+
+def string_format(
+    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
+) -> EagerTensor:
+    """Put tensors in the place of placeholders in a text. As ``tf.strings.format``.
+
+    Raises:
+        ValueError: There are not as many tensors as places.
+    """
+    values = inputs if isinstance(inputs, list | tuple) else [inputs]
+    tensors = [to_tensor(value) for value in values]
+    found = template.count(placeholder)
+    if found != len(tensors):
+        raise ValueError(
+            f"The template expects {found} tensors, but the inputs only has {len(tensors)}. Please ensure the number "
+            "of placeholders in template matches inputs length."
+        )
+    if not tensors:
+        return to_tensor(template)
+    return run(  # type: ignore[no-any-return]
+        _format, tensors, template=template, placeholder=placeholder, shown=summarize, name=name
+    )
+
+
+def _write(text: Array, write: Callable[[str], Any]) -> tuple[()]:
+    line: bytes = text[()]  # type: ignore[assignment]
+    write(line.decode("utf-8", "replace"))
+    return ()
+
+
+_print = operation("PrintV2", _write, kinds=CPU_ONLY, takes=(string,).__contains__)
+
+
+def _writer(stream: Any) -> Callable[[str], Any]:
+    for each in (sys.stderr, sys.stdout):
+        if stream is each:
+
+            def write(text: str) -> None:
+                stream.write(text)
+                stream.flush()
+
+            return write
+    if isinstance(stream, str) and stream.startswith("file://"):
+
+        def append(text: str) -> None:
+            with open(stream.removeprefix("file://"), "a", encoding="utf-8") as file:
+                file.write(text)
+
+        return append
+    raise ValueError(
+        f"Unsupported output stream, logging level, or file.{stream}. Supported streams are sys.stdout, sys.stderr, "
+        "tf.logging.info, tf.logging.warning, tf.logging.error. File needs to be in the form of "
+        "'file://<filepath>'."
+    )
+
+
+def print_(*inputs: Any, **kwargs: Any) -> None:
+    """Write values to ``sys.stderr``, tensors without their type, shape and the middle of long axes. As ``tf.print``.
+
+    Args:
+        *inputs: Tensors, texts, and lists, tuples and dictionaries of them.
+        **kwargs: ``output_stream``, ``sys.stderr``, ``sys.stdout`` or ``"file://"`` and a path; ``summarize``, how
+            many entries of each axis are shown at both ends, -1 for all; ``sep``; ``end``; ``name``.
+
+    Raises:
+        ValueError: Another stream, or another keyword.
+    """
+    stream = kwargs.pop("output_stream", sys.stderr)
+    name = kwargs.pop("name", None)
+    shown = kwargs.pop("summarize", 3)
+    between, end = kwargs.pop("sep", " "), kwargs.pop("end", "\n")
+    if kwargs:
+        raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
+    write = _writer(stream)
+    text = _text(inputs, between, shown, name)
+    line = text if not end else to_tensor(text.numpy() + end.encode())
+    run(_print, (line,), write, name=name)
+
+
+def _text(inputs: Sequence[Any], between: str, shown: int, name: str | None) -> EagerTensor:
+    if len(inputs) == 1 and is_tensor(inputs[0]) and inputs[0].dtype is string and not inputs[0].shape.rank:
+        # A text alone has no quotes.
+        return to_tensor(inputs[0])
+    plain = " ".join(
+        pprint.pformat(nest.map_structure(lambda value: "" if is_tensor(value) else value, each))
+        for each in inputs
+    )
+    placeholder = "{}"
+    while placeholder in plain:
+        placeholder = "{" + placeholder + "}"
+    tensors, templates = [], []
+    for each in inputs:
+        flat = nest.flatten(each)
+        tensors += [value for value in flat if is_tensor(value)]
+        packed = nest.pack_sequence_as(each, [placeholder if is_tensor(value) else value for value in flat])
+        templates.append(packed if is_tensor(each) or isinstance(each, str) else pprint.pformat(packed))
+    template = between.join(templates).replace(f"'{placeholder}'", placeholder)
+    return string_format(template, tensors, placeholder, shown, name)
+
+
+__all__ = ["print_", "string_format", "summarized"]

@@ -1,0 +1,215 @@
+"""Parts of texts, patterns in texts, and joining along axes."""
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from allotment import errors
+from allotment.dtypes import bool as bool_
+from allotment.dtypes import string
+from allotment.ops import faults
+from allotment.ops.arrays import Array
+from allotment.ops.axes import axes_argument
+from allotment.ops.convert import to_pair, to_tensor
+from allotment.ops.element_types import INDICES, check_attribute
+from allotment.ops.execute import run
+from allotment.ops.scalars import flag_argument
+from allotment.ops.table import CPU_ONLY, broadcast_fault, dims, operation
+from allotment.ops.texts import each
+from allotment.tensor import EagerTensor
+
+_TEXTS: Any = {"kinds": CPU_ONLY, "takes": (string,).__contains__}
+
+
+def _characters(text: bytes) -> list[bytes]:
+    """The characters of UTF-8 text: each begins with a byte that does not look like 10xxxxxx."""
+    starts = [place for place, byte in enumerate(text) if byte & 0xC0 != 0x80] + [len(text)]
+    return [text[start:stop] for start, stop in pairwise(starts)]
+
+
+def _cut(text: bytes, first: int, count: int, unit: str) -> bytes | None:
+    """A part of a text, ``None`` if it begins outside."""
+    parts: Any = text if unit == "BYTE" else _characters(text)
+    size = len(parts)
+    if not -size <= first <= size:
+        return None
+    start = first + size if first < 0 else first
+    # A negative length is one without end to TensorFlow.
+    part = parts[start:] if count < 0 else parts[start : start + count]
+    return part if unit == "BYTE" else b"".join(part)
+
+
+def _spread(*arrays: Array) -> Any:
+    spread = np.broadcast_arrays(*arrays)
+    return spread, np.ndindex(spread[0].shape)
+
+
+def _substr_fault(texts: Array, first: Array, count: Array, unit: str) -> str | None:
+    if first.shape != count.shape:
+        return f"pos and len should have the same shape, got: {dims(first)} vs. {dims(count)}"
+    if broadcast_fault((texts, first)) is not None:
+        return broadcast_fault((texts, first))
+    (spread, starts, counts), places = _spread(texts, first, count)
+    for number, place in enumerate(places):
+        if _cut(spread[place], int(starts[place]), int(counts[place]), unit) is None:
+            text = spread[place].decode("utf-8", "replace")
+            return f"pos {starts[place]} out of range for string b'{text}' at index {number}"
+    return None
+
+
+def _substr(texts: Array, first: Array, count: Array, unit: str) -> Array:
+    (spread, starts, counts), places = _spread(texts, first, count)
+    made = np.empty(spread.shape, object)
+    for place in places:
+        made[place] = _cut(spread[place], int(starts[place]), int(counts[place]), unit)
+    return made
+
+
+_substr_row = operation("Substr", _substr, fault=_substr_fault, same_dtype=False, **_TEXTS)
+
+
+def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> EagerTensor:  # noqa: A002
+    """Parts of texts by where they begin and how long they are. As ``tf.strings.substr``.
+
+    Raises:
+        InvalidArgumentError: One begins outside of its text, or there is no such unit.
+    """
+    if unit not in ("BYTE", "UTF8_CHAR"):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f'Value for attr \'unit\' of "{unit}" is not in the list of allowed values: "BYTE", "UTF8_CHAR"'
+            f"{faults.tail('Substr', name)}",
+        )
+    first, count = to_pair(pos, len)
+    check_attribute("Substr", "T", first._dtype, INDICES, name)
+    return run(_substr_row, (to_tensor(input, string), first, count), unit, name=name)  # type: ignore[no-any-return]
+
+
+def _bytes(value: Any) -> bytes:
+    return bytes(to_tensor(value, string)._array.item())
+
+
+def _pattern_fault(array: Array, pattern: bytes, *rest: Any) -> str | None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        text = pattern.decode("utf-8", "replace")
+        reason = f"missing ): {text}" if "unterminated subpattern" in str(error) else str(error)
+        return f"Invalid pattern: {text}, error: {reason}"
+    return None
+
+
+def _replace(array: Array, pattern: bytes, rewrite: bytes, everywhere: bool) -> Array:
+    compiled = re.compile(pattern)
+    wanted = [int(number) for number in re.findall(rb"\\([0-9])", rewrite)]
+    if any(number > compiled.groups for number in wanted):
+        # As TensorFlow's library: a rewrite that names a group that is not there replaces nothing.
+        return array.copy()
+
+    def filled(match: re.Match[bytes]) -> bytes:
+        return re.sub(
+            rb"\\([0-9\\])",
+            lambda found: b"\\" if found[1] == b"\\" else match[int(found[1])] or b"",
+            rewrite,
+        )
+
+    def replaced(text: bytes) -> bytes:
+        parts, end, last = [], 0, -1
+        for match in compiled.finditer(text):
+            # An empty match right behind another is none there.
+            if match.start() == match.end() == last:
+                continue
+            parts += [text[end : match.start()], filled(match)]
+            end = last = match.end()
+            if not everywhere:
+                break
+        return b"".join([*parts, text[end:]])
+
+    return each(replaced, array)
+
+
+_replace_row = operation("StaticRegexReplace", _replace, fault=_pattern_fault, **_TEXTS)
+_match_row = operation(
+    "StaticRegexFullMatch",
+    lambda array, pattern: each(lambda text: re.fullmatch(pattern, text) is not None, array, np.bool_),
+    fault=_pattern_fault,
+    result=bool_,
+    **_TEXTS,
+)
+
+
+def regex_replace(
+    input: Any,  # noqa: A002 - TensorFlow's name
+    pattern: Any,
+    rewrite: Any,
+    replace_global: bool = True,
+    name: str | None = None,
+) -> EagerTensor:
+    r"""Replace what a pattern matches. As ``tf.strings.regex_replace``.
+
+    In ``rewrite`` ``\1`` is the first group and ``\0`` all that was matched. The pattern is one of Python's ``re``,
+    which has all that TensorFlow's library knows but ``\pN`` and ``\z``.
+
+    Raises:
+        InvalidArgumentError: It is no pattern.
+    """
+    everywhere = flag_argument(replace_global, "replace_global")
+    return run(  # type: ignore[no-any-return]
+        _replace_row, (to_tensor(input, string),), _bytes(pattern), _bytes(rewrite), everywhere, name=name
+    )
+
+
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
+    """Whether a pattern matches whole texts. As ``tf.strings.regex_full_match``; see ``regex_replace``.
+
+    Raises:
+        InvalidArgumentError: It is no pattern.
+    """
+    return run(_match_row, (to_tensor(input, string),), _bytes(pattern), name=name)  # type: ignore[no-any-return]
+
+
+def _reduce(array: Array, axes: tuple[int, ...], keep: bool, separator: bytes) -> Array:
+    places = tuple(axis % array.ndim for axis in axes)
+    kept = [axis for axis in range(array.ndim) if axis not in places]
+    # The first axis that was given is joined first.
+    turned = array.transpose([*kept, *places[::-1]])
+    shape = turned.shape[: len(kept)]
+    made = np.empty(shape, object)
+    for place in np.ndindex(shape):
+        made[place] = separator.join(turned[place].reshape(-1)) if places else turned[place]
+    return (
+        made.reshape([1 if axis in places else length for axis, length in enumerate(array.shape)])
+        if keep
+        else made
+    )
+
+
+_reduce_row = operation("ReduceJoin", _reduce, **_TEXTS)
+
+
+def reduce_join(
+    inputs: Any, axis: Any = None, keepdims: bool = False, separator: Any = "", name: str | None = None
+) -> EagerTensor:
+    """Join texts along axes, all of them unless given. As ``tf.strings.reduce_join``.
+
+    Raises:
+        OutOfRangeError: There is no such axis.
+    """
+    texts = to_tensor(inputs, string)
+    axes = tuple(range(texts.ndim))[::-1] if axis is None else axes_argument(axis) or ()
+    for place in axes:
+        if not -texts.ndim <= place < texts.ndim:
+            raise errors.OutOfRangeError(
+                None,
+                None,
+                f"Invalid reduction dimension {place} for input with {texts.ndim} dimension(s)"
+                f"{faults.tail('ReduceJoin', name)}",
+            )
+    keep = flag_argument(keepdims, "keepdims")
+    return run(_reduce_row, (texts,), axes, keep, _bytes(separator), name=name)  # type: ignore[no-any-return]
+
+
+__all__ = ["reduce_join", "regex_full_match", "regex_replace", "substr"]

@@ -1,0 +1,75 @@
+"""Choosing, repeating and mapping as functions, and what has no effect eagerly."""
+
+import re
+
+import pytest
+
+import allotment as tf
+from allotment.errors import InvalidArgumentError
+from support.tensors import check, check_refused, tensor
+
+
+def test_choosing() -> None:
+    assert tf.cond(True, lambda: 1, lambda: 2) == 1
+    assert tf.cond(tensor(False), lambda: 1, lambda: 2) == 2
+    with pytest.raises(TypeError, match="'true_fn' must be callable"):
+        tf.cond(True, 1, 2)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=re.escape("cond(): 'false_fn' argument required")):
+        tf.cond(True, lambda: 1)
+    assert tf.case([(tensor(False), lambda: 1)], default=lambda: 3) == 3
+    assert tf.case([(tensor(True), lambda: 1), (tensor(True), lambda: 2)]) == 1
+    with pytest.raises(TypeError, match="pred must be a Tensor, got: True"):
+        tf.case([(True, lambda: 1)])
+    with pytest.raises(InvalidArgumentError, match="None of conditions evaluated as True"):
+        tf.case([(tensor(False), lambda: 1)])
+    assert tf.switch_case(tensor(1), [lambda: 1, lambda: 2]) == 2
+    assert tf.switch_case(tensor(9), [lambda: 1, lambda: 2]) == 2
+    with pytest.raises(ValueError, match=re.escape("contiguous range of [0 to 2) but found {0,2}")):
+        tf.switch_case(tensor(0), {0: lambda: 1, 2: lambda: 2})
+
+
+def test_repeating() -> None:
+    count, product = tf.while_loop(lambda i, j: i < 3, lambda i, j: (i + 1, j * 2), (0, 1))
+    check(count, 3, "int32")
+    check(product, 8, "int32")
+    limited = tf.while_loop(lambda i, j: i < 3, lambda i, j: (i + 1, j * 2), (0, 1), maximum_iterations=2)
+    check(limited[1], 4, "int32")
+    with pytest.raises(ValueError, match="'loop_vars' must be provided"):
+        tf.while_loop(lambda i: i < 3, lambda i: i + 1, [])
+    with pytest.raises(TypeError, match="'cond' must be callable"):
+        tf.while_loop(5, lambda i: i + 1, [1])  # type: ignore[arg-type]
+
+
+def test_mapping_and_folding() -> None:
+    x = tensor([1, 2, 3])
+    check(tf.map_fn(lambda each: each * 2, x), [2, 4, 6], "int32")
+    check(tf.map_fn(lambda pair: pair[0] + pair[1], (x, x), fn_output_signature=tf.int32), [2, 4, 6], "int32")
+    one, two = tf.map_fn(
+        lambda each: (each, each), x, fn_output_signature=(tf.int32, tf.TensorSpec([], tf.int32))
+    )
+    check(one, [1, 2, 3], "int32")
+    check(two, [1, 2, 3], "int32")
+    check(tf.map_fn(lambda each: each, tf.zeros([0, 2])), [], "float32")
+    check(tf.foldl(lambda a, each: a + each, x), 6, "int32")
+    check(tf.foldr(lambda a, each: a - each, x), 0, "int32")
+    check(tf.scan(lambda a, each: a + each, x), [1, 3, 6], "int32")
+    with pytest.raises(ValueError, match="Elements in elems must be 1"):
+        tf.map_fn(lambda each: each, 5)
+    with pytest.raises(ValueError, match="don't have the same nested structure"):
+        tf.map_fn(lambda each: (each, each), x)
+    check_refused(
+        tf.map_fn, lambda each: 1.5, x, text="TensorArray dtype is int32 but Op is trying to write dtype"
+    )
+
+
+def test_what_has_no_effect() -> None:
+    tf.no_op()
+    tf.group(1, 2)
+    with tf.control_dependencies([tensor(1)]), tf.name_scope("a") as outer, tf.name_scope("b") as inner:
+        assert (outer, inner, tf.get_current_name_scope()) == ("a/", "a/b/", "a/b")
+    assert tf.get_current_name_scope() == ""
+    assert tf.name_scope("a").name == "a"
+    with pytest.raises(ValueError, match="name for name_scope must be a string"):
+        tf.name_scope(5)  # type: ignore[arg-type]
+    assert tf.timestamp().dtype is tf.float64
+    assert tf.version.VERSION == "2.21.0"
