@@ -1,6 +1,8 @@
 """A device-memory manager, and TensorFlow's device configuration and eager operations on top of it.
 
 ``import allotment as tf`` above a program that uses TensorFlow's eager operations and device controls.
+
+Imports and names, nothing else; long because each public name stands here twice.
 """
 
 from allotment import (
