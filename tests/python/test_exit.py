@@ -73,6 +73,20 @@ time.sleep(0.05)
 """,
         0,
     ),
+    # The process outlives the interpreter by a second: the C library calls sleep(exit status) on its way out.
+    "daemon thread waits longer than the interpreter lives": (
+        """
+import ctypes
+p = Pool('1MiB', growth=False, wait_seconds=60)
+p.malloc('1MiB')
+threading.Thread(target=p.malloc, args=(1,), daemon=True).start()
+time.sleep(0.05)
+libc = ctypes.CDLL(None)
+libc.on_exit(ctypes.cast(libc.sleep, ctypes.c_void_p), None)
+sys.exit(1)
+""",
+        1,
+    ),
     "sys.exit": ("a = pool.allocate(1000); sys.exit(3)", 3),
     "uncaught exception": ("a = pool.allocate(1000); raise SystemError('mine')", 1),
     "os._exit": ("a = pool.allocate(1000); os._exit(0)", 0),

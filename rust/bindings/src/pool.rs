@@ -211,7 +211,8 @@ impl Pool {
 
     /// Runs Python's collector; says whether that freed anything of this pool.
     fn collect_garbage(&self, refused: &Refused) -> bool {
-        Python::attach(|py| {
+        // After the interpreter's end there is no garbage to collect, and to attach would be a crash.
+        Python::try_attach(|py| {
             if let Err(error) = py.import("gc").and_then(|gc| gc.call_method0("collect")) {
                 error.write_unraisable(py, None);
             }
@@ -220,10 +221,10 @@ impl Pool {
     }
 }
 
-/// Lets Ctrl-C through.
+/// Lets Ctrl-C through. In a thread that outlives the interpreter there is none to let through.
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
 pub(crate) fn check_signals() -> PyResult<()> {
-    Python::attach(|py| py.check_signals())
+    Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()))
 }
 
 /// The address to free. No number that cannot be one was ever handed out.
