@@ -4,8 +4,8 @@
 
 use std::num::NonZeroU64;
 
-use crate::bins::{Bins, FreeChunk};
-use crate::chunk::{ChunkTable, Handle};
+use crate::bins::Bins;
+use crate::chunk::{Chunk, ChunkTable, Handle};
 use crate::error::{GrantFault, OutOfMemory, Verdict};
 use crate::growth::{Growth, Plan};
 use crate::live::LiveTable;
@@ -79,19 +79,19 @@ impl Allocator {
     /// # Errors
     /// When no free chunk fits. Nothing changed.
     pub(crate) fn try_allocate(&mut self, request: Request) -> Result<Allocation, NoFit> {
-        let best = self.bins.take_best_fit(request.needed).ok_or(NoFit)?;
-        let rest = best.size - request.needed;
-        let split = best.size >= 2 * request.needed || rest >= self.split_threshold;
-        if split {
-            let rest = self.chunks.split(best.handle, request.needed);
-            self.put_in_bin(rest);
+        let handle = self.bins.take_best_fit(&mut self.chunks, request.needed).ok_or(NoFit)?;
+        let rest = self.chunks.get(handle).size - request.needed;
+        if rest >= request.needed.min(self.split_threshold) {
+            let rest = self.chunks.split(handle, request.needed);
+            self.bins.insert(&mut self.chunks, rest);
         }
-        let chunk = self.chunks.get_mut(best.handle);
-        let id = self.counters.account_allocate(request.bytes, chunk.size);
+        let chunk = self.chunks.get_mut(handle);
+        let Chunk { address, size, .. } = *chunk;
+        let id = self.counters.account_allocate(request.bytes, size);
         chunk.requested = request.bytes;
         chunk.id = NonZeroU64::new(id);
-        self.live.insert(best.address, best.handle);
-        Ok(Allocation { address: best.address, size: chunk.size, requested: request.bytes, id })
+        self.live.insert(&mut self.chunks, handle);
+        Ok(Allocation { address, size, requested: request.bytes, id })
     }
 
     /// Takes back the chunk at `address` and merges it with its free neighbours.
@@ -101,33 +101,23 @@ impl Allocator {
     /// # Errors
     /// When no chunk in use starts there. Nothing changed.
     pub(crate) fn free(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
-        let chunks = &self.chunks;
-        let handle = self.live.remove(address, |handle| {
-            let chunk = chunks.get(handle);
-            chunk.address == address && (id.is_none() || chunk.id == id)
-        })?;
+        let handle = self.live.remove(&mut self.chunks, address, id)?;
         let chunk = self.chunks.get_mut(handle);
         self.counters.account_free(chunk.requested, chunk.size);
         chunk.requested = 0;
         chunk.id = None;
-        let merged = self.merge_with_neighbours(handle);
-        self.put_in_bin(merged);
+        self.merge_with_neighbours(handle);
         Some(())
     }
 
     /// Whether the allocation of number `id` is at `address`.
     pub(crate) fn is_live(&self, address: u64, id: Option<NonZeroU64>) -> bool {
-        self.live
-            .find(address, |handle| {
-                self.chunks.get(handle).address == address && self.chunks.get(handle).id == id
-            })
-            .is_some()
+        self.live.find(&self.chunks, address).is_some_and(|handle| self.chunks.get(handle).id == id)
     }
 
     /// Changes what was asked for at `address`, if the chunk holds that; returns the bytes of the chunk.
     pub(crate) fn resize_in_place(&mut self, address: u64, bytes: u64) -> Option<u64> {
-        let chunks = &self.chunks;
-        let handle = self.live.find(address, |handle| chunks.get(handle).address == address)?;
+        let handle = self.live.find(&self.chunks, address)?;
         let chunk = self.chunks.get_mut(handle);
         if bytes <= chunk.size {
             self.counters.account_resize(chunk.requested, bytes);
@@ -168,8 +158,7 @@ impl Allocator {
             Some(Place::Between(index)) => self.regions.insert(index, Region { span: grant, first: chunk }),
             None => unreachable!("`fault_of` found no overlap under the same lock"),
         }
-        let merged = self.merge_with_neighbours(chunk);
-        self.put_in_bin(merged);
+        self.merge_with_neighbours(chunk);
     }
 
     /// Takes out every wholly free region, for the source to have back, in address order.
@@ -177,7 +166,7 @@ impl Allocator {
         let chunks = &self.chunks;
         let gone = self.regions.take(|region| is_wholly_free(chunks, region));
         for region in &gone {
-            self.bins.remove(self.as_free(region.first));
+            self.bins.remove(&mut self.chunks, region.first);
             self.chunks.remove(region.first);
             self.counters.account_release(region.span.bytes);
         }
@@ -205,7 +194,7 @@ impl Allocator {
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        self.counters.stats(self.limit, self.bins.largest(), self.live.len(), self.regions.len())
+        self.counters.stats(self.limit, self.bins.largest(&self.chunks), self.live.len(), self.regions.len())
     }
 
     /// The refusal of a request, with the figures of this moment.
@@ -236,27 +225,19 @@ impl Allocator {
         }
     }
 
-    /// Merges a chunk that is in no bin with its free neighbours; returns the survivor, in no bin either.
-    fn merge_with_neighbours(&mut self, handle: Handle) -> Handle {
-        if let Some(right) = self.chunks.get(handle).next.filter(|&next| self.chunks.get(next).is_free()) {
-            self.bins.remove(self.as_free(right));
+    /// Merges a free chunk that is in no bin with its free neighbours, and puts what comes of it into its bin.
+    fn merge_with_neighbours(&mut self, mut handle: Handle) {
+        let Chunk { prev, next, .. } = *self.chunks.get(handle);
+        if let Some(right) = next.filter(|&next| self.chunks.get(next).is_free()) {
+            self.bins.remove(&mut self.chunks, right);
             self.chunks.merge(handle, right);
         }
-        if let Some(left) = self.chunks.get(handle).prev.filter(|&prev| self.chunks.get(prev).is_free()) {
-            self.bins.remove(self.as_free(left));
+        if let Some(left) = prev.filter(|&prev| self.chunks.get(prev).is_free()) {
+            self.bins.remove(&mut self.chunks, left);
             self.chunks.merge(left, handle);
-            return left;
+            handle = left;
         }
-        handle
-    }
-
-    fn put_in_bin(&mut self, handle: Handle) {
-        self.bins.insert(self.as_free(handle));
-    }
-
-    fn as_free(&self, handle: Handle) -> FreeChunk {
-        let chunk = self.chunks.get(handle);
-        FreeChunk { size: chunk.size, address: chunk.address, handle }
+        self.bins.insert(&mut self.chunks, handle);
     }
 
     /// The last chunk of a region, found by walking: regions are joined once in a doubling.

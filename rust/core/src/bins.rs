@@ -1,26 +1,31 @@
 //! Free chunks, by size class.
 //!
 //! Every free chunk is in exactly one bin, and no chunk in use is in any. Size classes are consecutive
-//! ranges, and a bin is ordered by size, then address; so going through the bins upward meets free chunks
-//! in the order of one set keyed by (size, address), and the first that is large enough is the best fit.
+//! ranges, so the best fit, the smallest chunk that is large enough and the lowest among equals, is in the bin
+//! of the request's own class or in the first bin above that is not empty.
 //!
 //! ```text
-//! granules  1 2 3 4 5 6 7 | 8 9 … 15 | 16-17 18-19 … 30-31 | 32-35 36-39 … 60-63 | …
-//!           one class each               eight classes to each power of two
+//! from             256 B          256 KiB        64 MiB        8 GiB
+//! class            0 … 39         40 … 55        56 … 62       63
+//! to a doubling    four           two            one           all the rest
 //! ```
 
 use std::collections::BTreeSet;
 
-use crate::chunk::Handle;
-use crate::units::{GRANULE, MAX_BYTES};
+use crate::chunk::{ChunkTable, Handle};
+use crate::units::GRANULE;
 
-/// Classes to a power of two, as a power of two.
-const STEPS_LOG2: u32 = 3;
-const STEPS: u64 = 1 << STEPS_LOG2;
-const CLASSES: usize = class_of(MAX_BYTES) + 1;
-const WORDS: usize = CLASSES.div_ceil(64);
+/// As many as a word has bits: one instruction finds the first bin that is not empty.
+const CLASSES: usize = 64;
 
-/// A free chunk as a bin keeps it. The order of the fields is the order of best fit.
+/// The most chunks of a bin that is searched from end to end. Recorded programs have one or two in most bins,
+/// and putting a chunk into no order is cheapest; beyond this a tree keeps the cost from growing with the holes.
+const FEW: u32 = 32;
+
+/// The length noted for a bin that is a tree.
+const CROWDED: u32 = u32::MAX;
+
+/// A free chunk as a tree keeps it. The order of the fields is the order of best fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FreeChunk {
     pub(crate) size: u64,
@@ -33,180 +38,229 @@ impl FreeChunk {
     fn lowest(size: u64) -> Self {
         Self { size, address: 0, handle: Handle::LOWEST }
     }
+
+    fn of(chunks: &ChunkTable, handle: Handle) -> Self {
+        let chunk = chunks.get(handle);
+        Self { size: chunk.size, address: chunk.address, handle }
+    }
+}
+
+/// Quarters of a doubling, for 1 to 1023: 1 is 0, 2 is 4, 3 is 6, 4 is 8, 5 is 9.
+static QUARTERS: [u8; 1024] = quarters();
+
+#[expect(clippy::cast_possible_truncation, reason = "at most 39")]
+const fn quarters() -> [u8; 1024] {
+    let mut table = [0; 1024];
+    let mut number = 1_usize;
+    while number < 1024 {
+        let doublings = number.ilog2();
+        table[number] = (4 * doublings as usize + ((4 * number) >> doublings) - 4) as u8;
+        number += 1;
+    }
+    table
 }
 
 /// The size class of a chunk of `size` bytes; larger sizes never have smaller classes.
-const fn class_of(size: u64) -> usize {
+///
+/// From a table: the processor's way to a logarithm takes longer, and what waits for it is often a branch.
+fn class_of(size: u64) -> usize {
     let granules = size / GRANULE;
-    if granules < STEPS {
-        return granules as usize;
-    }
-    let doublings = granules.ilog2() - STEPS_LOG2;
-    ((doublings as usize) << STEPS_LOG2) + (granules >> doublings) as usize
-}
-
-/// The most chunks that a bin keeps in one sorted run. Up to here, moving a few of them costs less than a tree
-/// does; beyond, a tree keeps the cost from growing with the number of holes.
-const FEW: usize = 48;
-
-/// The free chunks of one size class, in the order of best fit.
-#[derive(Debug, Clone)]
-enum Bin {
-    Few(Vec<FreeChunk>),
-    Many(BTreeSet<FreeChunk>),
-}
-
-impl Bin {
-    fn insert(&mut self, chunk: FreeChunk) {
-        match self {
-            Self::Few(chunks) if chunks.len() < FEW => {
-                let at = chunks.partition_point(|other| *other < chunk);
-                chunks.insert(at, chunk);
-            }
-            Self::Few(chunks) => {
-                let mut many: BTreeSet<_> = chunks.drain(..).collect();
-                many.insert(chunk);
-                *self = Self::Many(many);
-            }
-            Self::Many(chunks) => {
-                chunks.insert(chunk);
-            }
-        }
-    }
-
-    /// Takes a chunk out; says whether the bin is empty now.
-    fn remove(&mut self, chunk: FreeChunk) -> bool {
-        match self {
-            Self::Few(chunks) => {
-                let at = chunks.partition_point(|other| *other < chunk);
-                chunks.remove(at);
-                chunks.is_empty()
-            }
-            Self::Many(chunks) => {
-                chunks.remove(&chunk);
-                self.shrink()
-            }
-        }
-    }
-
-    /// Takes out the first chunk of at least `size` bytes; with it, whether the bin is empty now.
-    fn take_first(&mut self, size: u64) -> Option<(FreeChunk, bool)> {
-        match self {
-            Self::Few(chunks) => {
-                let at = chunks.partition_point(|chunk| chunk.size < size);
-                (at < chunks.len()).then(|| (chunks.remove(at), chunks.is_empty()))
-            }
-            Self::Many(chunks) => {
-                let chunk = *chunks.range(FreeChunk::lowest(size)..).next()?;
-                chunks.remove(&chunk);
-                Some((chunk, self.shrink()))
-            }
-        }
-    }
-
-    /// Goes back to a run when few are left; never empty, because few is more than none.
-    fn shrink(&mut self) -> bool {
-        if let Self::Many(chunks) = self
-            && chunks.len() <= FEW / 2
-        {
-            *self = Self::Few(std::mem::take(chunks).into_iter().collect());
-        }
-        false
-    }
-
-    fn holds(&self, size: u64) -> bool {
-        self.last().is_some_and(|chunk| chunk.size >= size)
-    }
-
-    fn last(&self) -> Option<FreeChunk> {
-        match self {
-            Self::Few(chunks) => chunks.last().copied(),
-            Self::Many(chunks) => chunks.last().copied(),
-        }
+    if granules < 1024 {
+        usize::from(QUARTERS[granules as usize])
+    } else if granules < 1 << 18 {
+        36 + usize::from(QUARTERS[(granules / 256) as usize] / 2)
+    } else {
+        (56 + granules.ilog2() as usize - 18).min(CLASSES - 1)
     }
 }
 
-/// All bins of an allocator.
+/// All bins of an allocator: short ones are lists in no order, linked through the chunks.
 #[derive(Debug)]
 pub(crate) struct Bins {
-    bins: Vec<Bin>,
+    heads: [Option<Handle>; CLASSES],
+    /// Chunks in each list, or [`CROWDED`].
+    lengths: [u32; CLASSES],
     /// Bit `c` is set iff bin `c` is not empty.
-    occupied: [u64; WORDS],
+    occupied: u64,
+    /// Every chunk of the crowded bins; those of a class lie together in it.
+    tree: BTreeSet<FreeChunk>,
+    /// Chunks of each class in the tree.
+    in_tree: [usize; CLASSES],
 }
 
 impl Default for Bins {
     fn default() -> Self {
-        Self { bins: vec![Bin::Few(Vec::new()); CLASSES], occupied: [0; WORDS] }
+        Self {
+            heads: [None; CLASSES],
+            lengths: [0; CLASSES],
+            occupied: 0,
+            tree: BTreeSet::new(),
+            in_tree: [0; CLASSES],
+        }
     }
 }
 
 impl Bins {
     /// Adds a free chunk that is in no bin.
-    pub(crate) fn insert(&mut self, chunk: FreeChunk) {
-        let class = class_of(chunk.size);
-        self.occupied[class / 64] |= 1 << (class % 64);
-        self.bins[class].insert(chunk);
+    pub(crate) fn insert(&mut self, chunks: &mut ChunkTable, handle: Handle) {
+        let class = class_of(chunks.get(handle).size);
+        self.occupied |= 1 << class;
+        if self.lengths[class] >= FEW {
+            return self.insert_crowded(chunks, class, handle);
+        }
+        self.lengths[class] += 1;
+        chunks.get_mut(handle).link = self.heads[class].replace(handle);
     }
 
     /// Takes a free chunk out of its bin.
-    pub(crate) fn remove(&mut self, chunk: FreeChunk) {
-        let class = class_of(chunk.size);
-        if self.bins[class].remove(chunk) {
-            self.occupied[class / 64] &= !(1 << (class % 64));
+    pub(crate) fn remove(&mut self, chunks: &mut ChunkTable, handle: Handle) {
+        let class = class_of(chunks.get(handle).size);
+        if self.lengths[class] == CROWDED {
+            return self.remove_crowded(chunks, class, handle);
         }
+        let mut before = None;
+        let mut at = self.heads[class];
+        while let Some(other) = at.filter(|&other| other != handle) {
+            before = at;
+            at = chunks.get(other).link;
+        }
+        self.unlink(chunks, class, before, handle);
     }
 
     /// Takes out the smallest free chunk of at least `size` bytes, the one with the lowest address among equals.
     ///
     /// # Cost
-    /// Logarithmic in the free chunks of one class.
-    pub(crate) fn take_best_fit(&mut self, size: u64) -> Option<FreeChunk> {
+    /// At most [`FEW`] looks, or logarithmic in the free chunks.
+    pub(crate) fn take_best_fit(&mut self, chunks: &mut ChunkTable, size: u64) -> Option<Handle> {
         // Within its own class a chunk may be too small; in every class above, all fit.
-        let own = class_of(size);
-        let class = if self.bins[own].holds(size) { own } else { self.first_occupied(own + 1)? };
-        let (chunk, empty) = self.bins[class].take_first(size)?;
-        if empty {
-            self.occupied[class / 64] &= !(1 << (class % 64));
+        let mut candidates = self.occupied & (u64::MAX << class_of(size));
+        while candidates != 0 {
+            let class = candidates.trailing_zeros() as usize;
+            if self.lengths[class] == CROWDED {
+                if let Some(best) = self.best_crowded(class, size) {
+                    self.remove_crowded(chunks, class, best);
+                    return Some(best);
+                }
+            } else if let Some((before, best)) = self.best_of_few(chunks, class, size) {
+                self.unlink(chunks, class, before, best);
+                return Some(best);
+            }
+            candidates &= candidates - 1;
         }
-        Some(chunk)
+        None
     }
 
     /// Whether a free chunk of at least `size` bytes is there.
-    pub(crate) fn fits(&self, size: u64) -> bool {
+    pub(crate) fn fits(&self, chunks: &ChunkTable, size: u64) -> bool {
         let own = class_of(size);
-        self.bins[own].holds(size) || self.first_occupied(own + 1).is_some()
+        let candidates = self.occupied & (u64::MAX << own);
+        candidates & !(1 << own) != 0 || (candidates != 0 && self.largest_in(chunks, own) >= size)
     }
 
     /// Size of the largest free chunk, 0 if there is none.
-    pub(crate) fn largest(&self) -> u64 {
-        let last = (0..WORDS).rev().find(|&word| self.occupied[word] != 0);
-        last.map(|word| word * 64 + self.occupied[word].ilog2() as usize)
-            .and_then(|class| self.bins[class].last())
-            .map_or(0, |chunk| chunk.size)
+    pub(crate) fn largest(&self, chunks: &ChunkTable) -> u64 {
+        self.occupied.checked_ilog2().map_or(0, |class| self.largest_in(chunks, class as usize))
     }
 
     /// All free chunks in the order of best fit.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = FreeChunk> {
-        self.bins
-            .iter()
-            .flat_map(|bin| -> Box<dyn Iterator<Item = &FreeChunk>> {
-                match bin {
-                    Bin::Few(chunks) => Box::new(chunks.iter()),
-                    Bin::Many(chunks) => Box::new(chunks.iter()),
-                }
-            })
-            .copied()
+    pub(crate) fn sorted(&self, chunks: &ChunkTable) -> Vec<FreeChunk> {
+        let lists = (0..CLASSES).flat_map(|class| self.list(chunks, class));
+        let mut all: Vec<_> = lists.map(|handle| FreeChunk::of(chunks, handle)).collect();
+        all.extend(&self.tree);
+        all.sort_unstable();
+        all
     }
 
-    /// The first class at or after `class` whose bin is not empty.
-    fn first_occupied(&self, class: usize) -> Option<usize> {
-        let mut word = class / 64;
-        let mut bits = self.occupied.get(word)? & (u64::MAX << (class % 64));
-        while bits == 0 {
-            word += 1;
-            bits = *self.occupied.get(word)?;
+    /// The chunks of a bin that is a list; none of a crowded one.
+    fn list<'a>(&self, chunks: &'a ChunkTable, class: usize) -> impl Iterator<Item = Handle> + use<'a> {
+        std::iter::successors(self.heads[class], |&handle| chunks.get(handle).link)
+    }
+
+    /// Size of the largest chunk of `class`, the last that is not empty.
+    fn largest_in(&self, chunks: &ChunkTable, class: usize) -> u64 {
+        if self.lengths[class] == CROWDED {
+            return self.tree.last().map_or(0, |chunk| chunk.size);
         }
-        Some(word * 64 + bits.trailing_zeros() as usize)
+        self.list(chunks, class).map(|handle| chunks.get(handle).size).max().unwrap_or(0)
+    }
+
+    /// The best fit in a list, and its neighbour before it there.
+    #[expect(clippy::needless_bitwise_bool, reason = "which of several is best, no processor can guess")]
+    fn best_of_few(&self, chunks: &ChunkTable, class: usize, size: u64) -> Option<(Option<Handle>, Handle)> {
+        let key = |size: u64, address: u64| u128::from(size) << 64 | u128::from(address);
+        let mut best = None;
+        let mut best_key = u128::MAX;
+        let mut before = None;
+        let mut at = self.heads[class];
+        while let Some(handle) = at {
+            let chunk = chunks.get(handle);
+            let chunk_key = key(chunk.size, chunk.address);
+            if (chunk.size >= size) & (chunk_key < best_key) {
+                best = Some((before, handle));
+                best_key = chunk_key;
+            }
+            before = at;
+            at = chunk.link;
+        }
+        best
+    }
+
+    /// Takes a chunk out of a list.
+    fn unlink(&mut self, chunks: &mut ChunkTable, class: usize, before: Option<Handle>, handle: Handle) {
+        let after = chunks.get(handle).link;
+        self.lengths[class] -= 1;
+        if let Some(before) = before {
+            chunks.get_mut(before).link = after;
+            return;
+        }
+        self.heads[class] = after;
+        if after.is_none() {
+            self.occupied &= !(1 << class);
+        }
+    }
+
+    /// Adds a chunk to a bin that is full as a list, or a tree already.
+    #[cold]
+    #[inline(never)]
+    fn insert_crowded(&mut self, chunks: &mut ChunkTable, class: usize, handle: Handle) {
+        if self.lengths[class] != CROWDED {
+            for other in self.list(chunks, class) {
+                self.tree.insert(FreeChunk::of(chunks, other));
+            }
+            self.in_tree[class] = self.lengths[class] as usize;
+            self.lengths[class] = CROWDED;
+            self.heads[class] = None;
+        }
+        self.tree.insert(FreeChunk::of(chunks, handle));
+        self.in_tree[class] += 1;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn best_crowded(&self, class: usize, size: u64) -> Option<Handle> {
+        let best = self.tree.range(FreeChunk::lowest(size)..).next()?;
+        (class_of(best.size) == class).then_some(best.handle)
+    }
+
+    /// Takes a chunk out of a tree, which becomes a list again when half of a full list is left.
+    #[cold]
+    #[inline(never)]
+    fn remove_crowded(&mut self, chunks: &mut ChunkTable, class: usize, handle: Handle) {
+        let chunk = FreeChunk::of(chunks, handle);
+        self.tree.remove(&chunk);
+        self.in_tree[class] -= 1;
+        if self.in_tree[class] > FEW as usize / 2 {
+            return;
+        }
+        let same_class = |other: &FreeChunk| class_of(other.size) == class;
+        let above = self.tree.range(chunk..).take_while(|&other| same_class(other));
+        let below = self.tree.range(..chunk).rev().take_while(|&other| same_class(other));
+        let left: Vec<_> = above.chain(below).copied().collect();
+        self.lengths[class] = 0;
+        for other in left {
+            self.tree.remove(&other);
+            self.insert(chunks, other.handle);
+        }
     }
 }
 

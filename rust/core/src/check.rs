@@ -39,9 +39,13 @@ pub(crate) fn check(allocator: &Allocator) -> Result<(), Violation> {
         check_region(allocator, region, &mut sums)?;
     }
     sums.free.sort_unstable();
-    require(allocator.bins.iter().eq(sums.free.iter().copied()), "the bins hold exactly the free chunks", 0)?;
+    require(
+        allocator.bins.sorted(&allocator.chunks) == sums.free,
+        "the bins hold exactly the free chunks",
+        0,
+    )?;
     let largest = sums.free.last().map_or(0, |chunk| chunk.size);
-    require(allocator.bins.largest() == largest, "the largest free chunk is known", 0)?;
+    require(allocator.bins.largest(&allocator.chunks) == largest, "the largest free chunk is known", 0)?;
     require(allocator.live.len() == sums.live, "the live table holds exactly the chunks in use", 0)?;
     require(allocator.chunks.len() == sums.chunks, "every chunk in the table belongs to a region", 0)?;
     let counters = &allocator.counters;
@@ -64,7 +68,7 @@ fn check_region(allocator: &Allocator, region: &Region, sums: &mut Sums) -> Resu
         if chunk.is_free() {
             sums.free.push(FreeChunk { size: chunk.size, address, handle });
         } else {
-            let found = allocator.live.find(address, |h| h == handle);
+            let found = allocator.live.find(&allocator.chunks, address);
             require(found == Some(handle), "a chunk in use is found by its address", address)?;
             require(chunk.requested <= chunk.size, "a chunk holds what was asked for", address)?;
             sums.requested += chunk.requested;

@@ -13,13 +13,8 @@ impl Handle {
     /// Before every other handle.
     pub(crate) const LOWEST: Self = Self(NonZeroU32::MIN);
 
-    /// The number behind the handle, never 0.
-    pub(crate) fn get(self) -> u32 {
-        self.0.get()
-    }
-
     /// The handle with this number; none for 0.
-    pub(crate) fn new(number: u32) -> Option<Self> {
+    fn new(number: u32) -> Option<Self> {
         NonZeroU32::new(number).map(Self)
     }
 
@@ -43,6 +38,8 @@ pub(crate) struct Chunk {
     pub(crate) prev: Option<Handle>,
     /// The neighbour that starts where this one ends.
     pub(crate) next: Option<Handle>,
+    /// The chunk after it in its bin if free, in its list of the live table if in use.
+    pub(crate) link: Option<Handle>,
 }
 
 impl Chunk {
@@ -69,9 +66,9 @@ impl ChunkTable {
     /// A free chunk without neighbours.
     ///
     /// # Panics
-    /// Past 2^32 - 1 chunks at once, whose records alone would fill 160 GiB.
+    /// Past 2^32 - 1 chunks at once, whose records alone would fill 192 GiB.
     pub(crate) fn insert(&mut self, address: u64, size: u64) -> Handle {
-        let chunk = Chunk { address, size, requested: 0, id: None, prev: None, next: None };
+        let chunk = Chunk { address, size, requested: 0, id: None, prev: None, next: None, link: None };
         if let Some(handle) = self.vacant {
             self.vacant = self.slots[handle.index()].next;
             self.slots[handle.index()] = chunk;

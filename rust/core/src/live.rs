@@ -1,45 +1,28 @@
 //! Chunks in use, by address: what a free looks up.
 //!
-//! An open-addressing table of 8-byte slots. A slot holds the upper half of the address's hash beside the
-//! handle, so that probing, growing and closing gaps never touch the chunks themselves.
-//!
-//! ```text
-//! slot   63 ────── tag: upper half of the hash ────── 32 31 ────── handle, 0 = empty ────── 0
-//! home of a tag = its topmost log2(slots) bits; a chunk sits at its home or, wrapping, after it
-//! ```
+//! A table of lists, linked through the chunks themselves: adding one takes no search and no branch, and a chunk
+//! is looked at only to see its address, which a free needs anyway.
 
-use crate::chunk::Handle;
+use std::num::NonZeroU64;
+
+use crate::chunk::{ChunkTable, Handle};
 use crate::units::GRANULE;
 
-const SMALLEST: u32 = 4;
+const SMALLEST: u32 = 10;
 
 /// Address to handle, for exactly the chunks in use.
 #[derive(Debug)]
 pub(crate) struct LiveTable {
-    slots: Vec<u64>,
-    /// `slots.len() == 1 << bits`.
+    heads: Vec<Option<Handle>>,
+    /// `heads.len() == 1 << bits`.
     bits: u32,
     len: usize,
 }
 
 impl Default for LiveTable {
     fn default() -> Self {
-        Self { slots: vec![0; 1 << SMALLEST], bits: SMALLEST, len: 0 }
+        Self { heads: vec![None; 1 << SMALLEST], bits: SMALLEST, len: 0 }
     }
-}
-
-/// Upper half of a multiplicative hash: multiples of any power of two spread evenly over the top bits.
-fn tag_of(address: u64) -> u32 {
-    ((address / GRANULE).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
-}
-
-fn tag_in(slot: u64) -> u32 {
-    (slot >> 32) as u32
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the lower half is the handle")]
-fn handle_in(slot: u64) -> Option<Handle> {
-    Handle::new(slot as u32)
 }
 
 impl LiveTable {
@@ -49,80 +32,73 @@ impl LiveTable {
     }
 
     /// Adds a chunk that is not in the table.
-    pub(crate) fn insert(&mut self, address: u64, handle: Handle) {
-        // Three quarters full at most: about two slots are looked at for a chunk that is there.
-        if (self.len + 1) * 4 > self.slots.len() * 3 {
-            self.grow();
+    pub(crate) fn insert(&mut self, chunks: &mut ChunkTable, handle: Handle) {
+        // Half full at most: three of four chunks are the first of their list.
+        if self.len >= self.heads.len() / 2 {
+            self.grow(chunks);
         }
-        self.place(u64::from(tag_of(address)) << 32 | u64::from(handle.get()));
+        self.place(chunks, handle);
         self.len += 1;
     }
 
-    /// The handle under `address`, if `is_at` confirms it: different addresses may share a tag.
-    pub(crate) fn find(&self, address: u64, is_at: impl Fn(Handle) -> bool) -> Option<Handle> {
-        self.position(tag_of(address), is_at).and_then(|at| handle_in(self.slots[at]))
+    /// The handle of the chunk in use at `address`.
+    pub(crate) fn find(&self, chunks: &ChunkTable, address: u64) -> Option<Handle> {
+        let mut list = std::iter::successors(self.heads[self.slot(address)], |&at| chunks.get(at).link);
+        list.find(|&handle| chunks.get(handle).address == address)
     }
 
-    /// Takes out the chunk at `address` and returns its handle.
-    pub(crate) fn remove(&mut self, address: u64, is_at: impl Fn(Handle) -> bool) -> Option<Handle> {
-        let mut hole = self.position(tag_of(address), is_at)?;
-        let handle = handle_in(self.slots[hole]);
-        // Close the gap: whoever follows and is not at home moves up, unless that is before its home.
-        let mut at = self.after(hole);
-        while self.slots[at] != 0 {
-            let wanted = self.home(tag_in(self.slots[at]));
-            if self.distance(wanted, at) >= self.distance(hole, at) {
-                self.slots[hole] = self.slots[at];
-                hole = at;
-            }
-            at = self.after(at);
-        }
-        self.slots[hole] = 0;
-        self.len -= 1;
-        handle
-    }
-
-    fn position(&self, tag: u32, is_at: impl Fn(Handle) -> bool) -> Option<usize> {
-        let mut at = self.home(tag);
+    /// Takes out the chunk at `address` and returns its handle; with an `id`, only if it holds that allocation.
+    pub(crate) fn remove(
+        &mut self,
+        chunks: &mut ChunkTable,
+        address: u64,
+        id: Option<NonZeroU64>,
+    ) -> Option<Handle> {
+        let slot = self.slot(address);
+        let mut before: Option<Handle> = None;
+        let mut at = self.heads[slot];
         loop {
-            let slot = self.slots[at];
-            let handle = handle_in(slot)?;
-            if tag_in(slot) == tag && is_at(handle) {
-                return Some(at);
+            let handle = at?;
+            let chunk = chunks.get(handle);
+            let after = chunk.link;
+            if chunk.address == address {
+                if id.is_some() && chunk.id != id {
+                    return None;
+                }
+                match before {
+                    Some(before) => chunks.get_mut(before).link = after,
+                    None => self.heads[slot] = after,
+                }
+                self.len -= 1;
+                return Some(handle);
             }
-            at = self.after(at);
+            before = at;
+            at = after;
         }
     }
 
-    fn place(&mut self, slot: u64) {
-        let mut at = self.home(tag_in(slot));
-        while self.slots[at] != 0 {
-            at = self.after(at);
-        }
-        self.slots[at] = slot;
+    fn place(&mut self, chunks: &mut ChunkTable, handle: Handle) {
+        let chunk = chunks.get_mut(handle);
+        let slot = self.slot(chunk.address);
+        chunk.link = self.heads[slot].replace(handle);
     }
 
-    fn grow(&mut self) {
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, chunks: &mut ChunkTable) {
         self.bits += 1;
-        assert!(self.bits <= 32, "fewer than 2^31 chunks in use");
-        for slot in std::mem::replace(&mut self.slots, vec![0; 1 << self.bits]) {
-            if slot != 0 {
-                self.place(slot);
+        for head in std::mem::replace(&mut self.heads, vec![None; 1 << self.bits]) {
+            let mut at = head;
+            while let Some(handle) = at {
+                at = chunks.get(handle).link;
+                self.place(chunks, handle);
             }
         }
     }
 
-    fn home(&self, tag: u32) -> usize {
-        (tag >> (32 - self.bits)) as usize
-    }
-
-    fn after(&self, at: usize) -> usize {
-        (at + 1) & (self.slots.len() - 1)
-    }
-
-    /// Slots from `from` onward to `to`, wrapping.
-    fn distance(&self, from: usize, to: usize) -> usize {
-        to.wrapping_sub(from) & (self.slots.len() - 1)
+    /// A multiplicative hash: multiples of any power of two spread evenly over its topmost bits.
+    fn slot(&self, address: u64) -> usize {
+        ((address / GRANULE).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - self.bits)) as usize
     }
 }
 

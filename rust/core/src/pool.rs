@@ -249,7 +249,7 @@ impl Pool {
         self.with_state(|state| {
             let allocator = &state.allocator;
             let fits = bytes == 0
-                || allocator.bins.fits(needed)
+                || allocator.bins.fits(&allocator.chunks, needed)
                 || allocator.may_grow(needed)
                 || (self.options.trim_on_oom && allocator.release_would_help(needed));
             fits && !state.closed

@@ -1,90 +1,141 @@
 use super::*;
+use crate::units::MAX_BYTES;
 
-fn free(size: u64, address: u64) -> FreeChunk {
-    FreeChunk { size, address, handle: Handle::new(1).unwrap() }
+/// Bins, and the table of the chunks in them.
+#[derive(Default)]
+struct Holes {
+    bins: Bins,
+    chunks: ChunkTable,
+}
+
+impl Holes {
+    fn add(&mut self, size: u64, address: u64) -> FreeChunk {
+        let handle = self.chunks.insert(address, size);
+        self.bins.insert(&mut self.chunks, handle);
+        FreeChunk { size, address, handle }
+    }
+
+    fn remove(&mut self, chunk: FreeChunk) {
+        self.bins.remove(&mut self.chunks, chunk.handle);
+        self.chunks.remove(chunk.handle);
+    }
+
+    fn take(&mut self, size: u64) -> Option<FreeChunk> {
+        let handle = self.bins.take_best_fit(&mut self.chunks, size)?;
+        let chunk = FreeChunk::of(&self.chunks, handle);
+        self.chunks.remove(handle);
+        Some(chunk)
+    }
+
+    fn fits(&self, size: u64) -> bool {
+        self.bins.fits(&self.chunks, size)
+    }
+
+    fn largest(&self) -> u64 {
+        self.bins.largest(&self.chunks)
+    }
 }
 
 #[test]
-fn classes_never_go_down_and_have_no_gaps() {
-    let mut last = class_of(GRANULE);
-    for granules in 2..100_000 {
-        let class = class_of(granules * GRANULE);
-        assert!(class == last || class == last + 1, "{granules} granules");
+fn classes_never_go_down() {
+    let mut last = 0;
+    let near_powers =
+        (8..63).flat_map(|shift| [(1_u64 << shift) - GRANULE, 1 << shift, (1 << shift) + GRANULE]);
+    let mut sizes: Vec<u64> = (1..2_000_000).map(|granules| granules * GRANULE).chain(near_powers).collect();
+    sizes.retain(|&size| size > 0);
+    sizes.sort_unstable();
+    for size in sizes {
+        let class = class_of(size);
+        assert!(class >= last && class < CLASSES, "{size}");
         last = class;
-    }
-    for shift in 8..63 {
-        let size = 1_u64 << shift;
-        assert!(class_of(size - GRANULE) < class_of(size), "2^{shift}");
     }
     assert_eq!(class_of(MAX_BYTES), CLASSES - 1);
 }
 
 #[test]
-fn the_best_fit_is_the_smallest_then_the_lowest() {
-    let mut bins = Bins::default();
-    for chunk in [free(1 << 20, 1 << 30), free(1 << 20, 1 << 29), free(5 << 20, 1 << 20), free(512, 256)] {
-        bins.insert(chunk);
+fn classes_are_those_of_the_drawing() {
+    assert_eq!([4, 5, 6, 7, 8].map(|granules| class_of(granules * GRANULE)), [8, 9, 10, 11, 12]);
+    let starts = [(1, 0), (1023, 39), (1024, 40), (1535, 40), (1536, 41), ((1 << 18) - 1, 55), (1 << 18, 56)];
+    for (granules, class) in starts {
+        assert_eq!(class_of(granules * GRANULE), class, "{granules}");
     }
-    assert_eq!(bins.take_best_fit((5 << 20) + 256), None);
-    assert_eq!(bins.take_best_fit(MAX_BYTES), None);
-    assert!(bins.fits(5 << 20) && !bins.fits((5 << 20) + 256));
-    assert_eq!(bins.take_best_fit(256), Some(free(512, 256)));
-    assert_eq!(bins.take_best_fit(768), Some(free(1 << 20, 1 << 29)));
-    assert_eq!(bins.take_best_fit((1 << 20) + 256), Some(free(5 << 20, 1 << 20)));
-    assert_eq!(bins.take_best_fit(256), Some(free(1 << 20, 1 << 30)));
-    assert!(!bins.fits(256));
+    let far = [128 << 20, 256 << 20, (8 << 30) - GRANULE, 8 << 30, 1 << 40];
+    assert_eq!(far.map(class_of), [57, 58, 62, 63, 63]);
+}
+
+#[test]
+fn the_best_fit_is_the_smallest_then_the_lowest() {
+    let mut holes = Holes::default();
+    let first = holes.add(1 << 20, 1 << 30);
+    let lower = holes.add(1 << 20, 1 << 29);
+    let larger = holes.add(5 << 20, 1 << 20);
+    let small = holes.add(512, 256);
+    assert_eq!(holes.take((5 << 20) + 256), None);
+    assert_eq!(holes.take(MAX_BYTES), None);
+    assert!(holes.fits(5 << 20) && !holes.fits((5 << 20) + 256));
+    assert_eq!(holes.take(256), Some(small));
+    assert_eq!(holes.take(768), Some(lower));
+    assert_eq!(holes.take((1 << 20) + 256), Some(larger));
+    assert_eq!(holes.take(256), Some(first));
+    assert!(!holes.fits(256));
 }
 
 #[test]
 fn a_class_with_only_smaller_chunks_is_passed_over() {
-    let mut bins = Bins::default();
-    // 17 MiB and 16 MiB share a class; a request of 17 MiB must not get the 16.
-    bins.insert(free(16 << 20, 0x1000));
+    let mut holes = Holes::default();
+    // 16 MiB and 17 MiB share a class; a request of 17 MiB must not get the 16.
+    holes.add(16 << 20, 0x1000);
     assert_eq!(class_of(16 << 20), class_of(17 << 20));
-    assert_eq!(bins.take_best_fit(17 << 20), None);
-    bins.insert(free(64 << 20, 0x2000));
-    assert_eq!(bins.take_best_fit(17 << 20), Some(free(64 << 20, 0x2000)));
+    assert_eq!(holes.take(17 << 20), None);
+    let larger = holes.add(64 << 20, 0x2000);
+    assert_eq!(holes.take(17 << 20), Some(larger));
 }
 
-#[test]
-fn a_bin_keeps_its_order_whether_it_holds_few_or_many() {
-    let mut bins = Bins::default();
-    let mut model = std::collections::BTreeSet::new();
+/// Up and down between none and hundreds of chunks of so many sizes, so many bytes apart.
+fn follows_the_model(sizes: u64, step_size: u64) {
+    let mut holes = Holes::default();
+    let mut model = BTreeSet::new();
     let mut state = 1_u64;
     for step in 0..20_000_u64 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let random = state >> 33;
-        // Up and down between none and hundreds, all in one class or its neighbour.
         let wanted = if step / 1000 % 2 == 0 { 300 } else { 0 };
+        let size = (64 << 20) + random % sizes * step_size;
         if model.len() < wanted || model.is_empty() {
-            let chunk = free((64 << 20) + random % 3 * (8 << 20), (step + 1) * (1 << 30));
-            bins.insert(chunk);
-            model.insert(chunk);
+            model.insert(holes.add(size, (random % 1_000_000 * 20_000 + step) * GRANULE));
         } else if random.is_multiple_of(2) {
-            let size = (64 << 20) + random % 5 * (4 << 20);
             let expected = model.range(FreeChunk::lowest(size)..).next().copied();
-            assert_eq!(bins.take_best_fit(size), expected, "step {step}");
+            assert_eq!(holes.take(size), expected, "step {step}");
             expected.map(|chunk| model.remove(&chunk));
         } else {
             let chunk = *model.iter().nth(usize::try_from(random).unwrap() % model.len()).unwrap();
-            bins.remove(chunk);
+            holes.remove(chunk);
             model.remove(&chunk);
         }
-        assert_eq!(bins.largest(), model.last().map_or(0, |chunk| chunk.size));
-        assert_eq!(bins.fits(64 << 20), !model.is_empty());
+        assert_eq!(holes.largest(), model.last().map_or(0, |chunk| chunk.size));
+        assert_eq!(holes.fits(size), model.last().is_some_and(|chunk| chunk.size >= size));
     }
-    assert!(bins.iter().eq(model));
+    assert_eq!(holes.bins.sorted(&holes.chunks), model.into_iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_bin_gives_the_best_fit_whether_it_is_a_list_or_a_tree() {
+    // Equal sizes; one class; two; and many, some of which are trees while others are lists.
+    follows_the_model(1, 0);
+    follows_the_model(5, 1 << 20);
+    follows_the_model(3, 16 << 20);
+    follows_the_model(40, 16 << 20);
 }
 
 #[test]
 fn the_largest_is_known_without_a_search() {
-    let mut bins = Bins::default();
-    assert_eq!(bins.largest(), 0);
-    bins.insert(free(16 << 20, 0x1000));
-    bins.insert(free(17 << 20, 0x100));
-    assert_eq!(bins.largest(), 17 << 20);
-    bins.remove(free(17 << 20, 0x100));
-    assert_eq!(bins.largest(), 16 << 20);
-    bins.remove(free(16 << 20, 0x1000));
-    assert_eq!(bins.largest(), 0);
+    let mut holes = Holes::default();
+    assert_eq!(holes.largest(), 0);
+    let small = holes.add(16 << 20, 0x1000);
+    let large = holes.add(17 << 20, 0x100);
+    assert_eq!(holes.largest(), 17 << 20);
+    holes.remove(large);
+    assert_eq!(holes.largest(), 16 << 20);
+    holes.remove(small);
+    assert_eq!(holes.largest(), 0);
 }

@@ -14,22 +14,19 @@ fn numbers(mut state: u64) -> impl FnMut() -> u64 {
 fn agrees_with_the_standard_map_through_growth_and_removal() {
     let mut next = numbers(7);
     let mut table = LiveTable::default();
+    let mut chunks = ChunkTable::default();
     let mut model: HashMap<u64, Handle> = HashMap::new();
-    let mut by_number: Vec<u64> = Vec::new();
     for step in 0..200_000_u64 {
         // A narrow range of addresses in clusters: long runs of neighbours and many collisions.
         let address = (next() % 4096 + (next() % 3) * (1 << 24)) * GRANULE;
-        if let Some(&handle) = model.get(&address) {
-            let found = table.find(address, |h| by_number[h.get() as usize - 1] == address);
-            assert_eq!(found, Some(handle), "step {step}");
-            let removed = table.remove(address, |h| by_number[h.get() as usize - 1] == address);
-            assert_eq!(removed, Some(handle), "step {step}");
-            model.remove(&address);
+        assert_eq!(table.find(&chunks, address), model.get(&address).copied(), "step {step}");
+        if let Some(handle) = model.remove(&address) {
+            assert_eq!(table.remove(&mut chunks, address, None), Some(handle), "step {step}");
+            chunks.remove(handle);
         } else {
-            assert_eq!(table.find(address, |h| by_number[h.get() as usize - 1] == address), None);
-            by_number.push(address);
-            let handle = Handle::new(u32::try_from(by_number.len()).unwrap()).unwrap();
-            table.insert(address, handle);
+            assert_eq!(table.remove(&mut chunks, address, None), None, "step {step}");
+            let handle = chunks.insert(address, GRANULE);
+            table.insert(&mut chunks, handle);
             model.insert(address, handle);
         }
         assert_eq!(table.len(), model.len());
@@ -37,10 +34,14 @@ fn agrees_with_the_standard_map_through_growth_and_removal() {
 }
 
 #[test]
-fn a_shared_tag_is_not_a_shared_address() {
+fn another_allocation_at_the_address_is_not_removed() {
     let mut table = LiveTable::default();
-    table.insert(512, Handle::new(1).unwrap());
-    assert_eq!(table.find(512, |_| false), None);
-    assert_eq!(table.remove(512, |_| false), None);
+    let mut chunks = ChunkTable::default();
+    let handle = chunks.insert(512, GRANULE);
+    chunks.get_mut(handle).id = NonZeroU64::new(2);
+    table.insert(&mut chunks, handle);
+    assert_eq!(table.remove(&mut chunks, 512, NonZeroU64::new(1)), None);
     assert_eq!(table.len(), 1);
+    assert_eq!(table.remove(&mut chunks, 512, NonZeroU64::new(2)), Some(handle));
+    assert_eq!(table.find(&chunks, 512), None);
 }
