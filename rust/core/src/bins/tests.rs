@@ -123,7 +123,7 @@ fn a_bin_gives_the_best_fit_whether_it_is_a_list_or_a_tree() {
     // Equal sizes; one class; two; and many, some of which are trees while others are lists.
     follows_the_model(1, 0);
     follows_the_model(5, 1 << 20);
-    follows_the_model(3, 16 << 20);
+    follows_the_model(3, 32 << 20);
     follows_the_model(40, 16 << 20);
 }
 
