@@ -37,10 +37,6 @@ pub(crate) struct Request {
     pub(crate) needed: u64,
 }
 
-/// A request that no free chunk serves.
-#[derive(Debug)]
-pub(crate) struct NoFit;
-
 /// Chunks, bins, regions and counters of one pool.
 #[derive(Debug)]
 pub(crate) struct Allocator {
@@ -76,22 +72,31 @@ impl Allocator {
 
     /// Serves a request from what is held: the best fit, split if the rest is worth keeping.
     ///
-    /// # Errors
-    /// When no free chunk fits. Nothing changed.
-    pub(crate) fn try_allocate(&mut self, request: Request) -> Result<Allocation, NoFit> {
-        let handle = self.bins.take_best_fit(&mut self.chunks, request.needed).ok_or(NoFit)?;
-        let rest = self.chunks.get(handle).size - request.needed;
-        if rest >= request.needed.min(self.split_threshold) {
+    /// None when no free chunk fits. Nothing changed then.
+    #[inline]
+    pub(crate) fn try_allocate(&mut self, request: Request) -> Option<Allocation> {
+        // Two numbers come back in registers. What has just been written would be slow to read again.
+        let (address, size) = self.take(request)?;
+        let address = address.get();
+        Some(Allocation { address, size, requested: request.bytes, id: self.counters.allocs() })
+    }
+
+    /// Puts the request into a chunk; returns its address, which is never 0, and its size.
+    fn take(&mut self, request: Request) -> Option<(NonZeroU64, u64)> {
+        let handle = self.bins.take_best_fit(&mut self.chunks, request.needed)?;
+        let mut size = self.chunks.get(handle).size;
+        if size - request.needed >= request.needed.min(self.split_threshold) {
             let rest = self.chunks.split(handle, request.needed);
             self.bins.insert(&mut self.chunks, rest);
+            size = request.needed;
         }
-        let chunk = self.chunks.get_mut(handle);
-        let Chunk { address, size, .. } = *chunk;
         let id = self.counters.account_allocate(request.bytes, size);
+        let chunk = self.chunks.get_mut(handle);
         chunk.requested = request.bytes;
         chunk.id = NonZeroU64::new(id);
+        let address = chunk.address;
         self.live.insert(&mut self.chunks, handle);
-        Ok(Allocation { address, size, requested: request.bytes, id })
+        NonZeroU64::new(address).map(|address| (address, size))
     }
 
     /// Takes back the chunk at `address` and merges it with its free neighbours.
@@ -124,6 +129,11 @@ impl Allocator {
             chunk.requested = bytes;
         }
         Some(chunk.size)
+    }
+
+    /// Frees so far.
+    pub(crate) fn frees(&self) -> u64 {
+        self.counters.allocs() - self.live.len() as u64
     }
 
     /// Plans a round of asking the source; none if the limit leaves no room.

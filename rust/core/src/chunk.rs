@@ -68,7 +68,18 @@ impl ChunkTable {
     /// # Panics
     /// Past 2^32 - 1 chunks at once, whose records alone would fill 192 GiB.
     pub(crate) fn insert(&mut self, address: u64, size: u64) -> Handle {
-        let chunk = Chunk { address, size, requested: 0, id: None, prev: None, next: None, link: None };
+        self.insert_between(address, size, None, None)
+    }
+
+    /// A free chunk that names its neighbours, who do not name it yet.
+    fn insert_between(
+        &mut self,
+        address: u64,
+        size: u64,
+        prev: Option<Handle>,
+        next: Option<Handle>,
+    ) -> Handle {
+        let chunk = Chunk { address, size, requested: 0, id: None, prev, next, link: None };
         if let Some(handle) = self.vacant {
             self.vacant = self.slots[handle.index()].next;
             self.slots[handle.index()] = chunk;
@@ -94,12 +105,14 @@ impl ChunkTable {
 
     /// Cuts `handle` down to its first `size` bytes; the rest becomes a free chunk after it.
     pub(crate) fn split(&mut self, handle: Handle, size: u64) -> Handle {
-        let whole = *self.get(handle);
-        let rest = self.insert(whole.address + size, whole.size - size);
-        self.get_mut(handle).size = size;
-        self.link(handle, rest);
-        if let Some(after) = whole.next {
-            self.link(rest, after);
+        let whole = self.get_mut(handle);
+        let (end, rest) = (whole.address + size, whole.size - size);
+        whole.size = size;
+        let after = whole.next;
+        let rest = self.insert_between(end, rest, Some(handle), after);
+        self.get_mut(handle).next = Some(rest);
+        if let Some(after) = after {
+            self.get_mut(after).prev = Some(rest);
         }
         rest
     }

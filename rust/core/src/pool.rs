@@ -11,10 +11,10 @@
 //!                                                       └ plan, ask, adopt once more ─→ done or refused
 //! ```
 
-use std::collections::HashSet;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Condvar, Mutex, MutexGuard};
+
+use allotment_sync::{Bell, Guard, Inside, Mailbox, Mutex, Turn, TurnGuard};
 
 use crate::allocator::{Allocation, Allocator, Request};
 use crate::check::{Violation, check};
@@ -27,40 +27,31 @@ use crate::units::GRANULE;
 
 mod closing;
 mod grow;
-mod late;
 mod lock;
 mod options;
-mod turn;
+mod state;
 mod wait;
 
-use late::LateFrees;
 pub use options::{MAX_WAIT, Options};
-use turn::{Held, Turn};
+use state::State;
 pub use wait::{Patience, Refused};
 
 /// The largest alignment a request may ask for, in bytes.
 const MAX_ALIGNMENT: u64 = 4096;
 
+/// The source, and the right to call it.
+type Source<'a> = TurnGuard<'a, Box<dyn RegionSource>>;
+
 /// A best-fit allocator over regions from one source.
 pub struct Pool {
     options: Options,
     state: Mutex<State>,
-    turn: Turn,
-    late: LateFrees,
-    freed: Condvar,
+    turn: Turn<Box<dyn RegionSource>>,
+    /// Frees that could not wait for the lock, by address and number.
+    late: Mailbox<(u64, NonZeroU64)>,
+    /// Rings when something was freed and somebody waits for that.
+    freed: Bell,
     born: u64,
-}
-
-/// What the lock guards.
-struct State {
-    allocator: Allocator,
-    closed: bool,
-    /// Frees so far.
-    frees: u64,
-    /// Threads asleep until the next free.
-    waiting: usize,
-    /// Addresses that must not be freed by address alone: see [`Pool::pin`].
-    pins: HashSet<u64>,
 }
 
 impl std::fmt::Debug for Pool {
@@ -80,10 +71,10 @@ impl Pool {
         let allocator = Allocator::new(options.limit, options.growth, options.fragmentation_fraction, joins);
         Ok(Self {
             options,
-            state: Mutex::new(State { allocator, closed: false, frees: 0, waiting: 0, pins: HashSet::new() }),
+            state: Mutex::new(State::new(allocator)),
             turn: Turn::new(Box::new(source)),
-            late: LateFrees::default(),
-            freed: Condvar::new(),
+            late: Mailbox::new(),
+            freed: Bell::new(),
             born: fork::generation(),
         })
     }
@@ -120,18 +111,29 @@ impl Pool {
         mut again: impl FnMut(&Refused) -> bool,
     ) -> Result<Allocation, AllocError> {
         let request = request(bytes, alignment)?;
-        if bytes == 0 {
-            self.enter()?.open()?;
-            return Ok(Allocation::NOTHING);
+        if let Some(allocation) = self.serve(self.enter_open()?, request) {
+            return Ok(allocation);
         }
+        self.allocate_slowly(request, &mut again)
+    }
+
+    #[cold]
+    fn allocate_slowly(
+        &self,
+        request: Request,
+        again: &mut dyn FnMut(&Refused) -> bool,
+    ) -> Result<Allocation, AllocError> {
         loop {
-            let refused = match self.attempt(request)? {
+            let refused = match self.with_turn(|turn| self.attempt(turn, request))?? {
                 Ok(allocation) => return Ok(allocation),
                 Err(refused) => refused,
             };
             if !again(&refused) {
                 self.with_state(|state| state.allocator.counters.account_refuse())?;
                 return Err(refused.out_of_memory.into());
+            }
+            if let Some(allocation) = self.serve(self.enter_open()?, request) {
+                return Ok(allocation);
             }
         }
     }
@@ -142,13 +144,9 @@ impl Pool {
     /// When the request is out of range or the pool cannot be used.
     pub fn try_allocate(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
         let request = request(bytes, alignment)?;
-        let Some(mut state) = self.try_enter()? else { return Ok(None) };
+        let Some(state) = self.try_enter()? else { return Ok(None) };
         state.open()?;
-        let allocation =
-            if bytes == 0 { Some(Allocation::NOTHING) } else { state.allocator.try_allocate(request).ok() };
-        drop(state);
-        self.settle();
-        Ok(allocation)
+        Ok(self.serve(state, request))
     }
 
     /// Frees the allocation at `address`; 0 is nothing and is accepted.
@@ -252,7 +250,7 @@ impl Pool {
                 || allocator.bins.fits(&allocator.chunks, needed)
                 || allocator.may_grow(needed)
                 || (self.options.trim_on_oom && allocator.release_would_help(needed));
-            fits && !state.closed
+            fits && !state.is_closed()
         })
     }
 
@@ -265,7 +263,7 @@ impl Pool {
         let pinned = self.with_state(|state| {
             let live = state.allocator.is_live(address, NonZeroU64::new(allocation.id));
             if live {
-                state.pins.insert(address);
+                state.change_concerns(|concerns| concerns.pins.insert(address));
             }
             live
         })?;
@@ -275,7 +273,8 @@ impl Pool {
     /// Takes a pin back.
     pub fn unpin(&self, allocation: &Allocation) {
         // In a forked child the pins are a copy that nobody looks at.
-        let _ = self.with_state(|state| state.pins.remove(&allocation.address));
+        let _ = self
+            .with_state(|state| state.change_concerns(|concerns| concerns.pins.remove(&allocation.address)));
     }
 
     /// Hands back every wholly free region; returns their bytes.
@@ -300,36 +299,59 @@ impl Pool {
         check(&self.enter().expect("a pool of this process").allocator)
     }
 
+    /// Serves a request from what is held.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an answer through memory costs more than all of this")]
+    fn serve(&self, mut state: Guard<'_, State>, request: Request) -> Option<Allocation> {
+        let served = if request.bytes == 0 {
+            Some(Allocation::NOTHING)
+        } else {
+            state.allocator.try_allocate(request)
+        };
+        drop(state);
+        self.settle();
+        served
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an answer through memory costs more than all of this")]
     fn give_back(
         &self,
-        mut state: MutexGuard<'_, State>,
+        mut state: Guard<'_, State>,
         address: u64,
         id: Option<NonZeroU64>,
     ) -> Result<(), FreeError> {
-        if address == 0 {
-            return Ok(());
-        }
-        if !state.pins.is_empty() && state.pins.contains(&address) {
+        if state.concerns().is_some_and(|concerns| concerns.pins.contains(&address)) {
             return Err(FreeError::Pinned { address });
         }
-        state.allocator.free(address, id).ok_or(FreeError::NotAllocated { address })?;
-        state.frees += 1;
-        if state.waiting > 0 {
-            self.freed.notify_all();
+        let freed = state.allocator.free(address, id);
+        if state.concerns().is_some() {
+            self.after_free(state);
+        } else {
+            drop(state);
+        }
+        self.settle();
+        // No region starts at 0, so nothing is ever found there.
+        if freed.is_some() || address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
+    }
+
+    /// Wakes who waits for a free, and hands the regions back if it was the last of a closed pool.
+    #[cold]
+    fn after_free(&self, state: Guard<'_, State>) {
+        if state.concerns().is_some_and(|concerns| concerns.waiting > 0) {
+            self.freed.ring();
         }
         let over = state.is_over();
         drop(state);
         if over {
             self.hand_back_last_regions();
         }
-        self.settle();
-        Ok(())
     }
 
     /// Does something with the turn, and afterwards what others left undone because it was taken.
-    fn with_turn<T>(&self, work: impl FnOnce(&mut Held<'_>) -> T) -> Result<T, Unusable> {
+    fn with_turn<T>(&self, work: impl FnOnce(&mut Source<'_>) -> T) -> Result<T, Unusable> {
         self.same_process()?;
-        let mut turn = self.turn.take()?;
+        let mut turn = self.turn.take().map_err(|Inside| Unusable::InsideSource)?;
         let result = work(&mut turn);
         drop(turn);
         self.hand_back_last_regions();
@@ -348,7 +370,7 @@ const BROKEN: &str = "the pool's tables are sound: no thread panicked while it h
 impl Drop for Pool {
     fn drop(&mut self) {
         // In a forked child nothing is its own to give back; after a panic the tables are not to be trusted.
-        if !self.state.is_poisoned() {
+        if !self.state.is_broken() {
             let _ = self.trim();
         }
     }
@@ -361,12 +383,12 @@ fn request(bytes: u64, alignment: u64) -> Result<Request, AllocError> {
     Request::new(bytes, alignment).ok_or(AllocError::TooLarge { bytes })
 }
 
-fn hand_back(turn: &mut Held<'_>, regions: Vec<Grant>) -> u64 {
+fn hand_back(turn: &mut Source<'_>, regions: Vec<Grant>) -> u64 {
     let bytes = regions.iter().map(|region| region.bytes).sum();
     // A source that panics over one region must still get the others.
     let mut panic = None;
     for region in regions {
-        let released = catch_unwind(AssertUnwindSafe(|| turn.source().release(region)));
+        let released = catch_unwind(AssertUnwindSafe(|| turn.release(region)));
         panic = panic.or(released.err());
     }
     if let Some(panic) = panic {

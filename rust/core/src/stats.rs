@@ -119,6 +119,10 @@ impl Counters {
         }
     }
 
+    pub(crate) fn allocs(&self) -> u64 {
+        self.allocs
+    }
+
     pub(crate) fn requested(&self) -> u64 {
         self.requested.now
     }

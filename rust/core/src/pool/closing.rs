@@ -1,8 +1,7 @@
 //! Closing: no more requests, and regions go back when the last allocation is gone.
 
-use super::{BROKEN, Pool, State, hand_back};
+use super::{BROKEN, Pool, hand_back};
 use crate::error::Unusable;
-use crate::source::Grant;
 
 impl Pool {
     /// Takes no more requests. Regions go back when the last allocation is gone, at once if there is none.
@@ -11,8 +10,8 @@ impl Pool {
     /// As [`Pool::trim`].
     pub fn close(&self) -> Result<(), Unusable> {
         self.with_turn(|_| {
-            self.enter()?.closed = true;
-            self.freed.notify_all();
+            self.enter()?.change_concerns(|concerns| concerns.closed = true);
+            self.freed.ring();
             Ok(())
         })?
     }
@@ -26,21 +25,5 @@ impl Pool {
             let regions = self.state.lock().expect(BROKEN).last_regions();
             hand_back(&mut turn, regions);
         }
-    }
-}
-
-impl State {
-    pub(super) fn open(&mut self) -> Result<&mut Self, Unusable> {
-        if self.closed { Err(Unusable::Closed) } else { Ok(self) }
-    }
-
-    /// Whether it is closed and without allocations, and still holds regions.
-    pub(super) fn is_over(&self) -> bool {
-        self.closed && self.allocator.live.len() == 0 && self.allocator.regions.len() > 0
-    }
-
-    /// All regions of a closed pool without allocations, taken out; none otherwise.
-    fn last_regions(&mut self) -> Vec<Grant> {
-        if self.is_over() { self.allocator.give_up_free_regions() } else { Vec::new() }
     }
 }

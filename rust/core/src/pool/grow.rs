@@ -1,26 +1,18 @@
 //! What happens when nothing fits: plan, ask, adopt, hand back.
 
-use super::turn::Held;
-use super::{Pool, Refused, State, hand_back};
+use super::state::State;
+use super::{Pool, Refused, Source, hand_back};
 use crate::allocator::{Allocation, Request};
-use crate::error::{AllocError, GrantFault, OutOfMemory, Unusable};
+use crate::error::{AllocError, GrantFault, OutOfMemory};
 use crate::growth::Plan;
 use crate::source::{Grant, Refusal};
 use crate::units::GRANULE;
 
 impl Pool {
-    /// One try: fit, grow, hand back and grow again, or the refusal.
-    pub(super) fn attempt(&self, request: Request) -> Result<Result<Allocation, Refused>, AllocError> {
-        let served = self.with_state(|state| Ok(state.open()?.allocator.try_allocate(request).ok()))?;
-        if let Some(allocation) = served.map_err(|unusable: Unusable| AllocError::from(unusable))? {
-            return Ok(Ok(allocation));
-        }
-        self.with_turn(|turn| self.attempt_with(turn, request))?
-    }
-
-    fn attempt_with(
+    /// One try of what nothing fitted: grow, hand back and grow again, or the refusal.
+    pub(super) fn attempt(
         &self,
-        turn: &mut Held<'_>,
+        turn: &mut Source<'_>,
         request: Request,
     ) -> Result<Result<Allocation, Refused>, AllocError> {
         let mut source_refused = false;
@@ -28,9 +20,9 @@ impl Pool {
             return Ok(Ok(allocation));
         }
         if self.options.trim_on_oom {
-            let mut state = self.enter()?;
+            let mut state = self.enter_open()?;
             // A free while the source was asked may be all it takes; its region must not go back for it.
-            if let Ok(allocation) = state.open()?.allocator.try_allocate(request) {
+            if let Some(allocation) = state.allocator.try_allocate(request) {
                 return Ok(Ok(allocation));
             }
             if state.allocator.release_would_help(request.needed) {
@@ -43,12 +35,12 @@ impl Pool {
             }
         }
         // A free since the last look is served here or wakes whoever waits; it is never missed.
-        let mut state = self.enter()?;
-        if let Ok(allocation) = state.open()?.allocator.try_allocate(request) {
+        let mut state = self.enter_open()?;
+        if let Some(allocation) = state.allocator.try_allocate(request) {
             return Ok(Ok(allocation));
         }
         let out_of_memory = self.refusal(&state, request, source_refused);
-        Ok(Err(Refused { out_of_memory, frees: state.frees }))
+        Ok(Err(Refused { out_of_memory, frees: state.allocator.frees() }))
     }
 
     fn refusal(&self, state: &State, request: Request, source_refused: bool) -> OutOfMemory {
@@ -59,19 +51,19 @@ impl Pool {
     /// Plan, ask, adopt. None if the limit leaves no room, or the source refused to the end.
     fn grow(
         &self,
-        turn: &mut Held<'_>,
+        turn: &mut Source<'_>,
         request: Request,
         source_refused: &mut bool,
     ) -> Result<Option<Allocation>, AllocError> {
-        let mut state = self.enter()?;
+        let mut state = self.enter_open()?;
         // Others may have freed, or grown, since this thread looked last.
-        if let Ok(allocation) = state.open()?.allocator.try_allocate(request) {
+        if let Some(allocation) = state.allocator.try_allocate(request) {
             return Ok(Some(allocation));
         }
         let Some(plan) = state.allocator.plan(request) else { return Ok(None) };
         drop(state);
         for bytes in plan.sizes() {
-            match turn.source().reserve(bytes, GRANULE) {
+            match turn.reserve(bytes, GRANULE) {
                 Ok(grant) => {
                     if let Some(allocation) = self.adopt(turn, request, &plan, grant)? {
                         return Ok(Some(allocation));
@@ -93,7 +85,7 @@ impl Pool {
     /// Makes the grant a region and serves the request from it; a grant of no use goes back.
     fn adopt(
         &self,
-        turn: &mut Held<'_>,
+        turn: &mut Source<'_>,
         request: Request,
         plan: &Plan,
         grant: Grant,
@@ -103,17 +95,17 @@ impl Pool {
             drop(state);
             // An overlapping grant is not given back: its bytes belong to a region that is still held.
             if fault != GrantFault::Overlap {
-                turn.source().release(grant);
+                turn.release(grant);
             }
             return Err(AllocError::BadGrant { grant, fault });
         }
-        if state.closed || grant.bytes < plan.needed || grant.bytes > plan.room {
-            let open = state.open().map(|_| None);
+        if state.is_closed() || grant.bytes < plan.needed || grant.bytes > plan.room {
+            let open = state.open().map(|()| None);
             drop(state);
-            turn.source().release(grant);
+            turn.release(grant);
             return open.map_err(AllocError::from);
         }
         state.allocator.adopt(grant, plan);
-        Ok(state.allocator.try_allocate(request).ok())
+        Ok(state.allocator.try_allocate(request))
     }
 }

@@ -1,12 +1,14 @@
 //! The lock, and the late frees that come with it: whoever gets in does them, and whoever leaves looks again.
 
-use std::sync::{MutexGuard, TryLockError};
+use allotment_sync::Guard;
 
-use super::{BROKEN, Pool, State};
+use super::state::State;
+use super::{BROKEN, Pool};
 use crate::error::Unusable;
 
 impl Pool {
     /// Does something under the lock.
+    #[inline]
     pub(super) fn with_state<T>(&self, work: impl FnOnce(&mut State) -> T) -> Result<T, Unusable> {
         let mut state = self.enter()?;
         let result = work(&mut state);
@@ -16,34 +18,44 @@ impl Pool {
     }
 
     /// Takes the lock, with no free left undone.
-    pub(super) fn enter(&self) -> Result<MutexGuard<'_, State>, Unusable> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an answer through memory costs more than all of this")]
+    pub(super) fn enter(&self) -> Result<Guard<'_, State>, Unusable> {
         self.same_process()?;
-        loop {
-            let state = self.state.lock().expect(BROKEN);
-            if self.late.is_empty() {
-                return Ok(state);
-            }
+        let mut state = self.state.lock().expect(BROKEN);
+        while !self.late.is_empty() {
             self.free_the_late(state);
+            state = self.state.lock().expect(BROKEN);
         }
+        Ok(state)
+    }
+
+    /// Takes the lock of a pool that is not closed.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an answer through memory costs more than all of this")]
+    pub(super) fn enter_open(&self) -> Result<Guard<'_, State>, Unusable> {
+        let state = self.enter()?;
+        state.open()?;
+        Ok(state)
     }
 
     /// Takes the lock, with no free left undone, unless somebody else has it.
-    pub(super) fn try_enter(&self) -> Result<Option<MutexGuard<'_, State>>, Unusable> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "an answer through memory costs more than all of this")]
+    pub(super) fn try_enter(&self) -> Result<Option<Guard<'_, State>>, Unusable> {
         self.same_process()?;
-        loop {
-            let state = match self.state.try_lock() {
-                Ok(state) => state,
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Poisoned(_)) => panic!("{BROKEN}"),
-            };
-            if self.late.is_empty() {
-                return Ok(Some(state));
-            }
-            self.free_the_late(state);
+        let mut state = self.state.try_lock().expect(BROKEN);
+        while !self.late.is_empty()
+            && let Some(taken) = state
+        {
+            self.free_the_late(taken);
+            state = self.state.try_lock().expect(BROKEN);
         }
+        Ok(state)
     }
 
     /// Does the late frees that came while the lock was held, if nobody else does.
+    #[inline]
     pub(super) fn settle(&self) {
         if !self.late.is_empty() {
             let _ = self.try_enter();
@@ -51,19 +63,13 @@ impl Pool {
     }
 
     #[cold]
-    fn free_the_late(&self, mut state: MutexGuard<'_, State>) {
+    fn free_the_late(&self, mut state: Guard<'_, State>) {
         for (address, id) in self.late.take() {
-            if state.allocator.free(address, Some(id)).is_some() {
-                state.frees += 1;
-            }
+            // One that was freed before is not there any more.
+            let _ = state.allocator.free(address, Some(id));
         }
-        if state.waiting > 0 {
-            self.freed.notify_all();
-        }
-        let over = state.is_over();
-        drop(state);
-        if over {
-            self.hand_back_last_regions();
+        if state.concerns().is_some() {
+            self.after_free(state);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Waiting for memory: a refused request may sleep until somebody frees.
 
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::Pool;
@@ -73,18 +72,21 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn freed_since(&self, refused: &Refused) -> Result<bool, Unusable> {
-        self.with_state(|state| state.frees != refused.frees)
+        self.with_state(|state| state.allocator.frees() != refused.frees)
     }
 
     /// Sleeps until a free, or for `nap`; says whether there is a reason to try again.
     fn sleep(&self, refused: &Refused, nap: Duration) -> Result<bool, Unusable> {
         let mut state = self.enter()?;
-        if state.frees != refused.frees || state.closed {
+        if state.allocator.frees() != refused.frees || state.is_closed() {
             return Ok(true);
         }
-        state.waiting += 1;
-        let slept = self.freed.wait_timeout(state, nap);
-        slept.unwrap_or_else(PoisonError::into_inner).0.waiting -= 1;
+        state.change_concerns(|concerns| concerns.waiting += 1);
+        let heard = self.freed.rings();
+        drop(state);
+        self.settle();
+        self.freed.sleep(heard, nap);
+        self.enter()?.change_concerns(|concerns| concerns.waiting -= 1);
         Ok(false)
     }
 }

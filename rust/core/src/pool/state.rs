@@ -1,0 +1,65 @@
+//! What the lock guards.
+
+use std::collections::HashSet;
+
+use crate::allocator::Allocator;
+use crate::error::Unusable;
+use crate::source::Grant;
+
+/// The tables, and what a free has to think of besides.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) allocator: Allocator,
+    concerns: Concerns,
+    /// Whether any of the concerns is one, so that the common free looks at nothing else.
+    concerned: bool,
+}
+
+/// What a free may have to think of.
+#[derive(Debug, Default)]
+pub(super) struct Concerns {
+    /// No more requests are taken, and the last free hands the regions back.
+    pub(super) closed: bool,
+    /// Threads asleep until the next free.
+    pub(super) waiting: usize,
+    /// Addresses that must not be freed by address alone: see [`Pool::pin`](super::Pool::pin).
+    pub(super) pins: HashSet<u64>,
+}
+
+impl State {
+    pub(super) fn new(allocator: Allocator) -> Self {
+        Self { allocator, concerns: Concerns::default(), concerned: false }
+    }
+
+    /// The concerns, if there are any.
+    pub(super) fn concerns(&self) -> Option<&Concerns> {
+        self.concerned.then_some(&self.concerns)
+    }
+
+    /// Changes the concerns: the one way to do so.
+    pub(super) fn change_concerns<T>(&mut self, change: impl FnOnce(&mut Concerns) -> T) -> T {
+        let result = change(&mut self.concerns);
+        let Concerns { closed, waiting, pins } = &self.concerns;
+        self.concerned = *closed || *waiting > 0 || !pins.is_empty();
+        result
+    }
+
+    /// Says so if no more requests are taken.
+    pub(super) fn open(&self) -> Result<(), Unusable> {
+        if self.concerns.closed { Err(Unusable::Closed) } else { Ok(()) }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.concerns.closed
+    }
+
+    /// Whether it is closed and without allocations, and still holds regions.
+    pub(super) fn is_over(&self) -> bool {
+        self.concerns.closed && self.allocator.live.len() == 0 && self.allocator.regions.len() > 0
+    }
+
+    /// All regions of a closed pool without allocations, taken out; none otherwise.
+    pub(super) fn last_regions(&mut self) -> Vec<Grant> {
+        if self.is_over() { self.allocator.give_up_free_regions() } else { Vec::new() }
+    }
+}

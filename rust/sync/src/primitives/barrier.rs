@@ -1,0 +1,62 @@
+//! A pair of memory barriers of which the common one costs nothing.
+//!
+//! Of two threads where one calls [`light`] and the other [`heavy`], one comes first, and what it did before is
+//! known to the other after. On Linux the heavy one is `membarrier(2)`, which has every running thread of the
+//! process do a full barrier; where that does not work, both are ordinary full barriers.
+
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
+
+/// Whether [`heavy`] reaches all threads. A thread that does not know so yet does more than it must.
+static REACHES_ALL: AtomicBool = AtomicBool::new(false);
+
+/// Finds out what the machine has. Before that, both barriers are full ones.
+pub(crate) fn prepare() {
+    if !REACHES_ALL.load(Ordering::Relaxed) && system::register() {
+        REACHES_ALL.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The barrier of the thread that comes often.
+#[inline]
+pub(crate) fn light() {
+    if REACHES_ALL.load(Ordering::Relaxed) {
+        compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// The barrier of the thread that comes seldom.
+pub(crate) fn heavy() {
+    fence(Ordering::SeqCst);
+    if REACHES_ALL.load(Ordering::Relaxed) && !system::reach_all() {
+        // The process has forbidden itself the call since. No processor holds a store back for so long.
+        REACHES_ALL.store(false, Ordering::Relaxed);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        fence(Ordering::SeqCst);
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use rustix::thread::{MembarrierCommand, membarrier};
+
+    pub(super) fn register() -> bool {
+        membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+    }
+
+    pub(super) fn reach_all() -> bool {
+        membarrier(MembarrierCommand::PrivateExpedited).is_ok()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    pub(super) fn register() -> bool {
+        false
+    }
+
+    pub(super) fn reach_all() -> bool {
+        false
+    }
+}
