@@ -4,7 +4,7 @@
 
 use std::num::NonZeroU64;
 
-use crate::bins::Bins;
+use crate::bins::{Bins, FreeChunk};
 use crate::chunk::{Chunk, ChunkTable, Handle};
 use crate::error::{GrantFault, OutOfMemory, Verdict};
 use crate::growth::{Growth, Plan};
@@ -83,19 +83,20 @@ impl Allocator {
 
     /// Puts the request into a chunk; returns its address, which is never 0, and its size.
     fn take(&mut self, request: Request) -> Option<(NonZeroU64, u64)> {
-        let handle = self.bins.take_best_fit(&mut self.chunks, request.needed)?;
-        let mut size = self.chunks.get(handle).size;
-        if size - request.needed >= request.needed.min(self.split_threshold) {
-            let rest = self.chunks.split(handle, request.needed);
-            self.bins.insert(&mut self.chunks, rest);
+        let FreeChunk { mut size, address, handle } =
+            self.bins.take_best_fit(&mut self.chunks, request.needed)?;
+        let rest = size - request.needed;
+        if rest >= request.needed.min(self.split_threshold) {
             size = request.needed;
+            let new = self.chunks.split(handle, size, rest);
+            self.bins.insert(&mut self.chunks, new, rest);
         }
         let id = self.counters.account_allocate(request.bytes, size);
+        let link = self.live.push(&mut self.chunks, handle, address);
         let chunk = self.chunks.get_mut(handle);
         chunk.requested = request.bytes;
         chunk.id = NonZeroU64::new(id);
-        let address = chunk.address;
-        self.live.insert(&mut self.chunks, handle);
+        chunk.link = link;
         NonZeroU64::new(address).map(|address| (address, size))
     }
 
@@ -108,10 +109,11 @@ impl Allocator {
     pub(crate) fn free(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
         let handle = self.live.remove(&mut self.chunks, address, id)?;
         let chunk = self.chunks.get_mut(handle);
-        self.counters.account_free(chunk.requested, chunk.size);
+        let Chunk { size, requested, prev, next, .. } = *chunk;
         chunk.requested = 0;
         chunk.id = None;
-        self.merge_with_neighbours(handle);
+        self.counters.account_free(requested, size);
+        self.merge_with_neighbours(handle, size, prev, next);
         Some(())
     }
 
@@ -168,7 +170,8 @@ impl Allocator {
             Some(Place::Between(index)) => self.regions.insert(index, Region { span: grant, first: chunk }),
             None => unreachable!("`fault_of` found no overlap under the same lock"),
         }
-        self.merge_with_neighbours(chunk);
+        let prev = self.chunks.get(chunk).prev;
+        self.merge_with_neighbours(chunk, grant.bytes, prev, None);
     }
 
     /// Takes out every wholly free region, for the source to have back, in address order.
@@ -176,7 +179,7 @@ impl Allocator {
         let chunks = &self.chunks;
         let gone = self.regions.take(|region| is_wholly_free(chunks, region));
         for region in &gone {
-            self.bins.remove(&mut self.chunks, region.first);
+            self.bins.remove(&mut self.chunks, region.first, region.span.bytes);
             self.chunks.remove(region.first);
             self.counters.account_release(region.span.bytes);
         }
@@ -235,19 +238,32 @@ impl Allocator {
         }
     }
 
-    /// Merges a free chunk that is in no bin with its free neighbours, and puts what comes of it into its bin.
-    fn merge_with_neighbours(&mut self, mut handle: Handle) {
-        let Chunk { prev, next, .. } = *self.chunks.get(handle);
-        if let Some(right) = next.filter(|&next| self.chunks.get(next).is_free()) {
-            self.bins.remove(&mut self.chunks, right);
-            self.chunks.merge(handle, right);
+    /// Merges a free chunk of `size` bytes that is in no bin with its free neighbours, and puts what comes of it
+    /// into its bin.
+    #[inline(always)]
+    fn merge_with_neighbours(
+        &mut self,
+        mut handle: Handle,
+        mut size: u64,
+        prev: Option<Handle>,
+        next: Option<Handle>,
+    ) {
+        if let Some(right) = next
+            && let Chunk { id: None, size: more, .. } = *self.chunks.get(right)
+        {
+            self.bins.remove(&mut self.chunks, right, more);
+            size += more;
+            self.chunks.merge(handle, right, size);
         }
-        if let Some(left) = prev.filter(|&prev| self.chunks.get(prev).is_free()) {
-            self.bins.remove(&mut self.chunks, left);
-            self.chunks.merge(left, handle);
+        if let Some(left) = prev
+            && let Chunk { id: None, size: more, .. } = *self.chunks.get(left)
+        {
+            self.bins.remove(&mut self.chunks, left, more);
+            size += more;
+            self.chunks.merge(left, handle, size);
             handle = left;
         }
-        self.bins.insert(&mut self.chunks, handle);
+        self.bins.insert(&mut self.chunks, handle, size);
     }
 
     /// The last chunk of a region, found by walking: regions are joined once in a doubling.

@@ -65,21 +65,30 @@ const fn quarters() -> [u8; 1024] {
 /// From a table: the processor's way to a logarithm takes longer, and what waits for it is often a branch.
 fn class_of(size: u64) -> usize {
     let granules = size / GRANULE;
-    if granules < 1024 {
+    let class = if granules < 1024 {
         usize::from(QUARTERS[granules as usize])
     } else if granules < 1 << 18 {
         36 + usize::from(QUARTERS[(granules / 256) as usize] / 2)
     } else {
         (56 + granules.ilog2() as usize - 18).min(CLASSES - 1)
-    }
+    };
+    // Nothing changes, but every use of a class as an index is known to be in range.
+    class % CLASSES
+}
+
+/// The free chunks of a class.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bin {
+    /// The first of its list.
+    head: Option<Handle>,
+    /// Chunks in the list, or [`CROWDED`].
+    length: u32,
 }
 
 /// All bins of an allocator: short ones are lists in no order, linked through the chunks.
 #[derive(Debug)]
 pub(crate) struct Bins {
-    heads: [Option<Handle>; CLASSES],
-    /// Chunks in each list, or [`CROWDED`].
-    lengths: [u32; CLASSES],
+    of_class: [Bin; CLASSES],
     /// Bit `c` is set iff bin `c` is not empty.
     occupied: u64,
     /// Every chunk of the crowded bins; those of a class lie together in it.
@@ -91,8 +100,7 @@ pub(crate) struct Bins {
 impl Default for Bins {
     fn default() -> Self {
         Self {
-            heads: [None; CLASSES],
-            lengths: [0; CLASSES],
+            of_class: [Bin::default(); CLASSES],
             occupied: 0,
             tree: BTreeSet::new(),
             in_tree: [0; CLASSES],
@@ -101,25 +109,29 @@ impl Default for Bins {
 }
 
 impl Bins {
-    /// Adds a free chunk that is in no bin.
-    pub(crate) fn insert(&mut self, chunks: &mut ChunkTable, handle: Handle) {
-        let class = class_of(chunks.get(handle).size);
+    /// Adds a free chunk of `size` bytes that is in no bin.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, chunks: &mut ChunkTable, handle: Handle, size: u64) {
+        let class = class_of(size);
         self.occupied |= 1 << class;
-        if self.lengths[class] >= FEW {
+        let bin = &mut self.of_class[class];
+        if bin.length >= FEW {
             return self.insert_crowded(chunks, class, handle);
         }
-        self.lengths[class] += 1;
-        chunks.get_mut(handle).link = self.heads[class].replace(handle);
+        bin.length += 1;
+        chunks.get_mut(handle).link = bin.head.replace(handle);
     }
 
-    /// Takes a free chunk out of its bin.
-    pub(crate) fn remove(&mut self, chunks: &mut ChunkTable, handle: Handle) {
-        let class = class_of(chunks.get(handle).size);
-        if self.lengths[class] == CROWDED {
-            return self.remove_crowded(chunks, class, handle);
+    /// Takes a free chunk of `size` bytes out of its bin.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, chunks: &mut ChunkTable, handle: Handle, size: u64) {
+        let class = class_of(size);
+        let bin = self.of_class[class];
+        if bin.length == CROWDED {
+            return self.remove_crowded(chunks, class, FreeChunk::of(chunks, handle));
         }
         let mut before = None;
-        let mut at = self.heads[class];
+        let mut at = bin.head;
         while let Some(other) = at.filter(|&other| other != handle) {
             before = at;
             at = chunks.get(other).link;
@@ -131,18 +143,20 @@ impl Bins {
     ///
     /// # Cost
     /// At most [`FEW`] looks, or logarithmic in the free chunks.
-    pub(crate) fn take_best_fit(&mut self, chunks: &mut ChunkTable, size: u64) -> Option<Handle> {
+    #[inline]
+    pub(crate) fn take_best_fit(&mut self, chunks: &mut ChunkTable, size: u64) -> Option<FreeChunk> {
         // Within its own class a chunk may be too small; in every class above, all fit.
         let mut candidates = self.occupied & (u64::MAX << class_of(size));
         while candidates != 0 {
-            let class = candidates.trailing_zeros() as usize;
-            if self.lengths[class] == CROWDED {
+            let class = candidates.trailing_zeros() as usize % CLASSES;
+            let bin = self.of_class[class];
+            if bin.length == CROWDED {
                 if let Some(best) = self.best_crowded(class, size) {
                     self.remove_crowded(chunks, class, best);
                     return Some(best);
                 }
-            } else if let Some((before, best)) = self.best_of_few(chunks, class, size) {
-                self.unlink(chunks, class, before, best);
+            } else if let Some((before, best)) = best_of_few(chunks, bin.head, size) {
+                self.unlink(chunks, class, before, best.handle);
                 return Some(best);
             }
             candidates &= candidates - 1;
@@ -173,47 +187,27 @@ impl Bins {
 
     /// The chunks of a bin that is a list; none of a crowded one.
     fn list<'a>(&self, chunks: &'a ChunkTable, class: usize) -> impl Iterator<Item = Handle> + use<'a> {
-        std::iter::successors(self.heads[class], |&handle| chunks.get(handle).link)
+        std::iter::successors(self.of_class[class].head, |&handle| chunks.get(handle).link)
     }
 
     /// Size of the largest chunk of `class`, the last that is not empty.
     fn largest_in(&self, chunks: &ChunkTable, class: usize) -> u64 {
-        if self.lengths[class] == CROWDED {
+        if self.of_class[class].length == CROWDED {
             return self.tree.last().map_or(0, |chunk| chunk.size);
         }
         self.list(chunks, class).map(|handle| chunks.get(handle).size).max().unwrap_or(0)
     }
 
-    /// The best fit in a list, and its neighbour before it there.
-    #[expect(clippy::needless_bitwise_bool, reason = "which of several is best, no processor can guess")]
-    fn best_of_few(&self, chunks: &ChunkTable, class: usize, size: u64) -> Option<(Option<Handle>, Handle)> {
-        let key = |size: u64, address: u64| u128::from(size) << 64 | u128::from(address);
-        let mut best = None;
-        let mut best_key = u128::MAX;
-        let mut before = None;
-        let mut at = self.heads[class];
-        while let Some(handle) = at {
-            let chunk = chunks.get(handle);
-            let chunk_key = key(chunk.size, chunk.address);
-            if (chunk.size >= size) & (chunk_key < best_key) {
-                best = Some((before, handle));
-                best_key = chunk_key;
-            }
-            before = at;
-            at = chunk.link;
-        }
-        best
-    }
-
     /// Takes a chunk out of a list.
     fn unlink(&mut self, chunks: &mut ChunkTable, class: usize, before: Option<Handle>, handle: Handle) {
         let after = chunks.get(handle).link;
-        self.lengths[class] -= 1;
+        let bin = &mut self.of_class[class];
+        bin.length -= 1;
         if let Some(before) = before {
             chunks.get_mut(before).link = after;
             return;
         }
-        self.heads[class] = after;
+        bin.head = after;
         if after.is_none() {
             self.occupied &= !(1 << class);
         }
@@ -223,13 +217,13 @@ impl Bins {
     #[cold]
     #[inline(never)]
     fn insert_crowded(&mut self, chunks: &mut ChunkTable, class: usize, handle: Handle) {
-        if self.lengths[class] != CROWDED {
+        if self.of_class[class].length != CROWDED {
             for other in self.list(chunks, class) {
                 self.tree.insert(FreeChunk::of(chunks, other));
             }
-            self.in_tree[class] = self.lengths[class] as usize;
-            self.lengths[class] = CROWDED;
-            self.heads[class] = None;
+            self.in_tree[class] = self.of_class[class].length as usize;
+            self.of_class[class].length = CROWDED;
+            self.of_class[class].head = None;
         }
         self.tree.insert(FreeChunk::of(chunks, handle));
         self.in_tree[class] += 1;
@@ -237,16 +231,15 @@ impl Bins {
 
     #[cold]
     #[inline(never)]
-    fn best_crowded(&self, class: usize, size: u64) -> Option<Handle> {
+    fn best_crowded(&self, class: usize, size: u64) -> Option<FreeChunk> {
         let best = self.tree.range(FreeChunk::lowest(size)..).next()?;
-        (class_of(best.size) == class).then_some(best.handle)
+        (class_of(best.size) == class).then_some(*best)
     }
 
     /// Takes a chunk out of a tree, which becomes a list again when half of a full list is left.
     #[cold]
     #[inline(never)]
-    fn remove_crowded(&mut self, chunks: &mut ChunkTable, class: usize, handle: Handle) {
-        let chunk = FreeChunk::of(chunks, handle);
+    fn remove_crowded(&mut self, chunks: &mut ChunkTable, class: usize, chunk: FreeChunk) {
         self.tree.remove(&chunk);
         self.in_tree[class] -= 1;
         if self.in_tree[class] > FEW as usize / 2 {
@@ -256,12 +249,41 @@ impl Bins {
         let above = self.tree.range(chunk..).take_while(|&other| same_class(other));
         let below = self.tree.range(..chunk).rev().take_while(|&other| same_class(other));
         let left: Vec<_> = above.chain(below).copied().collect();
-        self.lengths[class] = 0;
+        self.of_class[class].length = 0;
         for other in left {
             self.tree.remove(&other);
-            self.insert(chunks, other.handle);
+            self.insert(chunks, other.handle, other.size);
         }
     }
+}
+
+/// The best fit in a list that starts at `at`, and its neighbour before it there.
+#[inline]
+#[expect(clippy::needless_bitwise_bool, reason = "which of several is best, no processor can guess")]
+fn best_of_few(
+    chunks: &ChunkTable,
+    mut at: Option<Handle>,
+    size: u64,
+) -> Option<(Option<Handle>, FreeChunk)> {
+    let mut best: Option<Handle> = None;
+    let mut before_best = None;
+    // How much larger than asked for, and where. What is too small is larger by far: the difference wraps.
+    let mut best_excess = 1 << 63;
+    let mut best_address = 0;
+    let mut before = None;
+    while let Some(handle) = at {
+        let chunk = chunks.get(handle);
+        let (excess, address) = (chunk.size.wrapping_sub(size), chunk.address);
+        if (excess < best_excess) | ((excess == best_excess) & (address < best_address)) {
+            best = at;
+            before_best = before;
+            best_excess = excess;
+            best_address = address;
+        }
+        before = at;
+        at = chunk.link;
+    }
+    best.map(|handle| (before_best, FreeChunk { size: size + best_excess, address: best_address, handle }))
 }
 
 #[cfg(test)]

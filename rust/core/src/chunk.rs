@@ -13,18 +13,13 @@ impl Handle {
     /// Before every other handle.
     pub(crate) const LOWEST: Self = Self(NonZeroU32::MIN);
 
-    /// The handle with this number; none for 0.
-    fn new(number: u32) -> Option<Self> {
-        NonZeroU32::new(number).map(Self)
-    }
-
     fn index(self) -> usize {
-        self.0.get() as usize - 1
+        self.0.get() as usize
     }
 }
 
 /// A piece of a region, wholly in use or wholly free.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Chunk {
     /// First byte.
     pub(crate) address: u64,
@@ -55,38 +50,40 @@ impl Chunk {
 }
 
 /// All chunks of one allocator, by handle.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ChunkTable {
+    /// The first holds no chunk, so that a handle is an index.
     slots: Vec<Chunk>,
     /// Most recently vacated slot; each vacated slot names the one before it in `next`.
     vacant: Option<Handle>,
 }
 
+impl Default for ChunkTable {
+    fn default() -> Self {
+        Self { slots: vec![Chunk::default()], vacant: None }
+    }
+}
+
 impl ChunkTable {
     /// A free chunk without neighbours.
-    ///
-    /// # Panics
-    /// Past 2^32 - 1 chunks at once, whose records alone would fill 192 GiB.
     pub(crate) fn insert(&mut self, address: u64, size: u64) -> Handle {
-        self.insert_between(address, size, None, None)
+        let handle = self.occupy();
+        *self.get_mut(handle) = Chunk { address, size, ..Chunk::default() };
+        handle
     }
 
-    /// A free chunk that names its neighbours, who do not name it yet.
-    fn insert_between(
-        &mut self,
-        address: u64,
-        size: u64,
-        prev: Option<Handle>,
-        next: Option<Handle>,
-    ) -> Handle {
-        let chunk = Chunk { address, size, requested: 0, id: None, prev, next, link: None };
+    /// A slot for a chunk.
+    ///
+    /// # Panics
+    /// Past 2^32 - 2 chunks at once, whose records alone would fill 192 GiB.
+    fn occupy(&mut self) -> Handle {
         if let Some(handle) = self.vacant {
-            self.vacant = self.slots[handle.index()].next;
-            self.slots[handle.index()] = chunk;
+            self.vacant = self.get(handle).next;
             return handle;
         }
-        self.slots.push(chunk);
-        u32::try_from(self.slots.len()).ok().and_then(Handle::new).expect("fewer than 2^32 chunks")
+        let index = u32::try_from(self.slots.len()).ok().and_then(NonZeroU32::new);
+        self.slots.push(Chunk::default());
+        Handle(index.expect("fewer than 2^32 chunks"))
     }
 
     /// Vacates a slot; the chunk's neighbours no longer name it.
@@ -103,30 +100,33 @@ impl ChunkTable {
         &mut self.slots[handle.index()]
     }
 
-    /// Cuts `handle` down to its first `size` bytes; the rest becomes a free chunk after it.
-    pub(crate) fn split(&mut self, handle: Handle, size: u64) -> Handle {
+    /// Cuts `handle` down to its first `size` bytes; the rest, `rest` bytes, becomes a free chunk after it.
+    #[inline(always)]
+    pub(crate) fn split(&mut self, handle: Handle, size: u64, rest: u64) -> Handle {
+        let new = self.occupy();
         let whole = self.get_mut(handle);
-        let (end, rest) = (whole.address + size, whole.size - size);
+        let address = whole.address + size;
+        let after = whole.next.replace(new);
         whole.size = size;
-        let after = whole.next;
-        let rest = self.insert_between(end, rest, Some(handle), after);
-        self.get_mut(handle).next = Some(rest);
+        *self.get_mut(new) =
+            Chunk { address, size: rest, prev: Some(handle), next: after, ..Chunk::default() };
         if let Some(after) = after {
-            self.get_mut(after).prev = Some(rest);
+            self.get_mut(after).prev = Some(new);
         }
-        rest
+        new
     }
 
-    /// Lets `left` absorb `right`, the neighbour after it.
-    pub(crate) fn merge(&mut self, left: Handle, right: Handle) {
-        let absorbed = *self.get(right);
+    /// Lets `left`, which is to have `size` bytes, absorb `right`, the neighbour after it.
+    #[inline(always)]
+    pub(crate) fn merge(&mut self, left: Handle, right: Handle, size: u64) {
+        let after = self.get(right).next;
+        self.remove(right);
         let survivor = self.get_mut(left);
-        survivor.size += absorbed.size;
-        survivor.next = absorbed.next;
-        if let Some(after) = absorbed.next {
+        survivor.size = size;
+        survivor.next = after;
+        if let Some(after) = after {
             self.get_mut(after).prev = Some(left);
         }
-        self.remove(right);
     }
 
     /// Makes two chunks neighbours.
@@ -144,6 +144,6 @@ impl ChunkTable {
     /// Slots that hold a chunk.
     pub(crate) fn len(&self) -> usize {
         let vacated = std::iter::successors(self.vacant, |&handle| self.get(handle).next).count();
-        self.slots.len() - vacated
+        self.slots.len() - 1 - vacated
     }
 }

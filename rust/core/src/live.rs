@@ -31,14 +31,15 @@ impl LiveTable {
         self.len
     }
 
-    /// Adds a chunk that is not in the table.
-    pub(crate) fn insert(&mut self, chunks: &mut ChunkTable, handle: Handle) {
+    /// Adds a chunk that is not in the table. The caller links it to what is returned.
+    pub(crate) fn push(&mut self, chunks: &mut ChunkTable, handle: Handle, address: u64) -> Option<Handle> {
         // Half full at most: three of four chunks are the first of their list.
         if self.len >= self.heads.len() / 2 {
             self.grow(chunks);
         }
-        self.place(chunks, handle);
         self.len += 1;
+        let slot = self.slot(address);
+        self.heads[slot].replace(handle)
     }
 
     /// The handle of the chunk in use at `address`.
@@ -77,12 +78,6 @@ impl LiveTable {
         }
     }
 
-    fn place(&mut self, chunks: &mut ChunkTable, handle: Handle) {
-        let chunk = chunks.get_mut(handle);
-        let slot = self.slot(chunk.address);
-        chunk.link = self.heads[slot].replace(handle);
-    }
-
     #[cold]
     #[inline(never)]
     fn grow(&mut self, chunks: &mut ChunkTable) {
@@ -90,8 +85,9 @@ impl LiveTable {
         for head in std::mem::replace(&mut self.heads, vec![None; 1 << self.bits]) {
             let mut at = head;
             while let Some(handle) = at {
-                at = chunks.get(handle).link;
-                self.place(chunks, handle);
+                let chunk = chunks.get_mut(handle);
+                let slot = self.slot(chunk.address);
+                at = std::mem::replace(&mut chunk.link, self.heads[slot].replace(handle));
             }
         }
     }

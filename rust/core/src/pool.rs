@@ -301,7 +301,6 @@ impl Pool {
 
     /// Serves a request from what is held.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "an answer through memory costs more than all of this")]
     fn serve(&self, mut state: Guard<'_, State>, request: Request) -> Option<Allocation> {
         let served = if request.bytes == 0 {
             Some(Allocation::NOTHING)
@@ -314,7 +313,6 @@ impl Pool {
     }
 
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "an answer through memory costs more than all of this")]
     fn give_back(
         &self,
         mut state: Guard<'_, State>,

@@ -11,19 +11,18 @@ struct Holes {
 impl Holes {
     fn add(&mut self, size: u64, address: u64) -> FreeChunk {
         let handle = self.chunks.insert(address, size);
-        self.bins.insert(&mut self.chunks, handle);
+        self.bins.insert(&mut self.chunks, handle, size);
         FreeChunk { size, address, handle }
     }
 
     fn remove(&mut self, chunk: FreeChunk) {
-        self.bins.remove(&mut self.chunks, chunk.handle);
+        self.bins.remove(&mut self.chunks, chunk.handle, chunk.size);
         self.chunks.remove(chunk.handle);
     }
 
     fn take(&mut self, size: u64) -> Option<FreeChunk> {
-        let handle = self.bins.take_best_fit(&mut self.chunks, size)?;
-        let chunk = FreeChunk::of(&self.chunks, handle);
-        self.chunks.remove(handle);
+        let chunk = self.bins.take_best_fit(&mut self.chunks, size)?;
+        self.chunks.remove(chunk.handle);
         Some(chunk)
     }
 

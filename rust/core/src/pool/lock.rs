@@ -19,7 +19,6 @@ impl Pool {
 
     /// Takes the lock, with no free left undone.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "an answer through memory costs more than all of this")]
     pub(super) fn enter(&self) -> Result<Guard<'_, State>, Unusable> {
         self.same_process()?;
         let mut state = self.state.lock().expect(BROKEN);
@@ -32,7 +31,6 @@ impl Pool {
 
     /// Takes the lock of a pool that is not closed.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "an answer through memory costs more than all of this")]
     pub(super) fn enter_open(&self) -> Result<Guard<'_, State>, Unusable> {
         let state = self.enter()?;
         state.open()?;
@@ -41,7 +39,6 @@ impl Pool {
 
     /// Takes the lock, with no free left undone, unless somebody else has it.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "an answer through memory costs more than all of this")]
     pub(super) fn try_enter(&self) -> Result<Option<Guard<'_, State>>, Unusable> {
         self.same_process()?;
         let mut state = self.state.try_lock().expect(BROKEN);
