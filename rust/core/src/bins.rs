@@ -10,22 +10,22 @@
 //! to a doubling    four           two            one           all the rest
 //! ```
 
-use std::collections::BTreeSet;
-
 use crate::chunk::{ChunkTable, Handle};
+use crate::trie::{NodeId, Tries};
 use crate::units::GRANULE;
 
 /// As many as a word has bits: one instruction finds the first bin that is not empty.
 const CLASSES: usize = 64;
 
-/// The most chunks of a bin that is searched from end to end. Recorded programs have one or two in most bins,
+/// The most chunks of a list, which is searched from end to end. Recorded programs have one or two in most bins,
 /// and putting a chunk into no order is cheapest; beyond this a tree keeps the cost from growing with the holes.
 const FEW: u32 = 32;
 
-/// The length noted for a bin that is a tree.
-const CROWDED: u32 = u32::MAX;
+/// The most chunks of the list of a bin that has a tree: what was freed last is often wanted first, and is
+/// spared the way into the tree and out of it.
+const LATEST: u32 = 8;
 
-/// A free chunk as a tree keeps it. The order of the fields is the order of best fit.
+/// A free chunk. The order of the fields is the order of best fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FreeChunk {
     pub(crate) size: u64,
@@ -34,11 +34,6 @@ pub(crate) struct FreeChunk {
 }
 
 impl FreeChunk {
-    /// Before every chunk of `size` bytes or more, and after every smaller one.
-    fn lowest(size: u64) -> Self {
-        Self { size, address: 0, handle: Handle::LOWEST }
-    }
-
     fn of(chunks: &ChunkTable, handle: Handle) -> Self {
         let chunk = chunks.get(handle);
         Self { size: chunk.size, address: chunk.address, handle }
@@ -76,35 +71,29 @@ fn class_of(size: u64) -> usize {
     class % CLASSES
 }
 
-/// The free chunks of a class.
-#[derive(Debug, Clone, Copy, Default)]
+/// The free chunks of a class: some in a list, in no order, the others in a tree.
+#[derive(Debug, Clone, Copy)]
 struct Bin {
-    /// The first of its list.
+    /// The first of the list.
     head: Option<Handle>,
-    /// Chunks in the list, or [`CROWDED`].
-    length: u32,
+    /// How many more chunks the list takes.
+    room: u32,
+    root: Option<NodeId>,
 }
 
-/// All bins of an allocator: short ones are lists in no order, linked through the chunks.
+/// All bins of an allocator. Lists are linked through the chunks.
 #[derive(Debug)]
 pub(crate) struct Bins {
     of_class: [Bin; CLASSES],
     /// Bit `c` is set iff bin `c` is not empty.
     occupied: u64,
-    /// Every chunk of the crowded bins; those of a class lie together in it.
-    tree: BTreeSet<FreeChunk>,
-    /// Chunks of each class in the tree.
-    in_tree: [usize; CLASSES],
+    tries: Tries,
 }
 
 impl Default for Bins {
     fn default() -> Self {
-        Self {
-            of_class: [Bin::default(); CLASSES],
-            occupied: 0,
-            tree: BTreeSet::new(),
-            in_tree: [0; CLASSES],
-        }
+        let empty = Bin { head: None, room: FEW, root: None };
+        Self { of_class: [empty; CLASSES], occupied: 0, tries: Tries::default() }
     }
 }
 
@@ -113,12 +102,12 @@ impl Bins {
     #[inline(always)]
     pub(crate) fn insert(&mut self, chunks: &mut ChunkTable, handle: Handle, size: u64) {
         let class = class_of(size);
+        if self.of_class[class].room == 0 {
+            self.list_to_tree(chunks, class);
+        }
         self.occupied |= 1 << class;
         let bin = &mut self.of_class[class];
-        if bin.length >= FEW {
-            return self.insert_crowded(chunks, class, handle);
-        }
-        bin.length += 1;
+        bin.room -= 1;
         chunks.get_mut(handle).link = bin.head.replace(handle);
     }
 
@@ -126,23 +115,22 @@ impl Bins {
     #[inline(always)]
     pub(crate) fn remove(&mut self, chunks: &mut ChunkTable, handle: Handle, size: u64) {
         let class = class_of(size);
-        let bin = self.of_class[class];
-        if bin.length == CROWDED {
-            return self.remove_crowded(chunks, class, FreeChunk::of(chunks, handle));
-        }
         let mut before = None;
-        let mut at = bin.head;
-        while let Some(other) = at.filter(|&other| other != handle) {
+        let mut at = self.of_class[class].head;
+        while let Some(other) = at {
+            if other == handle {
+                return self.unlink(chunks, class, before, handle);
+            }
             before = at;
             at = chunks.get(other).link;
         }
-        self.unlink(chunks, class, before, handle);
+        self.remove_from_tree(chunks, class, FreeChunk::of(chunks, handle));
     }
 
     /// Takes out the smallest free chunk of at least `size` bytes, the one with the lowest address among equals.
     ///
     /// # Cost
-    /// At most [`FEW`] looks, or logarithmic in the free chunks.
+    /// At most [`FEW`] looks, or one to every digit of a size and an address.
     #[inline]
     pub(crate) fn take_best_fit(&mut self, chunks: &mut ChunkTable, size: u64) -> Option<FreeChunk> {
         // Within its own class a chunk may be too small; in every class above, all fit.
@@ -150,12 +138,13 @@ impl Bins {
         while candidates != 0 {
             let class = candidates.trailing_zeros() as usize % CLASSES;
             let bin = self.of_class[class];
-            if bin.length == CROWDED {
-                if let Some(best) = self.best_crowded(class, size) {
-                    self.remove_crowded(chunks, class, best);
-                    return Some(best);
-                }
-            } else if let Some((before, best)) = best_of_few(chunks, bin.head, size) {
+            let listed = best_of_few(chunks, bin.head, size);
+            if bin.root.is_some()
+                && let Some(best) = self.take_from_tree(chunks, class, size, listed.map(|(_, best)| best))
+            {
+                return Some(best);
+            }
+            if let Some((before, best)) = listed {
                 self.unlink(chunks, class, before, best.handle);
                 return Some(best);
             }
@@ -178,89 +167,111 @@ impl Bins {
 
     /// All free chunks in the order of best fit.
     pub(crate) fn sorted(&self, chunks: &ChunkTable) -> Vec<FreeChunk> {
-        let lists = (0..CLASSES).flat_map(|class| self.list(chunks, class));
-        let mut all: Vec<_> = lists.map(|handle| FreeChunk::of(chunks, handle)).collect();
-        all.extend(&self.tree);
+        let mut all = Vec::new();
+        for bin in &self.of_class {
+            all.extend(list(chunks, bin.head));
+            if let Some(root) = bin.root {
+                self.tries.collect(chunks, root, &mut all);
+            }
+        }
+        let mut all: Vec<_> = all.into_iter().map(|handle| FreeChunk::of(chunks, handle)).collect();
         all.sort_unstable();
         all
     }
 
-    /// The chunks of a bin that is a list; none of a crowded one.
-    fn list<'a>(&self, chunks: &'a ChunkTable, class: usize) -> impl Iterator<Item = Handle> + use<'a> {
-        std::iter::successors(self.of_class[class].head, |&handle| chunks.get(handle).link)
-    }
-
-    /// Size of the largest chunk of `class`, the last that is not empty.
+    /// Size of the largest chunk of `class`.
     fn largest_in(&self, chunks: &ChunkTable, class: usize) -> u64 {
-        if self.of_class[class].length == CROWDED {
-            return self.tree.last().map_or(0, |chunk| chunk.size);
-        }
-        self.list(chunks, class).map(|handle| chunks.get(handle).size).max().unwrap_or(0)
+        let Bin { head, root, .. } = self.of_class[class];
+        let listed = list(chunks, head).map(|handle| chunks.get(handle).size).max().unwrap_or(0);
+        listed.max(root.map_or(0, |root| self.tries.largest(chunks, root)))
     }
 
     /// Takes a chunk out of a list.
     fn unlink(&mut self, chunks: &mut ChunkTable, class: usize, before: Option<Handle>, handle: Handle) {
         let after = chunks.get(handle).link;
         let bin = &mut self.of_class[class];
-        bin.length -= 1;
+        bin.room += 1;
         if let Some(before) = before {
             chunks.get_mut(before).link = after;
             return;
         }
         bin.head = after;
-        if after.is_none() {
+        if after.is_none() && bin.root.is_none() {
             self.occupied &= !(1 << class);
         }
     }
 
-    /// Adds a chunk to a bin that is full as a list, or a tree already.
+    /// Moves a full list into the bin's tree.
     #[cold]
     #[inline(never)]
-    fn insert_crowded(&mut self, chunks: &mut ChunkTable, class: usize, handle: Handle) {
-        if self.of_class[class].length != CROWDED {
-            for other in self.list(chunks, class) {
-                self.tree.insert(FreeChunk::of(chunks, other));
-            }
-            self.in_tree[class] = self.of_class[class].length as usize;
-            self.of_class[class].length = CROWDED;
-            self.of_class[class].head = None;
-        }
-        self.tree.insert(FreeChunk::of(chunks, handle));
-        self.in_tree[class] += 1;
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn best_crowded(&self, class: usize, size: u64) -> Option<FreeChunk> {
-        let best = self.tree.range(FreeChunk::lowest(size)..).next()?;
-        (class_of(best.size) == class).then_some(*best)
-    }
-
-    /// Takes a chunk out of a tree, which becomes a list again when half of a full list is left.
-    #[cold]
-    #[inline(never)]
-    fn remove_crowded(&mut self, chunks: &mut ChunkTable, class: usize, chunk: FreeChunk) {
-        self.tree.remove(&chunk);
-        self.in_tree[class] -= 1;
-        if self.in_tree[class] > FEW as usize / 2 {
+    fn list_to_tree(&mut self, chunks: &mut ChunkTable, class: usize) {
+        let bin = &mut self.of_class[class];
+        let mut at = bin.head.take();
+        bin.room = LATEST;
+        let Some(mut root) = bin.root else {
+            bin.root = at.map(|head| self.tries.of_list(chunks, head));
             return;
+        };
+        while let Some(handle) = at {
+            at = chunks.get(handle).link;
+            root = self.tries.insert(chunks, root, handle);
         }
-        let same_class = |other: &FreeChunk| class_of(other.size) == class;
-        let above = self.tree.range(chunk..).take_while(|&other| same_class(other));
-        let below = self.tree.range(..chunk).rev().take_while(|&other| same_class(other));
-        let left: Vec<_> = above.chain(below).copied().collect();
-        self.of_class[class].length = 0;
-        for other in left {
-            self.tree.remove(&other);
-            self.insert(chunks, other.handle, other.size);
+        bin.root = Some(root);
+    }
+
+    /// Takes the best fit out of the bin's tree if it is better than the one of the list.
+    #[cold]
+    #[inline(never)]
+    fn take_from_tree(
+        &mut self,
+        chunks: &mut ChunkTable,
+        class: usize,
+        size: u64,
+        listed: Option<FreeChunk>,
+    ) -> Option<FreeChunk> {
+        let best = self.tries.best(chunks, self.of_class[class].root?, size)?;
+        if listed.is_some_and(|listed| listed < best) {
+            return None;
+        }
+        self.remove_from_tree(chunks, class, best);
+        Some(best)
+    }
+
+    /// Takes a chunk out of the bin's tree. What is left joins the list when it is little enough.
+    #[cold]
+    #[inline(never)]
+    fn remove_from_tree(&mut self, chunks: &mut ChunkTable, class: usize, chunk: FreeChunk) {
+        let bin = &mut self.of_class[class];
+        let root = bin.root.expect("a free chunk that is not in the list of its class is in the tree");
+        let mut at = match self.tries.remove(chunks, root, chunk) {
+            Ok(root) => {
+                bin.root = Some(root);
+                return;
+            }
+            Err(left) => left,
+        };
+        bin.root = None;
+        bin.room += FEW - LATEST;
+        while let Some(handle) = at {
+            at = chunks.get(handle).link;
+            bin.room -= 1;
+            chunks.get_mut(handle).link = bin.head.replace(handle);
+        }
+        if bin.head.is_none() {
+            self.occupied &= !(1 << class);
         }
     }
+}
+
+/// The chunks of a list.
+fn list(chunks: &ChunkTable, head: Option<Handle>) -> impl Iterator<Item = Handle> + use<'_> {
+    std::iter::successors(head, |&handle| chunks.get(handle).link)
 }
 
 /// The best fit in a list that starts at `at`, and its neighbour before it there.
 #[inline]
 #[expect(clippy::needless_bitwise_bool, reason = "which of several is best, no processor can guess")]
-fn best_of_few(
+pub(crate) fn best_of_few(
     chunks: &ChunkTable,
     mut at: Option<Handle>,
     size: u64,

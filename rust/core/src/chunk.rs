@@ -10,8 +10,13 @@ use std::num::{NonZeroU32, NonZeroU64};
 pub(crate) struct Handle(NonZeroU32);
 
 impl Handle {
-    /// Before every other handle.
-    pub(crate) const LOWEST: Self = Self(NonZeroU32::MIN);
+    pub(crate) fn from_number(number: NonZeroU32) -> Self {
+        Self(number)
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self.0.get()
+    }
 
     fn index(self) -> usize {
         self.0.get() as usize

@@ -15,6 +15,7 @@ pub mod replay;
 mod report;
 pub mod source;
 mod stats;
+mod trie;
 mod units;
 
 pub use allocator::Allocation;

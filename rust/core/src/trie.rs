@@ -1,0 +1,395 @@
+//! Many free chunks of a size class, in the order of best fit.
+//!
+//! A tree over the digits of size and address. A node tells apart what differs first among the chunks below it,
+//! so there is none with a single child, and a few chunks are a list, linked through the chunks as those of a
+//! bin. Whatever is looked for, the way is at most one node to a digit, and mostly two or three.
+
+use std::num::NonZeroU32;
+
+use crate::bins::{FreeChunk, best_of_few};
+use crate::chunk::{ChunkTable, Handle};
+use crate::units::GRANULE;
+
+/// Bits of a digit.
+const DIGIT: u32 = 5;
+const CHILDREN: usize = 1 << DIGIT;
+/// The most chunks of a list.
+const FEW: u8 = 8;
+/// So few chunks below a node are a list again.
+const TOO_FEW: u32 = 5;
+/// The length noted for a child that is a node.
+const NODE: u8 = u8::MAX;
+
+/// Names a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NodeId(NonZeroU32);
+
+impl NodeId {
+    fn index(self) -> usize {
+        self.0.get() as usize
+    }
+}
+
+/// Size and address in granules, one after the other: the order of keys is that of best fit.
+type Key = u128;
+
+fn key(size: u64, address: u64) -> Key {
+    const ADDRESS: u32 = u64::BITS - GRANULE.ilog2();
+    Key::from(size / GRANULE) << ADDRESS | Key::from(address / GRANULE)
+}
+
+fn key_of(chunks: &ChunkTable, handle: Handle) -> Key {
+    let chunk = chunks.get(handle);
+    key(chunk.size, chunk.address)
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Node {
+    /// All digits before the one that is told apart here.
+    prefix: Key,
+    /// Bits after that digit.
+    shift: u32,
+    /// Chunks below.
+    count: u32,
+    /// Bit `d` is set iff there is a child for digit `d`.
+    occupied: u32,
+    /// First of a list, or a node; of a vacant node, the first is the vacant node before it.
+    children: [u32; CHILDREN],
+    /// Chunks of a list, or [`NODE`].
+    lengths: [u8; CHILDREN],
+}
+
+/// What is below a node for one digit.
+#[derive(Debug, Clone, Copy)]
+enum Child {
+    Nothing,
+    List(Handle, u8),
+    Node(NodeId),
+}
+
+/// Where a node or list hangs.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Root,
+    Below(NodeId, usize),
+}
+
+impl Node {
+    #[inline]
+    fn prefix_of(&self, key: Key) -> Key {
+        key >> self.shift >> DIGIT
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a digit")]
+    fn digit_of(&self, key: Key) -> usize {
+        (key >> self.shift) as usize % CHILDREN
+    }
+
+    #[inline]
+    fn child(&self, digit: usize) -> Child {
+        let child = NonZeroU32::new(self.children[digit]);
+        match (child, self.lengths[digit]) {
+            (None, _) => Child::Nothing,
+            (Some(node), NODE) => Child::Node(NodeId(node)),
+            (Some(head), length) => Child::List(Handle::from_number(head), length),
+        }
+    }
+
+    fn set_child(&mut self, digit: usize, child: Child) {
+        let (number, length) = match child {
+            Child::Nothing => (0, 0),
+            Child::List(head, length) => (head.number(), length),
+            Child::Node(node) => (node.0.get(), NODE),
+        };
+        self.children[digit] = number;
+        self.lengths[digit] = length;
+        self.occupied &= !(1 << digit);
+        self.occupied |= u32::from(number != 0) << digit;
+    }
+
+    /// The child for the first digit from `digit` on that has one.
+    fn child_from(&self, digit: usize) -> Option<Child> {
+        let rest = self.occupied.checked_shr(u32::try_from(digit).unwrap_or(u32::MAX)).unwrap_or(0);
+        (rest != 0).then(|| self.child(digit + rest.trailing_zeros() as usize))
+    }
+}
+
+/// The nodes of all trees of an allocator.
+#[derive(Debug)]
+pub(crate) struct Tries {
+    /// The first is none, so that 0 names no node.
+    nodes: Vec<Node>,
+    vacant: u32,
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self { nodes: vec![Node::default()], vacant: 0 }
+    }
+}
+
+impl Tries {
+    /// A tree of the chunks of a list, more than one.
+    pub(crate) fn of_list(&mut self, chunks: &mut ChunkTable, head: Handle) -> NodeId {
+        let first = key_of(chunks, head);
+        let members = list(chunks, head);
+        let differing = members.fold(0, |bits, handle| bits | (first ^ key_of(chunks, handle)));
+        let root = self.occupy(first, differing);
+        let mut at = Some(head);
+        while let Some(handle) = at {
+            at = chunks.get(handle).link;
+            self.insert(chunks, root, handle);
+        }
+        root
+    }
+
+    /// Adds a chunk; returns the root, which may be another one then.
+    pub(crate) fn insert(&mut self, chunks: &mut ChunkTable, root: NodeId, handle: Handle) -> NodeId {
+        let key = key_of(chunks, handle);
+        let mut place = Place::Root;
+        let mut at = root;
+        loop {
+            let node = self.node_mut(at);
+            if node.prefix_of(key) != node.prefix {
+                let above = self.fork(chunks, at, key, handle);
+                return self.hang(root, place, Child::Node(above)).unwrap_or(above);
+            }
+            node.count += 1;
+            let digit = node.digit_of(key);
+            let child = match node.child(digit) {
+                Child::Node(below) => {
+                    place = Place::Below(at, digit);
+                    at = below;
+                    continue;
+                }
+                Child::Nothing => {
+                    chunks.get_mut(handle).link = None;
+                    Child::List(handle, 1)
+                }
+                Child::List(head, length) => {
+                    chunks.get_mut(handle).link = Some(head);
+                    if length < FEW {
+                        Child::List(handle, length + 1)
+                    } else {
+                        Child::Node(self.of_list(chunks, handle))
+                    }
+                }
+            };
+            self.node_mut(at).set_child(digit, child);
+            return root;
+        }
+    }
+
+    /// Takes out a chunk that is in the tree; returns the root, or the list of those left where they are few.
+    pub(crate) fn remove(
+        &mut self,
+        chunks: &mut ChunkTable,
+        root: NodeId,
+        chunk: FreeChunk,
+    ) -> Result<NodeId, Option<Handle>> {
+        let key = key(chunk.size, chunk.address);
+        let mut place = Place::Root;
+        let mut at = root;
+        loop {
+            let node = self.node_mut(at);
+            node.count -= 1;
+            if node.count <= TOO_FEW {
+                let mut left = None;
+                self.dissolve(chunks, at, chunk.handle, &mut left);
+                let left = left.map_or(Child::Nothing, |(head, length)| Child::List(head, length));
+                return self.hang(root, place, left);
+            }
+            let digit = node.digit_of(key);
+            match node.child(digit) {
+                Child::Node(below) => {
+                    place = Place::Below(at, digit);
+                    at = below;
+                }
+                Child::Nothing => unreachable!("a free chunk of this class is in its tree"),
+                Child::List(head, length) => {
+                    let left = unlink(chunks, head, chunk.handle);
+                    let child = left.map_or(Child::Nothing, |head| Child::List(head, length - 1));
+                    node.set_child(digit, child);
+                    if !node.occupied.is_power_of_two() {
+                        return Ok(root);
+                    }
+                    let only = node.child_from(0).unwrap_or(Child::Nothing);
+                    self.vacate(at);
+                    return self.hang(root, place, only);
+                }
+            }
+        }
+    }
+
+    /// The smallest chunk of at least `size` bytes, the lowest among equals.
+    pub(crate) fn best(&self, chunks: &ChunkTable, root: NodeId, size: u64) -> Option<FreeChunk> {
+        let key = key(size, 0);
+        // The last node on the way that has a child after the one gone into.
+        let mut next_best = None;
+        let mut at = root;
+        loop {
+            let node = self.node(at);
+            let prefix = node.prefix_of(key);
+            if prefix < node.prefix {
+                return self.first(chunks, Child::Node(at), size);
+            }
+            if prefix > node.prefix {
+                break;
+            }
+            let digit = node.digit_of(key);
+            if let Some(after) = node.child_from(digit + 1) {
+                next_best = Some(after);
+            }
+            match node.child(digit) {
+                Child::Node(below) => at = below,
+                Child::Nothing => break,
+                Child::List(head, _) => match best_of_few(chunks, Some(head), size) {
+                    Some((_, best)) => return Some(best),
+                    None => break,
+                },
+            }
+        }
+        next_best.and_then(|child| self.first(chunks, child, size))
+    }
+
+    /// The first chunk below, all of which have `size` bytes or more.
+    fn first(&self, chunks: &ChunkTable, mut child: Child, size: u64) -> Option<FreeChunk> {
+        while let Child::Node(node) = child {
+            child = self.node(node).child_from(0)?;
+        }
+        let Child::List(head, _) = child else { return None };
+        best_of_few(chunks, Some(head), size).map(|(_, best)| best)
+    }
+
+    /// Size of the largest chunk.
+    pub(crate) fn largest(&self, chunks: &ChunkTable, root: NodeId) -> u64 {
+        let mut at = root;
+        loop {
+            let node = self.node(at);
+            match node.occupied.checked_ilog2().map(|digit| node.child(digit as usize)) {
+                Some(Child::Node(below)) => at = below,
+                Some(Child::List(head, _)) => {
+                    return list(chunks, head).map(|handle| chunks.get(handle).size).max().unwrap_or(0);
+                }
+                Some(Child::Nothing) | None => return 0,
+            }
+        }
+    }
+
+    /// Adds every chunk below to `all`.
+    pub(crate) fn collect(&self, chunks: &ChunkTable, root: NodeId, all: &mut Vec<Handle>) {
+        let node = self.node(root);
+        for digit in 0..CHILDREN {
+            match node.child(digit) {
+                Child::Nothing => {}
+                Child::List(head, _) => all.extend(list(chunks, head)),
+                Child::Node(below) => self.collect(chunks, below, all),
+            }
+        }
+    }
+
+    /// A node above `below` for a chunk that differs from all in it.
+    fn fork(&mut self, chunks: &mut ChunkTable, below: NodeId, key: Key, handle: Handle) -> NodeId {
+        let Node { prefix, shift, count, .. } = *self.node(below);
+        let first = prefix << shift << DIGIT;
+        // What lies in the digits below makes no difference.
+        let differing = (first ^ key) >> shift >> DIGIT << shift << DIGIT;
+        let above = self.occupy(key, differing);
+        chunks.get_mut(handle).link = None;
+        let node = self.node_mut(above);
+        node.count = count + 1;
+        node.set_child(node.digit_of(first), Child::Node(below));
+        node.set_child(node.digit_of(key), Child::List(handle, 1));
+        above
+    }
+
+    /// An empty node for chunks like `key` that differ in no bit above the topmost of `differing`.
+    fn occupy(&mut self, key: Key, differing: Key) -> NodeId {
+        let shift = differing.ilog2() / DIGIT * DIGIT;
+        let node = Node { prefix: key >> shift >> DIGIT, shift, ..Node::default() };
+        if let Some(number) = NonZeroU32::new(self.vacant) {
+            self.vacant = self.node(NodeId(number)).children[0];
+            *self.node_mut(NodeId(number)) = node;
+            return NodeId(number);
+        }
+        let number = u32::try_from(self.nodes.len()).ok().and_then(NonZeroU32::new);
+        self.nodes.push(node);
+        NodeId(number.expect("fewer nodes than chunks"))
+    }
+
+    fn vacate(&mut self, node: NodeId) {
+        self.node_mut(node).children[0] = self.vacant;
+        self.vacant = node.0.get();
+    }
+
+    /// Hangs something where a node was; returns the root, or the list in its place.
+    fn hang(&mut self, root: NodeId, place: Place, child: Child) -> Result<NodeId, Option<Handle>> {
+        match (place, child) {
+            (Place::Below(above, digit), _) => {
+                self.node_mut(above).set_child(digit, child);
+                Ok(root)
+            }
+            (Place::Root, Child::Node(node)) => Ok(node),
+            (Place::Root, Child::List(head, _)) => Err(Some(head)),
+            (Place::Root, Child::Nothing) => Err(None),
+        }
+    }
+
+    /// Makes everything below a node but `gone` one list, in front of `left`.
+    fn dissolve(
+        &mut self,
+        chunks: &mut ChunkTable,
+        at: NodeId,
+        gone: Handle,
+        left: &mut Option<(Handle, u8)>,
+    ) {
+        let node = *self.node(at);
+        self.vacate(at);
+        for digit in 0..CHILDREN {
+            match node.child(digit) {
+                Child::Nothing => {}
+                Child::Node(below) => self.dissolve(chunks, below, gone, left),
+                Child::List(head, _) => {
+                    let mut member = Some(head);
+                    while let Some(handle) = member {
+                        member = chunks.get(handle).link;
+                        if handle != gone {
+                            chunks.get_mut(handle).link = left.map(|(head, _)| head);
+                            *left = Some((handle, left.map_or(1, |(_, length)| length + 1)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn node(&self, node: NodeId) -> &Node {
+        &self.nodes[node.index()]
+    }
+
+    fn node_mut(&mut self, node: NodeId) -> &mut Node {
+        &mut self.nodes[node.index()]
+    }
+}
+
+/// The chunks of a list.
+fn list(chunks: &ChunkTable, head: Handle) -> impl Iterator<Item = Handle> + use<'_> {
+    std::iter::successors(Some(head), |&handle| chunks.get(handle).link)
+}
+
+/// Takes a chunk out of a list; returns what is the first then.
+fn unlink(chunks: &mut ChunkTable, head: Handle, gone: Handle) -> Option<Handle> {
+    let after = chunks.get(gone).link;
+    if head == gone {
+        return after;
+    }
+    let before = list(chunks, head).find(|&handle| chunks.get(handle).link == Some(gone));
+    if let Some(before) = before {
+        chunks.get_mut(before).link = after;
+    }
+    Some(head)
+}
+
+#[cfg(test)]
+mod tests;
