@@ -19,7 +19,7 @@ const CLASSES: usize = 64;
 
 /// The most chunks of a list, which is searched from end to end. Recorded programs have one or two in most bins,
 /// and putting a chunk into no order is cheapest; beyond this a tree keeps the cost from growing with the holes.
-const FEW: u32 = 32;
+const FEW: u32 = 16;
 
 /// The most chunks of the list of a bin that has a tree: what was freed last is often wanted first, and is
 /// spared the way into the tree and out of it.
