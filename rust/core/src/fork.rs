@@ -11,6 +11,8 @@ static GENERATION: AtomicU64 = AtomicU64::new(0);
 /// that the parent had written stays readable.
 pub fn entered_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    // The child's one thread owns none of their locks, so it does not get in without looking.
+    allotment_sync::renumber_thread();
 }
 
 /// How many forks lie between the first process and this one, as far as it was told.

@@ -6,7 +6,6 @@
 use std::num::NonZeroU64;
 
 use crate::chunk::{ChunkTable, Handle};
-use crate::units::GRANULE;
 
 const SMALLEST: u32 = 10;
 
@@ -14,14 +13,14 @@ const SMALLEST: u32 = 10;
 #[derive(Debug)]
 pub(crate) struct LiveTable {
     heads: Vec<Option<Handle>>,
-    /// `heads.len() == 1 << bits`.
-    bits: u32,
+    /// `heads.len() == 1 << (64 - shift)`.
+    shift: u32,
     len: usize,
 }
 
 impl Default for LiveTable {
     fn default() -> Self {
-        Self { heads: vec![None; 1 << SMALLEST], bits: SMALLEST, len: 0 }
+        Self { heads: vec![None; 1 << SMALLEST], shift: 64 - SMALLEST, len: 0 }
     }
 }
 
@@ -81,8 +80,9 @@ impl LiveTable {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, chunks: &mut ChunkTable) {
-        self.bits += 1;
-        for head in std::mem::replace(&mut self.heads, vec![None; 1 << self.bits]) {
+        self.shift -= 1;
+        let longer = vec![None; 2 * self.heads.len()];
+        for head in std::mem::replace(&mut self.heads, longer) {
             let mut at = head;
             while let Some(handle) = at {
                 let chunk = chunks.get_mut(handle);
@@ -93,8 +93,9 @@ impl LiveTable {
     }
 
     /// A multiplicative hash: multiples of any power of two spread evenly over its topmost bits.
+    #[expect(clippy::cast_possible_truncation, reason = "no table is longer than memory")]
     fn slot(&self, address: u64) -> usize {
-        ((address / GRANULE).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - self.bits)) as usize
+        (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (self.shift % 64)) as usize
     }
 }
 

@@ -92,6 +92,9 @@ impl Pool {
     /// # Errors
     /// When nothing fits and there is no more to get, or the pool cannot be used.
     pub fn allocate(&self, bytes: u64) -> Result<Allocation, AllocError> {
+        if let Some(allocation) = self.serve_quickly(bytes, GRANULE) {
+            return Ok(allocation);
+        }
         let mut patience = self.patience();
         self.allocate_or(bytes, GRANULE, |refused| patience.again(refused, || false))
     }
@@ -111,19 +114,10 @@ impl Pool {
         mut again: impl FnMut(&Refused) -> bool,
     ) -> Result<Allocation, AllocError> {
         let request = request(bytes, alignment)?;
-        if let Some(allocation) = self.serve(self.enter_open()?, request) {
-            return Ok(allocation);
-        }
-        self.allocate_slowly(request, &mut again)
-    }
-
-    #[cold]
-    fn allocate_slowly(
-        &self,
-        request: Request,
-        again: &mut dyn FnMut(&Refused) -> bool,
-    ) -> Result<Allocation, AllocError> {
         loop {
+            if let Some(allocation) = self.serve(self.enter_open()?, request) {
+                return Ok(allocation);
+            }
             let refused = match self.with_turn(|turn| self.attempt(turn, request))?? {
                 Ok(allocation) => return Ok(allocation),
                 Err(refused) => refused,
@@ -132,9 +126,6 @@ impl Pool {
                 self.with_state(|state| state.allocator.counters.account_refuse())?;
                 return Err(refused.out_of_memory.into());
             }
-            if let Some(allocation) = self.serve(self.enter_open()?, request) {
-                return Ok(allocation);
-            }
         }
     }
 
@@ -142,7 +133,16 @@ impl Pool {
     ///
     /// # Errors
     /// When the request is out of range or the pool cannot be used.
+    #[inline]
     pub fn try_allocate(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
+        if let Some(allocation) = self.serve_quickly(bytes, alignment) {
+            return Ok(Some(allocation));
+        }
+        self.try_serve(bytes, alignment)
+    }
+
+    #[cold]
+    fn try_serve(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
         let request = request(bytes, alignment)?;
         let Some(state) = self.try_enter()? else { return Ok(None) };
         state.open()?;
@@ -154,6 +154,9 @@ impl Pool {
     /// # Errors
     /// When no allocation starts there. The pool is as it was.
     pub fn free(&self, address: u64) -> Result<(), FreeError> {
+        if let Some(()) = self.give_back_quickly(address, None) {
+            return Ok(());
+        }
         self.give_back(self.enter()?, address, None)
     }
 
@@ -162,6 +165,9 @@ impl Pool {
     /// # Errors
     /// As [`Pool::free`].
     pub fn try_free(&self, address: u64) -> Result<Option<()>, FreeError> {
+        if let Some(()) = self.give_back_quickly(address, None) {
+            return Ok(Some(()));
+        }
         self.try_enter()?.map(|state| self.give_back(state, address, None)).transpose()
     }
 
@@ -170,7 +176,11 @@ impl Pool {
     /// # Errors
     /// As [`Pool::free`].
     pub fn free_allocation(&self, allocation: &Allocation) -> Result<(), FreeError> {
-        self.give_back(self.enter()?, allocation.address, NonZeroU64::new(allocation.id))
+        let Allocation { address, id, .. } = *allocation;
+        if let Some(()) = self.give_back_quickly(address, NonZeroU64::new(id)) {
+            return Ok(());
+        }
+        self.give_back(self.enter()?, address, NonZeroU64::new(id))
     }
 
     /// Frees exactly this allocation if that takes no waiting for the lock; `None` means: take the other door.
@@ -179,6 +189,9 @@ impl Pool {
     /// As [`Pool::free`].
     pub fn try_free_allocation(&self, allocation: &Allocation) -> Result<Option<()>, FreeError> {
         let id = NonZeroU64::new(allocation.id);
+        if let Some(()) = self.give_back_quickly(allocation.address, id) {
+            return Ok(Some(()));
+        }
         self.try_enter()?.map(|state| self.give_back(state, allocation.address, id)).transpose()
     }
 
@@ -198,6 +211,9 @@ impl Pool {
     /// freed before, nothing happens.
     pub fn free_late(&self, allocation: &Allocation) {
         let Some(id) = NonZeroU64::new(allocation.id) else { return };
+        if let Some(()) = self.give_back_quickly(allocation.address, Some(id)) {
+            return;
+        }
         match self.try_enter() {
             Ok(Some(state)) => drop(self.give_back(state, allocation.address, Some(id))),
             Ok(None) => {
@@ -263,7 +279,7 @@ impl Pool {
         let pinned = self.with_state(|state| {
             let live = state.allocator.is_live(address, NonZeroU64::new(allocation.id));
             if live {
-                state.change_concerns(|concerns| concerns.pins.insert(address));
+                self.change_concerns(state, |concerns| concerns.pins.insert(address));
             }
             live
         })?;
@@ -273,8 +289,9 @@ impl Pool {
     /// Takes a pin back.
     pub fn unpin(&self, allocation: &Allocation) {
         // In a forked child the pins are a copy that nobody looks at.
-        let _ = self
-            .with_state(|state| state.change_concerns(|concerns| concerns.pins.remove(&allocation.address)));
+        let _ = self.with_state(|state| {
+            self.change_concerns(state, |concerns| concerns.pins.remove(&allocation.address))
+        });
     }
 
     /// Hands back every wholly free region; returns their bytes.
@@ -299,8 +316,17 @@ impl Pool {
         check(&self.enter().expect("a pool of this process").allocator)
     }
 
-    /// Serves a request from what is held.
+    /// Serves a request from what is held, if that is all there is to do; `None`: take the other door.
     #[inline(always)]
+    fn serve_quickly(&self, bytes: u64, alignment: u64) -> Option<Allocation> {
+        if bytes == 0 {
+            return None;
+        }
+        let request = request(bytes, alignment).ok()?;
+        self.quickly(|allocator| allocator.try_allocate(request))
+    }
+
+    /// Serves a request from what is held.
     fn serve(&self, mut state: Guard<'_, State>, request: Request) -> Option<Allocation> {
         let served = if request.bytes == 0 {
             Some(Allocation::NOTHING)
@@ -312,31 +338,31 @@ impl Pool {
         served
     }
 
+    /// Frees what is allocated at `address`, if that is all there is to do; `None`: take the other door.
     #[inline(always)]
+    fn give_back_quickly(&self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
+        self.quickly(|allocator| allocator.free(address, id))
+    }
+
     fn give_back(
         &self,
         mut state: Guard<'_, State>,
         address: u64,
         id: Option<NonZeroU64>,
     ) -> Result<(), FreeError> {
-        if state.concerns().is_some_and(|concerns| concerns.pins.contains(&address)) {
+        if state.concerns().pins.contains(&address) {
             return Err(FreeError::Pinned { address });
         }
         let freed = state.allocator.free(address, id);
-        if state.concerns().is_some() {
-            self.after_free(state);
-        } else {
-            drop(state);
-        }
+        self.after_free(state);
         self.settle();
         // No region starts at 0, so nothing is ever found there.
         if freed.is_some() || address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
     }
 
     /// Wakes who waits for a free, and hands the regions back if it was the last of a closed pool.
-    #[cold]
     fn after_free(&self, state: Guard<'_, State>) {
-        if state.concerns().is_some_and(|concerns| concerns.waiting > 0) {
+        if state.concerns().waiting > 0 {
             self.freed.ring();
         }
         let over = state.is_over();

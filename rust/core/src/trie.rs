@@ -81,7 +81,6 @@ impl Node {
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "a digit")]
     fn digit_of(&self, key: Key) -> usize {
         (key >> self.shift) as usize % CHILDREN
     }

@@ -18,7 +18,7 @@
 //! lives. There are [`SLOTS`] of them; a lock that more threads have had to themselves stays a plain one.
 
 use crate::primitives::{
-    AtomicBool, AtomicU32, AtomicU64, InnerLock, Ordering, give_way, heavy, light, prepare,
+    AtomicBool, AtomicU32, AtomicU64, InnerLock, Ordering, give_way, heavy, light, light_is_enough, prepare,
 };
 use crate::thread;
 
@@ -42,6 +42,10 @@ pub(crate) struct BiasedLock {
     inner: InnerLock,
     history: History,
 }
+
+/// Where an owner notes that it is inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot(usize);
 
 /// Who took the lock so far. Behind the inner lock.
 struct History {
@@ -72,7 +76,7 @@ impl BiasedLock {
 
     #[inline]
     pub(crate) fn lock(&self) {
-        if !self.enter_as_owner() {
+        if self.enter_as_owner().is_none() {
             self.lock_through_inner();
         }
     }
@@ -80,7 +84,7 @@ impl BiasedLock {
     /// Takes the lock if nobody has it, this thread included.
     #[inline]
     pub(crate) fn try_lock(&self) -> bool {
-        self.enter_as_owner() || self.try_lock_through_inner()
+        self.enter_as_owner().is_some() || self.try_lock_through_inner()
     }
 
     /// # Safety
@@ -93,41 +97,64 @@ impl BiasedLock {
             unsafe { self.inner.unlock() };
         } else {
             // Whoever ends the ownership waits for this, so the slot is still the one.
-            self.busy[slot_in(self.owner.load(Ordering::Relaxed))].store(false, Ordering::Release);
+            self.leave_as_owner(Slot(slot_in(self.owner.load(Ordering::Relaxed))));
         }
     }
 
+    /// Takes the lock if this thread owns it and is not inside.
     #[inline]
-    fn enter_as_owner(&self) -> bool {
+    pub(crate) fn enter_as_owner(&self) -> Option<Slot> {
         let me = thread::number_if_any();
         // The slot alone is left if this thread is the owner and nobody is ending that.
         let slot = self.owner.load(Ordering::Relaxed) ^ me;
         if slot >= ENDING {
-            return false;
+            return None;
         }
         let busy = &self.busy[slot_in(slot)];
         if busy.load(Ordering::Relaxed) {
-            return false;
+            return None;
         }
         busy.store(true, Ordering::Relaxed);
         light();
         // All that was done inside since this thread became the owner, it did itself.
         if self.owner.load(Ordering::Relaxed) ^ me == slot {
-            return true;
+            return Some(Slot(slot_in(slot)));
         }
         busy.store(false, Ordering::Release);
-        false
+        None
+    }
+
+    /// Leaves the lock that [`BiasedLock::enter_as_owner`] took.
+    #[inline]
+    pub(crate) fn leave_as_owner(&self, slot: Slot) {
+        self.busy[slot.0].store(false, Ordering::Release);
+    }
+
+    /// Lets nobody own the lock any more. Not from inside.
+    #[cold]
+    pub(crate) fn disown(&self) {
+        self.lock_inner();
+        for slot in &self.history.slots {
+            slot.store(NOBODY, Ordering::Relaxed);
+        }
+        // SAFETY: this thread has just taken it.
+        unsafe { self.inner.unlock() };
     }
 
     #[cold]
     fn lock_through_inner(&self) {
+        self.lock_inner();
+        self.come_in();
+    }
+
+    /// Takes the inner lock and waits for the owner to be outside.
+    fn lock_inner(&self) {
         self.inner.lock();
         let mut times = 0;
         while !self.end_ownership() {
             give_way(times);
             times = times.saturating_add(1);
         }
-        self.come_in();
     }
 
     #[cold]
@@ -187,7 +214,7 @@ impl History {
         self.last.store(thread, Ordering::Relaxed);
         self.in_a_row.store(in_a_row, Ordering::Relaxed);
         let patience = self.patience.load(Ordering::Relaxed);
-        if in_a_row < patience {
+        if in_a_row < patience || !light_is_enough() {
             return None;
         }
         let belongs = |slot: &AtomicU64| [0, thread].contains(&slot.load(Ordering::Relaxed));

@@ -15,4 +15,5 @@ mod turn;
 pub use bell::Bell;
 pub use mailbox::Mailbox;
 pub use mutex::{Broken, Guard, Mutex};
+pub use thread::renumber_thread;
 pub use turn::{Inside, Turn, TurnGuard};

@@ -2,17 +2,22 @@
 
 use std::sync::PoisonError;
 
-use crate::primitives::{AtomicBool, Mutex, MutexGuard, Ordering, heavy, light, prepare};
+use crate::primitives::{AtomicU8, Mutex, MutexGuard, Ordering, heavy, lightest, prepare};
+
+/// There may be letters.
+const LETTERS: u8 = 1;
+/// A notice is up.
+const NOTICE: u8 = 2;
 
 /// A queue of things left. Its own lock is held for a push or a swap and nothing else.
 ///
 /// For a thread that finds a door closed: it pushes, and tries the door once more. Whoever opens the door looks
-/// here afterwards. One of the two then sees the other.
+/// here afterwards. One of the two then sees the other. Besides there is room for a notice, so that one look
+/// says whether there is anything to think of.
 #[derive(Debug)]
 pub struct Mailbox<T> {
     letters: Mutex<Vec<T>>,
-    /// False only if there is nothing in it, so that the common case costs one load.
-    some: AtomicBool,
+    signs: AtomicU8,
 }
 
 impl<T> Mailbox<T> {
@@ -20,14 +25,14 @@ impl<T> Mailbox<T> {
     #[must_use]
     pub fn new() -> Self {
         prepare();
-        Self { letters: Mutex::new(Vec::new()), some: AtomicBool::new(false) }
+        Self { letters: Mutex::new(Vec::new()), signs: AtomicU8::new(0) }
     }
 
     /// Leaves something.
     pub fn push(&self, letter: T) {
         let mut letters = self.letters();
         letters.push(letter);
-        self.some.store(true, Ordering::Release);
+        self.signs.fetch_or(LETTERS, Ordering::Release);
         drop(letters);
         heavy();
     }
@@ -35,15 +40,30 @@ impl<T> Mailbox<T> {
     /// Whether nothing was left by anybody who found closed what this thread has opened since.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        light();
-        !self.some.load(Ordering::Acquire)
+        lightest();
+        self.signs.load(Ordering::Acquire) & LETTERS == 0
+    }
+
+    /// Whether there is neither letter nor notice, as far as this thread knows.
+    #[inline]
+    pub fn is_bare(&self) -> bool {
+        self.signs.load(Ordering::Relaxed) == 0
     }
 
     /// Takes everything out.
     pub fn take(&self) -> Vec<T> {
         let mut letters = self.letters();
-        self.some.store(false, Ordering::Release);
+        self.signs.fetch_and(!LETTERS, Ordering::Release);
         std::mem::take(&mut letters)
+    }
+
+    /// Puts the notice up, or takes it down.
+    pub fn set_notice(&self, up: bool) {
+        if up {
+            self.signs.fetch_or(NOTICE, Ordering::Relaxed);
+        } else {
+            self.signs.fetch_and(!NOTICE, Ordering::Relaxed);
+        }
     }
 
     fn letters(&self) -> MutexGuard<'_, Vec<T>> {

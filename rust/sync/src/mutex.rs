@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::thread::panicking;
 
-use crate::biased::BiasedLock;
+use crate::biased::{BiasedLock, Slot};
 use crate::primitives::{Access, AtomicBool, Ordering, WatchedCell};
 
 /// A mutex that costs a few instructions while one thread uses it alone.
@@ -66,6 +66,22 @@ impl<T> Mutex<T> {
         if self.lock.try_lock() { self.guard().map(Some) } else { Ok(None) }
     }
 
+    /// Works on the value if this thread owns the mutex, has nobody to wait for and is not inside already: the
+    /// shortest way in there is. `None` if not, and where `work` says so.
+    #[inline(always)]
+    pub fn work_as_owner<R>(&self, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
+        let slot = self.lock.enter_as_owner()?;
+        let unwinding = Unwinding { mutex: self, slot };
+        let result = {
+            let access = self.value.access();
+            // SAFETY: the lock is held until the access is over.
+            work(unsafe { self.value.value(&access) })
+        };
+        std::mem::forget(unwinding);
+        self.lock.leave_as_owner(slot);
+        result
+    }
+
     /// Whether somebody panicked inside.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
@@ -109,10 +125,30 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Held<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if !self.was_panicking && panicking() {
+        let breaks = !self.was_panicking && panicking();
+        if breaks {
             self.mutex.broken.store(true, Ordering::Relaxed);
         }
         // SAFETY: made of a lock that this thread took, and its guard cannot leave the thread.
         unsafe { self.mutex.lock.unlock() };
+        if breaks {
+            // An owner does not look whether the mutex is broken.
+            self.mutex.lock.disown();
+        }
+    }
+}
+
+/// Dropped when a panic ends an owner's work, and only then.
+struct Unwinding<'a, T> {
+    mutex: &'a Mutex<T>,
+    slot: Slot,
+}
+
+impl<T> Drop for Unwinding<'_, T> {
+    #[cold]
+    fn drop(&mut self) {
+        self.mutex.broken.store(true, Ordering::Relaxed);
+        self.mutex.lock.leave_as_owner(self.slot);
+        self.mutex.lock.disown();
     }
 }

@@ -22,6 +22,11 @@ pub(crate) fn number_if_any() -> u64 {
     NUMBER.with(Cell::get)
 }
 
+/// Gives this thread another number: in a forked child, where it is another thread with the same memory.
+pub fn renumber_thread() {
+    NUMBER.with(|number| number.set(0));
+}
+
 /// This thread's number, a multiple of [`STEP`] above 0.
 pub(crate) fn number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(STEP);

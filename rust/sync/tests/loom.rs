@@ -22,6 +22,34 @@ fn count(mutex: &Mutex<u32>, times: u32) {
     }
 }
 
+/// The same through the owner's door where it is open.
+fn count_as_owner(mutex: &Mutex<u32>, times: u32) {
+    for _ in 0..times {
+        let counted = mutex.work_as_owner(|number| {
+            *number += 1;
+            Some(())
+        });
+        if counted.is_none() {
+            count(mutex, 1);
+        }
+    }
+}
+
+#[test]
+fn the_owners_door_is_no_second_way_in() {
+    model(3, || {
+        let mutex = Arc::new(Mutex::new(0));
+        count(&mutex, 1);
+        let other = thread::spawn({
+            let mutex = Arc::clone(&mutex);
+            move || count_as_owner(&mutex, 2)
+        });
+        count_as_owner(&mutex, 2);
+        other.join().unwrap();
+        assert_eq!(*mutex.lock().unwrap(), 5);
+    });
+}
+
 #[test]
 fn two_threads_are_never_inside_at_once() {
     model(3, || {

@@ -103,7 +103,33 @@ fn a_panic_inside_breaks_it_and_one_outside_does_not() {
         panic!("inside");
     }));
     assert!(inside.is_err());
+    is_shut(&mutex);
+}
+
+#[test]
+fn a_panic_of_its_owner_breaks_it_for_the_owner_too() {
+    let mutex = Mutex::new(0);
+    *mutex.lock().unwrap() += 1;
+    assert_eq!(mutex.work_as_owner(|number| Some(*number)), Some(1), "who comes first owns it at once");
+    let inside =
+        catch_unwind(AssertUnwindSafe(|| mutex.work_as_owner(|_| -> Option<()> { panic!("inside") })));
+    assert!(inside.is_err());
+    is_shut(&mutex);
+}
+
+fn is_shut(mutex: &Mutex<i32>) {
     assert!(mutex.is_broken());
     assert_eq!(mutex.lock().err(), Some(Broken));
     assert_eq!(mutex.try_lock().err(), Some(Broken));
+    assert_eq!(mutex.work_as_owner(|number| Some(*number)), None);
+}
+
+#[test]
+fn the_owners_door_is_shut_while_the_owner_is_inside() {
+    let mutex = Mutex::new(0);
+    let guard = mutex.lock().unwrap();
+    assert_eq!(mutex.work_as_owner(|number| Some(*number)), None);
+    drop(guard);
+    let nested = mutex.work_as_owner(|_| Some(mutex.work_as_owner(|number| Some(*number))));
+    assert_eq!(nested, Some(None));
 }

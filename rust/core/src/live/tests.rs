@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
 use super::*;
+use crate::units::GRANULE;
 
 /// A cheap, seeded stream of numbers.
 fn numbers(mut state: u64) -> impl FnMut() -> u64 {

@@ -10,7 +10,7 @@ impl Pool {
     /// As [`Pool::trim`].
     pub fn close(&self) -> Result<(), Unusable> {
         self.with_turn(|_| {
-            self.enter()?.change_concerns(|concerns| concerns.closed = true);
+            self.change_concerns(&mut *self.enter()?, |concerns| concerns.closed = true);
             self.freed.ring();
             Ok(())
         })?

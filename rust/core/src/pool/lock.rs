@@ -4,6 +4,7 @@ use allotment_sync::Guard;
 
 use super::state::State;
 use super::{BROKEN, Pool};
+use crate::allocator::Allocator;
 use crate::error::Unusable;
 
 impl Pool {
@@ -17,8 +18,20 @@ impl Pool {
         Ok(result)
     }
 
-    /// Takes the lock, with no free left undone.
+    /// Does something in the tables if this thread has had the pool to itself and there is nothing else to think
+    /// of. `None`: nothing was done, take the other door.
     #[inline(always)]
+    pub(super) fn quickly<T>(&self, work: impl FnOnce(&mut Allocator) -> Option<T>) -> Option<T> {
+        let result = self
+            .state
+            .work_as_owner(|state| if self.late.is_bare() { work(&mut state.allocator) } else { None });
+        if result.is_some() {
+            self.settle();
+        }
+        result
+    }
+
+    /// Takes the lock, with no free left undone.
     pub(super) fn enter(&self) -> Result<Guard<'_, State>, Unusable> {
         self.same_process()?;
         let mut state = self.state.lock().expect(BROKEN);
@@ -30,7 +43,6 @@ impl Pool {
     }
 
     /// Takes the lock of a pool that is not closed.
-    #[inline(always)]
     pub(super) fn enter_open(&self) -> Result<Guard<'_, State>, Unusable> {
         let state = self.enter()?;
         state.open()?;
@@ -38,7 +50,6 @@ impl Pool {
     }
 
     /// Takes the lock, with no free left undone, unless somebody else has it.
-    #[inline(always)]
     pub(super) fn try_enter(&self) -> Result<Option<Guard<'_, State>>, Unusable> {
         self.same_process()?;
         let mut state = self.state.try_lock().expect(BROKEN);
@@ -65,8 +76,6 @@ impl Pool {
             // One that was freed before is not there any more.
             let _ = state.allocator.free(address, Some(id));
         }
-        if state.concerns().is_some() {
-            self.after_free(state);
-        }
+        self.after_free(state);
     }
 }

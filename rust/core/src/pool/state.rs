@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::Pool;
 use crate::allocator::Allocator;
 use crate::error::Unusable;
 use crate::source::Grant;
@@ -11,8 +12,6 @@ use crate::source::Grant;
 pub(super) struct State {
     pub(super) allocator: Allocator,
     concerns: Concerns,
-    /// Whether any of the concerns is one, so that the common free looks at nothing else.
-    concerned: bool,
 }
 
 /// What a free may have to think of.
@@ -26,22 +25,28 @@ pub(super) struct Concerns {
     pub(super) pins: HashSet<u64>,
 }
 
+impl Concerns {
+    fn any(&self) -> bool {
+        self.closed || self.waiting > 0 || !self.pins.is_empty()
+    }
+}
+
+impl Pool {
+    /// Changes the concerns: the one way to do so. While there are any, a notice keeps the quick door shut.
+    pub(super) fn change_concerns<T>(&self, state: &mut State, change: impl FnOnce(&mut Concerns) -> T) -> T {
+        let result = change(&mut state.concerns);
+        self.late.set_notice(state.concerns.any());
+        result
+    }
+}
+
 impl State {
     pub(super) fn new(allocator: Allocator) -> Self {
-        Self { allocator, concerns: Concerns::default(), concerned: false }
+        Self { allocator, concerns: Concerns::default() }
     }
 
-    /// The concerns, if there are any.
-    pub(super) fn concerns(&self) -> Option<&Concerns> {
-        self.concerned.then_some(&self.concerns)
-    }
-
-    /// Changes the concerns: the one way to do so.
-    pub(super) fn change_concerns<T>(&mut self, change: impl FnOnce(&mut Concerns) -> T) -> T {
-        let result = change(&mut self.concerns);
-        let Concerns { closed, waiting, pins } = &self.concerns;
-        self.concerned = *closed || *waiting > 0 || !pins.is_empty();
-        result
+    pub(super) fn concerns(&self) -> &Concerns {
+        &self.concerns
     }
 
     /// Says so if no more requests are taken.

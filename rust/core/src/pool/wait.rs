@@ -81,12 +81,12 @@ impl Pool {
         if state.allocator.frees() != refused.frees || state.is_closed() {
             return Ok(true);
         }
-        state.change_concerns(|concerns| concerns.waiting += 1);
+        self.change_concerns(&mut state, |concerns| concerns.waiting += 1);
         let heard = self.freed.rings();
         drop(state);
         self.settle();
         self.freed.sleep(heard, nap);
-        self.enter()?.change_concerns(|concerns| concerns.waiting -= 1);
+        self.change_concerns(&mut *self.enter()?, |concerns| concerns.waiting -= 1);
         Ok(false)
     }
 }

@@ -2,36 +2,43 @@
 //!
 //! Of two threads where one calls [`light`] and the other [`heavy`], one comes first, and what it did before is
 //! known to the other after. On Linux the heavy one is `membarrier(2)`, which has every running thread of the
-//! process do a full barrier; where that does not work, both are ordinary full barriers.
+//! process do a full barrier. Where that does not work, an ordinary full barrier must stand for the light one.
 
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
-/// Whether [`heavy`] reaches all threads. A thread that does not know so yet does more than it must.
+/// Whether [`heavy`] reaches all threads.
 static REACHES_ALL: AtomicBool = AtomicBool::new(false);
 
-/// Finds out what the machine has. Before that, both barriers are full ones.
+/// Finds out what the machine has.
 pub(crate) fn prepare() {
-    if !REACHES_ALL.load(Ordering::Relaxed) && system::register() {
+    if !light_is_enough() && system::register() {
         REACHES_ALL.store(true, Ordering::Relaxed);
     }
+}
+
+/// Whether [`light`] may be used. Once true it stays so.
+#[inline]
+pub(crate) fn light_is_enough() -> bool {
+    REACHES_ALL.load(Ordering::Relaxed)
 }
 
 /// The barrier of the thread that comes often.
 #[inline]
 pub(crate) fn light() {
-    if REACHES_ALL.load(Ordering::Relaxed) {
-        compiler_fence(Ordering::SeqCst);
-    } else {
-        fence(Ordering::SeqCst);
-    }
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// The light barrier where that is enough, and a full one elsewhere.
+#[inline]
+pub(crate) fn lightest() {
+    if light_is_enough() { light() } else { fence(Ordering::SeqCst) }
 }
 
 /// The barrier of the thread that comes seldom.
 pub(crate) fn heavy() {
     fence(Ordering::SeqCst);
-    if REACHES_ALL.load(Ordering::Relaxed) && !system::reach_all() {
+    if light_is_enough() && !system::reach_all() {
         // The process has forbidden itself the call since. No processor holds a store back for so long.
-        REACHES_ALL.store(false, Ordering::Relaxed);
         std::thread::sleep(std::time::Duration::from_millis(10));
         fence(Ordering::SeqCst);
     }

@@ -3,15 +3,21 @@
 use loom::cell::{MutPtr, UnsafeCell};
 use loom::sync::atomic::fence;
 
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 
 pub(crate) fn prepare() {}
+
+pub(crate) fn light_is_enough() -> bool {
+    true
+}
 
 /// Loom knows no barrier that works on other threads; an ordinary one on either side is as good.
 pub(crate) fn light() {
     fence(Ordering::SeqCst);
 }
+
+pub(crate) use light as lightest;
 
 pub(crate) fn heavy() {
     fence(Ordering::SeqCst);
