@@ -116,18 +116,23 @@ fn nothing_stays_in_the_box_when_everybody_has_left() {
         let other = thread::spawn({
             let shared = Arc::clone(&shared);
             move || {
-                let tried = shared.0.try_lock().unwrap().map(|mut sum| *sum += 1);
-                if tried.is_none() {
-                    shared.1.push(1);
+                // The first try ends the ownership: the second finds the lock a plain one.
+                for _ in 0..2 {
+                    let tried = shared.0.try_lock().unwrap().map(|mut sum| *sum += 1);
+                    if tried.is_none() {
+                        shared.1.push(1);
+                    }
+                    settle(&shared);
                 }
-                settle(&shared);
             }
         });
-        count(&shared.0, 1);
-        settle(&shared);
+        for _ in 0..2 {
+            count(&shared.0, 1);
+            settle(&shared);
+        }
         other.join().unwrap();
         assert!(shared.1.is_empty());
-        assert_eq!(*shared.0.lock().unwrap(), 3);
+        assert_eq!(*shared.0.lock().unwrap(), 5);
     });
 }
 

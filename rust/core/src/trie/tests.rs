@@ -116,7 +116,7 @@ fn follows_the_model(most: usize, steps: usize, mut place: impl FnMut(u64) -> (u
     let mut grown = Grown::new();
     let mut taken = BTreeSet::new();
     for step in 0..steps {
-        let wanted = if step / (2 * most) % 2 == 0 { most } else { 0 };
+        let wanted = if (step / (2 * most)).is_multiple_of(2) { most } else { 0 };
         if grown.model.len() < wanted {
             let (size, address) = place(next());
             if taken.insert(address) {
@@ -155,8 +155,8 @@ fn addresses_at_both_ends_of_what_can_be_counted() {
     let top = crate::units::MAX_BYTES;
     follows_the_model(60, 8_000, |random| {
         let near = (1 + random % 40) * GRANULE;
-        let address = if random % 3 == 0 { top - near } else { near };
-        (if random % 2 == 0 { top } else { GRANULE }, address)
+        let address = if random.is_multiple_of(3) { top - near } else { near };
+        (if random.is_multiple_of(2) { top } else { GRANULE }, address)
     });
 }
 
