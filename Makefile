@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-oracle test-long bench bench-check lint fmt types doc \
+.PHONY: help demo test test-rust test-loom test-python test-oracle test-long bench bench-check lint fmt types doc \
         sdist-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -20,10 +20,14 @@ help:  ## list the targets
 demo: develop  ## replay a recorded training run, see what it held, and hit a limit
 	$(BIN)/allotment demo
 
-test: test-rust test-oracle test-python  ## all tests
+test: test-rust test-loom test-oracle test-python  ## all tests
 
 test-rust:  ## the allocator: units, shadow model, refusals, threads, recorded programs
 	cargo test --workspace --quiet
+
+test-loom:  ## the lock and a whole pool in every order of what two threads do
+	RUSTFLAGS="--cfg loom" cargo test --package allotment-sync --package allotment --release \
+		--target-dir target/loom --quiet --test loom
 
 test-oracle: $(ORACLE)  ## the same decisions as TensorFlow's own allocator, event by event
 	cargo test --package allotment --features oracle --release --test oracle -- --nocapture
@@ -49,6 +53,8 @@ bench-check:  ## the benchmarks compile
 lint: $(VENV)/.tools  ## formatting and lints of both languages
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features --quiet -- --deny warnings
+	RUSTFLAGS="--cfg loom" cargo clippy --package allotment-sync --package allotment --test loom \
+		--target-dir target/loom --quiet -- --deny warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 

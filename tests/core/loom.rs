@@ -1,0 +1,119 @@
+//! A whole pool in every order of what two threads do:
+//! `RUSTFLAGS="--cfg loom" cargo test --package allotment --release --test loom`.
+//!
+//! All that threads agree through is `allotment-sync`, which loom runs; its own tests look into each part.
+#![cfg(loom)]
+
+use std::time::Duration;
+
+use allotment::source::{AddressSpace, Call, Log, Recording};
+use allotment::{AllocError, GRANULE, Options, Pool, Unusable};
+use loom::sync::Arc;
+use loom::thread;
+
+/// All orders with at most so many unforced changes of thread.
+fn model(changes: usize, test: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(changes);
+    builder.max_branches = 100_000;
+    builder.check(test);
+}
+
+fn pool(options: Options) -> (Arc<Pool>, Log) {
+    let log = Log::default();
+    let source = Recording::new(AddressSpace::new(0), log.clone());
+    (Arc::new(Pool::new(source, options).expect("options in range")), log)
+}
+
+fn spawn<T: 'static>(pool: &Arc<Pool>, work: impl FnOnce(&Pool) -> T + 'static) -> thread::JoinHandle<T> {
+    let pool = Arc::clone(pool);
+    thread::spawn(move || work(&pool))
+}
+
+/// Nothing lives, and everything is where it should be.
+fn is_empty_and_sound(pool: &Pool) {
+    pool.check().expect("every invariant holds");
+    assert_eq!(pool.stats().expect("this process").num_live, 0);
+}
+
+#[test]
+fn two_that_need_the_source_at_once_stay_under_the_limit() {
+    model(3, || {
+        let (pool, log) = pool(Options::new(GRANULE));
+        let attempt = |pool: &Pool| pool.allocate(1);
+        let other = spawn(&pool, attempt);
+        let mine = attempt(&pool);
+        let results = [mine, other.join().expect("no panic")];
+        let served = results.iter().flatten().count();
+        assert_eq!(served, 1, "the limit is one granule, and nothing was freed");
+        assert!(matches!(results.iter().find_map(|r| r.as_ref().err()), Some(AllocError::OutOfMemory(_))));
+        let granted =
+            log.take().into_iter().filter(|call| matches!(call, Call::Reserve { answer: Some(_), .. }));
+        assert_eq!(granted.count(), 1);
+        assert_eq!(pool.stats().expect("this process").reserved, GRANULE);
+        pool.check().expect("every invariant holds");
+    });
+}
+
+#[test]
+fn allocations_and_frees_of_two_threads_do_not_meet() {
+    model(3, || {
+        let (pool, _) = pool(Options { growth: false, ..Options::new(4 * GRANULE) });
+        let work = |pool: &Pool| {
+            let allocation = pool.allocate(GRANULE).expect("room for two");
+            pool.free_allocation(&allocation).expect("it is ours");
+        };
+        work(&pool);
+        let other = spawn(&pool, work);
+        work(&pool);
+        other.join().expect("no panic");
+        is_empty_and_sound(&pool);
+    });
+}
+
+#[test]
+fn a_late_free_is_done_once_and_not_lost() {
+    model(3, || {
+        let (pool, _) = pool(Options { growth: false, ..Options::new(2 * GRANULE) });
+        let late = pool.allocate(1).expect("room");
+        let other = spawn(&pool, move |pool| {
+            pool.free_late(&late);
+            pool.free_late(&late);
+        });
+        let mine = pool.allocate(1).expect("room beside the other");
+        pool.free(mine.address).expect("it is ours");
+        other.join().expect("no panic");
+        assert_eq!(pool.allocate(2 * GRANULE).expect("all of it is free").size, 2 * GRANULE);
+        pool.check().expect("every invariant holds");
+    });
+}
+
+/// Loom's clock stands still: who is not woken sleeps for ever, which it reports.
+#[test]
+fn who_waits_is_woken_by_the_free() {
+    model(3, || {
+        let (pool, _) =
+            pool(Options { growth: false, wait: Duration::from_secs(3600), ..Options::new(GRANULE) });
+        let held = pool.allocate(1).expect("room");
+        let other = spawn(&pool, |pool| pool.allocate(1).expect("it waits").address);
+        pool.free(held.address).expect("it is ours");
+        let address = other.join().expect("no panic");
+        pool.free(address).expect("a live allocation");
+        is_empty_and_sound(&pool);
+    });
+}
+
+#[test]
+fn a_closed_pool_gives_every_region_back_once() {
+    model(3, || {
+        let (pool, log) = pool(Options { growth: false, ..Options::new(GRANULE) });
+        let held = pool.allocate(1).expect("room");
+        let other = spawn(&pool, move |pool| pool.free_late(&held));
+        pool.close().expect("nobody is inside the source");
+        other.join().expect("no panic");
+        assert!(matches!(pool.allocate(1), Err(AllocError::Unusable(Unusable::Closed))));
+        let released = log.take().into_iter().filter(|call| matches!(call, Call::Release(_)));
+        assert_eq!(released.count(), 1);
+        is_empty_and_sound(&pool);
+    });
+}
