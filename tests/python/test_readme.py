@@ -50,9 +50,12 @@ def test_the_targets_exist() -> None:
 
 def test_every_file_the_contributors_page_names_is_there() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text()
-    core = re.findall(r"^  ([a-z_]+\.rs)", page, flags=re.M)
-    assert len(core) > 12
-    for name in core:
-        assert (ROOT / "rust/core/src" / name).is_file(), name
-    present = {path.name for path in (ROOT / "rust/core/src").glob("*.rs")} - {"lib.rs"}
-    assert present == set(core)
+    for crate, several in {"rust/core/src": 12, "rust/sync/src": 4}.items():
+        (block,) = re.findall(rf"^{crate}/ .*\n((?:  .*\n)+)", page, flags=re.M)
+        lines = [line for line in block.splitlines() if line.startswith("  ") and line[2] != " "]
+        named = {name for line in lines for name in re.findall(r"[a-z_]+\.rs", line)}
+        assert len(named) > several
+        for name in named:
+            assert (ROOT / crate / name).is_file(), name
+        present = {path.name for path in (ROOT / crate).glob("*.rs")} - {"lib.rs"}
+        assert present == named
