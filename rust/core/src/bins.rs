@@ -11,7 +11,7 @@
 //! ```
 
 use crate::chunk::{ChunkTable, Handle};
-use crate::trie::{NodeId, Tries};
+use crate::trie::{self, NodeId, Tries};
 use crate::units::GRANULE;
 
 /// As many as a word has bits: one instruction finds the first bin that is not empty.
@@ -24,6 +24,9 @@ const FEW: u32 = 16;
 /// The most chunks of the list of a bin that has a tree: what was freed last is often wanted first, and is
 /// spared the way into the tree and out of it.
 const LATEST: u32 = 8;
+
+// What is left of a tree finds room in the list, however full that is.
+const _: () = assert!(FEW - LATEST >= trie::FEW as u32);
 
 /// A free chunk. The order of the fields is the order of best fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

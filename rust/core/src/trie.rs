@@ -13,8 +13,8 @@ use crate::units::GRANULE;
 /// Bits of a digit.
 const DIGIT: u32 = 5;
 const CHILDREN: usize = 1 << DIGIT;
-/// The most chunks of a list.
-const FEW: u8 = 8;
+/// The most chunks of a list, and of what is left of a tree that is one no more.
+pub(crate) const FEW: u8 = 8;
 /// So few chunks below a node are a list again.
 const TOO_FEW: u32 = 5;
 /// The length noted for a child that is a node.
