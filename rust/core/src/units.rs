@@ -127,14 +127,14 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     if !is_number(whole) || !is_number(decimals) || decimals.len() > 18 {
         return Err(SizeError::Unreadable);
     }
-    // In 128 bits: no text of digits that fits the limit below can overflow on the way.
+    // In 128 bits: what overflows them is far above the limit below.
     let whole: u128 = whole.parse().map_err(|_| SizeError::TooLarge)?;
     let scale = 10_u128.pow(u32::try_from(decimals.len()).map_err(|_| SizeError::Unreadable)?);
     let decimals: u128 = decimals.parse().map_err(|_| SizeError::Unreadable)?;
     let unit = u128::from(unit);
     whole
         .checked_mul(unit)
-        .map(|bytes| bytes + decimals * unit / scale)
+        .and_then(|bytes| bytes.checked_add(decimals * unit / scale))
         .and_then(|bytes| u64::try_from(bytes).ok())
         .filter(|&bytes| bytes <= MAX_BYTES)
         .ok_or(SizeError::TooLarge)
