@@ -303,3 +303,6 @@ impl Request {
         (padded <= MAX_BYTES).then(|| Self { bytes, needed: round_up(padded) })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,8 @@ pub mod replay;
 mod report;
 pub mod source;
 mod stats;
+#[cfg(test)]
+mod strategies;
 mod trie;
 mod units;
 

@@ -1,7 +1,10 @@
 use std::collections::BTreeSet;
 
+use proptest::prelude::*;
+
 use super::*;
-use crate::units::MAX_BYTES;
+use crate::strategies::{config, size};
+use crate::units::{MAX_BYTES, round_up};
 
 /// Bins, and the table of the chunks in them.
 #[derive(Default)]
@@ -139,4 +142,14 @@ fn the_largest_is_known_without_a_search() {
     assert_eq!(holes.largest(), 16 << 20);
     holes.remove(small);
     assert_eq!(holes.largest(), 0);
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn every_size_has_a_class_and_a_larger_one_never_a_smaller(one in size(), other in size()) {
+        let [less, more] = [one.min(other), one.max(other)].map(|size| round_up(size.max(1)));
+        prop_assert!(class_of(less) <= class_of(more) && class_of(more) < CLASSES);
+    }
 }

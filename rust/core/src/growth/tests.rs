@@ -1,4 +1,8 @@
+use proptest::prelude::*;
+
 use super::*;
+use crate::strategies::{config, limit, size};
+use crate::units::MAX_BYTES;
 
 fn asked(wanted: u64, needed: u64) -> Vec<u64> {
     backpedal(wanted, needed).collect()
@@ -63,4 +67,122 @@ fn the_step_saturates_instead_of_wrapping_to_zero() {
         growth.granted(&plan);
     }
     assert_eq!(growth.plan(256, 0, limit).unwrap().largest, limit);
+}
+
+/// The rule as the specification has it (section 9), 128 bits wide: nothing overflows, nothing saturates.
+struct Slow {
+    step: u128,
+}
+
+impl Slow {
+    fn new(limit: u64, growth: bool) -> Self {
+        let start = if growth { limit.min(2_097_152) } else { limit };
+        Self { step: u128::from(start).div_ceil(256) * 256 }
+    }
+
+    /// What to ask for first, and whether the request doubled the step.
+    fn plan(&mut self, needed: u64, reserved: u64, limit: u64) -> Option<(u128, bool)> {
+        let available = u128::from(limit - reserved) / 256 * 256;
+        let needed = u128::from(needed);
+        if needed > available {
+            return None;
+        }
+        let grown = needed > self.step;
+        while needed > self.step {
+            self.step *= 2;
+        }
+        Some((self.step.min(available), grown))
+    }
+}
+
+/// The next size of section 9, step 4, where its rounding makes progress: above 2304 bytes it always does.
+fn nine_tenths_rounded(bytes: u64) -> u64 {
+    round_up(nine_tenths(bytes))
+}
+
+/// What a source does with one round: grants any of the sizes asked for, or none.
+fn round() -> impl Strategy<Value = (u64, bool, bool)> {
+    (size(), any::<bool>(), any::<bool>())
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn plans_are_those_of_the_specification(
+        limit in limit(),
+        growth in any::<bool>(),
+        rounds in prop::collection::vec(round(), 1..50),
+    ) {
+        let (mut fast, mut slow) = (Growth::new(limit, growth), Slow::new(limit, growth));
+        let mut reserved = 0;
+        for (bytes, grants, gives_back) in rounds {
+            let needed = round_up((bytes % (limit + 1)).max(1));
+            let plan = fast.plan(needed, reserved, limit);
+            let expected = slow.plan(needed, reserved, limit);
+            prop_assert_eq!(plan.map(|plan| u128::from(plan.largest)), expected.map(|(first, _)| first));
+            let (Some(plan), Some((_, grown))) = (plan, expected) else {
+                reserved = 0;
+                continue;
+            };
+            prop_assert_eq!(plan.needed, needed);
+            prop_assert!(plan.needed <= plan.largest && plan.largest <= plan.room);
+            prop_assert!(plan.room <= limit - reserved && plan.room.is_multiple_of(GRANULE));
+            prop_assert!(plan.largest.is_multiple_of(GRANULE));
+            if grants {
+                fast.granted(&plan);
+                slow.step *= if grown { 1 } else { 2 };
+                reserved = if gives_back { 0 } else { reserved + plan.largest };
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_fall_strictly_and_end_at_what_is_needed_or_above(one in size(), other in size()) {
+        let (needed, wanted) = (round_up(one.min(other).max(1)), round_up(one.max(other).max(1)));
+        // As many tenths as there are in 63 bits, and as many granules as there are below 2304 bytes.
+        let sizes: Vec<_> = backpedal(wanted, needed).take(1000).collect();
+        prop_assert!(sizes.len() < 450, "{}", sizes.len());
+        prop_assert_eq!(sizes[0], wanted);
+        for pair in sizes.windows(2) {
+            let expected = if pair[0] > 2304 { nine_tenths_rounded(pair[0]) } else { pair[0] - GRANULE };
+            prop_assert_eq!(pair[1], expected);
+            prop_assert!(pair[1] < pair[0] && pair[1].is_multiple_of(GRANULE));
+        }
+        let last = *sizes.last().unwrap();
+        prop_assert!(last >= needed);
+        // It did not stop early: the next one would be too small.
+        let next = if last > 2304 { nine_tenths_rounded(last) } else { last - GRANULE };
+        prop_assert!(next < needed);
+    }
+
+    #[test]
+    fn small_requests_reach_any_limit_in_so_many_grants_as_it_has_doublings(limit in limit()) {
+        let mut growth = Growth::new(limit, true);
+        let (mut reserved, mut grants) = (0, 0);
+        while let Some(plan) = growth.plan(GRANULE, reserved, limit) {
+            growth.granted(&plan);
+            reserved += plan.largest;
+            grants += 1;
+            prop_assert!(grants <= 43, "2 MiB doubled 42 times is above every limit");
+        }
+        prop_assert_eq!(reserved, round_down(limit));
+        prop_assert!(grants <= 1 + (limit / FIRST_STEP + 1).ilog2() + 1);
+    }
+
+    #[test]
+    fn without_growth_the_first_plan_is_the_whole_limit(limit in limit()) {
+        let plan = Growth::new(limit, false).plan(GRANULE, 0, limit);
+        let whole = round_down(limit);
+        prop_assert_eq!(plan.map(|plan| plan.largest), (whole > 0).then_some(whole));
+    }
+
+    #[test]
+    fn more_needed_never_means_less_asked_for(limit in limit(), one in size(), other in size()) {
+        let first = |needed: u64| {
+            let needed = round_up(needed.max(1));
+            Growth::new(limit, true).plan(needed, 0, limit).map_or(MAX_BYTES, |plan| plan.largest)
+        };
+        prop_assert!(first(one.min(other)) <= first(one.max(other)));
+    }
 }

@@ -1,4 +1,7 @@
+use proptest::prelude::*;
+
 use super::*;
+use crate::strategies::{config, number, share, size};
 
 #[test]
 fn rounding_stops_at_the_granule() {
@@ -48,4 +51,132 @@ fn bytes_print_with_a_unit() {
     assert_eq!(text(MAX_BYTES), "8.00 EiB");
     assert_eq!(text((1 << 20) - 1), "1.00 MiB");
     assert_eq!(text((1 << 20) - 1024), "1023 KiB");
+}
+
+#[test]
+fn a_number_too_large_for_any_arithmetic_is_too_large() {
+    // One more thousandth than 128 bits hold.
+    for text in ["340282366920938463463374607431768211.999KB", "340282366920938463463374607431768211455.9GB"]
+    {
+        assert_eq!(parse_size(text), Err(SizeError::TooLarge), "{text}");
+    }
+}
+
+/// The nearest number with so many significant bits; of two that are equally near, the even one.
+fn nearest(number: u128, bits: u32) -> u128 {
+    let mut unit = 1_u128;
+    while number / unit >= 1 << bits {
+        unit *= 2;
+    }
+    let (below, above) = (number / unit, number.div_ceil(unit));
+    let (to_below, to_above) = (number - below * unit, above * unit - number);
+    let up = to_above < to_below || (to_above == to_below && below % 2 == 1);
+    (if up { above } else { below }) * unit
+}
+
+/// `share_of` in whole numbers: two roundings to 53 bits, then the fraction is cut.
+fn exact_share(bytes: u64, share: f64) -> u128 {
+    let bits = share.to_bits();
+    let (exponent, fraction) = (bits >> 52, u128::from(bits & ((1 << 52) - 1)));
+    // 2^-1074 is the unit of the smallest doubles; every other exponent doubles it.
+    let (significand, doublings) =
+        if exponent == 0 { (fraction, 0) } else { (fraction | 1 << 52, exponent - 1) };
+    let product = nearest(nearest(u128::from(bytes), 53) * significand, 53);
+    u32::try_from(1074 - doublings).ok().and_then(|halvings| product.checked_shr(halvings)).unwrap_or(0)
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn rounding_is_division_by_the_granule(bytes in size()) {
+        let wide = u128::from(bytes);
+        prop_assert_eq!(u128::from(round_up(bytes)), wide.div_ceil(256) * 256);
+        prop_assert!(round_up(bytes) <= MAX_BYTES);
+    }
+
+    #[test]
+    fn rounding_down_takes_any_number(bytes in number()) {
+        prop_assert_eq!(round_down(bytes), bytes / 256 * 256);
+    }
+
+    #[test]
+    fn aligning_is_division_by_the_alignment(address in size(), power in 0..13_u32) {
+        let alignment = 1_u64 << power;
+        let aligned = u128::from(address).div_ceil(u128::from(alignment)) * u128::from(alignment);
+        prop_assert_eq!(u128::from(align_up(address, alignment)), aligned);
+    }
+
+    #[test]
+    fn nine_tenths_are_those_of_whole_numbers(bytes in number()) {
+        // In single precision 0.9 is 15,099,494 / 2^24.
+        let product = nearest(nearest(u128::from(bytes), 24) * 15_099_494, 24);
+        prop_assert_eq!(u128::from(nine_tenths(bytes)), product >> 24);
+    }
+
+    #[test]
+    fn a_share_is_that_of_whole_numbers(bytes in size(), share in share()) {
+        prop_assert_eq!(u128::from(share_of(bytes, share)), exact_share(bytes, share));
+    }
+
+    #[test]
+    fn more_never_becomes_less(one in size(), other in size(), share in share()) {
+        let (less, more) = (one.min(other), one.max(other));
+        prop_assert!(round_up(less) <= round_up(more) && round_down(less) <= round_down(more));
+        prop_assert!(align_up(less, 4096) <= align_up(more, 4096));
+        prop_assert!(nine_tenths(less) <= nine_tenths(more));
+        prop_assert!(share_of(less, share) <= share_of(more, share));
+    }
+
+    #[test]
+    fn a_ratio_lies_between_none_and_all(one in number(), other in number()) {
+        let share = ratio(one.min(other), one.max(other));
+        prop_assert!((0.0..=1.0).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn a_size_with_a_unit_is_read_exactly(
+        whole in prop_oneof![any::<u128>(), size().prop_map(u128::from), (0..5000_u128)],
+        decimals in "[0-9]{0,18}",
+        unit in 0..SUFFIXES.len(),
+        space in " ?",
+    ) {
+        let (suffix, unit) = SUFFIXES[unit];
+        let point = if decimals.is_empty() { "" } else { "." };
+        let read = parse_size(&format!("{whole}{point}{decimals}{space}{suffix}"));
+        // All digits as one number of so many decimals; far more than the limit if that is too long.
+        let digits: Option<u128> = format!("{whole}{decimals}").parse().ok();
+        let scaled = digits.and_then(|digits| digits.checked_mul(u128::from(unit)));
+        let scale = (0..decimals.len()).fold(1_u128, |scale, _| scale * 10);
+        match scaled.map(|scaled| scaled / scale).filter(|&bytes| bytes <= u128::from(MAX_BYTES)) {
+            Some(bytes) => prop_assert_eq!(read.map(u128::from), Ok(bytes)),
+            None if whole > u128::from(MAX_BYTES) || scaled.is_some() => {
+                prop_assert_eq!(read, Err(SizeError::TooLarge));
+            }
+            // More digits than 128 bits hold, of a number that may be within the limit.
+            None => prop_assert!(read.is_ok_and(|bytes| bytes <= MAX_BYTES) || read == Err(SizeError::TooLarge)),
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_size_or_refused(text in any::<String>(), digits in "[0-9.KMGTiB +-]{0,60}") {
+        for text in [text, digits] {
+            prop_assert!(parse_size(&text).unwrap_or(0) <= MAX_BYTES);
+        }
+    }
+
+    #[test]
+    fn what_prints_is_the_size_to_a_hundredth_of_its_unit(bytes in number()) {
+        const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        let text = Bytes(bytes).to_string();
+        let (number, name) = text.split_once(' ').unwrap();
+        let unit = 1_u128 << (10 * UNITS.iter().position(|&unit| unit == name).unwrap());
+        let (whole, decimals) = number.split_once('.').unwrap_or((number, "00"));
+        let hundredths: u128 = format!("{whole}{decimals}").parse().unwrap();
+        prop_assert!(whole.len() <= 4 && decimals.len() == 2 && hundredths < 102_400, "{text}");
+        // Twice the distance in units of a hundredth: one half of it up or down at most.
+        let (printed, exact) = (hundredths * unit, u128::from(bytes) * 100);
+        prop_assert!(2 * printed.abs_diff(exact) <= unit + exact / (1 << 50), "{text} for {bytes}");
+        prop_assert!(number.contains('.') || printed == exact, "{text} for {bytes}");
+    }
 }

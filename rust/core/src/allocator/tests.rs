@@ -1,0 +1,65 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::strategies::{config, limit, number, share, size};
+
+/// An allocator with one region of `bytes` bytes, all free.
+fn with_a_region(bytes: u64, limit: u64, fraction: f64) -> Allocator {
+    let mut allocator = Allocator::new(limit, false, fraction, false);
+    let plan = allocator.plan(Request { bytes, needed: bytes }).expect("below the limit");
+    allocator.adopt(Grant { address: GRANULE, bytes }, &plan);
+    allocator
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_chunk_is_split_as_the_specification_says(
+        limit in limit(),
+        one in size(),
+        other in size(),
+        fraction in share(),
+    ) {
+        let limit = limit.clamp(GRANULE, MAX_BYTES - GRANULE);
+        let fit = |bytes: u64| round_up((bytes % limit).max(1)).min(limit / GRANULE * GRANULE);
+        let (needed, size) = (fit(one).min(fit(other)), fit(one).max(fit(other)));
+        let mut allocator = with_a_region(size, limit, fraction);
+        let allocation = allocator.try_allocate(Request { bytes: needed, needed }).expect("it fits");
+
+        // Section 8, and at least 1 for the threshold (section 20, defect 4), in numbers that cannot wrap.
+        let threshold = if fraction > 0.0 { share_of(limit, fraction).max(1) } else { 134_217_728 };
+        let (wide, threshold) = (u128::from(size), u128::from(threshold));
+        let splits = wide >= 2 * u128::from(needed) || wide - u128::from(needed) >= threshold;
+        // An exact fit has nothing to split off.
+        prop_assert_eq!(allocation.size, if splits && size > needed { needed } else { size });
+        prop_assert_eq!(allocation.address, GRANULE);
+        prop_assert_eq!(crate::check::check(&allocator), Ok(()));
+
+        allocator.free(allocation.address, None).expect("live");
+        prop_assert_eq!(allocator.bins.largest(&allocator.chunks), size);
+    }
+
+    #[test]
+    fn a_request_is_padded_and_rounded_or_refused(bytes in number(), power in 0..13_u32) {
+        let alignment = 1_u64 << power;
+        // Enough for the first multiple of the alignment from any granule on.
+        let padded = u128::from(bytes) + u128::from(alignment).saturating_sub(256);
+        let expected = (padded <= u128::from(MAX_BYTES)).then(|| padded.div_ceil(256) * 256);
+        let request = Request::new(bytes, alignment);
+        prop_assert_eq!(request.map(|request| u128::from(request.needed)), expected);
+        prop_assert!(request.is_none_or(|request| request.bytes == bytes && request.needed <= MAX_BYTES));
+    }
+
+    #[test]
+    fn an_aligned_request_fits_behind_any_granule(bytes in size(), power in 0..13_u32, granule in 1..100_u64) {
+        let alignment = 1_u64 << power;
+        let Some(request) = Request::new(bytes, alignment) else { return Ok(()) };
+        let address = granule * GRANULE;
+        prop_assume!(request.needed <= MAX_BYTES - address);
+        let allocation = Allocation { address, size: request.needed, requested: bytes, id: 1 };
+        let start = allocation.aligned_address(alignment);
+        prop_assert!(start.is_multiple_of(alignment) && start >= address);
+        prop_assert!(allocation.size_from(start) >= bytes);
+    }
+}
