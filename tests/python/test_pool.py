@@ -87,6 +87,7 @@ def test_a_bad_size_is_named_and_changes_nothing(size: object, error: type[Excep
         ({"limit": "12 parsecs"}, ValueError, "12 parsecs"),
         ({"limit": "9000000TiB"}, ValueError, "too large"),
         ({"limit": 10**30}, ValueError, str(10**30)),
+        ({"limit": f"{(1 << 128) // 1000}.999KB"}, ValueError, "too large"),
         ({"limit": 1e30}, TypeError, "float"),
         ({"limit": "1GiB", "source": "cpu"}, ValueError, "'host', 'address-space'"),
         ({"limit": "1GiB", "source": 7}, TypeError, "int has no reserve"),
@@ -237,6 +238,9 @@ def test_can_allocate_agrees_with_allocating() -> None:
     assert not pool.can_allocate(1 << 70)
     with pytest.raises(ValueError, match="-1"):
         pool.can_allocate(-1)
+    # Numbers that are no whole ones stay a mistake, however large.
+    with pytest.raises(TypeError, match="float"):
+        pool.can_allocate(float("inf"))  # type: ignore[arg-type]
     assert not Pool("1MiB").can_allocate("2MiB")
 
 

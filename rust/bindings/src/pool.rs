@@ -130,8 +130,10 @@ impl Pool {
     /// Whether a request would be served now, provided the source grants what the limit allows.
     fn can_allocate(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<bool> {
         // More than can be counted does not fit; less than nothing is a mistake.
-        let bytes = size_argument(nbytes, "nbytes")
-            .or_else(|error| if nbytes.gt(u64::MAX).unwrap_or(false) { Ok(u64::MAX) } else { Err(error) })?;
+        let bytes = size_argument(nbytes, "nbytes").or_else(|error| {
+            let is_number = error.is_instance_of::<PyValueError>(py);
+            if is_number && nbytes.gt(u64::MAX).unwrap_or(false) { Ok(u64::MAX) } else { Err(error) }
+        })?;
         py.detach(|| self.core.can_allocate(bytes)).map_err(|error| error.into_py_err(py))
     }
 
