@@ -1,0 +1,185 @@
+"""What a pool ought to hold, kept in a dictionary."""
+
+import ctypes
+import weakref
+from dataclasses import dataclass
+
+from allotment import Allocation, Pool, PoolStats, Snapshot
+
+GRANULE = 256
+#: Blocks up to this long are filled and compared whole, longer ones at both ends.
+WHOLE = 1 << 16
+EDGE = 1 << 10
+
+
+def rounded(nbytes: int) -> int:
+    """The next multiple of the granule."""
+    return -(-nbytes // GRANULE) * GRANULE
+
+
+@dataclass(eq=False)
+class Block:
+    """A chunk in use."""
+
+    start: int
+    size: int
+    requested: int
+    id: int
+    #: First byte for the caller: behind `start` where the alignment is above the granule.
+    address: int
+    stamp: int
+    #: The object whose death frees it; none for a plain address.
+    holder: "weakref.ref[Allocation] | None" = None
+
+    def _edges(self) -> list[tuple[int, int]]:
+        if self.requested <= WHOLE:
+            return [(self.address, self.requested)]
+        return [(self.address, EDGE), (self.address + self.requested - EDGE, EDGE)]
+
+    def fill(self) -> None:
+        """Write the stamp."""
+        for address, nbytes in self._edges():
+            ctypes.memset(address, self.stamp, nbytes)
+
+    def check(self) -> None:
+        """Fail if anybody has written over the stamp."""
+        for address, nbytes in self._edges():
+            assert ctypes.string_at(address, nbytes) == bytes([self.stamp]) * nbytes, self
+
+
+class PoolModel:
+    """Blocks and counters of one pool."""
+
+    def __init__(self, pool: Pool, *, is_memory: bool) -> None:
+        self.pool = pool
+        self.is_memory = is_memory
+        self.blocks: dict[int, Block] = {}
+        #: Starts of blocks that were freed, newest last.
+        self.former: list[int] = []
+        self.num_allocs = 0
+        self.num_refused = 0
+        self.largest_requested = 0
+        self.peak_requested = 0
+        self.peak_in_use = 0
+        self.peak_reserved = 0
+        self.closed = False
+
+    @property
+    def requested(self) -> int:
+        """Bytes asked for and held."""
+        return sum(block.requested for block in self.blocks.values())
+
+    @property
+    def in_use(self) -> int:
+        """Bytes of the chunks in use."""
+        return sum(block.size for block in self.blocks.values())
+
+    def add(self, requested: int, address: int, alignment: int, holder: Allocation | None) -> Block:
+        """Note what was handed out; the chunk behind it is looked up in a snapshot."""
+        chunks = [
+            chunk
+            for region in self.pool.snapshot().regions
+            for chunk in region.chunks
+            if chunk.in_use and chunk.address <= address < chunk.address + chunk.size
+        ]
+        assert len(chunks) == 1, "what was handed out lies in one chunk in use"
+        chunk = chunks[0]
+        assert address % alignment == 0
+        assert address - chunk.address < max(alignment, GRANULE)
+        assert address + requested <= chunk.address + chunk.size
+        self.num_allocs += 1
+        block = Block(chunk.address, chunk.size, requested, chunk.id, address, self.num_allocs % 251 + 1)
+        for other in self.blocks.values():
+            assert block.start + block.size <= other.start or other.start + other.size <= block.start
+        if holder is not None:
+            assert (holder.id, holder.requested) == (block.id, requested)
+            assert holder.address + holder.size == block.start + block.size
+            block.holder = weakref.ref(holder)
+        self.blocks[block.start] = block
+        self.largest_requested = max(self.largest_requested, requested)
+        if self.is_memory:
+            block.fill()
+        return block
+
+    def settle_peaks(self) -> None:
+        """Take the amounts of now for peaks where they are higher."""
+        self.peak_requested = max(self.peak_requested, self.requested)
+        self.peak_in_use = max(self.peak_in_use, self.in_use)
+
+    def remove(self, block: Block) -> None:
+        """Note that a block was freed."""
+        del self.blocks[block.start]
+        self.former.append(block.start)
+
+    def bury(self) -> None:
+        """Note the blocks whose objects are dead."""
+        for block in list(self.blocks.values()):
+            if block.holder is not None and block.holder() is None:
+                self.remove(block)
+
+    def would_serve(self, nbytes: int, before: Snapshot, *, trim_on_oom: bool) -> bool:
+        """Whether a request is served from what a snapshot shows, if the source grants all it is asked for."""
+        if self.closed or nbytes > (1 << 63) - GRANULE:
+            return False
+        needed = rounded(nbytes)
+        free = [chunk.size for region in before.regions for chunk in region.chunks if not chunk.in_use]
+        room = before.stats.limit - before.stats.reserved
+        idle = sum(
+            region.size for region in before.regions if not any(chunk.in_use for chunk in region.chunks)
+        )
+        grows_after_trim = trim_on_oom and idle > 0 and needed <= room + idle
+        return nbytes == 0 or needed <= max(free, default=0) or needed <= room or grows_after_trim
+
+    def check(self) -> None:
+        """Compare everything the pool says about itself with the blocks."""
+        snapshot = self.pool.snapshot()
+        stats = self.pool.stats()
+        assert snapshot.stats == stats
+        self._check_chunks(snapshot)
+        self._check_counters(stats)
+        self._check_free(snapshot, stats)
+        if self.closed and not self.blocks:
+            assert stats.reserved == 0, "a closed pool without allocations holds nothing"
+        if self.is_memory:
+            for block in self.blocks.values():
+                block.check()
+
+    def _check_chunks(self, snapshot: Snapshot) -> None:
+        in_use = []
+        last_end = 0
+        for region in snapshot.regions:
+            assert last_end <= region.address
+            end, was_free = region.address, False
+            for chunk in region.chunks:
+                assert chunk.address == end
+                assert chunk.size > 0
+                assert chunk.size % GRANULE == 0
+                assert chunk.in_use or not was_free, "two free chunks side by side"
+                end, was_free = end + chunk.size, not chunk.in_use
+                if chunk.in_use:
+                    in_use.append((chunk.address, chunk.size, chunk.requested, chunk.id))
+            assert end == region.address + region.size
+            last_end = end
+        blocks = sorted(self.blocks.values(), key=lambda block: block.start)
+        assert in_use == [(block.start, block.size, block.requested, block.id) for block in blocks]
+
+    def _check_counters(self, stats: PoolStats) -> None:
+        assert stats.num_live == len(self.blocks)
+        assert stats.in_use == self.in_use
+        assert stats.requested == self.requested
+        assert stats.num_allocs == self.num_allocs
+        assert stats.num_refused == self.num_refused
+        assert stats.largest_requested == self.largest_requested
+        assert stats.peak_in_use == self.peak_in_use
+        assert stats.peak_requested == self.peak_requested
+        assert max(self.peak_reserved, stats.reserved) <= stats.peak_reserved <= stats.limit
+        self.peak_reserved = stats.peak_reserved
+
+    def _check_free(self, snapshot: Snapshot, stats: PoolStats) -> None:
+        free = [chunk.size for region in snapshot.regions for chunk in region.chunks if not chunk.in_use]
+        assert stats.reserved == sum(region.size for region in snapshot.regions) <= stats.limit
+        assert stats.num_regions == len(snapshot.regions)
+        assert stats.free == sum(free) == stats.reserved - stats.in_use
+        assert stats.largest_free == max(free, default=0)
+        expected = (stats.free - stats.largest_free) / stats.free if stats.free else 0.0
+        assert stats.fragmentation == expected
