@@ -71,6 +71,8 @@ struct Functions {
     destroy: unsafe extern "C" fn(Handle),
     run: unsafe extern "C" fn(Handle, *const RawEvent, usize, usize, *mut Step),
     replay: unsafe extern "C" fn(Handle, *const RawEvent, usize, usize) -> u64,
+    clock: unsafe extern "C" fn(Handle, *const RawEvent, usize, usize, *mut u64),
+    ask: unsafe extern "C" fn(Handle, usize) -> u64,
     call_count: unsafe extern "C" fn(Handle) -> usize,
     calls: unsafe extern "C" fn(Handle, *mut RawCall),
 }
@@ -116,6 +118,8 @@ fn load(path: &std::path::Path) -> Result<Functions, libloading::Error> {
             destroy: *library.get(b"bfc_destroy")?,
             run: *library.get(b"bfc_run")?,
             replay: *library.get(b"bfc_replay")?,
+            clock: *library.get(b"bfc_clock")?,
+            ask: *library.get(b"bfc_ask")?,
             call_count: *library.get(b"bfc_call_count")?,
             calls: *library.get(b"bfc_calls")?,
         })
@@ -145,7 +149,8 @@ impl From<&Event> for RawEvent {
     }
 }
 
-/// One of TensorFlow's allocators over a bump source that caps and records.
+/// One of TensorFlow's allocators over a bump source that caps and records. What the slots hold stays from one
+/// call to the next.
 pub(crate) struct Reference(Handle);
 
 impl Reference {
@@ -170,6 +175,21 @@ impl Reference {
         let Events { raw, slots } = events;
         // SAFETY: as in `run`.
         Duration::from_nanos(unsafe { (functions().replay)(self.0, raw.as_ptr(), raw.len(), *slots) })
+    }
+
+    /// Plays events; returns the nanoseconds of each, one reading of the clock included.
+    pub(crate) fn clock(&mut self, events: &Events) -> Vec<u64> {
+        let mut nanoseconds = vec![0; events.raw.len()];
+        let Events { raw, slots } = events;
+        // SAFETY: as in `run`.
+        unsafe { (functions().clock)(self.0, raw.as_ptr(), raw.len(), *slots, nanoseconds.as_mut_ptr()) };
+        nanoseconds
+    }
+
+    /// Asks for the counters again and again; returns the time that took.
+    pub(crate) fn ask(&mut self, times: usize) -> Duration {
+        // SAFETY: the handle is live and `&mut` makes it ours alone.
+        Duration::from_nanos(unsafe { (functions().ask)(self.0, times) })
     }
 
     /// The calls of the source so far, with the addresses our own made-up source would have granted.
