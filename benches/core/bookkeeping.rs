@@ -1,63 +1,203 @@
-//! What does a pool of 64 GiB with 1,000 live chunks cost the process?
+//! What do a pool's books cost the process: a byte for each byte of memory, or so much a chunk?
 //!
-//! Physical memory of this process before and after, for a pool of ours and for one of TensorFlow's, both over
-//! made-up addresses and without growth. The bookkeeping lies beside the memory, so it is all there is.
-#![allow(clippy::print_stdout, reason = "the figures are what a benchmark is for")]
+//! Two tables, both over made-up addresses, so that the books are all there is. The first is of a pool of 64 GiB
+//! without growth and with 1,000 live chunks, in physical memory of the process. The second is of pools of 1,000 to
+//! 1,000,000 chunks, in bytes a chunk: what ours holds of the host, the most it held for a moment, while a table
+//! moved into one twice as long, and what there is of both sides in physical memory. A table that moves counts twice
+//! here for a moment; the host may do it by moving pages, without a copy.
+//!
+//! Each figure is from a process of its own, which starts with no memory to use again.
+//!
+//! ```text
+//! cargo bench --features oracle --bench bookkeeping
+//! ```
+#![allow(clippy::print_stdout, reason = "what a process of its own finds out")]
 
-use allotment::replay::{Event, Program, play};
+use std::process::Command;
+
+use allotment::replay::Event;
 use allotment::source::AddressSpace;
 use allotment::{Bytes, Options, Pool};
+use peak_alloc::PeakAlloc;
 
+mod table;
+
+#[allow(dead_code, reason = "random programs use the rest")]
+#[path = "../../tests/support/numbers.rs"]
+mod numbers;
 #[path = "../../tests/support/oracle.rs"]
 mod reference;
 
+use numbers::Numbers;
 use reference::{Events, Reference, Setup};
+use table::Table;
+
+/// Counts bytes, and passes the calls on.
+#[global_allocator]
+static HOST: PeakAlloc = PeakAlloc;
 
 const LIMIT: u64 = 64 << 30;
-const CHUNKS: i64 = 1_000;
-/// What ours may cost.
+/// What the pool of the first table may cost.
 const BUDGET: u64 = 2 << 20;
 
 fn main() {
-    // Every second block of 2,000 is freed again, so that there are free chunks to keep, too.
-    let allocated: Vec<i64> = (0..2 * CHUNKS).collect();
-    let freed: Vec<i64> = (0..2 * CHUNKS).step_by(2).collect();
-    let ops = [vec![1; allocated.len()], vec![2; freed.len()]].concat();
-    let ids = [allocated, freed].concat();
-    let sizes: Vec<_> = ids.iter().map(|id| 4096 + id % 100 * 65_536).collect();
-    let program = Program::from_columns(&ops, &ids, &sizes).expect("every free has its allocation");
-    let setup = Setup {
-        limit: LIMIT,
-        cap: LIMIT,
-        gap: 0,
-        fraction: 0.0,
-        joins: true,
-        growth: false,
-        trim_on_oom: false,
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(place) = arguments.iter().position(|argument| argument == "--books") {
+        let [side, state, chunks] = &arguments[place + 1..] else { panic!("--books SIDE STATE CHUNKS") };
+        return print_books(side, state, chunks.parse().expect("a count of chunks"));
+    }
+    reference::require();
+    large_pool();
+    many_chunks();
+}
+
+/// The books of one side, in bytes; the first alone is known of TensorFlow's.
+#[derive(Default)]
+struct Books {
+    resident: u64,
+    held: u64,
+    most: u64,
+    /// The most bytes a chunk, taken whenever that rose while it had 1,000 chunks or more.
+    worst_a_chunk: u64,
+    chunks: u64,
+}
+
+fn large_pool() {
+    let ours = books("ours", "large", 2_000).resident;
+    let theirs = books("theirs", "large", 2_000).resident;
+    let mut table = Table::new("bookkeeping", &["64 GiB, 1,000 live chunks", "physical memory"]);
+    table.row(&["ours", &Bytes(ours).to_string()]);
+    table.row(&["TensorFlow", &Bytes(theirs).to_string()]);
+    assert!(ours < BUDGET, "ours is meant to stay below {}", Bytes(BUDGET));
+}
+
+fn many_chunks() {
+    let columns =
+        ["bytes a chunk", "chunks", "held", "the most for a moment", "in physical memory", "TensorFlow's"];
+    let mut table = Table::new("bytes_a_chunk", &columns);
+    let mut worst = 0;
+    for chunks in [1_000, 10_000, 100_000, 1_000_000] {
+        for (state, name) in
+            [("live", "all live"), ("holes", "every second a hole"), ("churn", "after churn")]
+        {
+            let ours = books("ours", state, chunks);
+            let theirs = books("theirs", state, chunks);
+            worst = worst.max(ours.worst_a_chunk);
+            let a_chunk = |bytes: u64| table::figure(ratio(bytes, ours.chunks));
+            table.row(&[
+                name,
+                &table::count(ours.chunks),
+                &a_chunk(ours.held),
+                &a_chunk(ours.most),
+                &a_chunk(ours.resident),
+                &a_chunk(theirs.resident),
+            ]);
+        }
+    }
+    table::line(&format!(
+        "the most for a moment at any number of chunks from 1,000 on: {worst} bytes a chunk"
+    ));
+}
+
+/// What a process of its own finds out.
+fn books(side: &str, state: &str, chunks: u32) -> Books {
+    let program = std::env::current_exe().expect("this program");
+    let output = Command::new(program).args(["--books", side, state, &chunks.to_string()]).output();
+    let output = output.expect("a program that starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("numbers");
+    let numbers: Vec<u64> = text.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+    let [resident, held, most, worst_a_chunk, chunks] = numbers[..] else { panic!("five numbers: {text}") };
+    Books { resident, held, most, worst_a_chunk, chunks }
+}
+
+fn print_books(side: &str, state: &str, chunks: u32) {
+    let large = |slot: u32| 4096 + u64::from(slot) % 100 * 65_536;
+    let events = match state {
+        "large" => punched(chunks / 2, large),
+        "live" => (0..chunks).map(|slot| Event::Allocate { slot, bytes: sizes(slot) }).collect(),
+        "holes" => punched(chunks / 2, sizes),
+        "churn" => churned(chunks),
+        _ => panic!("no state {state}"),
     };
-    let events = Events::new(program.events());
-    // The library itself, its log and its static tables are there before anything is measured.
-    drop(Reference::new(&Setup { limit: 1 << 20, ..setup }));
-    let warm = [Event::Allocate { slot: 0, bytes: 1 }];
-    Reference::new(&Setup { limit: 1 << 20, ..setup }).replay(&Events::new(&warm));
+    let growth = state != "large";
+    let books = if side == "ours" {
+        measure_ours(&events, growth)
+    } else {
+        // The library itself, its log and its static tables are there before anything is measured.
+        measure_theirs(&[Event::Allocate { slot: 0, bytes: 1 }], 1 << 20, growth);
+        Books { resident: measure_theirs(&events, LIMIT, growth), ..Books::default() }
+    };
+    let Books { resident, held, most, worst_a_chunk, chunks } = books;
+    println!("{resident} {held} {most} {worst_a_chunk} {chunks}");
+}
 
-    let before = resident();
-    let pool = Pool::new(AddressSpace::new(0), Options { growth: false, ..Options::new(LIMIT) })
-        .expect("options in range");
-    let outcome = play(&pool, &program, |_, _| {}).expect("a source that does not fail");
-    let ours = resident().saturating_sub(before);
-    assert_eq!((outcome.stats.num_live, outcome.stats.reserved), (1_000, LIMIT));
+fn sizes(slot: u32) -> u64 {
+    256 << (slot % 9)
+}
 
+/// Twice as many allocations as are live in the end, and every second freed.
+fn punched(live: u32, sizes: impl Fn(u32) -> u64) -> Vec<Event> {
+    let mut events: Vec<_> = (0..2 * live).map(|slot| Event::Allocate { slot, bytes: sizes(slot) }).collect();
+    events.extend((0..live).map(|hole| Event::Free { slot: 2 * hole }));
+    events
+}
+
+/// As many allocations, and then as often one of them freed and another made in its place.
+fn churned(live: u32) -> Vec<Event> {
+    let mut numbers = Numbers::new(5);
+    let mut events: Vec<_> = (0..live).map(|slot| Event::Allocate { slot, bytes: sizes(slot) }).collect();
+    for _ in 0..live {
+        let slot = u32::try_from(numbers.below(u64::from(live))).expect("a slot");
+        let bytes = 256 + numbers.below(64 << 10);
+        events.extend([Event::Free { slot }, Event::Allocate { slot, bytes }]);
+    }
+    events
+}
+
+fn measure_ours(events: &[Event], growth: bool) -> Books {
+    // What the benchmark itself needs is there, and written to, before anything is measured.
+    let mut addresses = vec![1; events.len()];
+    let (resident_before, held_before) = (resident(), HOST.current_usage());
+    HOST.reset_peak_usage();
+    let options = Options { growth, trim_on_oom: false, ..Options::new(LIMIT) };
+    let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
+    let since = |bytes: usize| bytes.saturating_sub(held_before) as u64;
+    let (mut live, mut worst_a_chunk, mut most_before) = (0, 0, 0);
+    for event in events {
+        match *event {
+            Event::Allocate { slot, bytes } => {
+                addresses[slot as usize] = pool.allocate(bytes).expect("an ample limit").address;
+                live += 1;
+            }
+            Event::Free { slot } => {
+                pool.free(addresses[slot as usize]).expect("a live allocation");
+                live -= 1;
+            }
+        }
+        // Chunks are more than those that are live: this is the most it can have been a chunk.
+        let most = since(HOST.peak_usage());
+        if most != most_before && live >= 1_000 {
+            worst_a_chunk = worst_a_chunk.max(most.div_ceil(live));
+        }
+        most_before = most;
+    }
+    let most = since(HOST.peak_usage());
+    let held = since(HOST.current_usage());
+    let resident = resident().saturating_sub(resident_before);
+    let snapshot = pool.snapshot().expect("a pool of this process");
+    let chunks = snapshot.regions.iter().map(|region| region.chunks.len() as u64).sum();
+    Books { resident, held, most, worst_a_chunk, chunks }
+}
+
+/// Physical memory that an allocator of TensorFlow's takes for the same.
+fn measure_theirs(events: &[Event], limit: u64, growth: bool) -> u64 {
+    let events = Events::new(events);
+    let setup = Setup { limit, cap: limit, gap: 0, fraction: 0.0, joins: true, growth, trim_on_oom: false };
     let before = resident();
     let mut reference = Reference::new(&setup);
     reference.replay(&events);
-    let theirs = resident().saturating_sub(before);
-
-    println!("a pool of {} with {CHUNKS} live chunks", Bytes(LIMIT));
-    println!("ours       {:>12}", Bytes(ours).to_string());
-    println!("TensorFlow {:>12}", Bytes(theirs).to_string());
-    assert!(ours < BUDGET, "ours is meant to stay below {}", Bytes(BUDGET));
-    drop((pool, reference));
+    resident().saturating_sub(before)
 }
 
 /// Physical memory of this process in bytes. The roll-up is exact; `statm` lags by what each processor has
@@ -67,4 +207,9 @@ fn resident() -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).expect("a line on Rss");
     let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number of kB");
     kibibytes << 10
+}
+
+#[allow(clippy::cast_precision_loss, reason = "for people")]
+fn ratio(bytes: u64, chunks: u64) -> f64 {
+    bytes as f64 / chunks as f64
 }

@@ -18,6 +18,7 @@ use allotment::replay::Event;
 mod peers;
 mod table;
 
+#[allow(dead_code, reason = "random programs use the rest")]
 #[path = "../../tests/support/numbers.rs"]
 mod numbers;
 #[path = "../../tests/support/oracle.rs"]

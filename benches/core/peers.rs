@@ -70,7 +70,7 @@ pub(crate) struct Contender {
     pub(crate) name: &'static str,
     /// Whether it manages a given number of bytes and no more.
     pub(crate) has_limit: bool,
-    make: fn(u64) -> Box<dyn Player>,
+    pub(crate) make: fn(u64) -> Box<dyn Player>,
 }
 
 impl Contender {
@@ -159,7 +159,19 @@ pub(crate) struct Ours(pub(crate) Pool);
 
 impl Ours {
     pub(crate) fn new(limit: u64) -> Self {
-        let options = Options { trim_on_oom: false, ..Options::new(limit) };
+        Self::with(Options { trim_on_oom: false, ..Options::new(limit) })
+    }
+
+    /// One that splits off every rest, however small; by itself it keeps one smaller than the request.
+    pub(crate) fn splitting(limit: u64) -> Self {
+        Self::with(Options {
+            trim_on_oom: false,
+            fragmentation_fraction: f64::MIN_POSITIVE,
+            ..Options::new(limit)
+        })
+    }
+
+    fn with(options: Options) -> Self {
         Self(Pool::new(AddressSpace::new(0), options).expect("options in range"))
     }
 }
@@ -176,7 +188,7 @@ impl Peer for Ours {
     }
 }
 
-fn tensorflow(limit: u64) -> Reference {
+pub(crate) fn tensorflow(limit: u64) -> Reference {
     Reference::new(&Setup {
         limit,
         cap: limit,
@@ -200,7 +212,7 @@ impl Player for Reference {
 }
 
 /// It counts in whole numbers of 32 bits, here of granules.
-fn offset(limit: u64) -> offset_allocator::Allocator {
+pub(crate) fn offset(limit: u64) -> offset_allocator::Allocator {
     let units = u32::try_from(limit / GRANULE).expect("a limit below 1 TiB");
     offset_allocator::Allocator::with_max_allocs(units, MOST_CHUNKS)
 }

@@ -5,11 +5,10 @@
 //! reserved before the clock starts: what that takes is a matter of the pool's size, and is printed apart.
 //!
 //! ```text
-//! cargo bench --bench replay [-- [--quick] [PART OF A TRACE'S NAME …]]
+//! cargo bench --features oracle --bench replay [-- [--quick] [PART OF A TRACE'S NAME …]]
 //! ```
 //!
 //! `ALLOTMENT_TRACES` adds a folder of recorded programs. TensorFlow keeps a table of 2 GiB for such a pool.
-#![allow(clippy::print_stdout, reason = "the table is what a benchmark is for")]
 
 use std::time::{Duration, Instant};
 
@@ -17,12 +16,17 @@ use allotment::replay::{Event, play};
 use allotment::source::AddressSpace;
 use allotment::{Options, Pool};
 
+mod choice;
+mod table;
+
 #[path = "../../tests/support/oracle.rs"]
 mod reference;
 #[path = "../../tests/support/traces.rs"]
 mod traces;
 
+use choice::Choice;
 use reference::{Events, Reference, Setup};
+use table::Table;
 use traces::Trace;
 
 const LIMIT: u64 = 64 << 30;
@@ -53,25 +57,20 @@ struct Row {
 
 fn main() {
     reference::require();
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let quick = arguments.iter().any(|argument| argument == "--quick");
-    // Cargo passes options of its own.
-    let parts: Vec<_> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
-    let wanted = |trace: &Trace| parts.is_empty() || parts.iter().any(|part| trace.name.contains(*part));
-    let traces: Vec<_> = traces::all().into_iter().filter(wanted).collect();
-    let runs = if quick { 1 } else { RUNS };
-    println!("{} traces, best of {runs} runs, ns an event", traces.len());
+    let choice = Choice::from_arguments();
+    let (traces, runs) = (choice.traces(), choice.runs(RUNS));
     for growth in [true, false] {
-        table(&traces, growth, runs);
+        measure(&traces, growth, runs);
     }
 }
 
-fn table(traces: &[Trace], growth: bool, runs: usize) {
-    println!("\n{}", if growth { "with growth" } else { "without growth" });
-    println!(
-        "{:<28} {:>9} {:>12} {:>8} {:>11} {:>7}",
-        "trace", "events", "peak MiB", "ours", "TensorFlow", "ratio"
-    );
+fn measure(traces: &[Trace], growth: bool, runs: usize) {
+    let (name, what) = if growth {
+        ("replay", "ns an event, with growth")
+    } else {
+        ("replay_without_growth", "ns an event, without growth")
+    };
+    let mut table = Table::new(name, &[what, "events", "peak MiB", "ours", "TensorFlow", "ratio"]);
     let mut rows = Vec::new();
     let (mut our_first, mut their_first) = (Duration::MAX, Duration::MAX);
     for Trace { name, program } in traces {
@@ -85,20 +84,26 @@ fn table(traces: &[Trace], growth: bool, runs: usize) {
         let (count, peak) = (program.events().len(), program.peak_live());
         let row =
             Row { peak, ours: per_event(ours.program, count), theirs: per_event(theirs.program, count) };
-        let Row { ours, theirs, .. } = row;
-        println!(
-            "{name:<28} {count:>9} {:>12.1} {ours:>8.1} {theirs:>11.1} {:>7.2}",
-            mib(peak),
-            ours / theirs
-        );
+        let size = [table::count(count as u64), table::figure(mib(peak))];
+        table.row(&cells(name, size, &row));
         rows.push(row);
     }
     let small: Vec<_> = rows.iter().filter(|row| row.peak < SMALL).collect();
-    mean("geometric mean", &rows.iter().collect::<Vec<_>>());
-    mean("geometric mean, below 1 GiB", &small);
-    if !growth {
-        println!("reserving the region took {our_first:.1?} here, {their_first:.1?} in TensorFlow");
+    for (what, rows) in [("geometric mean", rows.iter().collect()), ("geometric mean, below 1 GiB", small)] {
+        if let Some(mean) = mean(&rows) {
+            table.row(&cells(what, [String::new(), String::new()], &mean));
+        }
     }
+    if !growth {
+        table::line(&format!(
+            "reserving the region took {our_first:.1?} here, {their_first:.1?} in TensorFlow"
+        ));
+    }
+}
+
+fn cells(name: &str, [events, peak]: [String; 2], row: &Row) -> [String; 6] {
+    let [ours, theirs, ratio] = [row.ours, row.theirs, row.ours / row.theirs].map(table::figure);
+    [name.to_owned(), events, peak, ours, theirs, ratio]
 }
 
 fn play_ours(program: &allotment::replay::Program, growth: bool) -> Times {
@@ -127,16 +132,12 @@ fn play_theirs(events: &Events, growth: bool) -> Times {
     Times { first, program: reference.replay(events) }
 }
 
-fn mean(what: &str, rows: &[&Row]) {
-    if rows.is_empty() {
-        return;
-    }
+fn mean(rows: &[&Row]) -> Option<Row> {
     let of = |value: fn(&Row) -> f64| {
         let logarithms: f64 = rows.iter().map(|row| value(row).ln()).sum();
         (logarithms / count(rows.len())).exp()
     };
-    let (ours, theirs) = (of(|row| row.ours), of(|row| row.theirs));
-    println!("{what:<51} {ours:>8.1} {theirs:>11.1} {:>7.2}", ours / theirs);
+    (!rows.is_empty()).then(|| Row { peak: 0, ours: of(|row| row.ours), theirs: of(|row| row.theirs) })
 }
 
 fn per_event(time: Duration, events: usize) -> f64 {

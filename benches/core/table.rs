@@ -38,6 +38,11 @@ impl Table {
     }
 }
 
+/// A sentence below a table.
+pub(crate) fn line(text: &str) {
+    println!("\n{text}");
+}
+
 /// A figure with three significant digits, and commas between thousands.
 pub(crate) fn figure(value: f64) -> String {
     if value.is_nan() {

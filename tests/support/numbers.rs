@@ -1,5 +1,4 @@
 //! Numbers that look random and come from a seed: the same seed, the same test.
-#![allow(dead_code, reason = "each test and benchmark takes its part")]
 
 /// A stream of numbers (splitmix64: every seed gives a full-period stream).
 #[derive(Debug, Clone)]

@@ -1,0 +1,29 @@
+//! What the command line of a benchmark over recorded programs asks for.
+
+use crate::traces::{self, Trace};
+
+/// `[--quick] [PART OF A TRACE'S NAME …]`
+pub(crate) struct Choice {
+    quick: bool,
+    parts: Vec<String>,
+}
+
+impl Choice {
+    pub(crate) fn from_arguments() -> Self {
+        let (options, parts): (Vec<_>, Vec<_>) =
+            std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+        // Cargo passes options of its own.
+        Self { quick: options.iter().any(|option| option == "--quick"), parts }
+    }
+
+    /// How often each side plays a program: once if it is to be quick.
+    pub(crate) fn runs(&self, runs: usize) -> usize {
+        if self.quick { 1 } else { runs }
+    }
+
+    pub(crate) fn traces(&self) -> Vec<Trace> {
+        let wanted =
+            |trace: &Trace| self.parts.is_empty() || self.parts.iter().any(|part| trace.name.contains(part));
+        traces::all().into_iter().filter(wanted).collect()
+    }
+}

@@ -1,0 +1,202 @@
+//! What does the slowest event of a recorded program cost, once the memory is reserved?
+//!
+//! The clock is read after every event of every program, on both sides; what counts for an event is the least of
+//! seven plays, less what the reading itself takes. What stays is what the allocator does at that event each
+//! time, and not what else the machine did meanwhile. The pool has its one region before the clock starts, but
+//! its own tables start empty and grow with the program: the last columns are the slowest event that took memory
+//! of the host for them, how many did, and the slowest of the others.
+//!
+//! ```text
+//! cargo bench --features oracle --bench latency [-- [--quick] [PART OF A TRACE'S NAME …]]
+//! ```
+
+use std::alloc::System;
+use std::time::Instant;
+
+use allotment::replay::{Event, Program};
+use allotment::source::AddressSpace;
+use allotment::{Options, Pool};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+mod choice;
+mod table;
+
+#[path = "../../tests/support/oracle.rs"]
+mod reference;
+#[path = "../../tests/support/traces.rs"]
+mod traces;
+
+use choice::Choice;
+use reference::{Events, Reference, Setup};
+use table::Table;
+use traces::Trace;
+
+/// Counts the calls, and passes them on.
+#[global_allocator]
+static HOST: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const LIMIT: u64 = 64 << 30;
+const RUNS: usize = 7;
+
+fn main() {
+    reference::require();
+    let choice = Choice::from_arguments();
+    let runs = choice.runs(RUNS);
+    let reading = reading();
+    let mut table = Table::new(
+        "latency",
+        &[
+            "ns an event, without growth",
+            "events",
+            "p50",
+            "p99",
+            "p99.99",
+            "max",
+            "TensorFlow's p50",
+            "p99",
+            "p99.99",
+            "max",
+            "ours, max with host memory",
+            "such events",
+            "max without",
+        ],
+    );
+    let mut worst = [0; 2];
+    for Trace { name, program } in choice.traces() {
+        let events = Events::new(program.events());
+        let (mut ours, mut theirs) = (Least::new(reading), Least::new(reading));
+        for _ in 0..runs {
+            ours.add(&clock_ours(&program));
+            theirs.add(&clock_theirs(&events));
+        }
+        let took = took_host_memory(&program);
+        let of = |wanted: bool| {
+            let times = ours.times.iter().zip(&took).filter(|&(_, &took)| took == wanted);
+            times.map(|(&time, _)| time).max().unwrap_or(0)
+        };
+        let (with, without) = (of(true), of(false));
+        let such = took.iter().filter(|&&took| took).count();
+        let (ours, theirs) = (ours.percentiles(), theirs.percentiles());
+        worst = [worst[0].max(ours[2]), worst[1].max(theirs[2])];
+        let figures = [program.events().len() as u64].into_iter().chain(ours).chain(theirs);
+        let figures = figures.chain([with, such as u64, without]);
+        let cells: Vec<_> = std::iter::once(name).chain(figures.map(table::count)).collect();
+        table.row(&cells);
+    }
+    table::line(&format!(
+        "the largest p99.99 is {} ns here, {} ns in TensorFlow; a reading of the clock takes {reading} ns",
+        table::count(worst[0]),
+        table::count(worst[1])
+    ));
+}
+
+/// The least time of each event so far, in nanoseconds, without the reading of the clock.
+struct Least {
+    reading: u64,
+    times: Vec<u64>,
+}
+
+impl Least {
+    fn new(reading: u64) -> Self {
+        Self { reading, times: Vec::new() }
+    }
+
+    fn add(&mut self, times: &[u64]) {
+        self.times.resize(times.len(), u64::MAX);
+        for (least, &time) in self.times.iter_mut().zip(times) {
+            *least = (*least).min(time.saturating_sub(self.reading));
+        }
+    }
+
+    /// p50, p99, p99.99 and the maximum.
+    fn percentiles(mut self) -> [u64; 4] {
+        self.times.sort_unstable();
+        let last = self.times.len() - 1;
+        [5_000, 9_900, 9_999, 10_000].map(|of_ten_thousand| self.times[last * of_ten_thousand / 10_000])
+    }
+}
+
+/// Nanoseconds between two readings of the clock with nothing between them: the middle one of many.
+fn reading() -> u64 {
+    let mut before = Instant::now();
+    let mut times: Vec<_> = (0..1_000_000).map(|_| nanoseconds_since(&mut before)).collect();
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// Since `before`, which becomes now.
+#[inline]
+fn nanoseconds_since(before: &mut Instant) -> u64 {
+    let now = Instant::now();
+    let time = now.duration_since(std::mem::replace(before, now));
+    u64::try_from(time.as_nanos()).expect("less than centuries")
+}
+
+/// A pool that has its one region, and what it has handed out.
+struct Ours {
+    pool: Pool,
+    addresses: Vec<u64>,
+}
+
+impl Ours {
+    fn new(program: &Program) -> Self {
+        let options = Options { growth: false, trim_on_oom: false, ..Options::new(LIMIT) };
+        let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
+        let first = pool.allocate(1).expect("an empty pool");
+        pool.free(first.address).expect("a live allocation");
+        Self { pool, addresses: vec![0; program.slots()] }
+    }
+
+    #[inline]
+    fn step(&mut self, event: Event) {
+        match event {
+            Event::Allocate { slot, bytes } => {
+                self.addresses[slot as usize] = self.pool.allocate(bytes).expect("an ample limit").address;
+            }
+            Event::Free { slot } => {
+                self.pool.free(self.addresses[slot as usize]).expect("a live allocation");
+            }
+        }
+    }
+}
+
+fn clock_ours(program: &Program) -> Vec<u64> {
+    let mut ours = Ours::new(program);
+    let mut times = vec![0; program.events().len()];
+    let mut before = Instant::now();
+    for (&event, time) in program.events().iter().zip(&mut times) {
+        ours.step(event);
+        *time = nanoseconds_since(&mut before);
+    }
+    times
+}
+
+/// For each event whether the pool took memory of the host for it, or gave some back.
+fn took_host_memory(program: &Program) -> Vec<bool> {
+    let mut ours = Ours::new(program);
+    // Made beforehand: what it takes is not the pool's.
+    let mut took = vec![false; program.events().len()];
+    for (&event, took) in program.events().iter().zip(&mut took) {
+        let before = Region::new(HOST);
+        ours.step(event);
+        let change = before.change();
+        *took = change.allocations + change.deallocations + change.reallocations > 0;
+    }
+    took
+}
+
+fn clock_theirs(events: &Events) -> Vec<u64> {
+    let setup = Setup {
+        limit: LIMIT,
+        cap: LIMIT,
+        gap: 0,
+        fraction: 0.0,
+        joins: true,
+        growth: false,
+        trim_on_oom: false,
+    };
+    let mut reference = Reference::new(&setup);
+    let first = [Event::Allocate { slot: 0, bytes: 1 }, Event::Free { slot: 0 }];
+    reference.replay(&Events::new(&first));
+    reference.clock(events)
+}
