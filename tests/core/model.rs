@@ -25,14 +25,38 @@ mod setup;
 mod shadow;
 #[path = "../support/sources.rs"]
 mod sources;
+#[path = "../support/wayward.rs"]
+mod wayward;
 
 use numbers::Numbers;
-use program::{ALLOCATES, Step};
-use run::run;
+use program::{ALLOCATES, KINDS, Step};
+use run::{Pace, run};
 use setup::{Kind, Setup, limit};
+use wayward::{Habits, Misdeed, Place};
 
 const SHORT: usize = 120;
 const LONG: usize = 3000;
+
+/// Does each kind of wrong about once in sixty requests.
+const EVERY_BAD_HABIT: Kind = Kind::Wayward(Habits {
+    place: Place::Ascending { gap: 0 },
+    cap: u64::MAX,
+    largest: u64::MAX,
+    nth: None,
+    often: 45,
+    misdeeds: u16::MAX,
+    panics_at_release: 3,
+});
+
+const BREAKS_AT_ONCE: Kind = Kind::Wayward(Habits {
+    place: Place::Scattered,
+    cap: u64::MAX,
+    largest: u64::MAX,
+    nth: Some((0, Misdeed::Panics)),
+    often: 0,
+    misdeeds: 0,
+    panics_at_release: 0,
+});
 
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
@@ -51,7 +75,7 @@ fn short_programs(name: &str, kind: Kind) {
     let setups = (0..16_u8, any::<u32>(), any::<u16>(), 0..8_u8, any::<u64>()).prop_map(
         move |(switches, a, b, fraction, seed)| Setup::new(kind, switches, limit(a, b), fraction, seed),
     );
-    let steps = (0..100_u8, any::<u32>(), any::<u16>()).prop_map(|(kind, a, b)| program::step(kind, a, b));
+    let steps = (0..KINDS, any::<u32>(), any::<u16>()).prop_map(|(kind, a, b)| program::step(kind, a, b));
     let config = Config {
         cases: u32::try_from(programs()).expect("a number of programs"),
         failure_persistence: None,
@@ -65,7 +89,7 @@ fn short_programs(name: &str, kind: Kind) {
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(config, random);
     let result = runner.run(&(setups, vec(steps, 0..SHORT)), |(setup, steps)| {
-        run(&setup, &steps, 1);
+        run(&setup, steps, Pace { every: 1, most_live: usize::MAX });
         Ok(())
     });
     if let Err(failure) = result {
@@ -83,7 +107,9 @@ fn long_programs(name: &str, kind: Kind) {
         let limit = limit(u32::from_le_bytes(a), u16::from_le_bytes([b0, b1]));
         let setup = Setup::new(kind, switches, limit, fraction, seed);
         let steps = long_program(&mut random);
-        if let Err(cause) = catch_unwind(AssertUnwindSafe(|| run(&setup, &steps, 8))) {
+        if let Err(cause) =
+            catch_unwind(AssertUnwindSafe(|| run(&setup, steps, Pace { every: 8, most_live: usize::MAX })))
+        {
             let text = cause.downcast_ref::<String>().map_or("?", String::as_str);
             panic!("ALLOTMENT_MODEL_SEED={seed}: {text}");
         }
@@ -97,7 +123,7 @@ fn long_program(random: &mut Numbers) -> Vec<Step> {
         for _ in 0..random.below(LONG as u64 / 8) {
             let [kind, _, b0, b1, a @ ..] = random.next().to_le_bytes();
             let allocates = random.chance(eager);
-            let kind = if allocates { kind % ALLOCATES } else { ALLOCATES + kind % (100 - ALLOCATES) };
+            let kind = if allocates { kind % ALLOCATES } else { ALLOCATES + kind % (KINDS - ALLOCATES) };
             steps.push(program::step(kind, u32::from_le_bytes(a), u16::from_le_bytes([b0, b1])));
         }
     }
@@ -137,4 +163,6 @@ over! {
     long_grants: Kind::Long;
     faulty: Kind::Faulty;
     host: Kind::Host;
+    every_bad_habit: EVERY_BAD_HABIT;
+    breaks_at_once: BREAKS_AT_ONCE;
 }

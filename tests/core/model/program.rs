@@ -26,6 +26,15 @@ pub(crate) enum Step {
     AskWhether(Size),
     Trim,
     ResetPeaks,
+    /// Keeps an allocation from being freed; one that was freed before now and then.
+    Pin {
+        which: usize,
+        stale: bool,
+    },
+    Unpin {
+        which: usize,
+    },
+    Close,
 }
 
 /// Which function allocates.
@@ -33,6 +42,8 @@ pub(crate) enum Step {
 pub(crate) enum AllocateDoor {
     Plain,
     Try,
+    /// Tries again so often when it is refused, after freeing something each time but the first.
+    Again(u32),
 }
 
 /// Which function frees.
@@ -41,7 +52,15 @@ pub(crate) enum FreeDoor {
     ByAddress,
     ByAllocation,
     Try,
+    TryByAllocation,
     Late,
+}
+
+impl FreeDoor {
+    /// Whether it frees an allocation, and not whatever is at its address.
+    pub(crate) fn names_the_allocation(self) -> bool {
+        matches!(self, Self::ByAllocation | Self::TryByAllocation | Self::Late)
+    }
 }
 
 /// A free that must change nothing.
@@ -91,40 +110,58 @@ pub(crate) enum Mark {
     },
     /// The largest request there may be.
     Everything,
+    /// The largest number there is.
+    AnyNumber,
+    PowerOfTwo(u32),
 }
 
 /// Little more and little less: around the exact fit, around one granule away from it.
 const MORE: [i64; 9] = [0, -1, 1, -255, 255, -256, 256, -257, 257];
 
-/// Below this, a kind of step allocates; from here up to 99 it mostly frees.
+/// Alignments that are none, among some that are.
+const ODD_ALIGNMENTS: [u64; 8] = [0, 3, 8192, 1 << 63, u64::MAX, 256, 512, 4096];
+
+/// Below this, a kind of step allocates; from here up it mostly frees.
 pub(crate) const ALLOCATES: u8 = 55;
+
+/// Kinds of steps.
+pub(crate) const KINDS: u8 = 106;
 
 /// Makes a step of three numbers; smaller numbers make simpler steps, so that shrinking them shrinks it.
 pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
     let which = a as usize;
     match kind {
-        0..48 => Step::Allocate { size: size(a, b), alignment: 1, door: AllocateDoor::Plain },
-        48..53 => {
-            Step::Allocate { size: size(a, b), alignment: 1 << (b / 64 % 13), door: AllocateDoor::Plain }
+        ..ALLOCATES => {
+            let (alignment, door) = match kind {
+                0..47 => (1, AllocateDoor::Plain),
+                47 => (ODD_ALIGNMENTS[usize::from(b / 64) % 8], AllocateDoor::Plain),
+                48..52 => (1 << (b / 64 % 13), AllocateDoor::Plain),
+                52 => (1 << (b / 64 % 13), AllocateDoor::Again(a % 4)),
+                53 => (ODD_ALIGNMENTS[usize::from(b / 64) % 8], AllocateDoor::Try),
+                _ => (1 << (b / 64 % 13), AllocateDoor::Try),
+            };
+            Step::Allocate { size: size(a, b), alignment, door }
         }
-        53..ALLOCATES => {
-            Step::Allocate { size: size(a, b), alignment: 1 << (b / 64 % 13), door: AllocateDoor::Try }
-        }
-        ALLOCATES..90 => Step::Free { which, door: free_door(b) },
-        90..95 => Step::FreeWrongly { which, wrong: wrong(a, b) },
+        ..90 => Step::Free { which, door: free_door(b) },
+        ..95 => Step::FreeWrongly { which, wrong: wrong(a, b) },
         95 => Step::AskWhether(size(a, b)),
         96 => Step::Resize { which, size: size(a, b) },
         97 => Step::FreeAllBut(which % if b.is_multiple_of(2) { 8 } else { 512 }),
         98 => Step::Trim,
-        _ => Step::ResetPeaks,
+        99 => Step::ResetPeaks,
+        100 | 101 => Step::Pin { which, stale: b.is_multiple_of(8) },
+        // Nothing but frees comes after that, so it is rare.
+        105 if b.is_multiple_of(64) => Step::Close,
+        _ => Step::Unpin { which },
     }
 }
 
 fn free_door(b: u16) -> FreeDoor {
-    match b % 4 {
+    match b % 5 {
         0 => FreeDoor::ByAddress,
         1 => FreeDoor::ByAllocation,
         2 => FreeDoor::Try,
+        3 => FreeDoor::TryByAllocation,
         _ => FreeDoor::Late,
     }
 }
@@ -147,8 +184,10 @@ fn size(a: u32, b: u16) -> Size {
         0..16 => Mark::LargestFree,
         16..32 => Mark::AFreeChunk(a as usize),
         32..36 => Mark::AllButARest { of_room: a.is_multiple_of(2) },
-        36..51 => Mark::Room,
-        51..63 => Mark::Limit,
+        36..50 => Mark::Room,
+        50..60 => Mark::Limit,
+        60..62 => Mark::PowerOfTwo(a % 37),
+        62 => Mark::AnyNumber,
         _ => Mark::Everything,
     };
     match b % 8 {

@@ -1,100 +1,145 @@
 //! Runs a program on a pool, with a shadow beside it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use allotment::source::{Log, Recording};
-use allotment::{Allocation, FreeError, GRANULE, MAX_BYTES, Pool, RegionSource};
+use allotment::{Allocation, GRANULE, MAX_BYTES, Pool, Refused, RegionSource};
 
 use crate::program::{AllocateDoor, FreeDoor, Mark, Size, Step, Wrong};
 use crate::setup::Setup;
-use crate::shadow::Shadow;
+use crate::shadow::{Outcome, Shadow};
+use crate::wayward::{OnPurpose, Panicking};
 
 /// How many freed allocations are kept for frees that come too late.
 const STALE: usize = 16;
+
+/// How much a program holds and how often it is gone through.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    /// Chunks and invariants are compared after each of so many events, answers and counters after every one.
+    pub(crate) every: u64,
+    /// Allocations held at once.
+    pub(crate) most_live: usize,
+}
+
+/// What was compared.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub(crate) events: u64,
+    /// Requests that the pool had no memory for.
+    pub(crate) refused: u64,
+    /// Those of them that the shadow went through: nothing could have served them.
+    pub(crate) confirmed: u64,
+    /// Requests and other calls that the source cut short.
+    pub(crate) cut_short: u64,
+}
 
 /// A pool, its shadow, and what the program holds.
 pub(crate) struct Run {
     pool: Pool,
     log: Log,
+    /// Times the source panicked.
+    panics: Arc<AtomicU64>,
     shadow: Shadow,
     live: Vec<Allocation>,
     stale: Vec<Allocation>,
     /// Bytes left after everything was freed come back in one piece.
     obliging: bool,
-    steps: usize,
-    /// Chunks and invariants are compared after each of so many steps, counters after every one.
-    every: usize,
+    closed: bool,
+    pace: Pace,
+    tally: Tally,
 }
 
 /// Runs a program and everything that has to hold at its end.
 ///
 /// # Panics
 /// When the pool did anything else than its shadow; the message says at which step.
-pub(crate) fn run(setup: &Setup, steps: &[Step], every: usize) {
+pub(crate) fn run(setup: &Setup, steps: impl IntoIterator<Item = Step>, pace: Pace) -> Tally {
     let mut at = 0;
+    let mut last = None;
     let all = || {
-        let mut run = Run::new(setup, every);
-        for &step in steps {
+        let mut run = Run::new(setup, pace);
+        for step in steps {
+            last = Some(step);
             run.step(step);
             at += 1;
         }
-        run.end();
+        run.end()
     };
-    if let Err(cause) = catch_unwind(AssertUnwindSafe(all)) {
+    catch_unwind(AssertUnwindSafe(all)).unwrap_or_else(|cause| {
         let text = cause.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("?");
-        panic!("step {at} ({:?}) on {setup:?}: {text}", steps.get(at));
-    }
+        panic!("step {at} ({last:?}) on {setup:?}: {text}");
+    })
 }
 
 impl Run {
-    fn new(setup: &Setup, every: usize) -> Self {
+    fn new(setup: &Setup, pace: Pace) -> Self {
         let log = Log::default();
         let source = setup.source();
         let shadow = Shadow::new(&setup.options, source.joins_regions());
-        let recording = Recording::new(source, log.clone());
-        let pool = Pool::new(recording, setup.options.clone()).expect("options in range");
-        let obliging = setup.is_obliging();
-        Self { pool, log, shadow, live: Vec::new(), stale: Vec::new(), obliging, steps: 0, every }
+        let source = Panicking::new(Recording::new(source, log.clone()), setup.panics_at_release());
+        let panics = source.panics();
+        let pool = Pool::new(source, setup.options.clone()).expect("options in range");
+        Self {
+            pool,
+            log,
+            panics,
+            shadow,
+            live: Vec::new(),
+            stale: Vec::new(),
+            obliging: setup.is_obliging(),
+            closed: false,
+            pace,
+            tally: Tally::default(),
+        }
     }
 
     fn step(&mut self, step: Step) {
         match step {
             Step::Allocate { size, alignment, door } => {
+                self.free_all_but(self.pace.most_live);
                 self.allocate(self.bytes(size), alignment, door);
             }
             Step::Free { which, door } => self.free(which, door),
-            Step::FreeAllBut(kept) => {
-                while self.live.len() > kept {
-                    self.free(self.live.len() / 2, FreeDoor::ByAddress);
-                }
-            }
+            Step::FreeAllBut(kept) => self.free_all_but(kept),
             Step::FreeWrongly { which, wrong } => self.free_wrongly(which, wrong),
             Step::Resize { which, size } => self.resize(which, self.bytes(size)),
             Step::AskWhether(size) => {
                 let bytes = self.bytes(size);
-                let can = self.pool.can_allocate(bytes).expect("an open pool");
+                let can = self.pool.can_allocate(bytes).expect("this process");
                 assert_eq!(can, self.shadow.can_allocate(bytes), "can_allocate({bytes})");
             }
-            Step::Trim => {
-                let released = self.pool.trim().expect("nobody else has the turn");
-                self.shadow.trimmed(released, self.log.take());
-            }
+            Step::Trim => self.trim(),
             Step::ResetPeaks => {
                 self.pool.reset_peaks().expect("this process");
                 self.shadow.reset_peaks();
             }
+            Step::Pin { which, stale } => {
+                let among = if stale { &self.stale } else { &self.live };
+                if let Some(allocation) = pick(among, which) {
+                    self.shadow.pinned(&allocation, self.pool.pin(&allocation));
+                }
+            }
+            Step::Unpin { which } => {
+                if let Some(allocation) = pick(&self.live, which) {
+                    self.unpin(&allocation);
+                }
+            }
+            Step::Close => self.close(),
         }
-        assert_eq!(self.log.take(), [], "only allocating and trimming may call the source");
+        assert_eq!(self.log.take(), [], "this step has no reason to call the source, or not so often");
         self.compare();
     }
 
     fn compare(&mut self) {
         assert_eq!(self.pool.stats().expect("this process"), self.shadow.stats());
-        if self.steps.is_multiple_of(self.every) {
+        if self.tally.events.is_multiple_of(self.pace.every) {
             self.compare_chunks();
         }
-        self.steps += 1;
+        self.tally.events += 1;
     }
 
     fn compare_chunks(&self) {
@@ -104,15 +149,8 @@ impl Run {
 
     fn allocate(&mut self, bytes: u64, alignment: u64, door: AllocateDoor) -> Option<Allocation> {
         let allocation = match door {
-            AllocateDoor::Plain => {
-                let result = if alignment == 1 {
-                    self.pool.allocate(bytes)
-                } else {
-                    self.pool.allocate_or(bytes, alignment, |_| false)
-                };
-                self.shadow.allocated(bytes, alignment, &result, self.log.take());
-                result.ok()
-            }
+            AllocateDoor::Plain => self.allocate_again(bytes, alignment, 0),
+            AllocateDoor::Again(times) => self.allocate_again(bytes, alignment, times),
             AllocateDoor::Try => {
                 let result = self.pool.try_allocate(bytes, alignment);
                 let allocation = result.as_ref().ok().copied().flatten();
@@ -131,12 +169,48 @@ impl Run {
         Some(allocation)
     }
 
+    /// Allocates; after a refusal tries again so many times, and frees something before each but the first.
+    fn allocate_again(&mut self, bytes: u64, alignment: u64, times: u32) -> Option<Allocation> {
+        let Self { pool, log, panics, shadow, live, tally, .. } = self;
+        let mut tried = 0;
+        let again = |refused: &Refused| {
+            if tried == times {
+                return false;
+            }
+            let refused = Outcome::Refused(refused.out_of_memory);
+            shadow.attempted(bytes, alignment, refused, log.take());
+            tally.refused += 1;
+            if tried > 0
+                && let Some(newest) = live.pop_if(|newest| !shadow.is_pinned(newest))
+            {
+                let result = pool.free_allocation(&newest);
+                shadow.freed(newest.address, Some(newest.id), Some(result), log.take());
+            }
+            tried += 1;
+            true
+        };
+        let result = guarded(panics, || match (alignment, times) {
+            (1, 0) => pool.allocate(bytes),
+            _ => pool.allocate_or(bytes, alignment, again),
+        });
+        let outcome = result.as_ref().map_or(Outcome::Panicked, Outcome::of);
+        match outcome {
+            Outcome::Refused(_) => tally.refused += 1,
+            Outcome::Panicked | Outcome::SourceFailed(_) | Outcome::BadGrant(..) => tally.cut_short += 1,
+            _ => {}
+        }
+        shadow.allocated(bytes, alignment, outcome, log.take());
+        result?.ok()
+    }
+
     fn free(&mut self, which: usize, door: FreeDoor) {
-        if self.live.is_empty() {
+        let Some(allocation) = pick(&self.live, which) else { return };
+        let pinned = self.shadow.is_pinned(&allocation);
+        self.free_by(&allocation, door);
+        if pinned {
             return;
         }
-        let allocation = self.live.swap_remove(which % self.live.len());
-        self.free_by(&allocation, door);
+        self.live.swap_remove(which % self.live.len());
         if self.stale.len() == STALE {
             self.stale.remove(0);
         }
@@ -144,33 +218,44 @@ impl Run {
     }
 
     fn free_by(&mut self, allocation: &Allocation, door: FreeDoor) {
+        let Self { pool, log, panics, shadow, .. } = self;
         let address = allocation.address;
+        let here = "nobody else has the lock";
         let (id, result) = match door {
-            FreeDoor::ByAddress => (None, self.pool.free(address)),
-            FreeDoor::ByAllocation => (Some(allocation.id), self.pool.free_allocation(allocation)),
-            FreeDoor::Try => {
-                let tried = self.pool.try_free(address);
-                (None, tried.map(|done| done.expect("nobody else has the lock")))
+            FreeDoor::ByAddress => (None, guarded(panics, || pool.free(address))),
+            FreeDoor::ByAllocation => {
+                (Some(allocation.id), guarded(panics, || pool.free_allocation(allocation)))
+            }
+            FreeDoor::Try => (None, guarded(panics, || pool.try_free(address).map(|done| done.expect(here)))),
+            FreeDoor::TryByAllocation => {
+                let tried = || pool.try_free_allocation(allocation).map(|done| done.expect(here));
+                (Some(allocation.id), guarded(panics, tried))
             }
             FreeDoor::Late => {
-                self.pool.free_late(allocation);
-                // It says nothing, so what it did shows in the counters.
-                let is_live = self.shadow.id_at(address) == Some(allocation.id);
-                let result = if is_live { Ok(()) } else { Err(FreeError::NotAllocated { address }) };
-                (Some(allocation.id), result)
+                let done = guarded(panics, || pool.free_late(allocation));
+                shadow.freed_late(allocation, done.is_none(), log.take());
+                return;
             }
         };
-        self.shadow.freed(address, id, result);
+        shadow.freed(address, id, result, log.take());
+    }
+
+    fn free_all_but(&mut self, kept: usize) {
+        while self.live.len() > kept {
+            let middle = self.live.len() / 2;
+            self.unpin(&{ self.live[middle] });
+            self.free(middle, FreeDoor::ByAllocation);
+            self.compare();
+        }
     }
 
     fn free_wrongly(&mut self, which: usize, wrong: Wrong) {
-        let live = (!self.live.is_empty()).then(|| self.live[which % self.live.len()]);
+        let live = pick(&self.live, which);
         let address = match wrong {
             Wrong::Stale(door) => {
                 if let Some(&stale) = self.stale.get(which % STALE) {
                     let has_new_owner = self.shadow.id_at(stale.address).is_some_and(|id| id != 0);
-                    let by_number = matches!(door, FreeDoor::ByAllocation | FreeDoor::Late);
-                    if by_number || !has_new_owner {
+                    if door.names_the_allocation() || !has_new_owner {
                         self.free_by(&stale, door);
                     }
                 }
@@ -186,7 +271,7 @@ impl Run {
         if address == 0 || self.shadow.id_at(address).is_none_or(|id| id == 0) {
             let result = self.pool.free(address);
             assert_eq!(result.is_ok(), address == 0, "free of {address:#x}");
-            self.shadow.freed(address, None, result);
+            self.shadow.freed(address, None, Some(result), self.log.take());
         }
     }
 
@@ -202,16 +287,35 @@ impl Run {
         self.shadow.resized(address, bytes, self.pool.resize_in_place(address, bytes));
     }
 
+    fn unpin(&mut self, allocation: &Allocation) {
+        self.pool.unpin(allocation);
+        self.shadow.unpinned(allocation);
+    }
+
+    fn trim(&mut self) {
+        let released = guarded(&self.panics, || self.pool.trim().expect("nobody else has the turn"));
+        self.shadow.trimmed(released, self.log.take());
+    }
+
+    fn close(&mut self) {
+        let closed = guarded(&self.panics, || self.pool.close().expect("nobody else has the turn"));
+        self.shadow.closed(closed.is_none(), self.log.take());
+        self.closed = true;
+    }
+
     /// Frees everything; then the largest region serves one request for all of it, trim leaves nothing, and
-    /// one request takes the whole limit.
-    fn end(mut self) {
-        while !self.live.is_empty() {
-            self.free(self.live.len() / 2, FreeDoor::ByAllocation);
-            self.compare();
-        }
+    /// one request takes the whole limit. Of a closed pool nothing is left.
+    fn end(mut self) -> Tally {
+        self.free_all_but(0);
         self.compare_chunks();
         let regions = self.shadow.region_sizes();
-        assert_eq!(self.shadow.free_sizes(), regions, "what is free is one chunk to a region");
+        assert!(
+            self.shadow.free_sizes().eq(regions.iter().copied()),
+            "what is free is one chunk to a region"
+        );
+        if self.closed {
+            assert_eq!(regions, [], "a closed pool without allocations holds regions");
+        }
         if let Some(&largest) = regions.iter().max() {
             let all = self.allocate(largest, 1, AllocateDoor::Plain).expect("a whole region");
             assert_eq!(all.size, largest);
@@ -222,13 +326,17 @@ impl Run {
         let limit = self.pool.options().limit / GRANULE * GRANULE;
         let all = self.allocate(limit, 1, AllocateDoor::Plain);
         self.compare();
-        assert!(!self.obliging || limit == 0 || all.is_some_and(|all| all.size == limit), "{all:?}");
+        let obliged = self.obliging && !self.closed && limit > 0;
+        assert!(!obliged || all.is_some_and(|all| all.size == limit), "{all:?}");
         if all.is_some() {
             self.free(0, FreeDoor::ByAddress);
         }
         self.compare_chunks();
-        drop(self.pool);
-        self.shadow.dropped(self.log.take());
+        let tally = Tally { confirmed: self.shadow.confirmed_refusals(), ..self.tally };
+        assert_eq!(tally.refused, tally.confirmed, "every refusal was gone through");
+        let dropped = guarded(&self.panics, || drop(self.pool));
+        self.shadow.dropped(dropped.is_none(), self.log.take());
+        tally
     }
 
     fn bytes(&self, size: Size) -> u64 {
@@ -243,18 +351,39 @@ impl Run {
     }
 
     fn mark(&self, mark: Mark) -> u64 {
-        let free = self.shadow.free_sizes();
         match mark {
             Mark::Limit => self.pool.options().limit,
             Mark::Room => self.shadow.room(),
-            Mark::LargestFree => free.into_iter().max().unwrap_or(0),
-            Mark::AFreeChunk(_) if free.is_empty() => self.shadow.room(),
-            Mark::AFreeChunk(which) => free[which % free.len()],
+            Mark::LargestFree => self.shadow.free_sizes().max().unwrap_or(0),
+            Mark::AFreeChunk(which) => match self.shadow.free_sizes().count() {
+                0 => self.shadow.room(),
+                count => self.shadow.free_sizes().nth(which % count).expect("below the count"),
+            },
             Mark::AllButARest { of_room } => {
                 let whole = self.mark(if of_room { Mark::Room } else { Mark::LargestFree });
                 whole.saturating_sub(self.shadow.kept_from())
             }
             Mark::Everything => MAX_BYTES,
+            Mark::AnyNumber => u64::MAX,
+            Mark::PowerOfTwo(power) => 1 << power,
         }
     }
+}
+
+/// Calls a pool; gives none when its source panicked.
+fn guarded<T>(panics: &AtomicU64, call: impl FnOnce() -> T) -> Option<T> {
+    let before = panics.load(Ordering::Relaxed);
+    let result = match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => Some(result),
+        Err(cause) if cause.is::<OnPurpose>() => None,
+        Err(cause) => resume_unwind(cause),
+    };
+    let panicked = panics.load(Ordering::Relaxed) > before;
+    assert_eq!(panicked, result.is_none(), "a panic of the source reaches the caller");
+    result
+}
+
+/// One of a list, if there is any.
+fn pick(from: &[Allocation], which: usize) -> Option<Allocation> {
+    from.get(which.checked_rem(from.len())?).copied()
 }

@@ -6,6 +6,7 @@ use allotment_host::HostMemory;
 
 use crate::numbers::Numbers;
 use crate::sources::{Answering, Descending, Faulty, Resized, Scattered};
+use crate::wayward::{Broken, Habits, Wayward};
 
 /// Lengths that come up in rounding and growth, and one or a few bytes beside them.
 const LIMITS: [u64; 20] = [
@@ -61,6 +62,8 @@ pub(crate) enum Kind {
     Faulty,
     /// Real memory.
     Host,
+    /// Whatever can go wrong, at once and in any mixture.
+    Wayward(Habits),
 }
 
 /// A kind of source, a seed for what it does at random, and options.
@@ -70,18 +73,6 @@ pub(crate) struct Setup {
     pub(crate) seed: u64,
     pub(crate) options: Options,
 }
-
-/// What went wrong in a source that breaks.
-#[derive(Debug)]
-struct Broken;
-
-impl std::fmt::Display for Broken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "broken on purpose")
-    }
-}
-
-impl std::error::Error for Broken {}
 
 impl Setup {
     /// Makes a setup of numbers; smaller ones make a simpler setup.
@@ -149,7 +140,13 @@ impl Setup {
             }
             Kind::Faulty => Box::new(Faulty::new(touching, self.seed)),
             Kind::Host => Box::new(HostMemory::new()),
+            Kind::Wayward(habits) => Box::new(Wayward::new(habits, self.seed)),
         }
+    }
+
+    /// Of so many regions handed back, the source panics over one; 0 for none.
+    pub(crate) fn panics_at_release(&self) -> u64 {
+        if let Kind::Wayward(habits) = self.kind { habits.panics_at_release } else { 0 }
     }
 
     /// Whether the source grants whatever it is asked for, in one piece.

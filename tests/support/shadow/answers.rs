@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use allotment::source::Call;
-use allotment::{AllocError, Allocation, Grant, GrantFault, OutOfMemory};
+use allotment::{AllocError, Allocation, Grant, GrantFault, OutOfMemory, Unusable};
 
 /// The result of an allocation, in a form that compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,10 @@ pub(crate) enum Outcome {
     BadGrant(Grant, GrantFault),
     SourceFailed(OutOfMemory),
     TooLarge(u64),
+    BadAlignment(u64),
+    Closed,
+    /// The source panicked, and the caller had the panic.
+    Panicked,
 }
 
 impl Outcome {
@@ -23,16 +27,39 @@ impl Outcome {
             Err(AllocError::BadGrant { grant, fault }) => Self::BadGrant(*grant, *fault),
             Err(AllocError::SourceFailed { refused, .. }) => Self::SourceFailed(*refused),
             Err(AllocError::TooLarge { bytes }) => Self::TooLarge(*bytes),
-            Err(other) => panic!("not what an open pool says: {other}"),
+            Err(AllocError::BadAlignment { alignment }) => Self::BadAlignment(*alignment),
+            Err(AllocError::Unusable(Unusable::Closed)) => Self::Closed,
+            Err(other) => panic!("not what a pool says to one thread: {other}"),
         }
+    }
+}
+
+/// How the last call of an operation ended, which the record of the calls does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    InAnAnswer,
+    /// It failed instead of refusing.
+    InAFailure,
+    InAPanic,
+}
+
+impl Ending {
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::SourceFailed(_) => Self::InAFailure,
+            outcome => Self::in_a_panic(*outcome == Outcome::Panicked),
+        }
+    }
+
+    pub(crate) fn in_a_panic(panicked: bool) -> Self {
+        if panicked { Self::InAPanic } else { Self::InAnAnswer }
     }
 }
 
 /// The recorded calls of one operation, to be gone through in order.
 pub(crate) struct Answers {
     left: VecDeque<Call>,
-    /// The last call failed instead of refusing; the record does not tell the two apart.
-    failed: bool,
+    ending: Ending,
     /// Bytes asked for, for all requests that came to nothing.
     pub(crate) in_vain: Vec<u64>,
 }
@@ -42,11 +69,12 @@ pub(crate) enum Answer {
     Granted(Grant),
     Declined,
     Failed,
+    Panicked,
 }
 
 impl Answers {
-    pub(crate) fn new(calls: Vec<Call>, failed: bool) -> Self {
-        Self { left: calls.into(), failed, in_vain: Vec::new() }
+    pub(crate) fn new(calls: Vec<Call>, ending: Ending) -> Self {
+        Self { left: calls.into(), ending, in_vain: Vec::new() }
     }
 
     /// The source must have been asked for exactly this now.
@@ -54,17 +82,21 @@ impl Answers {
         match self.left.pop_front() {
             Some(Call::Reserve { bytes, answer }) if bytes == asked => match answer {
                 Some(grant) => Answer::Granted(grant),
-                None if self.failed && self.left.is_empty() => Answer::Failed,
-                None => Answer::Declined,
+                None => match self.ending {
+                    Ending::InAFailure if self.left.is_empty() => Answer::Failed,
+                    Ending::InAPanic if self.left.is_empty() => Answer::Panicked,
+                    _ => Answer::Declined,
+                },
             },
             other => panic!("the source must be asked for {asked} bytes here, but: {other:?}"),
         }
     }
 
-    /// The source must have been handed this back now.
-    pub(crate) fn handed_back(&mut self, region: Grant) {
+    /// The source must have been handed this back now; says whether that was the end, in a panic.
+    pub(crate) fn handed_back(&mut self, region: Grant) -> bool {
         let call = self.left.pop_front();
         assert_eq!(call, Some(Call::Release(region)), "the source must be handed this back here");
+        self.ending == Ending::InAPanic && self.left.is_empty()
     }
 
     /// Nothing else must have been said.

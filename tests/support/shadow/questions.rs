@@ -1,8 +1,20 @@
 //! What a program may look at to choose its next step.
 
+use allotment::Allocation;
+
 use super::Shadow;
 
 impl Shadow {
+    /// Refusals that were gone through one by one: nothing could have served them.
+    pub(crate) fn confirmed_refusals(&self) -> u64 {
+        self.confirmed
+    }
+
+    /// Whether an allocation must not be freed.
+    pub(crate) fn is_pinned(&self, allocation: &Allocation) -> bool {
+        self.pins.contains(&allocation.address)
+    }
+
     /// What the limit leaves for another region.
     pub(crate) fn room(&self) -> u64 {
         self.rules.room(self.space.reserved())
@@ -14,8 +26,8 @@ impl Shadow {
     }
 
     /// Size of each free chunk, in address order.
-    pub(crate) fn free_sizes(&self) -> Vec<u64> {
-        self.space.free().map(|chunk| chunk.size).collect()
+    pub(crate) fn free_sizes(&self) -> impl Iterator<Item = u64> {
+        self.space.free().map(|chunk| chunk.size)
     }
 
     /// What a chunk at `address` has for a number: 0 if it is free, none if there is none.

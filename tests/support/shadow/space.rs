@@ -29,15 +29,23 @@ impl Region {
 
     /// Makes one chunk of any free ones side by side, wherever they are.
     fn merge(&mut self) {
-        let mut merged: Vec<Chunk> = Vec::new();
-        for &chunk in &self.chunks {
-            match merged.last_mut() {
-                Some(last) if last.holder.is_none() && chunk.holder.is_none() => last.size += chunk.size,
-                _ => merged.push(chunk),
-            }
-        }
-        self.chunks = merged;
+        self.chunks.dedup_by(|chunk, last| {
+            let both_free = last.holder.is_none() && chunk.holder.is_none();
+            last.size += if both_free { chunk.size } else { 0 };
+            both_free
+        });
     }
+}
+
+/// What the chunks come to.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) requested: u64,
+    pub(crate) in_use: u64,
+    /// Chunks in use.
+    pub(crate) held: u64,
+    pub(crate) free: u64,
+    pub(crate) largest_free: u64,
 }
 
 /// All regions, in address order.
@@ -61,6 +69,22 @@ impl Space {
 
     pub(crate) fn regions(&self) -> &[Region] {
         &self.regions
+    }
+
+    /// Adds up all chunks.
+    pub(crate) fn sums(&self) -> Sums {
+        let mut sums = Sums::default();
+        for chunk in self.chunks() {
+            if let Some(holder) = chunk.holder {
+                sums.requested += holder.requested;
+                sums.in_use += chunk.size;
+                sums.held += 1;
+            } else {
+                sums.free += chunk.size;
+                sums.largest_free = sums.largest_free.max(chunk.size);
+            }
+        }
+        sums
     }
 
     pub(crate) fn reserved(&self) -> u64 {

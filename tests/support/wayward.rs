@@ -1,0 +1,272 @@
+//! A source with bad habits: every way not to grant what was asked for, in any mixture.
+
+use std::error::Error;
+use std::fmt;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use allotment::source::{AddressSpace, Grant, Refusal, RegionSource};
+use allotment::{GRANULE, MAX_BYTES};
+
+use crate::numbers::Numbers;
+use crate::sources::{Descending, Scattered};
+
+/// What a source may do instead of granting what it was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Misdeed {
+    Declines,
+    Fails,
+    Panics,
+    GrantsMore,
+    GrantsLess,
+    GrantsNothing,
+    /// An address that is no whole granule.
+    Misaligned,
+    /// A length that is no whole number of granules.
+    OddLength,
+    AtZero,
+    /// Past the last address there may be.
+    OutOfRange,
+    /// On a span that is out.
+    Overlaps,
+}
+
+impl Misdeed {
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Declines,
+        Self::Fails,
+        Self::Panics,
+        Self::GrantsMore,
+        Self::GrantsLess,
+        Self::GrantsNothing,
+        Self::Misaligned,
+        Self::OddLength,
+        Self::AtZero,
+        Self::OutOfRange,
+        Self::Overlaps,
+    ];
+}
+
+/// Where grants lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Ascending { gap: u64 },
+    Descending { gap: u64 },
+    Scattered,
+}
+
+/// What a source does wrong, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Habits {
+    pub(crate) place: Place,
+    /// Bytes out at most.
+    pub(crate) cap: u64,
+    /// Declines every request for more.
+    pub(crate) largest: u64,
+    /// At this request, counted from 0.
+    pub(crate) nth: Option<(u64, Misdeed)>,
+    /// At so many of 256 requests, one of the misdeeds that the bits name.
+    pub(crate) often: u8,
+    pub(crate) misdeeds: u16,
+    /// Of so many regions handed back, it panics over one; 0 for none.
+    pub(crate) panics_at_release: u64,
+}
+
+/// A source with habits. What it is handed back must be what it has out.
+pub(crate) struct Wayward {
+    upstream: Box<dyn RegionSource>,
+    habits: Habits,
+    random: Numbers,
+    asked: u64,
+    out: Vec<Grant>,
+    /// The last grant that cannot be a region, until it comes back.
+    wrong: Option<Grant>,
+}
+
+impl Wayward {
+    pub(crate) fn new(habits: Habits, seed: u64) -> Self {
+        let upstream: Box<dyn RegionSource> = match habits.place {
+            Place::Ascending { gap } => Box::new(AddressSpace::new(gap)),
+            Place::Descending { gap } => Box::new(Descending::new(gap)),
+            Place::Scattered => Box::new(Scattered::new(seed)),
+        };
+        Self { upstream, habits, random: Numbers::new(seed), asked: 0, out: Vec::new(), wrong: None }
+    }
+
+    /// What it does wrong this time.
+    fn misdeed(&mut self) -> Option<Misdeed> {
+        let number = self.asked;
+        self.asked += 1;
+        if let Some((nth, misdeed)) = self.habits.nth
+            && nth == number
+        {
+            return Some(misdeed);
+        }
+        let among = self.habits.misdeeds;
+        if among == 0 || self.random.below(256) >= u64::from(self.habits.often) {
+            return None;
+        }
+        let picked = |at: &usize| among >> at & 1 == 1;
+        let count = (0..Misdeed::ALL.len()).filter(picked).count();
+        let place = self.random.below(count.max(1) as u64);
+        let nth = (0..Misdeed::ALL.len()).filter(picked).nth(usize::try_from(place).expect("a small number"));
+        nth.map(|at| Misdeed::ALL[at])
+    }
+
+    /// A sound grant, if the cap leaves so much.
+    fn grant(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+        let out: u64 = self.out.iter().map(|grant| grant.bytes).sum();
+        if bytes > self.habits.largest || out.checked_add(bytes).is_none_or(|sum| sum > self.habits.cap) {
+            return Err(Refusal::Declined);
+        }
+        let grant = self.upstream.reserve(bytes, alignment)?;
+        self.out.push(grant);
+        Ok(grant)
+    }
+
+    /// A grant that cannot be a region.
+    fn wrong(&mut self, address: u64, bytes: u64) -> Result<Grant, Refusal> {
+        let grant = Grant { address, bytes };
+        self.wrong = Some(grant);
+        Ok(grant)
+    }
+
+    /// A grant on one that is out: all of it, within it, or across one of its ends.
+    fn overlapping(&mut self, bytes: u64) -> Result<Grant, Refusal> {
+        let Some(&out) = self.out.last() else { return Err(Refusal::Declined) };
+        let inside = out.address + GRANULE * self.random.below(out.bytes / GRANULE);
+        match self.random.below(4) {
+            0 => Ok(out),
+            1 => Ok(Grant { address: out.address, bytes: GRANULE }),
+            2 if out.address >= bytes => Ok(Grant { address: out.address + GRANULE - bytes, bytes }),
+            _ if inside <= MAX_BYTES - bytes => Ok(Grant { address: inside, bytes }),
+            _ => Ok(out),
+        }
+    }
+}
+
+impl RegionSource for Wayward {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+        let somewhere = 1 << 40;
+        match self.misdeed() {
+            None => self.grant(bytes, alignment),
+            Some(Misdeed::Declines) => Err(Refusal::Declined),
+            Some(Misdeed::Fails) => Err(Refusal::Failed(Arc::new(Broken))),
+            Some(Misdeed::Panics) => Err(Refusal::Failed(Arc::new(OnPurpose))),
+            Some(Misdeed::GrantsMore) => {
+                let more = [GRANULE, 4096, 2 << 20, bytes][self.random.place(4)];
+                self.grant(bytes.saturating_add(more), alignment)
+            }
+            Some(Misdeed::GrantsLess) => match self.random.below(bytes / GRANULE) {
+                0 => self.wrong(somewhere, 0),
+                granules => self.grant(granules * GRANULE, alignment),
+            },
+            Some(Misdeed::GrantsNothing) => self.wrong(somewhere, 0),
+            Some(Misdeed::Misaligned) => {
+                let off = 1 + self.random.below(GRANULE - 1);
+                self.wrong(somewhere + off, bytes)
+            }
+            Some(Misdeed::OddLength) => {
+                let off = 1 + self.random.below(GRANULE - 1);
+                self.wrong(somewhere, bytes + off)
+            }
+            Some(Misdeed::AtZero) => self.wrong(0, bytes),
+            Some(Misdeed::OutOfRange) => {
+                let beyond = [MAX_BYTES + GRANULE - bytes, MAX_BYTES, 1 << 63, u64::MAX - 255];
+                let address = beyond[self.random.place(4)];
+                self.wrong(address, bytes)
+            }
+            Some(Misdeed::Overlaps) => self.overlapping(bytes),
+        }
+    }
+
+    /// # Panics
+    /// When the region is neither what was granted wrongly nor exactly one or several of the spans that are out.
+    fn release(&mut self, region: Grant) {
+        if self.wrong == Some(region) {
+            self.wrong = None;
+            return;
+        }
+        let within = |out: &Grant| region.address <= out.address && out.end() <= region.end();
+        let back: u64 = self.out.iter().filter(|out| within(out)).map(|out| out.bytes).sum();
+        assert_eq!(back, region.bytes, "{region:?} is not what was granted");
+        self.out.retain(|out| !within(out));
+        self.upstream.release(region);
+    }
+
+    fn joins_regions(&self) -> bool {
+        self.upstream.joins_regions()
+    }
+}
+
+/// What went wrong in a source that breaks.
+#[derive(Debug)]
+pub(crate) struct Broken;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "broken on purpose")
+    }
+}
+
+impl Error for Broken {}
+
+/// A panic that was ordered. As a failure it is one that [`Panicking`] turns into a panic.
+#[derive(Debug)]
+pub(crate) struct OnPurpose;
+
+impl fmt::Display for OnPurpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "to panic on purpose")
+    }
+}
+
+impl Error for OnPurpose {}
+
+/// Panics where its upstream orders it to; whatever lies between the two writes the call down before that.
+pub(crate) struct Panicking<S> {
+    upstream: S,
+    panics: Arc<AtomicU64>,
+    /// Of so many releases, it panics over one; 0 for none.
+    at_release: u64,
+    releases: u64,
+}
+
+impl<S: RegionSource> Panicking<S> {
+    pub(crate) fn new(upstream: S, at_release: u64) -> Self {
+        Self { upstream, panics: Arc::default(), at_release, releases: 0 }
+    }
+
+    /// How often it panicked so far.
+    pub(crate) fn panics(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.panics)
+    }
+
+    /// Unwinds without a word from the panic hook.
+    fn panic(&self) -> ! {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+        resume_unwind(Box::new(OnPurpose))
+    }
+}
+
+impl<S: RegionSource> RegionSource for Panicking<S> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+        match self.upstream.reserve(bytes, alignment) {
+            Err(Refusal::Failed(failure)) if failure.is::<OnPurpose>() => self.panic(),
+            answer => answer,
+        }
+    }
+
+    fn release(&mut self, region: Grant) {
+        self.upstream.release(region);
+        self.releases += 1;
+        if self.releases.checked_rem(self.at_release) == Some(0) {
+            self.panic();
+        }
+    }
+
+    fn joins_regions(&self) -> bool {
+        self.upstream.joins_regions()
+    }
+}
