@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-loom test-python test-oracle test-long bench bench-check lint fmt types doc \
+.PHONY: help demo test fuzz fuzz-long test-rust test-loom test-python test-oracle test-long bench bench-check lint fmt types doc \
         sdist-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -30,10 +30,21 @@ test-loom:  ## the lock and a whole pool in every order of what two threads do
 		--target-dir target/loom --quiet --test loom
 
 test-oracle: $(ORACLE)  ## the same decisions as TensorFlow's own allocator, event by event
-	cargo test --package allotment --features oracle --release --test oracle -- --nocapture
+	cargo test --package allotment --features oracle --release --test oracle --test fuzz -- --nocapture
 
 test-python: develop  ## the package, its command line, and what the README says
 	$(BIN)/pytest -m "not long"
+
+fuzz: $(ORACLE)  ## look for programs that a pool does wrong, guided by what the code does; ALLOTMENT_FUZZ_SECONDS each
+	cargo install --quiet --root target/cargo-fuzz cargo-fuzz
+	for target in against_shadow against_tensorflow; do \
+		RUSTC_BOOTSTRAP=1 target/cargo-fuzz/bin/cargo-fuzz run --fuzz-dir tests/fuzz --sanitizer none $$target \
+			-- -max_total_time=$${ALLOTMENT_FUZZ_SECONDS:-60} -max_len=4096 || exit 1; \
+	done
+
+fuzz-long: $(ORACLE)  ## a thousand million events of fresh programs, half of them against each judge
+	ALLOTMENT_FUZZ_EVENTS=$${ALLOTMENT_FUZZ_EVENTS:-510000000} \
+		cargo test --package allotment --features oracle --release --test fuzz -- --nocapture
 
 test-long: develop $(ORACLE)  ## what is too long for every run
 	ALLOTMENT_MODEL_PROGRAMS=$${ALLOTMENT_MODEL_PROGRAMS:-20000} cargo test --package allotment --release --test model
@@ -52,6 +63,7 @@ bench-check:  ## the benchmarks compile
 
 lint: $(VENV)/.tools  ## formatting and lints of both languages
 	cargo fmt --all --check
+	cargo fmt --manifest-path tests/fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --all-features --quiet -- --deny warnings
 	RUSTFLAGS="--cfg loom" cargo clippy --package allotment-sync --package allotment --test loom \
 		--target-dir target/loom --quiet -- --deny warnings
@@ -60,6 +72,7 @@ lint: $(VENV)/.tools  ## formatting and lints of both languages
 
 fmt: $(VENV)/.tools  ## format both languages
 	cargo fmt --all
+	cargo fmt --manifest-path tests/fuzz/Cargo.toml
 	$(BIN)/ruff format .
 
 types: develop  ## types of the package, its tests and benchmarks

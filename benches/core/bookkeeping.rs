@@ -193,7 +193,7 @@ fn measure_ours(events: &[Event], growth: bool) -> Books {
 /// Physical memory that an allocator of TensorFlow's takes for the same.
 fn measure_theirs(events: &[Event], limit: u64, growth: bool) -> u64 {
     let events = Events::new(events);
-    let setup = Setup { limit, cap: limit, gap: 0, fraction: 0.0, joins: true, growth, trim_on_oom: false };
+    let setup = Setup { limit, joins: true, growth, ..Setup::NO_REFUSALS };
     let before = resident();
     let mut reference = Reference::new(&setup);
     reference.replay(&events);

@@ -186,15 +186,7 @@ fn took_host_memory(program: &Program) -> Vec<bool> {
 }
 
 fn clock_theirs(events: &Events) -> Vec<u64> {
-    let setup = Setup {
-        limit: LIMIT,
-        cap: LIMIT,
-        gap: 0,
-        fraction: 0.0,
-        joins: true,
-        growth: false,
-        trim_on_oom: false,
-    };
+    let setup = Setup { limit: LIMIT, joins: true, ..Setup::NO_REFUSALS };
     let mut reference = Reference::new(&setup);
     let first = [Event::Allocate { slot: 0, bytes: 1 }, Event::Free { slot: 0 }];
     reference.replay(&Events::new(&first));

@@ -189,15 +189,7 @@ impl Peer for Ours {
 }
 
 pub(crate) fn tensorflow(limit: u64) -> Reference {
-    Reference::new(&Setup {
-        limit,
-        cap: limit,
-        gap: 0,
-        fraction: 0.0,
-        joins: true,
-        growth: true,
-        trim_on_oom: false,
-    })
+    Reference::new(&Setup { limit, joins: true, growth: true, ..Setup::NO_REFUSALS })
 }
 
 impl Player for Reference {

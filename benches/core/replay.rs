@@ -121,8 +121,7 @@ fn play_ours(program: &allotment::replay::Program, growth: bool) -> Times {
 }
 
 fn play_theirs(events: &Events, growth: bool) -> Times {
-    let setup =
-        Setup { limit: LIMIT, cap: LIMIT, gap: 0, fraction: 0.0, joins: true, growth, trim_on_oom: false };
+    let setup = Setup { limit: LIMIT, joins: true, growth, ..Setup::NO_REFUSALS };
     let mut reference = Reference::new(&setup);
     let mut first = Duration::ZERO;
     if !growth {

@@ -26,6 +26,7 @@ mod shadow;
 #[path = "../support/sources.rs"]
 mod sources;
 #[path = "../support/wayward.rs"]
+#[allow(dead_code, reason = "the fuzz test has more places")]
 mod wayward;
 
 use numbers::Numbers;

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 #[path = "oracle/compare.rs"]
+#[allow(dead_code, reason = "the fuzz test makes its programs while they run")]
 mod compare;
 #[path = "../support/numbers.rs"]
 #[allow(dead_code, reason = "other tests draw in other ways")]
@@ -33,8 +34,6 @@ const EVENTS: usize = 10_000;
 const PROGRAMS: usize = 2_000;
 /// A limit that no recorded program comes near.
 const AMPLE: u64 = 64 << 30;
-/// No cap on the source.
-const NO_CAP: u64 = u64::MAX / 4;
 /// At a limit of 64 GiB without growth, TensorFlow keeps a table of 2 GiB for each allocator.
 const THREADS: usize = 2;
 
@@ -86,7 +85,7 @@ fn setups(peak_live: u64) -> Vec<Setup> {
                 if limit == AMPLE && !growth && (trim_on_oom || !joins) && !everything {
                     continue;
                 }
-                setups.push(Setup { limit, cap: NO_CAP, gap, fraction: 0.0, joins, growth, trim_on_oom });
+                setups.push(Setup { limit, gap, joins, growth, trim_on_oom, ..Setup::NO_REFUSALS });
             }
         }
     }

@@ -34,6 +34,8 @@ struct Setup {
   uint64_t limit;
   uint64_t cap;  // Bytes the source has out at most.
   uint64_t gap;  // Bytes between two grants.
+  uint64_t largest;  // Bytes of one grant at most.
+  uint64_t refused;  // Bit n: the source refuses the request of number n, from 0.
   double fraction;
   bool joins;
   bool growth;
@@ -79,7 +81,12 @@ namespace {
 class BumpSource : public tsl::SubAllocator {
  public:
   explicit BumpSource(const Setup& setup)
-      : SubAllocator({}, {}), cap_(setup.cap), gap_(setup.gap), joins_(setup.joins) {
+      : SubAllocator({}, {}),
+        cap_(setup.cap),
+        gap_(setup.gap),
+        largest_(setup.largest),
+        refused_(setup.refused),
+        joins_(setup.joins) {
     constexpr int kReservedOnly = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void* base = mmap(nullptr, kSpan, PROT_NONE, kReservedOnly, -1, 0);
     if (base == MAP_FAILED) Die("no address space to reserve");
@@ -89,7 +96,9 @@ class BumpSource : public tsl::SubAllocator {
   ~BumpSource() override { munmap(base_, kSpan); }
 
   void* Alloc(size_t, size_t bytes, size_t* received) override {
-    if (bytes > cap_ - used_) {
+    const uint64_t number = asked_++;
+    const bool on_order = number < 64 && (refused_ >> number & 1) != 0;
+    if (on_order || bytes > largest_ || bytes > cap_ - used_) {
       *received = 0;
       calls_.push_back({bytes, kNowhere, 0});
       return nullptr;
@@ -119,10 +128,13 @@ class BumpSource : public tsl::SubAllocator {
  private:
   const uint64_t cap_;
   const uint64_t gap_;
+  const uint64_t largest_;
+  const uint64_t refused_;
   const bool joins_;
   char* base_;
   uint64_t next_ = 0;
   uint64_t used_ = 0;
+  uint64_t asked_ = 0;
   std::vector<Call> calls_;
 };
 

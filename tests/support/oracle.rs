@@ -23,10 +23,29 @@ pub(crate) struct Setup {
     pub(crate) cap: u64,
     /// Bytes between two grants.
     pub(crate) gap: u64,
+    /// Bytes of one grant at most.
+    pub(crate) largest: u64,
+    /// Bit n: the source refuses the request of number n, from 0.
+    pub(crate) refused: u64,
     pub(crate) fraction: f64,
     pub(crate) joins: bool,
     pub(crate) growth: bool,
     pub(crate) trim_on_oom: bool,
+}
+
+impl Setup {
+    /// A source that refuses nothing.
+    pub(crate) const NO_REFUSALS: Self = Self {
+        limit: 0,
+        cap: u64::MAX / 4,
+        gap: 0,
+        largest: u64::MAX,
+        refused: 0,
+        fraction: 0.0,
+        joins: false,
+        growth: false,
+        trim_on_oom: false,
+    };
 }
 
 /// What an event did, and the state after it.

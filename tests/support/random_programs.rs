@@ -50,6 +50,7 @@ pub(crate) fn setup(random: &mut Numbers) -> Setup {
         joins: random.chance(50),
         growth: random.chance(70),
         trim_on_oom: random.chance(50),
+        ..Setup::NO_REFUSALS
     }
 }
 

@@ -126,10 +126,10 @@ impl Wayward {
     }
 
     /// A grant that cannot be a region.
-    fn wrong(&mut self, address: u64, bytes: u64) -> Result<Grant, Refusal> {
+    fn wrong(&mut self, address: u64, bytes: u64) -> Grant {
         let grant = Grant { address, bytes };
         self.wrong = Some(grant);
-        Ok(grant)
+        grant
     }
 
     /// A grant on one that is out: all of it, within it, or across one of its ends.
@@ -159,23 +159,23 @@ impl RegionSource for Wayward {
                 self.grant(bytes.saturating_add(more), alignment)
             }
             Some(Misdeed::GrantsLess) => match self.random.below(bytes / GRANULE) {
-                0 => self.wrong(somewhere, 0),
+                0 => Ok(self.wrong(somewhere, 0)),
                 granules => self.grant(granules * GRANULE, alignment),
             },
-            Some(Misdeed::GrantsNothing) => self.wrong(somewhere, 0),
+            Some(Misdeed::GrantsNothing) => Ok(self.wrong(somewhere, 0)),
             Some(Misdeed::Misaligned) => {
                 let off = 1 + self.random.below(GRANULE - 1);
-                self.wrong(somewhere + off, bytes)
+                Ok(self.wrong(somewhere + off, bytes))
             }
             Some(Misdeed::OddLength) => {
                 let off = 1 + self.random.below(GRANULE - 1);
-                self.wrong(somewhere, bytes + off)
+                Ok(self.wrong(somewhere, bytes + off))
             }
-            Some(Misdeed::AtZero) => self.wrong(0, bytes),
+            Some(Misdeed::AtZero) => Ok(self.wrong(0, bytes)),
             Some(Misdeed::OutOfRange) => {
                 let beyond = [MAX_BYTES + GRANULE - bytes, MAX_BYTES, 1 << 63, u64::MAX - 255];
                 let address = beyond[self.random.place(4)];
-                self.wrong(address, bytes)
+                Ok(self.wrong(address, bytes))
             }
             Some(Misdeed::Overlaps) => self.overlapping(bytes),
         }

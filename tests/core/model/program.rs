@@ -131,7 +131,7 @@ pub(crate) const KINDS: u8 = 106;
 pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
     let which = a as usize;
     match kind {
-        ..ALLOCATES => {
+        0..ALLOCATES => {
             let (alignment, door) = match kind {
                 0..47 => (1, AllocateDoor::Plain),
                 47 => (ODD_ALIGNMENTS[usize::from(b / 64) % 8], AllocateDoor::Plain),
@@ -142,8 +142,8 @@ pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
             };
             Step::Allocate { size: size(a, b), alignment, door }
         }
-        ..90 => Step::Free { which, door: free_door(b) },
-        ..95 => Step::FreeWrongly { which, wrong: wrong(a, b) },
+        ALLOCATES..90 => Step::Free { which, door: free_door(b) },
+        90..95 => Step::FreeWrongly { which, wrong: wrong(a, b) },
         95 => Step::AskWhether(size(a, b)),
         96 => Step::Resize { which, size: size(a, b) },
         97 => Step::FreeAllBut(which % if b.is_multiple_of(2) { 8 } else { 512 }),

@@ -1,5 +1,7 @@
 //! Runs a program on a pool, with a shadow beside it.
 
+use std::fmt;
+use std::ops::AddAssign;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +36,26 @@ pub(crate) struct Tally {
     pub(crate) confirmed: u64,
     /// Requests and other calls that the source cut short.
     pub(crate) cut_short: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.events += other.events;
+        self.refused += other.refused;
+        self.confirmed += other.confirmed;
+        self.cut_short += other.cut_short;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { events, refused, confirmed, cut_short } = self;
+        write!(
+            f,
+            "{events} events ({refused} refused, {confirmed} of them confirmed: nothing could have served them; \
+             {cut_short} cut short by the source)"
+        )
+    }
 }
 
 /// A pool, its shadow, and what the program holds.

@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 use std::ops::AddAssign;
 
 use allotment::replay::{Event, Program};
-use allotment::source::{AddressSpace, Call, Cap, Capped, Log, Recording};
-use allotment::{AllocError, Allocation, Options, Pool};
+use allotment::source::{AddressSpace, Call, Cap, Capped, Log, Recording, Refusing};
+use allotment::{AllocError, Allocation, Options, Pool, Stats};
 
 use crate::reference::{Events, Reference, Setup, Step};
 
@@ -16,8 +16,8 @@ const STUCK: u64 = 2304;
 /// What was compared.
 #[derive(Default)]
 pub(crate) struct Compared {
-    events: usize,
-    refused: usize,
+    pub(crate) events: usize,
+    pub(crate) refused: usize,
     /// Events from the first on that TensorFlow would not return from.
     beyond: usize,
     calls: usize,
@@ -56,118 +56,157 @@ struct Record {
 /// # Errors
 /// The first difference, in words.
 pub(crate) fn compare(setup: &Setup, program: &Program) -> Result<Compared, String> {
+    let mut ours = Ours::new(setup, program.slots());
     let events = program.events();
-    let ours = ours(setup, program);
-    let played = &events[..ours.steps.len()];
-    let mut reference = Reference::new(setup);
-    let theirs = Record { steps: reference.run(&Events::new(played)), calls: reference.calls() };
-    drop(reference);
-    if let Some(event) = first_difference(&ours.steps, &theirs.steps) {
-        return Err(describe(setup, events, event, &ours, &theirs));
-    }
-    if let Some(call) = first_difference(&ours.calls, &theirs.calls) {
-        let event = ours.steps.partition_point(|step| step.calls <= call as u64);
-        return Err(describe(setup, events, event, &ours, &theirs));
-    }
-    let refused = |(event, step): &(&Event, &Step)| {
-        matches!(event, Event::Allocate { bytes: 1.., .. }) && step.offset < 0
-    };
-    Ok(Compared {
-        events: played.len(),
-        refused: played.iter().zip(&ours.steps).filter(refused).count(),
-        beyond: events.len() - played.len(),
-        calls: ours.calls.len(),
-        releases: ours.calls.iter().filter(|call| matches!(call, Call::Release(_))).count(),
-    })
+    let played = events.iter().take_while(|&&event| ours.play(event).is_some()).count();
+    let compared = ours.judge(&events[..played])?;
+    Ok(Compared { beyond: events.len() - played, ..compared })
 }
 
-/// Plays the program into a pool, up to where TensorFlow would not return.
-fn ours(setup: &Setup, program: &Program) -> Record {
-    let log = Log::default();
-    let source = Capped::new(AddressSpace::new(setup.gap), Cap::new(setup.cap));
-    let options = Options {
-        growth: setup.growth,
-        trim_on_oom: setup.trim_on_oom,
-        joins_regions: Some(setup.joins),
-        fragmentation_fraction: setup.fraction,
-        ..Options::new(setup.limit)
-    };
-    let pool = Pool::new(Recording::new(source, log.clone()), options).expect("options in range");
-    let mut hang = Hang::new(setup, program);
-    let mut held: Vec<Option<Allocation>> = vec![None; program.slots()];
-    let mut record = Record { steps: Vec::with_capacity(program.events().len()), calls: Vec::new() };
-    let mut largest = 0;
-    for &event in program.events() {
+/// Our side: a pool that plays events, and what it did.
+pub(crate) struct Ours<'a> {
+    setup: &'a Setup,
+    pool: Pool,
+    log: Log,
+    held: Vec<Option<Allocation>>,
+    hang: Hang,
+    record: Record,
+    largest: i64,
+}
+
+impl<'a> Ours<'a> {
+    /// A fresh pool; every slot of the events is below `slots`.
+    pub(crate) fn new(setup: &'a Setup, slots: usize) -> Self {
+        let log = Log::default();
+        let Setup { largest, refused, .. } = *setup;
+        let capped = Capped::new(AddressSpace::new(setup.gap), Cap::new(setup.cap));
+        let source = Refusing::new(capped, move |number, bytes| {
+            bytes > largest || (number < 64 && refused >> number & 1 == 1)
+        });
+        let options = Options {
+            growth: setup.growth,
+            trim_on_oom: setup.trim_on_oom,
+            joins_regions: Some(setup.joins),
+            fragmentation_fraction: setup.fraction,
+            ..Options::new(setup.limit)
+        };
+        Self {
+            setup,
+            pool: Pool::new(Recording::new(source, log.clone()), options).expect("options in range"),
+            log,
+            held: vec![None; slots],
+            hang: Hang::new(setup),
+            record: Record { steps: Vec::new(), calls: Vec::new() },
+            largest: 0,
+        }
+    }
+
+    /// Plays one event and gives the state after it; none where TensorFlow would not return from it.
+    pub(crate) fn play(&mut self, event: Event) -> Option<Stats> {
         let touched = match event {
             Event::Allocate { slot, bytes } => {
-                let allocation = match pool.allocate(bytes) {
+                let allocation = match self.pool.allocate(bytes) {
                     Ok(allocation) => Some(allocation).filter(|allocation| allocation.address != 0),
                     Err(AllocError::OutOfMemory(_)) => None,
                     Err(other) => panic!("{other}"),
                 };
-                held[slot as usize] = allocation;
+                self.held[slot as usize] = allocation;
                 allocation
             }
             Event::Free { slot } => {
-                let allocation = held[slot as usize].take();
+                let allocation = self.held[slot as usize].take();
                 if let Some(allocation) = allocation {
-                    pool.free(allocation.address).expect("a live allocation");
+                    self.pool.free(allocation.address).expect("a live allocation");
                 }
                 allocation
             }
         };
-        let calls = log.take();
-        if hang.would_begin(&calls) {
-            break;
+        let calls = self.log.take();
+        if self.hang.would_begin(event, &calls) {
+            return None;
         }
-        record.calls.extend(calls);
+        self.record.calls.extend(calls);
         let size = touched.map_or(0, |allocation| signed(allocation.size));
-        largest = size.max(largest);
-        let stats = pool.stats().expect("a pool of this process");
-        record.steps.push(Step {
+        self.largest = size.max(self.largest);
+        let stats = self.pool.stats().expect("a pool of this process");
+        self.record.steps.push(Step {
             offset: touched.map_or(-1, |allocation| signed(allocation.address - AddressSpace::START)),
             chunk: size,
             num_allocs: signed(stats.num_allocs),
             in_use: signed(stats.in_use),
             peak_in_use: signed(stats.peak_in_use),
-            largest,
+            largest: self.largest,
             reserved: signed(stats.reserved),
             peak_reserved: signed(stats.peak_reserved),
-            calls: record.calls.len() as u64,
+            calls: self.record.calls.len() as u64,
         });
+        Some(stats)
     }
-    record
+
+    /// The allocation in a slot.
+    pub(crate) fn held(&self, slot: usize) -> Option<Allocation> {
+        self.held[slot]
+    }
+
+    /// Plays the same events into TensorFlow's allocator and compares every step and every call of the source.
+    ///
+    /// # Errors
+    /// The first difference, in words.
+    pub(crate) fn judge(self, played: &[Event]) -> Result<Compared, String> {
+        let Self { setup, record: ours, .. } = self;
+        let mut reference = Reference::new(setup);
+        let theirs = Record { steps: reference.run(&Events::new(played)), calls: reference.calls() };
+        drop(reference);
+        if let Some(event) = first_difference(&ours.steps, &theirs.steps) {
+            return Err(describe(setup, played, event, &ours, &theirs));
+        }
+        if let Some(call) = first_difference(&ours.calls, &theirs.calls) {
+            let event = ours.steps.partition_point(|step| step.calls <= call as u64);
+            return Err(describe(setup, played, event, &ours, &theirs));
+        }
+        let refused = |(event, step): &(&Event, &Step)| {
+            matches!(event, Event::Allocate { bytes: 1.., .. }) && step.offset < 0
+        };
+        Ok(Compared {
+            events: played.len(),
+            refused: played.iter().zip(&ours.steps).filter(refused).count(),
+            beyond: 0,
+            calls: ours.calls.len(),
+            releases: ours.calls.iter().filter(|call| matches!(call, Call::Release(_))).count(),
+        })
+    }
 }
 
 /// Where TensorFlow's allocator would loop for ever. Ours goes on there, so there is nothing to compare.
 struct Hang {
-    /// Grants that are left before the growth step may have doubled to more than 64 bits hold.
-    doublings: u32,
+    /// At least the growth step of TensorFlow's allocator, which it keeps in 64 bits.
+    step: u128,
 }
 
 impl Hang {
-    fn new(setup: &Setup, program: &Program) -> Self {
-        let largest = program.events().iter().map(|event| match event {
-            Event::Allocate { bytes, .. } => *bytes,
-            Event::Free { .. } => 0,
-        });
-        // A request doubles the step to less than twice its own size, a grant doubles it once.
+    fn new(setup: &Setup) -> Self {
         let first = if setup.growth { setup.limit.min(2 << 20) } else { setup.limit };
-        let reached = largest.max().unwrap_or(0).min(setup.limit).next_power_of_two() * 2;
-        Self { doublings: first.next_power_of_two().max(reached).max(1 << 9).leading_zeros() }
+        Self { step: u128::from(first.next_multiple_of(256)) }
     }
 
-    /// Whether an event with these calls is one that TensorFlow does not return from.
-    fn would_begin(&mut self, calls: &[Call]) -> bool {
+    /// Whether this event, which made these calls, is one that TensorFlow does not return from.
+    fn would_begin(&mut self, event: Event, calls: &[Call]) -> bool {
+        let Event::Allocate { bytes, .. } = event else { return false };
+        if calls.is_empty() {
+            return false;
+        }
+        // A request doubles the step until it holds the request; a step of 0 is never reached by doubling.
+        while self.step < u128::from(bytes) {
+            self.step *= 2;
+        }
         for call in calls {
             match call {
-                Call::Reserve { answer: Some(_), .. } if self.doublings == 0 => return true,
-                Call::Reserve { answer: Some(_), .. } => self.doublings -= 1,
+                Call::Reserve { answer: Some(_), .. } => self.step *= 2,
                 Call::Reserve { bytes: ..=STUCK, answer: None } => return true,
                 Call::Reserve { .. } | Call::Release(_) => {}
             }
         }
-        false
+        self.step > u128::from(u64::MAX / 2)
     }
 }
 

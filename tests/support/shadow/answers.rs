@@ -37,22 +37,22 @@ impl Outcome {
 /// How the last call of an operation ended, which the record of the calls does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    InAnAnswer,
+    Answer,
     /// It failed instead of refusing.
-    InAFailure,
-    InAPanic,
+    Failure,
+    Panic,
 }
 
 impl Ending {
     pub(crate) fn of(outcome: &Outcome) -> Self {
         match outcome {
-            Outcome::SourceFailed(_) => Self::InAFailure,
+            Outcome::SourceFailed(_) => Self::Failure,
             outcome => Self::in_a_panic(*outcome == Outcome::Panicked),
         }
     }
 
     pub(crate) fn in_a_panic(panicked: bool) -> Self {
-        if panicked { Self::InAPanic } else { Self::InAnAnswer }
+        if panicked { Self::Panic } else { Self::Answer }
     }
 }
 
@@ -83,8 +83,8 @@ impl Answers {
             Some(Call::Reserve { bytes, answer }) if bytes == asked => match answer {
                 Some(grant) => Answer::Granted(grant),
                 None => match self.ending {
-                    Ending::InAFailure if self.left.is_empty() => Answer::Failed,
-                    Ending::InAPanic if self.left.is_empty() => Answer::Panicked,
+                    Ending::Failure if self.left.is_empty() => Answer::Failed,
+                    Ending::Panic if self.left.is_empty() => Answer::Panicked,
                     _ => Answer::Declined,
                 },
             },
@@ -96,7 +96,7 @@ impl Answers {
     pub(crate) fn handed_back(&mut self, region: Grant) -> bool {
         let call = self.left.pop_front();
         assert_eq!(call, Some(Call::Release(region)), "the source must be handed this back here");
-        self.ending == Ending::InAPanic && self.left.is_empty()
+        self.ending == Ending::Panic && self.left.is_empty()
     }
 
     /// Nothing else must have been said.
