@@ -52,11 +52,12 @@ test-long: develop $(ORACLE)  ## what is too long for every run
 		cargo test --package allotment --features oracle --release --test oracle -- --nocapture
 	$(BIN)/pytest -m long --timeout 1800
 
-bench: develop $(ORACLE)  ## speed and bookkeeping, beside TensorFlow and its allocator in the same run
-	cargo bench --package allotment --features oracle
+bench: develop $(ORACLE)  ## speed, fill and bookkeeping, beside others in the same run; TRACES=folder adds traces
+	$(if $(TRACES),ALLOTMENT_TRACES=$(abspath $(TRACES))) cargo bench --package allotment --features oracle
 	$(ORACLE_VENV)/bin/pip install $(TENSORFLOW)
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python \
 		$(BIN)/pytest benches/python/*.py --benchmark-only --benchmark-columns=min,median,iqr,rounds
+	$(BIN)/python benches/draw.py target/bench benches/pictures
 
 bench-check:  ## the benchmarks compile
 	cargo bench --package allotment --features oracle --no-run --quiet

@@ -5,6 +5,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from allotment import Pool
 
+TIMES = 1000
+
 
 @pytest.fixture
 def pool() -> Pool:
@@ -14,15 +16,20 @@ def pool() -> Pool:
 
 
 def test_with_allocate(benchmark: BenchmarkFixture, pool: Pool) -> None:
-    def block() -> None:
-        with pool.allocate(1024):
-            pass
+    def blocks() -> None:
+        for _ in range(TIMES):
+            with pool.allocate(1024):
+                pass
 
-    benchmark(block)
+    benchmark(blocks)
 
 
 def test_dropped_allocation(benchmark: BenchmarkFixture, pool: Pool) -> None:
-    benchmark(lambda: pool.allocate(1024))
+    def allocations() -> None:
+        for _ in range(TIMES):
+            pool.allocate(1024)
+
+    benchmark(allocations)
 
 
 @pytest.mark.parametrize("holes", [0, 1_000, 100_000])
@@ -30,4 +37,9 @@ def test_stats(benchmark: BenchmarkFixture, pool: Pool, holes: int) -> None:
     blocks = [pool.malloc(256) for _ in range(2 * holes)]
     for block in blocks[::2]:
         pool.free(block)
-    benchmark(pool.stats)
+
+    def questions() -> None:
+        for _ in range(TIMES):
+            pool.stats()
+
+    benchmark(questions)
