@@ -7,7 +7,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-SIZES = ("1 KiB", "256 B to 64 KiB")
+SIZES = ("1 KiB", "256 B to 16 KiB")
 
 
 def read(path: Path) -> list[dict[str, str]]:
