@@ -1,8 +1,8 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz fuzz-long test-rust test-loom test-python test-oracle test-long bench bench-check lint fmt types doc \
-        sdist-check develop oracle clean
+.PHONY: help demo test fuzz fuzz-long test-rust test-loom test-python test-oracle test-long mutations bench bench-check lint fmt \
+        types doc sdist-check develop oracle clean
 
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -51,6 +51,9 @@ test-long: develop $(ORACLE)  ## what is too long for every run
 	ALLOTMENT_ORACLE_PROGRAMS=$${ALLOTMENT_ORACLE_PROGRAMS:-20000} \
 		cargo test --package allotment --features oracle --release --test oracle -- --nocapture
 	$(BIN)/pytest -m long --timeout 1800
+
+mutations:  ## break the rules of the allocator one by one: a test must notice each
+	$(PYTHON) tests/mutations.py
 
 bench: develop $(ORACLE)  ## speed, fill and bookkeeping, beside others in the same run; TRACES=folder adds traces
 	$(if $(TRACES),ALLOTMENT_TRACES=$(abspath $(TRACES))) cargo bench --package allotment --features oracle

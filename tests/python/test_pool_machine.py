@@ -59,7 +59,7 @@ over_every_kind_of_source = pytest.mark.parametrize(
 
 @over_every_kind_of_source
 def test_random_programs_agree_with_the_model(machine: type[PoolBase]) -> None:
-    run(machine, 100, 50, derandomize=True)
+    run(machine, 60, 50, derandomize=True)
 
 
 @pytest.mark.long

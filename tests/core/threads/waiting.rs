@@ -62,6 +62,31 @@ fn a_free_by_any_door_ends_the_wait() {
 }
 
 #[test]
+fn a_free_wakes_whoever_waits_at_once() {
+    const ROUNDS: usize = 25;
+    let mut delays = Vec::new();
+    for round in 0..ROUNDS {
+        let (pool, [first, ..]) = full_pool(FOREVER);
+        delays.push(ends(move || {
+            thread::scope(|scope| {
+                let waiter = scope.spawn(|| {
+                    pool.allocate(MIB).expect("served");
+                    Instant::now()
+                });
+                // Spread over the 20 ms after which a thread that waits looks again by itself.
+                thread::sleep(Duration::from_micros(30_000 + 800 * round as u64));
+                let freed = Instant::now();
+                pool.free_allocation(&first).expect("live");
+                waiter.join().expect("no panic").saturating_duration_since(freed)
+            })
+        }));
+    }
+    delays.sort_unstable();
+    // Without a call half of them would sleep for 10 ms or longer.
+    assert!(delays[ROUNDS / 2] < Duration::from_millis(5), "{delays:?}");
+}
+
+#[test]
 fn a_free_that_is_too_small_does_not_end_the_wait() {
     let (pool, [first, second, ..]) = full_pool(FOREVER);
     let free = move |pool: &Pool| {
