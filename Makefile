@@ -50,6 +50,7 @@ test-long: develop $(ORACLE)  ## what is too long for every run
 	ALLOTMENT_MODEL_PROGRAMS=$${ALLOTMENT_MODEL_PROGRAMS:-20000} cargo test --package allotment --release --test model
 	ALLOTMENT_ORACLE_PROGRAMS=$${ALLOTMENT_ORACLE_PROGRAMS:-20000} \
 		cargo test --package allotment --features oracle --release --test oracle -- --nocapture
+	ALLOTMENT_STRESS_SECONDS=$${ALLOTMENT_STRESS_SECONDS:-30} cargo test --package allotment --release --test threads crowd
 	$(BIN)/pytest -m long --timeout 1800
 
 mutations:  ## break the rules of the allocator one by one: a test must notice each

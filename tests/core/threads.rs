@@ -4,6 +4,8 @@
 mod closing;
 #[path = "threads/contention.rs"]
 mod contention;
+#[path = "threads/crowd.rs"]
+mod crowd;
 #[path = "threads/inside.rs"]
 mod inside;
 #[path = "threads/late.rs"]
@@ -31,9 +33,14 @@ const FOREVER: Duration = Duration::from_secs(20);
 
 /// Runs `work` in a thread of its own and gives up on it if it has stopped.
 fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    ends_within(FOREVER, work)
+}
+
+/// The same for work that goes on for a while.
+fn ends_within<T: Send + 'static>(deadline: Duration, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, is_done) = channel();
     let thread = thread::spawn(move || drop(done.send(work())));
-    match is_done.recv_timeout(FOREVER) {
+    match is_done.recv_timeout(deadline) {
         Ok(result) => result,
         Err(RecvTimeoutError::Timeout) => panic!("it has stopped: a deadlock"),
         Err(RecvTimeoutError::Disconnected) => match thread.join() {

@@ -18,10 +18,10 @@ const STEPS: usize = 30_000;
 
 /// Who holds what: start to end and the thread's tag.
 #[derive(Default)]
-struct Ranges(Mutex<BTreeMap<u64, (u64, u64)>>);
+pub(super) struct Ranges(Mutex<BTreeMap<u64, (u64, u64)>>);
 
 impl Ranges {
-    fn take(&self, allocation: &Allocation, tag: u64) {
+    pub(super) fn take(&self, allocation: &Allocation, tag: u64) {
         let (start, end) = (allocation.address, allocation.address + allocation.size);
         let mut ranges = self.0.lock().expect("no thread failed");
         let before = ranges.range(..end).next_back();
@@ -29,7 +29,7 @@ impl Ranges {
         ranges.insert(start, (end, tag));
     }
 
-    fn give_back(&self, allocation: &Allocation, tag: u64) {
+    pub(super) fn give_back(&self, allocation: &Allocation, tag: u64) {
         let range = self.0.lock().expect("no thread failed").remove(&allocation.address);
         assert_eq!(range, Some((allocation.address + allocation.size, tag)));
     }

@@ -23,7 +23,7 @@ def attempt(call: Callable[[], Any], *, elsewhere: bool = False) -> Outcome:
         return at_once([call])[0]
     try:
         return Outcome(call())
-    except BaseException as error:
+    except (Exception, SystemExit) as error:
         return Outcome(error=without_frames(error))
 
 

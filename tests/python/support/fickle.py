@@ -10,7 +10,7 @@ Mood = Literal[
     "grant",
     "refuse",
     "raise",
-    "interrupt",
+    "exit",
     "more",
     "less",
     "nothing",
@@ -80,8 +80,8 @@ class FickleSource:
                 return None
             case "raise":
                 raise BrokenError(nbytes)
-            case "interrupt":
-                raise KeyboardInterrupt
+            case "exit":
+                raise SystemExit
             case "more":
                 return self._grant(nbytes + 64 * GRANULE)
             case "less":

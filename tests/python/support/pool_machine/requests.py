@@ -78,8 +78,8 @@ class Requests(PoolBase):
             assert FAULTY[mood] in str(error)
         else:
             self.model.num_refused += 1
-            if mood == "interrupt":
-                assert type(error) is KeyboardInterrupt, error
+            if mood == "exit":
+                assert type(error) is SystemExit, error
                 return
             assert type(error) is OutOfMemoryError, error
             assert type(error.__cause__) is {"raise": BrokenError, "nonsense": TypeError}.get(
