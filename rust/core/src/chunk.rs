@@ -86,6 +86,10 @@ impl ChunkTable {
             self.vacant = self.get(handle).next;
             return handle;
         }
+        if self.slots.len() == self.slots.capacity() {
+            // By an eighth: doubled, the room for chunks to come would be more than those there are.
+            self.slots.reserve_exact(self.slots.len() / 8 + 16);
+        }
         let index = u32::try_from(self.slots.len()).ok().and_then(NonZeroU32::new);
         self.slots.push(Chunk::default());
         Handle(index.expect("fewer than 2^32 chunks"))

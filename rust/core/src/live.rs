@@ -32,8 +32,8 @@ impl LiveTable {
 
     /// Adds a chunk that is not in the table. The caller links it to what is returned.
     pub(crate) fn push(&mut self, chunks: &mut ChunkTable, handle: Handle, address: u64) -> Option<Handle> {
-        // Half full at most: three of four chunks are the first of their list.
-        if self.len >= self.heads.len() / 2 {
+        // As many lists as chunks, or more: a head is four bytes, and most lists are of one chunk.
+        if self.len >= self.heads.len() {
             self.grow(chunks);
         }
         self.len += 1;
