@@ -1,8 +1,8 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz fuzz-long test-rust test-loom test-python test-oracle test-long mutations bench bench-check lint fmt \
-        types doc sdist-check develop oracle clean
+.PHONY: help demo test test-rust test-loom test-oracle test-python test-long fuzz fuzz-long mutations sanitize \
+        bench bench-check lint fmt types doc sdist-check develop oracle clean
 
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -13,6 +13,10 @@ BIN := $(VENV)/bin
 ORACLE_VENV := .venv-oracle
 ORACLE := target/oracle/libbfc_driver.so
 TENSORFLOW := tensorflow-cpu==2.21.0
+HOST = $(shell rustc --version --verbose | sed -n 's/^host: //p')
+# The sanitizers are in every toolchain, but only this variable unlocks them in a stable one.
+ASAN = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/sanitize
+MEMCHECK := valgrind --quiet --error-exitcode=99
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -55,6 +59,14 @@ test-long: develop $(ORACLE)  ## what is too long for every run
 
 mutations:  ## break the rules of the allocator one by one: a test must notice each
 	$(PYTHON) tests/mutations.py
+
+sanitize: develop  ## memory errors: address sanitizer and valgrind over host memory, its pools and the bindings
+	$(ASAN) cargo test --quiet --target $(HOST) --package allotment-host
+	$(ASAN) ALLOTMENT_MODEL_PROGRAMS=200 \
+		cargo test --quiet --target $(HOST) --package allotment --test model --test refusal --test threads
+	cargo test --quiet --target-dir target/valgrind --config "target.'cfg(all())'.runner='$(MEMCHECK)'" \
+		--package allotment-host --lib -- --skip address_space_is_free
+	PYTHONMALLOC=malloc $(MEMCHECK) --suppressions=tests/valgrind/python.supp $(BIN)/python tests/valgrind/session.py
 
 bench: develop $(ORACLE)  ## speed, fill and bookkeeping, beside others in the same run; TRACES=folder adds traces
 	$(if $(TRACES),ALLOTMENT_TRACES=$(abspath $(TRACES))) cargo bench --package allotment --features oracle

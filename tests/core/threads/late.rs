@@ -80,7 +80,8 @@ fn a_late_free_never_frees_the_next_owner_of_its_address() {
             for allocation in &live {
                 pool.free_allocation(allocation).expect("live");
                 owners.push(pool.allocate(KIB).expect("there is just this place"));
-                pool.free_late(allocation);
+                // Often enough that the lock is found taken and the free is left.
+                (0..20).for_each(|_| pool.free_late(allocation));
             }
         });
         assert_eq!(observe(&pool).num_live, live.len() as u64);
