@@ -420,3 +420,6 @@ fn hand_back(turn: &mut Source<'_>, regions: Vec<Grant>) -> u64 {
     }
     bytes
 }
+
+#[cfg(test)]
+mod tests;

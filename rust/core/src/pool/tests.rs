@@ -1,0 +1,44 @@
+use super::*;
+use crate::source::AddressSpace;
+
+fn full_pool() -> (Pool, Allocation) {
+    let options = Options { growth: false, ..Options::new(GRANULE) };
+    let pool = Pool::new(AddressSpace::new(0), options).unwrap();
+    let only = pool.allocate(1).unwrap();
+    (pool, only)
+}
+
+#[test]
+fn a_free_that_finds_the_lock_taken_is_done_by_the_next_caller() {
+    let (pool, only) = full_pool();
+    let inside = pool.enter().unwrap();
+    pool.free_late(&only);
+    assert_eq!(inside.allocator.live.len(), 1, "nobody else is let in");
+    drop(inside);
+    assert_eq!(pool.allocate(1).unwrap().address, only.address);
+}
+
+#[test]
+fn a_late_free_does_not_free_the_next_owner_of_its_address() {
+    let (pool, first) = full_pool();
+    pool.free_allocation(&first).unwrap();
+    let next = pool.allocate(1).unwrap();
+    assert_eq!(next.address, first.address);
+    let inside = pool.enter().unwrap();
+    pool.free_late(&first);
+    drop(inside);
+    assert_eq!(pool.stats().unwrap().num_live, 1);
+    pool.free_allocation(&next).unwrap();
+}
+
+#[test]
+fn the_quick_door_is_shut_while_there_is_something_to_think_of() {
+    let (pool, only) = full_pool();
+    assert!(pool.quickly(|_| Some(())).is_some(), "who comes first has the pool to itself");
+    pool.pin(&only).unwrap();
+    assert!(pool.quickly(|_| Some(())).is_none());
+    pool.unpin(&only);
+    assert!(pool.quickly(|_| Some(())).is_some());
+    pool.close().unwrap();
+    assert!(pool.quickly(|_| Some(())).is_none());
+}
