@@ -4,6 +4,9 @@
 //! **turn** is the right to talk to the source; it is taken before the lock, never after. Only its holder
 //! can reserve, so the limit is exact although the source is asked with the lock free.
 //!
+//! In front of both is the quick door, for a thread that has had the pool to itself: it opens only where there is
+//! nothing to do but what the tables can do alone, and who finds it shut has changed nothing.
+//!
 //! ```text
 //! allocate ─ lock: fits? ─────────────────────────────────────────────→ done
 //!               └ no: turn ─ lock: fits now? plan ─ ask ─ lock: adopt ─→ done
@@ -26,6 +29,7 @@ use crate::stats::Stats;
 use crate::units::GRANULE;
 
 mod closing;
+mod freeing;
 mod grow;
 mod lock;
 mod options;
@@ -149,52 +153,6 @@ impl Pool {
         Ok(self.serve(state, request))
     }
 
-    /// Frees the allocation at `address`; 0 is nothing and is accepted.
-    ///
-    /// # Errors
-    /// When no allocation starts there. The pool is as it was.
-    pub fn free(&self, address: u64) -> Result<(), FreeError> {
-        if let Some(()) = self.give_back_quickly(address, None) {
-            return Ok(());
-        }
-        self.give_back(self.enter()?, address, None)
-    }
-
-    /// Frees if that takes no waiting for the lock; `None` means: take the other door.
-    ///
-    /// # Errors
-    /// As [`Pool::free`].
-    pub fn try_free(&self, address: u64) -> Result<Option<()>, FreeError> {
-        if let Some(()) = self.give_back_quickly(address, None) {
-            return Ok(Some(()));
-        }
-        self.try_enter()?.map(|state| self.give_back(state, address, None)).transpose()
-    }
-
-    /// Frees exactly this allocation: if the address has a new owner, that is an error.
-    ///
-    /// # Errors
-    /// As [`Pool::free`].
-    pub fn free_allocation(&self, allocation: &Allocation) -> Result<(), FreeError> {
-        let Allocation { address, id, .. } = *allocation;
-        if let Some(()) = self.give_back_quickly(address, NonZeroU64::new(id)) {
-            return Ok(());
-        }
-        self.give_back(self.enter()?, address, NonZeroU64::new(id))
-    }
-
-    /// Frees exactly this allocation if that takes no waiting for the lock; `None` means: take the other door.
-    ///
-    /// # Errors
-    /// As [`Pool::free`].
-    pub fn try_free_allocation(&self, allocation: &Allocation) -> Result<Option<()>, FreeError> {
-        let id = NonZeroU64::new(allocation.id);
-        if let Some(()) = self.give_back_quickly(allocation.address, id) {
-            return Ok(Some(()));
-        }
-        self.try_enter()?.map(|state| self.give_back(state, allocation.address, id)).transpose()
-    }
-
     /// Makes the allocation at `address` one of `bytes` bytes if its chunk is long enough; returns the bytes
     /// of the chunk either way. For allocations that were not aligned beyond the granule.
     ///
@@ -203,27 +161,6 @@ impl Pool {
     pub fn resize_in_place(&self, address: u64, bytes: u64) -> Result<u64, FreeError> {
         let resized = self.with_state(|state| state.allocator.resize_in_place(address, bytes))?;
         resized.ok_or(FreeError::NotAllocated { address })
-    }
-
-    /// Frees an allocation that nobody uses any more, without waiting and without failing.
-    ///
-    /// For finalisers: if the lock is taken, the free is left for the next caller; if the allocation was
-    /// freed before, nothing happens.
-    pub fn free_late(&self, allocation: &Allocation) {
-        let Some(id) = NonZeroU64::new(allocation.id) else { return };
-        if let Some(()) = self.give_back_quickly(allocation.address, Some(id)) {
-            return;
-        }
-        match self.try_enter() {
-            Ok(Some(state)) => drop(self.give_back(state, allocation.address, Some(id))),
-            Ok(None) => {
-                self.late.push((allocation.address, id));
-                // Whoever had the lock may have looked at the queue a moment before.
-                self.settle();
-            }
-            // A child process has a copy of the tables at best; what it does to them frees nothing.
-            Err(_) => {}
-        }
     }
 
     /// What the pool holds and has done.
@@ -336,40 +273,6 @@ impl Pool {
         drop(state);
         self.settle();
         served
-    }
-
-    /// Frees what is allocated at `address`, if that is all there is to do; `None`: take the other door.
-    #[inline(always)]
-    fn give_back_quickly(&self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
-        self.quickly(|allocator| allocator.free(address, id))
-    }
-
-    fn give_back(
-        &self,
-        mut state: Guard<'_, State>,
-        address: u64,
-        id: Option<NonZeroU64>,
-    ) -> Result<(), FreeError> {
-        if state.concerns().pins.contains(&address) {
-            return Err(FreeError::Pinned { address });
-        }
-        let freed = state.allocator.free(address, id);
-        self.after_free(state);
-        self.settle();
-        // No region starts at 0, so nothing is ever found there.
-        if freed.is_some() || address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
-    }
-
-    /// Wakes who waits for a free, and hands the regions back if it was the last of a closed pool.
-    fn after_free(&self, state: Guard<'_, State>) {
-        if state.concerns().waiting > 0 {
-            self.freed.ring();
-        }
-        let over = state.is_over();
-        drop(state);
-        if over {
-            self.hand_back_last_regions();
-        }
     }
 
     /// Does something with the turn, and afterwards what others left undone because it was taken.

@@ -1,0 +1,113 @@
+//! Frees: by address or by allocation, waiting or not, now or late.
+
+use std::num::NonZeroU64;
+
+use allotment_sync::Guard;
+
+use super::Pool;
+use super::state::State;
+use crate::allocator::Allocation;
+use crate::error::FreeError;
+
+impl Pool {
+    /// Frees the allocation at `address`; 0 is nothing and is accepted.
+    ///
+    /// # Errors
+    /// When no allocation starts there. The pool is as it was.
+    pub fn free(&self, address: u64) -> Result<(), FreeError> {
+        if let Some(()) = self.give_back_quickly(address, None) {
+            return Ok(());
+        }
+        self.give_back(self.enter()?, address, None)
+    }
+
+    /// Frees if that takes no waiting for the lock; `None` means: take the other door.
+    ///
+    /// # Errors
+    /// As [`Pool::free`].
+    pub fn try_free(&self, address: u64) -> Result<Option<()>, FreeError> {
+        if let Some(()) = self.give_back_quickly(address, None) {
+            return Ok(Some(()));
+        }
+        self.try_enter()?.map(|state| self.give_back(state, address, None)).transpose()
+    }
+
+    /// Frees exactly this allocation: if the address has a new owner, that is an error.
+    ///
+    /// # Errors
+    /// As [`Pool::free`].
+    pub fn free_allocation(&self, allocation: &Allocation) -> Result<(), FreeError> {
+        let Allocation { address, id, .. } = *allocation;
+        if let Some(()) = self.give_back_quickly(address, NonZeroU64::new(id)) {
+            return Ok(());
+        }
+        self.give_back(self.enter()?, address, NonZeroU64::new(id))
+    }
+
+    /// Frees exactly this allocation if that takes no waiting for the lock; `None` means: take the other door.
+    ///
+    /// # Errors
+    /// As [`Pool::free`].
+    pub fn try_free_allocation(&self, allocation: &Allocation) -> Result<Option<()>, FreeError> {
+        let id = NonZeroU64::new(allocation.id);
+        if let Some(()) = self.give_back_quickly(allocation.address, id) {
+            return Ok(Some(()));
+        }
+        self.try_enter()?.map(|state| self.give_back(state, allocation.address, id)).transpose()
+    }
+
+    /// Frees an allocation that nobody uses any more, without waiting and without failing.
+    ///
+    /// For finalisers: if the lock is taken, the free is left for the next caller; if the allocation was
+    /// freed before, nothing happens.
+    pub fn free_late(&self, allocation: &Allocation) {
+        let Some(id) = NonZeroU64::new(allocation.id) else { return };
+        if let Some(()) = self.give_back_quickly(allocation.address, Some(id)) {
+            return;
+        }
+        match self.try_enter() {
+            Ok(Some(state)) => drop(self.give_back(state, allocation.address, Some(id))),
+            Ok(None) => {
+                self.late.push((allocation.address, id));
+                // Whoever had the lock may have looked at the queue a moment before.
+                self.settle();
+            }
+            // A child process has a copy of the tables at best; what it does to them frees nothing.
+            Err(_) => {}
+        }
+    }
+
+    /// Frees what is allocated at `address`, if that is all there is to do; `None`: take the other door.
+    #[inline(always)]
+    fn give_back_quickly(&self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
+        self.quickly(|allocator| allocator.free(address, id))
+    }
+
+    fn give_back(
+        &self,
+        mut state: Guard<'_, State>,
+        address: u64,
+        id: Option<NonZeroU64>,
+    ) -> Result<(), FreeError> {
+        if state.concerns().pins.contains(&address) {
+            return Err(FreeError::Pinned { address });
+        }
+        let freed = state.allocator.free(address, id);
+        self.after_free(state);
+        self.settle();
+        // No region starts at 0, so nothing is ever found there.
+        if freed.is_some() || address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
+    }
+
+    /// Wakes who waits for a free, and hands the regions back if it was the last of a closed pool.
+    pub(super) fn after_free(&self, state: Guard<'_, State>) {
+        if state.concerns().waiting > 0 {
+            self.freed.ring();
+        }
+        let over = state.is_over();
+        drop(state);
+        if over {
+            self.hand_back_last_regions();
+        }
+    }
+}
