@@ -149,7 +149,11 @@ impl Pool {
     fn try_serve(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
         let request = request(bytes, alignment)?;
         let Some(state) = self.try_enter()? else { return Ok(None) };
-        state.open()?;
+        if let Err(closed) = state.open() {
+            drop(state);
+            self.settle();
+            return Err(closed.into());
+        }
         Ok(self.serve(state, request))
     }
 
@@ -250,7 +254,7 @@ impl Pool {
     /// # Panics
     /// In a forked child.
     pub fn check(&self) -> Result<(), Violation> {
-        check(&self.enter().expect("a pool of this process").allocator)
+        self.with_state(|state| check(&state.allocator)).expect("a pool of this process")
     }
 
     /// Serves a request from what is held, if that is all there is to do; `None`: take the other door.

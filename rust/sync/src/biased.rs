@@ -30,6 +30,8 @@ const ENDING: u64 = 4;
 const NOBODY: u64 = ENDING;
 /// So often in a row must a later owner have taken the lock; whoever comes first owns it at once.
 const PATIENCE: u32 = if cfg!(loom) { 2 } else { 256 };
+/// And never more often than this: by then the next change of owner is paid for.
+const MOST_PATIENCE: u32 = 8_192;
 
 pub(crate) struct BiasedLock {
     /// The owner's number, its slot in the lowest bits, and perhaps [`ENDING`]. Written with the inner lock
@@ -220,7 +222,7 @@ impl History {
         let belongs = |slot: &AtomicU64| [0, thread].contains(&slot.load(Ordering::Relaxed));
         let slot = self.slots.iter().position(belongs)?;
         self.slots[slot].store(thread, Ordering::Relaxed);
-        self.patience.store(patience.saturating_mul(2).max(PATIENCE), Ordering::Relaxed);
+        self.patience.store(patience.saturating_mul(2).clamp(PATIENCE, MOST_PATIENCE), Ordering::Relaxed);
         Some(slot)
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::thread::panicking;
 
 use crate::biased::{BiasedLock, Slot};
@@ -22,6 +23,10 @@ pub struct Mutex<T> {
 unsafe impl<T: Send> Sync for Mutex<T> {}
 // SAFETY: a mutex that moves takes its value along, and nobody is inside.
 unsafe impl<T: Send> Send for Mutex<T> {}
+
+// As for the standard library's: a panic inside is noticed.
+impl<T> UnwindSafe for Mutex<T> {}
+impl<T> RefUnwindSafe for Mutex<T> {}
 
 /// Somebody panicked inside: the value may be half of what it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

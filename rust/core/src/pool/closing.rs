@@ -21,9 +21,11 @@ impl Pool {
     /// If somebody else has the turn, that thread does it: it looks here after it gave the turn up.
     pub(super) fn hand_back_last_regions(&self) {
         while self.state.lock().expect(BROKEN).is_over() {
-            let Some(mut turn) = self.turn.try_take() else { return };
+            let Some(mut turn) = self.turn.try_take() else { break };
             let regions = self.state.lock().expect(BROKEN).last_regions();
             hand_back(&mut turn, regions);
         }
+        // A late free that found the lock taken by this look may be the last; then it comes here itself.
+        self.settle();
     }
 }

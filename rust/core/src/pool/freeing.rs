@@ -90,6 +90,8 @@ impl Pool {
         id: Option<NonZeroU64>,
     ) -> Result<(), FreeError> {
         if state.concerns().pins.contains(&address) {
+            drop(state);
+            self.settle();
             return Err(FreeError::Pinned { address });
         }
         let freed = state.allocator.free(address, id);

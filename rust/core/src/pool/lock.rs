@@ -45,7 +45,11 @@ impl Pool {
     /// Takes the lock of a pool that is not closed.
     pub(super) fn enter_open(&self) -> Result<Guard<'_, State>, Unusable> {
         let state = self.enter()?;
-        state.open()?;
+        if let Err(closed) = state.open() {
+            drop(state);
+            self.settle();
+            return Err(closed);
+        }
         Ok(state)
     }
 

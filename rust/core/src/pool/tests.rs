@@ -42,3 +42,10 @@ fn the_quick_door_is_shut_while_there_is_something_to_think_of() {
     pool.close().unwrap();
     assert!(pool.quickly(|_| Some(())).is_none());
 }
+
+#[test]
+fn a_pool_may_be_used_where_panics_are_caught() {
+    let (pool, only) = full_pool();
+    let freed = std::panic::catch_unwind(|| pool.free_allocation(&only));
+    assert_eq!(freed.unwrap(), Ok(()));
+}
