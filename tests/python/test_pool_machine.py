@@ -66,4 +66,4 @@ def test_random_programs_agree_with_the_model(machine: type[PoolBase]) -> None:
 @pytest.mark.timeout(1800)
 @over_every_kind_of_source
 def test_many_random_programs_agree_with_the_model(machine: type[PoolBase]) -> None:
-    run(machine, 400, 80, derandomize=False)
+    run(machine, 200, 80, derandomize=False)
