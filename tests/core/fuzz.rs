@@ -4,14 +4,13 @@
 //! and a number of fresh ones: `ALLOTMENT_FUZZ_EVENTS` says how many events of them, `ALLOTMENT_SEED` repeats them.
 
 use std::fmt::Display;
-use std::io::Write;
 use std::ops::AddAssign;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 #[path = "../fuzz/against_shadow.rs"]
 mod against_shadow;
@@ -33,6 +32,8 @@ mod program;
 mod reference;
 #[path = "model/run.rs"]
 mod run;
+#[path = "../support/seeds.rs"]
+mod seeds;
 #[path = "model/setup.rs"]
 #[allow(dead_code, reason = "the model test goes through every kind of source")]
 mod setup;
@@ -45,6 +46,7 @@ mod sources;
 mod wayward;
 
 use numbers::Numbers;
+use seeds::{from_environment, say, seed_of_now};
 
 /// Steps of a fresh program: the longer, the less goes into making pools.
 const STEPS: usize = 4_000;
@@ -103,7 +105,8 @@ fn fresh<T: Summed>(judge: &str, one: impl Fn(&mut Numbers, &mut Vec<u8>) -> T +
         let (mut bytes, mut sum) = (Vec::new(), T::default());
         while events.load(Ordering::Relaxed) < enough && !failed.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let mut random = Numbers::new(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            // Mixed twice: neighbouring seeds and numbers share nothing.
+            let mut random = Numbers::new(Numbers::new(Numbers::new(seed).next() ^ number).next());
             let Ok(part) = catch_unwind(AssertUnwindSafe(|| one(&mut random, &mut bytes))) else {
                 failed.store(true, Ordering::Relaxed);
                 let kept = std::env::temp_dir().join(format!("allotment-fuzz-{seed}-{number}"));
@@ -142,19 +145,4 @@ impl Summed for compare::Compared {
     fn events(&self) -> u64 {
         self.events as u64
     }
-}
-
-fn from_environment(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
-}
-
-fn seed_of_now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock past 1970");
-    since.as_secs() << 10 | u64::from(since.subsec_millis())
-}
-
-/// A line that the test harness does not hold back: the seed is of use while a run is still going.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }

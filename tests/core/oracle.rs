@@ -4,12 +4,11 @@
 //! `ALLOTMENT_TRACES` adds a folder of recorded programs, `ALLOTMENT_ORACLE_PROGRAMS` sets the number of random
 //! programs, and `ALLOTMENT_SEED` repeats a run of them.
 
-use std::io::Write;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 #[path = "oracle/compare.rs"]
 #[allow(dead_code, reason = "the fuzz test makes its programs while they run")]
@@ -21,12 +20,15 @@ mod numbers;
 mod random_programs;
 #[path = "../support/oracle.rs"]
 mod reference;
+#[path = "../support/seeds.rs"]
+mod seeds;
 #[path = "../support/traces.rs"]
 mod traces;
 
 use allotment::replay::LIMIT_STEP;
 use compare::{Compared, compare};
 use reference::Setup;
+use seeds::{from_environment, say, seed_of_now};
 
 /// Events of a random program.
 const EVENTS: usize = 10_000;
@@ -119,19 +121,4 @@ fn run_all(what: &str, jobs: usize, job: impl Fn(usize) -> Result<Compared, Stri
     let mut total = Compared::default();
     totals.unwrap_or_else(|difference| panic!("{difference}")).into_iter().for_each(|part| total += part);
     say(&format!("{what}: no difference in {total}; {:.1} s", start.elapsed().as_secs_f64()));
-}
-
-fn from_environment(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
-}
-
-fn seed_of_now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock past 1970");
-    since.as_secs() << 10 | u64::from(since.subsec_millis())
-}
-
-/// A line that the test harness does not hold back: the seed is of use while a run is still going.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
