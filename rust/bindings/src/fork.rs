@@ -18,8 +18,9 @@ unsafe extern "C" {
 pub(crate) fn watch() {
     static WATCHING: Once = Once::new();
     WATCHING.call_once(|| {
-        // SAFETY: the handler adds to an atomic number, which is all that a child of a process with threads may
-        // do; the module that holds it is never unloaded.
+        // SAFETY: the handler adds to an atomic number and clears a number of its own thread, which has no
+        // destructor: it takes no lock, as a child of a process with threads must not. The module that holds it
+        // is never unloaded.
         unsafe { pthread_atfork(None, None, Some(entered_child)) };
     });
 }
