@@ -60,7 +60,8 @@ def copy_tree(to: Path) -> None:
     for name in filter(None, names.split("\0")):
         if (ROOT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, to / name)
+            # With the time of now: what the last run built from broken files must not look up to date.
+            shutil.copy(ROOT / name, to / name)
 
 
 def run_tests(tree: Path, program: str, tests: list[str]) -> Result:

@@ -74,19 +74,20 @@ fn a_late_free_of_what_was_freed_already_does_nothing() {
 #[test]
 fn a_late_free_never_frees_the_next_owner_of_its_address() {
     ends(|| {
-        let (pool, live) = full_pool();
-        let mut owners = Vec::new();
-        under_a_busy_lock(&pool, || {
+        for _ in 0..5 {
+            let (pool, live) = full_pool();
             for allocation in &live {
                 pool.free_allocation(allocation).expect("live");
-                owners.push(pool.allocate(KIB).expect("there is just this place"));
-                // Often enough that the lock is found taken and the free is left.
-                (0..20).for_each(|_| pool.free_late(allocation));
             }
-        });
-        assert_eq!(observe(&pool).num_live, live.len() as u64);
-        for owner in owners {
-            pool.free_allocation(&owner).expect("still live");
+            let owners: Vec<_> =
+                live.iter().map(|_| pool.allocate(KIB).expect("all of it is free")).collect();
+            assert!(owners.iter().zip(&live).all(|(owner, former)| owner.address == former.address));
+            // None of them waits for the lock, so many find it taken.
+            under_a_busy_lock(&pool, || live.iter().for_each(|former| pool.free_late(former)));
+            assert_eq!(observe(&pool).num_live, live.len() as u64);
+            for owner in owners {
+                pool.free_allocation(&owner).expect("still live");
+            }
         }
     });
 }
