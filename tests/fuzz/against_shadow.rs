@@ -7,13 +7,19 @@ use allotment::{MAX_BYTES, Options};
 use arbitrary::{Arbitrary, Result, Unstructured};
 
 use crate::numbers::Numbers;
-use crate::program::{self, ALLOCATES, KINDS, Step};
+use crate::program::{self, ALLOCATES, KINDS, Mark, Size, Step};
 use crate::run::{Pace, Tally, run};
 use crate::setup::{Kind, Setup};
 use crate::wayward::{Habits, Misdeed, Place};
 
 /// Everything is gone through after each of so many events.
 const EVERY: u64 = 32;
+
+/// From this part on a program holds many allocations, most of one size.
+const MANY: usize = 224;
+
+/// So many at least.
+const CROWD: usize = 128;
 
 /// The most a source has out whose grants lie anywhere, in bytes.
 const SCATTERED_UP_TO: u64 = 1 << 40;
@@ -26,7 +32,7 @@ pub(crate) fn play(bytes: &[u8]) -> Tally {
     let mut bytes = Unstructured::new(bytes);
     let (setup, pace) = head(&mut bytes).expect("what is missing is zeros");
     let steps = std::iter::from_fn(|| {
-        (!bytes.is_empty()).then(|| step(&mut bytes).expect("what is missing is zeros"))
+        (!bytes.is_empty()).then(|| step(&mut bytes, pace).expect("what is missing is zeros"))
     });
     run(&setup, steps, pace)
 }
@@ -68,7 +74,13 @@ fn head(bytes: &mut Unstructured<'_>) -> Result<(Setup, Pace)> {
     };
     let habits = habits(bytes, limit, place)?;
     let setup = Setup { kind: Kind::Wayward(habits), seed: bytes.arbitrary()?, options };
-    Ok((setup, Pace { every: EVERY, most_live: 2 + usize::from(live) % 62 }))
+    Ok((setup, Pace { every: EVERY, most_live: most_live(live) }))
+}
+
+/// Allocations held at once: mostly tens, which is fast; sometimes so many that a bin gets crowded.
+fn most_live(part: u8) -> usize {
+    let part = usize::from(part);
+    if part < MANY { 2 + part % 62 } else { CROWD + (part - MANY) * 16 }
 }
 
 /// Mostly of a few regions; else anything that a pool takes.
@@ -130,7 +142,14 @@ fn share(limit: u64, part: u8) -> u64 {
     if part < 128 { u64::MAX } else { limit / 128 * u64::from(part - 127) + u64::from(part) }
 }
 
-fn step(bytes: &mut Unstructured<'_>) -> Result<Step> {
+fn step(bytes: &mut Unstructured<'_>, pace: Pace) -> Result<Step> {
     let kind = u8::arbitrary(bytes)? % KINDS;
-    Ok(program::step(kind, bytes.arbitrary()?, bytes.arbitrary()?))
+    let (a, b) = (u32::arbitrary(bytes)?, u16::arbitrary(bytes)?);
+    Ok(match program::step(kind, a, b) {
+        // Many chunks of one size share a bin.
+        Step::Allocate { alignment, door, .. } if pace.most_live >= CROWD && !b.is_multiple_of(16) => {
+            Step::Allocate { size: Size::Near { of: Mark::Newest, halvings: 0, more: 0 }, alignment, door }
+        }
+        step => step,
+    })
 }

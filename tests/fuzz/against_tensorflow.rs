@@ -15,6 +15,12 @@ use crate::reference::Setup;
 /// TensorFlow keeps a table as long as a region: a small limit is a fast program.
 const MOST: u64 = 64 << 20;
 
+/// From this part on a program holds many allocations, most of one size.
+const MANY: usize = 224;
+
+/// So many at least.
+const CROWD: usize = 128;
+
 /// Bytes that [`head`] reads: limit, cap, largest grant, refusals, switches, fraction, slots.
 const HEAD: usize = 6 + 1 + 1 + 9 + 2 + 4 + 1;
 
@@ -80,7 +86,13 @@ fn head(bytes: &mut Unstructured<'_>) -> Result<(Setup, usize)> {
         growth: switches & 2 == 0,
         trim_on_oom: switches & 4 == 0,
     };
-    Ok((setup, 2 + usize::from(u8::arbitrary(bytes)?) % 62))
+    Ok((setup, slots(u8::arbitrary(bytes)?)))
+}
+
+/// Allocations held at once: mostly tens; sometimes so many that a bin gets crowded.
+fn slots(part: u8) -> usize {
+    let part = usize::from(part);
+    if part < MANY { 2 + part % 62 } else { CROWD + (part - MANY) * 16 }
 }
 
 /// From 1 byte up to the most, mostly of a few regions.
@@ -124,8 +136,10 @@ struct Program<'a> {
     full: Vec<u32>,
     empty: Vec<u32>,
     last: Option<Stats>,
-    /// Bytes of the chunk that was freed last.
+    /// Bytes of the chunk that was freed last, and of the newest allocation.
     freed: u64,
+    newest: u64,
+    crowded: bool,
 }
 
 impl<'a> Program<'a> {
@@ -138,6 +152,8 @@ impl<'a> Program<'a> {
             empty: (0..u32::try_from(slots).expect("a few slots")).rev().collect(),
             last: None,
             freed: 0,
+            newest: GRANULE,
+            crowded: slots >= CROWD,
         }
     }
 
@@ -158,8 +174,9 @@ impl<'a> Program<'a> {
         self.last = Some(stats);
         self.played.push(event);
         if let Event::Allocate { slot, .. } = event
-            && self.ours.held(slot as usize).is_some()
+            && let Some(allocation) = self.ours.held(slot as usize)
         {
+            self.newest = allocation.size;
             self.empty.pop();
             self.full.push(slot);
         }
@@ -168,6 +185,10 @@ impl<'a> Program<'a> {
 
     /// A number of bytes, mostly measured on what the pool looks like.
     fn size(&self, kind: u8, a: u8, b: u16) -> u64 {
+        // Many chunks of one size share a bin.
+        if self.crowded && !b.is_multiple_of(16) {
+            return self.newest;
+        }
         let (largest_free, reserved) = self.last.map_or((0, 0), |stats| (stats.largest_free, stats.reserved));
         let mark = match kind / 4 % 16 {
             0..5 => largest_free,

@@ -102,6 +102,8 @@ pub(crate) enum Mark {
     /// What the limit leaves for another region.
     Room,
     LargestFree,
+    /// The chunk of the newest allocation.
+    Newest,
     /// One of the free chunks.
     AFreeChunk(usize),
     /// The largest free chunk, or the room for a region, less a rest that is just worth keeping.
@@ -181,7 +183,8 @@ fn wrong(a: u32, b: u16) -> Wrong {
 
 fn size(a: u32, b: u16) -> Size {
     let of = match b / 8 % 64 {
-        0..16 => Mark::LargestFree,
+        0..12 => Mark::LargestFree,
+        12..16 => Mark::Newest,
         16..32 => Mark::AFreeChunk(a as usize),
         32..36 => Mark::AllButARest { of_room: a.is_multiple_of(2) },
         36..50 => Mark::Room,

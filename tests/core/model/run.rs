@@ -377,6 +377,7 @@ impl Run {
             Mark::Limit => self.pool.options().limit,
             Mark::Room => self.shadow.room(),
             Mark::LargestFree => self.shadow.free_sizes().max().unwrap_or(0),
+            Mark::Newest => self.live.last().map_or(GRANULE, |newest| newest.size),
             Mark::AFreeChunk(which) => match self.shadow.free_sizes().count() {
                 0 => self.shadow.room(),
                 count => self.shadow.free_sizes().nth(which % count).expect("below the count"),
