@@ -199,7 +199,7 @@ impl Player for Reference {
     }
 
     fn play_until_refused(&mut self, script: &Script) -> Option<usize> {
-        self.run(&script.theirs).iter().position(|step| step.offset < 0)
+        self.run(&script.theirs, None).iter().position(|step| step.offset < 0)
     }
 }
 

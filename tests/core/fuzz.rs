@@ -105,8 +105,7 @@ fn fresh<T: Summed>(judge: &str, one: impl Fn(&mut Numbers, &mut Vec<u8>) -> T +
         let (mut bytes, mut sum) = (Vec::new(), T::default());
         while events.load(Ordering::Relaxed) < enough && !failed.load(Ordering::Relaxed) {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            // Mixed twice: neighbouring seeds and numbers share nothing.
-            let mut random = Numbers::new(Numbers::new(Numbers::new(seed).next() ^ number).next());
+            let mut random = Numbers::one_of(seed, number);
             let Ok(part) = catch_unwind(AssertUnwindSafe(|| one(&mut random, &mut bytes))) else {
                 failed.store(true, Ordering::Relaxed);
                 let kept = std::env::temp_dir().join(format!("allotment-fuzz-{seed}-{number}"));

@@ -13,6 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+#[allow(dead_code, reason = "programs of many seeds use the rest")]
 #[path = "../support/numbers.rs"]
 mod numbers;
 #[path = "model/program.rs"]

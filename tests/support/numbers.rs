@@ -12,6 +12,11 @@ impl Numbers {
         Self { state: seed }
     }
 
+    /// Stream `number` of those of `seed`. Seeds that lie side by side have no streams in common.
+    pub(crate) fn one_of(seed: u64, number: u64) -> Self {
+        Self::new(Self::new(seed).next() ^ Self::new(number).next())
+    }
+
     /// The next number.
     pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);

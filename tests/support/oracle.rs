@@ -88,7 +88,7 @@ type Handle = NonNull<c_void>;
 struct Functions {
     create: unsafe extern "C" fn(*const Setup) -> Option<Handle>,
     destroy: unsafe extern "C" fn(Handle),
-    run: unsafe extern "C" fn(Handle, *const RawEvent, usize, usize, *mut Step),
+    run: unsafe extern "C" fn(Handle, *const RawEvent, usize, usize, *const Step, *mut Step) -> usize,
     replay: unsafe extern "C" fn(Handle, *const RawEvent, usize, usize) -> u64,
     clock: unsafe extern "C" fn(Handle, *const RawEvent, usize, usize, *mut u64),
     ask: unsafe extern "C" fn(Handle, usize) -> u64,
@@ -179,13 +179,20 @@ impl Reference {
         Self(handle.expect("`new` of the driver throws or returns an object"))
     }
 
-    /// Plays events and looks at everything after each.
-    pub(crate) fn run(&mut self, events: &Events) -> Vec<Step> {
-        let mut steps = vec![Step::default(); events.raw.len()];
+    /// Plays events and looks at everything after each; if steps are expected, up to the first that is another.
+    ///
+    /// # Panics
+    /// When there are more events than steps are expected.
+    pub(crate) fn run(&mut self, events: &Events, expected: Option<&[Step]>) -> Vec<Step> {
         let Events { raw, slots } = events;
-        // SAFETY: the handle is live and `&mut` makes it ours alone; both arrays have the length passed, and
-        // no slot is `slots` or more.
-        unsafe { (functions().run)(self.0, raw.as_ptr(), raw.len(), *slots, steps.as_mut_ptr()) };
+        assert!(expected.is_none_or(|steps| raw.len() <= steps.len()), "a step is expected of every event");
+        let expected = expected.map_or(std::ptr::null(), <[Step]>::as_ptr);
+        let mut steps = vec![Step::default(); raw.len()];
+        let (raw, count, into) = (raw.as_ptr(), raw.len(), steps.as_mut_ptr());
+        // SAFETY: the handle is live and `&mut` makes it ours alone; the arrays have the length passed, or
+        // more, if they are there, and no slot is `slots` or more.
+        let played = unsafe { (functions().run)(self.0, raw, count, *slots, expected, into) };
+        steps.truncate(played);
         steps
     }
 

@@ -17,7 +17,7 @@ const SMALLEST_OVER_A_CAP: u64 = 2305;
 
 /// The stream of the program with this number.
 pub(crate) fn numbers(seed: u64, number: usize) -> Numbers {
-    Numbers::new(Numbers::new(seed ^ number as u64).next())
+    Numbers::one_of(seed, number as u64)
 }
 
 fn pick<T: Copy>(random: &mut Numbers, from: &[T]) -> T {

@@ -76,7 +76,7 @@ impl Shadow {
         result: Option<Result<(), FreeError>>,
         calls: Vec<Call>,
     ) {
-        let mut answers = Answers::new(calls, Ending::in_a_panic(result.is_none()));
+        let mut answers = Answers::new(calls, Ending::panic_if(result.is_none()));
         let expected = if address == 0 {
             Ok(())
         } else if self.pins.contains(&address) {
@@ -135,7 +135,7 @@ impl Shadow {
 
     /// The pool was trimmed and said how much it gave back; none when its source panicked.
     pub(crate) fn trimmed(&mut self, released: Option<u64>, calls: Vec<Call>) {
-        let mut answers = Answers::new(calls, Ending::in_a_panic(released.is_none()));
+        let mut answers = Answers::new(calls, Ending::panic_if(released.is_none()));
         let releasable = self.space.releasable();
         let panicked = self.hand_back(&mut answers);
         assert_eq!(released, (!panicked).then_some(releasable), "trim");
@@ -144,7 +144,7 @@ impl Shadow {
 
     /// The pool was closed.
     pub(crate) fn closed(&mut self, panicked: bool, calls: Vec<Call>) {
-        let mut answers = Answers::new(calls, Ending::in_a_panic(panicked));
+        let mut answers = Answers::new(calls, Ending::panic_if(panicked));
         self.closed = true;
         assert_eq!(panicked, self.hand_back_the_last(&mut answers), "close");
         answers.end();
@@ -152,7 +152,7 @@ impl Shadow {
 
     /// The pool was dropped.
     pub(crate) fn dropped(mut self, panicked: bool, calls: Vec<Call>) {
-        let mut answers = Answers::new(calls, Ending::in_a_panic(panicked));
+        let mut answers = Answers::new(calls, Ending::panic_if(panicked));
         assert_eq!(panicked, self.hand_back(&mut answers), "drop");
         answers.end();
     }

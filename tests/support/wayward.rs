@@ -127,9 +127,7 @@ impl Wayward {
 
     /// A grant that cannot be a region.
     fn wrong(&mut self, address: u64, bytes: u64) -> Grant {
-        let grant = Grant { address, bytes };
-        self.wrong = Some(grant);
-        grant
+        *self.wrong.insert(Grant { address, bytes })
     }
 
     /// A grant on one that is out: all of it, within it, or across one of its ends.

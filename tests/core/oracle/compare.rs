@@ -155,7 +155,8 @@ impl<'a> Ours<'a> {
     pub(crate) fn judge(self, played: &[Event]) -> Result<Compared, String> {
         let Self { setup, record: ours, .. } = self;
         let mut reference = Reference::new(setup);
-        let theirs = Record { steps: reference.run(&Events::new(played)), calls: reference.calls() };
+        let steps = reference.run(&Events::new(played), Some(&ours.steps));
+        let theirs = Record { steps, calls: reference.calls() };
         drop(reference);
         if let Some(event) = first_difference(&ours.steps, &theirs.steps) {
             return Err(describe(setup, played, event, &ours, &theirs));

@@ -47,11 +47,11 @@ impl Ending {
     pub(crate) fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::SourceFailed(_) => Self::Failure,
-            outcome => Self::in_a_panic(*outcome == Outcome::Panicked),
+            outcome => Self::panic_if(*outcome == Outcome::Panicked),
         }
     }
 
-    pub(crate) fn in_a_panic(panicked: bool) -> Self {
+    pub(crate) fn panic_if(panicked: bool) -> Self {
         if panicked { Self::Panic } else { Self::Answer }
     }
 }
