@@ -4,9 +4,10 @@
 
 use std::num::NonZeroU64;
 
-use crate::bins::{Bins, FreeChunk};
+use crate::bins::Bins;
 use crate::chunk::{Chunk, ChunkTable, Handle};
 use crate::error::{GrantFault, OutOfMemory, Verdict};
+use crate::free_list::FreeChunk;
 use crate::growth::{Growth, Plan};
 use crate::live::LiveTable;
 use crate::region::{Place, Region, Regions};

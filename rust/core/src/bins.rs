@@ -11,6 +11,7 @@
 //! ```
 
 use crate::chunk::{ChunkTable, Handle};
+use crate::free_list::{self, FreeChunk, Member};
 use crate::trie::{self, NodeId, Tries};
 use crate::units::GRANULE;
 
@@ -25,23 +26,9 @@ const FEW: u32 = 16;
 /// spared the way into the tree and out of it.
 const LATEST: u32 = 8;
 
-// What is left of a tree finds room in the list, however full that is.
-const _: () = assert!(FEW - LATEST >= trie::FEW as u32);
-
-/// A free chunk. The order of the fields is the order of best fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct FreeChunk {
-    pub(crate) size: u64,
-    pub(crate) address: u64,
-    pub(crate) handle: Handle,
-}
-
-impl FreeChunk {
-    fn of(chunks: &ChunkTable, handle: Handle) -> Self {
-        let chunk = chunks.get(handle);
-        Self { size: chunk.size, address: chunk.address, handle }
-    }
-}
+// What is left of a tree finds room in the list, however full that is; and a list beside a tree has never so much
+// room as one of a single chunk.
+const _: () = assert!(FEW - LATEST >= trie::FEW as u32 && LATEST < FEW - 1);
 
 /// Quarters of a doubling, for 1 to 1023: 1 is 0, 2 is 4, 3 is 6, 4 is 8, 5 is 9.
 static QUARTERS: [u8; 1024] = quarters();
@@ -84,6 +71,15 @@ struct Bin {
     root: Option<NodeId>,
 }
 
+impl Bin {
+    const EMPTY: Self = Self { head: None, room: FEW, root: None };
+
+    /// Whether there is exactly one chunk.
+    fn has_one(self) -> bool {
+        self.room == FEW - 1
+    }
+}
+
 /// All bins of an allocator. Lists are linked through the chunks.
 #[derive(Debug)]
 pub(crate) struct Bins {
@@ -95,8 +91,7 @@ pub(crate) struct Bins {
 
 impl Default for Bins {
     fn default() -> Self {
-        let empty = Bin { head: None, room: FEW, root: None };
-        Self { of_class: [empty; CLASSES], occupied: 0, tries: Tries::default() }
+        Self { of_class: [Bin::EMPTY; CLASSES], occupied: 0, tries: Tries::default() }
     }
 }
 
@@ -118,16 +113,13 @@ impl Bins {
     #[inline(always)]
     pub(crate) fn remove(&mut self, chunks: &mut ChunkTable, handle: Handle, size: u64) {
         let class = class_of(size);
-        let mut before = None;
-        let mut at = self.of_class[class].head;
-        while let Some(other) = at {
-            if other == handle {
-                return self.unlink(chunks, class, before, handle);
-            }
-            before = at;
-            at = chunks.get(other).link;
+        if self.of_class[class].has_one() {
+            self.empty(class);
+        } else if free_list::remove(chunks, &mut self.of_class[class].head, handle) {
+            self.shorten(class);
+        } else {
+            self.remove_from_tree(chunks, class, FreeChunk::of(chunks, handle));
         }
-        self.remove_from_tree(chunks, class, FreeChunk::of(chunks, handle));
     }
 
     /// Takes out the smallest free chunk of at least `size` bytes, the one with the lowest address among equals.
@@ -141,15 +133,28 @@ impl Bins {
         while candidates != 0 {
             let class = candidates.trailing_zeros() as usize % CLASSES;
             let bin = self.of_class[class];
-            let listed = best_of_few(chunks, bin.head, size);
+            // The way of most: no search, and nothing to unlink.
+            if bin.has_one()
+                && let Some(only) = bin.head
+            {
+                let chunk = FreeChunk::of(chunks, only);
+                if chunk.size >= size {
+                    self.empty(class);
+                    return Some(chunk);
+                }
+                candidates &= candidates - 1;
+                continue;
+            }
+            let listed = free_list::best_fit(chunks, bin.head, size);
             if bin.root.is_some()
-                && let Some(best) = self.take_from_tree(chunks, class, size, listed.map(|(_, best)| best))
+                && let Some(best) = self.take_from_tree(chunks, class, size, listed.map(|best| best.chunk))
             {
                 return Some(best);
             }
-            if let Some((before, best)) = listed {
-                self.unlink(chunks, class, before, best.handle);
-                return Some(best);
+            if let Some(Member { chunk, before }) = listed {
+                free_list::unlink(chunks, &mut self.of_class[class].head, before, chunk.handle);
+                self.shorten(class);
+                return Some(chunk);
             }
             candidates &= candidates - 1;
         }
@@ -172,7 +177,7 @@ impl Bins {
     pub(crate) fn sorted(&self, chunks: &ChunkTable) -> Vec<FreeChunk> {
         let mut all = Vec::new();
         for bin in &self.of_class {
-            all.extend(list(chunks, bin.head));
+            all.extend(free_list::members(chunks, bin.head));
             if let Some(root) = bin.root {
                 self.tries.collect(chunks, root, &mut all);
             }
@@ -185,21 +190,22 @@ impl Bins {
     /// Size of the largest chunk of `class`.
     fn largest_in(&self, chunks: &ChunkTable, class: usize) -> u64 {
         let Bin { head, root, .. } = self.of_class[class];
-        let listed = list(chunks, head).map(|handle| chunks.get(handle).size).max().unwrap_or(0);
+        let listed = free_list::largest(chunks, head);
         listed.max(root.map_or(0, |root| self.tries.largest(chunks, root)))
     }
 
-    /// Takes a chunk out of a list.
-    fn unlink(&mut self, chunks: &mut ChunkTable, class: usize, before: Option<Handle>, handle: Handle) {
-        let after = chunks.get(handle).link;
+    /// Takes the only chunk out of a bin that has one.
+    #[inline(always)]
+    fn empty(&mut self, class: usize) {
+        self.of_class[class] = Bin::EMPTY;
+        self.occupied &= !(1 << class);
+    }
+
+    /// Notes that a chunk went out of a list.
+    fn shorten(&mut self, class: usize) {
         let bin = &mut self.of_class[class];
         bin.room += 1;
-        if let Some(before) = before {
-            chunks.get_mut(before).link = after;
-            return;
-        }
-        bin.head = after;
-        if after.is_none() && bin.root.is_none() {
+        if bin.head.is_none() && bin.root.is_none() {
             self.occupied &= !(1 << class);
         }
     }
@@ -264,40 +270,6 @@ impl Bins {
             self.occupied &= !(1 << class);
         }
     }
-}
-
-/// The chunks of a list.
-fn list(chunks: &ChunkTable, head: Option<Handle>) -> impl Iterator<Item = Handle> + use<'_> {
-    std::iter::successors(head, |&handle| chunks.get(handle).link)
-}
-
-/// The best fit in a list that starts at `at`, and its neighbour before it there.
-#[inline]
-#[expect(clippy::needless_bitwise_bool, reason = "which of several is best, no processor can guess")]
-pub(crate) fn best_of_few(
-    chunks: &ChunkTable,
-    mut at: Option<Handle>,
-    size: u64,
-) -> Option<(Option<Handle>, FreeChunk)> {
-    let mut best: Option<Handle> = None;
-    let mut before_best = None;
-    // How much larger than asked for, and where. What is too small is larger by far: the difference wraps.
-    let mut best_excess = 1 << 63;
-    let mut best_address = 0;
-    let mut before = None;
-    while let Some(handle) = at {
-        let chunk = chunks.get(handle);
-        let (excess, address) = (chunk.size.wrapping_sub(size), chunk.address);
-        if (excess < best_excess) | ((excess == best_excess) & (address < best_address)) {
-            best = at;
-            before_best = before;
-            best_excess = excess;
-            best_address = address;
-        }
-        before = at;
-        at = chunk.link;
-    }
-    best.map(|handle| (before_best, FreeChunk { size: size + best_excess, address: best_address, handle }))
 }
 
 #[cfg(test)]

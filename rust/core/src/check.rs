@@ -1,7 +1,7 @@
 //! Walks everything and names the broken invariant. Never repairs.
 
 use crate::allocator::Allocator;
-use crate::bins::FreeChunk;
+use crate::free_list::FreeChunk;
 use crate::region::Region;
 use crate::units::GRANULE;
 

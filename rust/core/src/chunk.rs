@@ -78,14 +78,20 @@ impl ChunkTable {
     }
 
     /// A slot for a chunk.
+    #[inline(always)]
+    fn occupy(&mut self) -> Handle {
+        let Some(handle) = self.vacant else { return self.append() };
+        self.vacant = self.get(handle).next;
+        handle
+    }
+
+    /// One more slot.
     ///
     /// # Panics
     /// Past 2^32 - 2 chunks at once, whose records alone would fill 192 GiB.
-    fn occupy(&mut self) -> Handle {
-        if let Some(handle) = self.vacant {
-            self.vacant = self.get(handle).next;
-            return handle;
-        }
+    #[cold]
+    #[inline(never)]
+    fn append(&mut self) -> Handle {
         if self.slots.len() == self.slots.capacity() {
             // By an eighth: doubled, the room for chunks to come would be more than those there are.
             self.slots.reserve_exact(self.slots.len() / 8 + 16);

@@ -7,6 +7,7 @@ mod check;
 mod chunk;
 mod error;
 pub mod fork;
+mod free_list;
 mod growth;
 mod live;
 mod pool;

@@ -99,6 +99,12 @@ impl Pool {
         if let Some(allocation) = self.serve_quickly(bytes, GRANULE) {
             return Ok(allocation);
         }
+        self.allocate_patiently(bytes)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn allocate_patiently(&self, bytes: u64) -> Result<Allocation, AllocError> {
         let mut patience = self.patience();
         self.allocate_or(bytes, GRANULE, |refused| patience.again(refused, || false))
     }

@@ -53,7 +53,10 @@ struct Amount {
 impl Amount {
     fn add(&mut self, bytes: u64) {
         self.now += bytes;
-        self.peak = self.peak.max(self.now);
+        // A branch, as new peaks are rare: a store less than taking the maximum.
+        if self.now > self.peak {
+            self.peak = self.now;
+        }
     }
 
     fn subtract(&mut self, bytes: u64) {
@@ -78,7 +81,9 @@ impl Counters {
     pub(crate) fn account_allocate(&mut self, requested: u64, size: u64) -> u64 {
         self.requested.add(requested);
         self.in_use.add(size);
-        self.largest_requested = self.largest_requested.max(requested);
+        if requested > self.largest_requested {
+            self.largest_requested = requested;
+        }
         self.allocs += 1;
         self.allocs
     }

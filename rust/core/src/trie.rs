@@ -6,8 +6,8 @@
 
 use std::num::NonZeroU32;
 
-use crate::bins::{FreeChunk, best_of_few};
 use crate::chunk::{ChunkTable, Handle};
+use crate::free_list::{self, FreeChunk};
 use crate::units::GRANULE;
 
 /// Bits of a digit.
@@ -132,7 +132,7 @@ impl Tries {
     /// A tree of the chunks of a list, more than one.
     pub(crate) fn of_list(&mut self, chunks: &mut ChunkTable, head: Handle) -> NodeId {
         let first = key_of(chunks, head);
-        let members = list(chunks, head);
+        let members = free_list::members(chunks, Some(head));
         let differing = members.fold(0, |bits, handle| bits | (first ^ key_of(chunks, handle)));
         let root = self.occupy(first, differing);
         let mut at = Some(head);
@@ -207,7 +207,8 @@ impl Tries {
                 }
                 Child::Nothing => unreachable!("a free chunk of this class is in its tree"),
                 Child::List(head, length) => {
-                    let left = unlink(chunks, head, chunk.handle);
+                    let mut left = Some(head);
+                    free_list::remove(chunks, &mut left, chunk.handle);
                     let child = left.map_or(Child::Nothing, |head| Child::List(head, length - 1));
                     node.set_child(digit, child);
                     if !node.occupied.is_power_of_two() {
@@ -243,8 +244,8 @@ impl Tries {
             match node.child(digit) {
                 Child::Node(below) => at = below,
                 Child::Nothing => break,
-                Child::List(head, _) => match best_of_few(chunks, Some(head), size) {
-                    Some((_, best)) => return Some(best),
+                Child::List(head, _) => match free_list::best_fit(chunks, Some(head), size) {
+                    Some(best) => return Some(best.chunk),
                     None => break,
                 },
             }
@@ -258,7 +259,7 @@ impl Tries {
             child = self.node(node).child_from(0)?;
         }
         let Child::List(head, _) = child else { return None };
-        best_of_few(chunks, Some(head), size).map(|(_, best)| best)
+        free_list::best_fit(chunks, Some(head), size).map(|best| best.chunk)
     }
 
     /// Size of the largest chunk.
@@ -269,7 +270,7 @@ impl Tries {
             match node.occupied.checked_ilog2().map(|digit| node.child(digit as usize)) {
                 Some(Child::Node(below)) => at = below,
                 Some(Child::List(head, _)) => {
-                    return list(chunks, head).map(|handle| chunks.get(handle).size).max().unwrap_or(0);
+                    return free_list::largest(chunks, Some(head));
                 }
                 Some(Child::Nothing) | None => return 0,
             }
@@ -282,7 +283,7 @@ impl Tries {
         for digit in 0..CHILDREN {
             match node.child(digit) {
                 Child::Nothing => {}
-                Child::List(head, _) => all.extend(list(chunks, head)),
+                Child::List(head, _) => all.extend(free_list::members(chunks, Some(head))),
                 Child::Node(below) => self.collect(chunks, below, all),
             }
         }
@@ -313,6 +314,10 @@ impl Tries {
             return NodeId(number);
         }
         let number = u32::try_from(self.nodes.len()).ok().and_then(NonZeroU32::new);
+        if self.nodes.len() == self.nodes.capacity() {
+            // By an eighth, like the table of chunks.
+            self.nodes.reserve_exact(self.nodes.len() / 8 + 16);
+        }
         self.nodes.push(node);
         NodeId(number.expect("fewer nodes than chunks"))
     }
@@ -370,24 +375,6 @@ impl Tries {
     fn node_mut(&mut self, node: NodeId) -> &mut Node {
         &mut self.nodes[node.index()]
     }
-}
-
-/// The chunks of a list.
-fn list(chunks: &ChunkTable, head: Handle) -> impl Iterator<Item = Handle> + use<'_> {
-    std::iter::successors(Some(head), |&handle| chunks.get(handle).link)
-}
-
-/// Takes a chunk out of a list; returns what is the first then.
-fn unlink(chunks: &mut ChunkTable, head: Handle, gone: Handle) -> Option<Handle> {
-    let after = chunks.get(gone).link;
-    if head == gone {
-        return after;
-    }
-    let before = list(chunks, head).find(|&handle| chunks.get(handle).link == Some(gone));
-    if let Some(before) = before {
-        chunks.get_mut(before).link = after;
-    }
-    Some(head)
 }
 
 #[cfg(test)]

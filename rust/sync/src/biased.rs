@@ -26,6 +26,10 @@ use crate::thread;
 const SLOTS: usize = 4;
 /// A bit of [`BiasedLock::owner`]: somebody waits for the owner to leave, and it must not come back.
 const ENDING: u64 = 4;
+
+// A slot and the bit above it fit below a thread's number.
+const _: () = assert!(SLOTS as u64 <= ENDING && 2 * ENDING <= thread::STEP);
+
 /// No owner: no thread's number, and not 0, which a thread has before its first number.
 const NOBODY: u64 = ENDING;
 /// So often in a row must a later owner have taken the lock; whoever comes first owns it at once.

@@ -93,6 +93,23 @@ fn a_late_free_never_frees_the_next_owner_of_its_address() {
 }
 
 #[test]
+fn a_late_free_of_what_is_pinned_does_nothing_whether_the_lock_is_free_or_taken() {
+    ends(|| {
+        let (pool, live) = full_pool();
+        for allocation in &live {
+            pool.pin(allocation).expect("live");
+            pool.free_late(allocation);
+        }
+        under_a_busy_lock(&pool, || live.iter().for_each(|allocation| pool.free_late(allocation)));
+        assert_eq!(observe(&pool).num_live, live.len() as u64);
+        for allocation in &live {
+            pool.unpin(allocation);
+            pool.free_allocation(allocation).expect("still live");
+        }
+    });
+}
+
+#[test]
 fn doors_that_do_not_wait_say_so_and_lose_nothing() {
     ends(|| {
         let mut found_busy = 0;

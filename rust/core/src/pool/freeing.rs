@@ -18,6 +18,12 @@ impl Pool {
         if let Some(()) = self.give_back_quickly(address, None) {
             return Ok(());
         }
+        self.free_patiently(address)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free_patiently(&self, address: u64) -> Result<(), FreeError> {
         self.give_back(self.enter()?, address, None)
     }
 
@@ -38,10 +44,11 @@ impl Pool {
     /// As [`Pool::free`].
     pub fn free_allocation(&self, allocation: &Allocation) -> Result<(), FreeError> {
         let Allocation { address, id, .. } = *allocation;
-        if let Some(()) = self.give_back_quickly(address, NonZeroU64::new(id)) {
+        let Some(id) = NonZeroU64::new(id) else { return self.free_nothing(address) };
+        if let Some(()) = self.give_back_quickly(address, Some(id)) {
             return Ok(());
         }
-        self.give_back(self.enter()?, address, NonZeroU64::new(id))
+        self.give_back(self.enter()?, address, Some(id))
     }
 
     /// Frees exactly this allocation if that takes no waiting for the lock; `None` means: take the other door.
@@ -49,17 +56,18 @@ impl Pool {
     /// # Errors
     /// As [`Pool::free`].
     pub fn try_free_allocation(&self, allocation: &Allocation) -> Result<Option<()>, FreeError> {
-        let id = NonZeroU64::new(allocation.id);
-        if let Some(()) = self.give_back_quickly(allocation.address, id) {
+        let Allocation { address, id, .. } = *allocation;
+        let Some(id) = NonZeroU64::new(id) else { return self.free_nothing(address).map(Some) };
+        if let Some(()) = self.give_back_quickly(address, Some(id)) {
             return Ok(Some(()));
         }
-        self.try_enter()?.map(|state| self.give_back(state, allocation.address, id)).transpose()
+        self.try_enter()?.map(|state| self.give_back(state, address, Some(id))).transpose()
     }
 
     /// Frees an allocation that nobody uses any more, without waiting and without failing.
     ///
     /// For finalisers: if the lock is taken, the free is left for the next caller; if the allocation was
-    /// freed before, nothing happens.
+    /// freed before, or is pinned by then, nothing happens.
     pub fn free_late(&self, allocation: &Allocation) {
         let Some(id) = NonZeroU64::new(allocation.id) else { return };
         if let Some(()) = self.give_back_quickly(allocation.address, Some(id)) {
@@ -81,6 +89,12 @@ impl Pool {
     #[inline(always)]
     fn give_back_quickly(&self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
         self.quickly(|allocator| allocator.free(address, id))
+    }
+
+    /// Frees an allocation without number, which is right for that of zero bytes alone.
+    fn free_nothing(&self, address: u64) -> Result<(), FreeError> {
+        self.same_process()?;
+        if address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
     }
 
     fn give_back(

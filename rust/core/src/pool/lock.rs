@@ -77,8 +77,10 @@ impl Pool {
     #[cold]
     fn free_the_late(&self, mut state: Guard<'_, State>) {
         for (address, id) in self.late.take() {
-            // One that was freed before is not there any more.
-            let _ = state.allocator.free(address, Some(id));
+            // One that was freed before is not there any more; one that is pinned stays.
+            if !state.concerns().pins.contains(&address) {
+                let _ = state.allocator.free(address, Some(id));
+            }
         }
         self.after_free(state);
     }

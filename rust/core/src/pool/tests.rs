@@ -49,3 +49,17 @@ fn a_pool_may_be_used_where_panics_are_caught() {
     let freed = std::panic::catch_unwind(|| pool.free_allocation(&only));
     assert_eq!(freed.unwrap(), Ok(()));
 }
+
+#[test]
+fn an_allocation_without_number_is_none_but_that_of_zero_bytes() {
+    let pool = Pool::new(AddressSpace::new(0), Options::new(1 << 20)).unwrap();
+    let nothing = pool.allocate(0).unwrap();
+    let held = pool.allocate(1).unwrap();
+    let made_up = Allocation { id: 0, ..held };
+    let refused = FreeError::NotAllocated { address: held.address };
+    assert_eq!(pool.free_allocation(&made_up), Err(refused));
+    assert_eq!(pool.try_free_allocation(&made_up), Err(refused));
+    assert_eq!(pool.free_allocation(&nothing), Ok(()));
+    assert_eq!(pool.try_free_allocation(&nothing), Ok(Some(())));
+    assert_eq!(pool.free_allocation(&held), Ok(()));
+}

@@ -37,8 +37,7 @@ impl Grown {
             self.root = match self.tries.remove(&mut self.chunks, root, chunk) {
                 Ok(root) => Some(root),
                 Err(left) => {
-                    let left: BTreeSet<_> =
-                        left.into_iter().flat_map(|head| list(&self.chunks, head)).collect();
+                    let left: BTreeSet<_> = free_list::members(&self.chunks, left).collect();
                     assert_eq!(left, self.model.iter().map(|chunk| chunk.handle).collect());
                     None
                 }
@@ -83,7 +82,7 @@ impl Grown {
             match child {
                 Child::Nothing => {}
                 Child::List(head, length) => {
-                    below.extend(list(&self.chunks, head));
+                    below.extend(free_list::members(&self.chunks, Some(head)));
                     assert_eq!(below.len(), usize::from(length));
                     assert!(length <= FEW);
                 }
