@@ -41,7 +41,7 @@ fn recorded(source: impl RegionSource + 'static, options: Options) -> (Pool, Log
 /// When it was not one.
 fn refused(result: Result<Allocation, AllocError>) -> OutOfMemory {
     match result {
-        Err(AllocError::OutOfMemory(refused)) => refused,
+        Err(AllocError::OutOfMemory(refused)) => *refused,
         other => panic!("not out of memory: {other:?}"),
     }
 }

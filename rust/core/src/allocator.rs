@@ -3,13 +3,16 @@
 //! It works on `&mut self` and calls no source. A pool asks the source and hands the answer in here.
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use crate::bins::Bins;
 use crate::chunk::{Chunk, ChunkTable, Handle};
-use crate::error::{GrantFault, OutOfMemory, Verdict};
+use crate::error::GrantFault;
 use crate::free_list::FreeChunk;
 use crate::growth::{Growth, Plan};
 use crate::live::LiveTable;
+use crate::owner::{OwnerId, Owners};
+use crate::refusal::{OutOfMemory, Verdict};
 use crate::region::{Place, Region, Regions};
 use crate::source::Grant;
 use crate::stats::{Counters, Stats};
@@ -31,11 +34,20 @@ pub struct Allocation {
     pub id: u64,
 }
 
+/// The most an allocator may reserve, in bytes, and who said so.
+#[derive(Debug, Clone)]
+pub(crate) struct Limit {
+    pub(crate) bytes: u64,
+    pub(crate) set_by: Arc<str>,
+}
+
 /// A request in bytes, and in the bytes a chunk must have to serve it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) bytes: u64,
     pub(crate) needed: u64,
+    /// Whom it is for, with the request noted as pending; none for nobody in particular.
+    pub(crate) owner: Option<OwnerId>,
 }
 
 /// Chunks, bins, regions and counters of one pool.
@@ -46,29 +58,48 @@ pub(crate) struct Allocator {
     pub(crate) live: LiveTable,
     pub(crate) regions: Regions,
     pub(crate) counters: Counters,
+    pub(crate) owners: Owners,
     growth: Growth,
     pub(crate) limit: u64,
+    limit_set_by: Arc<str>,
+    fragmentation_fraction: f64,
     split_threshold: u64,
     joins_regions: bool,
 }
 
 impl Allocator {
     /// An allocator without regions.
-    pub(crate) fn new(limit: u64, growth: bool, fragmentation_fraction: f64, joins_regions: bool) -> Self {
-        let threshold = share_of(limit, fragmentation_fraction);
+    pub(crate) fn new(limit: Limit, growth: bool, fragmentation_fraction: f64, joins_regions: bool) -> Self {
+        let Limit { bytes: limit, set_by: limit_set_by } = limit;
         Self {
             chunks: ChunkTable::default(),
             bins: Bins::default(),
             live: LiveTable::default(),
             regions: Regions::default(),
             counters: Counters::default(),
+            owners: Owners::default(),
             growth: Growth::new(limit, growth),
             limit,
-            // Chunk sizes are whole granules, so 1 already means "split on any remainder"; 0 would cut off
-            // chunks of zero bytes.
-            split_threshold: if fragmentation_fraction > 0.0 { threshold.max(1) } else { SPLIT_THRESHOLD },
+            limit_set_by,
+            fragmentation_fraction,
+            split_threshold: split_threshold(limit, fragmentation_fraction),
             joins_regions,
         }
+    }
+
+    /// Changes limit and growth from here on; what is reserved is at most the limit.
+    pub(crate) fn change(&mut self, limit: Limit, growth: bool) {
+        self.growth.change(limit.bytes, growth);
+        self.split_threshold = split_threshold(limit.bytes, self.fragmentation_fraction);
+        Limit { bytes: self.limit, set_by: self.limit_set_by } = limit;
+    }
+
+    pub(crate) fn limit(&self) -> Limit {
+        Limit { bytes: self.limit, set_by: Arc::clone(&self.limit_set_by) }
+    }
+
+    pub(crate) fn grows(&self) -> bool {
+        self.growth.is_on()
     }
 
     /// Serves a request from what is held: the best fit, split if the rest is worth keeping.
@@ -77,25 +108,28 @@ impl Allocator {
     #[inline]
     pub(crate) fn try_allocate(&mut self, request: Request) -> Option<Allocation> {
         // Two numbers come back in registers. What has just been written would be slow to read again.
-        let (address, size) = self.take(request)?;
+        let (address, size) = self.take(request.bytes, request.needed)?;
         let address = address.get();
+        if let Some(owner) = request.owner {
+            self.give_to(owner, address, request);
+        }
         Some(Allocation { address, size, requested: request.bytes, id: self.counters.allocs() })
     }
 
-    /// Puts the request into a chunk; returns its address, which is never 0, and its size.
-    fn take(&mut self, request: Request) -> Option<(NonZeroU64, u64)> {
-        let FreeChunk { mut size, address, handle } =
-            self.bins.take_best_fit(&mut self.chunks, request.needed)?;
-        let rest = size - request.needed;
-        if rest >= request.needed.min(self.split_threshold) {
-            size = request.needed;
+    /// Puts a request of `bytes` bytes into a chunk of `needed` bytes or more; returns its address, which is never 0,
+    /// and its size.
+    fn take(&mut self, bytes: u64, needed: u64) -> Option<(NonZeroU64, u64)> {
+        let FreeChunk { mut size, address, handle } = self.bins.take_best_fit(&mut self.chunks, needed)?;
+        let rest = size - needed;
+        if rest >= needed.min(self.split_threshold) {
+            size = needed;
             let new = self.chunks.split(handle, size, rest);
             self.bins.insert(&mut self.chunks, new, rest);
         }
-        let id = self.counters.account_allocate(request.bytes, size);
+        let id = self.counters.account_allocate(bytes, size);
         let link = self.live.push(&mut self.chunks, handle, address);
         let chunk = self.chunks.get_mut(handle);
-        chunk.requested = request.bytes;
+        chunk.requested = bytes;
         chunk.id = NonZeroU64::new(id);
         chunk.link = link;
         NonZeroU64::new(address).map(|address| (address, size))
@@ -109,13 +143,34 @@ impl Allocator {
     /// When no chunk in use starts there. Nothing changed.
     pub(crate) fn free(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
         let handle = self.live.remove(&mut self.chunks, address, id)?;
+        // A way of its own for those with an owner: a call in between would cost all others their registers.
+        if self.chunks.get(handle).owner.is_some() {
+            self.free_owned(handle);
+        } else {
+            self.free_chunk(handle);
+        }
+        Some(())
+    }
+
+    /// Makes a chunk that is in the live table no more a free one.
+    #[inline(always)]
+    fn free_chunk(&mut self, handle: Handle) {
         let chunk = self.chunks.get_mut(handle);
         let Chunk { size, requested, prev, next, .. } = *chunk;
         chunk.requested = 0;
         chunk.id = None;
         self.counters.account_free(requested, size);
         self.merge_with_neighbours(handle, size, prev, next);
-        Some(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free_owned(&mut self, handle: Handle) {
+        let chunk = self.chunks.get_mut(handle);
+        if let Some(owner) = chunk.owner.take() {
+            self.owners.account_free(owner, round_up(chunk.requested));
+        }
+        self.free_chunk(handle);
     }
 
     /// Whether the allocation of number `id` is at `address`.
@@ -123,15 +178,34 @@ impl Allocator {
         self.live.find(&self.chunks, address).is_some_and(|handle| self.chunks.get(handle).id == id)
     }
 
-    /// Changes what was asked for at `address`, if the chunk holds that; returns the bytes of the chunk.
+    /// Changes what was asked for at `address`, if the chunk holds that and no cap is broken; returns the bytes that
+    /// may be used there.
     pub(crate) fn resize_in_place(&mut self, address: u64, bytes: u64) -> Option<u64> {
         let handle = self.live.find(&self.chunks, address)?;
         let chunk = self.chunks.get_mut(handle);
-        if bytes <= chunk.size {
-            self.counters.account_resize(chunk.requested, bytes);
-            chunk.requested = bytes;
+        if bytes > chunk.size {
+            return Some(chunk.size);
         }
+        if let Some(owner) = chunk.owner {
+            let (before, after) = (round_up(chunk.requested), round_up(bytes));
+            if self.owners.cap_broken(owner, after.saturating_sub(before)).is_some() {
+                return Some(before);
+            }
+            self.owners.account_resize(owner, before, after);
+        }
+        self.counters.account_resize(chunk.requested, bytes);
+        chunk.requested = bytes;
         Some(chunk.size)
+    }
+
+    /// Notes whose a new allocation is.
+    #[cold]
+    fn give_to(&mut self, owner: OwnerId, address: u64, request: Request) {
+        if let Some(handle) = self.live.find(&self.chunks, address) {
+            self.chunks.get_mut(handle).owner = Some(owner);
+            self.owners.account_allocate(owner, request.rounded());
+            self.owners.account_settled(owner, request.rounded());
+        }
     }
 
     /// Frees so far.
@@ -223,12 +297,13 @@ impl Allocator {
         } else {
             Verdict::Fragmented
         };
-        let Request { bytes: requested, needed } = request;
+        let Request { bytes: requested, needed, .. } = request;
         let trim_helps = false;
         OutOfMemory {
             requested,
             needed,
             limit,
+            limit_set_by: Arc::clone(&self.limit_set_by),
             in_use,
             reserved,
             free,
@@ -236,6 +311,8 @@ impl Allocator {
             num_live,
             verdict,
             trim_helps,
+            capped: None,
+            details: None,
         }
     }
 
@@ -273,6 +350,17 @@ impl Allocator {
     }
 }
 
+/// From how many bytes on a remainder is kept whatever the request.
+fn split_threshold(limit: u64, fragmentation_fraction: f64) -> u64 {
+    if fragmentation_fraction > 0.0 {
+        // Chunk sizes are whole granules, so 1 already means "split on any remainder"; 0 would cut off chunks of
+        // zero bytes.
+        share_of(limit, fragmentation_fraction).max(1)
+    } else {
+        SPLIT_THRESHOLD
+    }
+}
+
 fn is_wholly_free(chunks: &ChunkTable, region: &Region) -> bool {
     let first = chunks.get(region.first);
     first.is_free() && first.next.is_none()
@@ -301,7 +389,12 @@ impl Request {
     /// None above [`MAX_BYTES`].
     pub(crate) fn new(bytes: u64, alignment: u64) -> Option<Self> {
         let padded = bytes.checked_add(alignment.saturating_sub(GRANULE))?;
-        (padded <= MAX_BYTES).then(|| Self { bytes, needed: round_up(padded) })
+        (padded <= MAX_BYTES).then(|| Self { bytes, needed: round_up(padded), owner: None })
+    }
+
+    /// The request in whole granules: what its owner holds.
+    pub(crate) fn rounded(&self) -> u64 {
+        round_up(self.bytes)
     }
 }
 

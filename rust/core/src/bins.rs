@@ -173,6 +173,18 @@ impl Bins {
         self.occupied.checked_ilog2().map_or(0, |class| self.largest_in(chunks, class as usize))
     }
 
+    /// So many free chunks, or all, from the highest classes; in no order, and of the last class any.
+    pub(crate) fn some_of_the_largest(&self, chunks: &ChunkTable, count: usize) -> Vec<Handle> {
+        let mut found = Vec::new();
+        for bin in self.of_class.iter().rev() {
+            found.extend(free_list::members(chunks, bin.head).take(count - found.len()));
+            if let Some(root) = bin.root {
+                self.tries.collect_largest(chunks, root, &mut found, count);
+            }
+        }
+        found
+    }
+
     /// All free chunks in the order of best fit.
     pub(crate) fn sorted(&self, chunks: &ChunkTable) -> Vec<FreeChunk> {
         let mut all = Vec::new();

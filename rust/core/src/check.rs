@@ -1,9 +1,12 @@
 //! Walks everything and names the broken invariant. Never repairs.
 
+use std::collections::HashMap;
+
 use crate::allocator::Allocator;
 use crate::free_list::FreeChunk;
+use crate::owner::OwnerId;
 use crate::region::Region;
-use crate::units::GRANULE;
+use crate::units::{GRANULE, round_up};
 
 /// An invariant that does not hold, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,8 @@ struct Sums {
     reserved: u64,
     live: usize,
     chunks: usize,
+    /// Allocations and bytes of each owner.
+    owned: HashMap<OwnerId, (u64, u64)>,
     free: Vec<FreeChunk>,
 }
 
@@ -52,6 +57,10 @@ pub(crate) fn check(allocator: &Allocator) -> Result<(), Violation> {
     require(counters.requested() == sums.requested, "requested is the sum over the chunks in use", 0)?;
     require(counters.in_use() == sums.in_use, "in use is the sum over the chunks in use", 0)?;
     require(counters.reserved() == sums.reserved, "reserved is the sum over the regions", 0)?;
+    let holdings = allocator.owners.holdings();
+    let holdings: HashMap<_, _> =
+        holdings.into_iter().map(|(owner, count, bytes)| (owner, (count, bytes))).collect();
+    require(sums.owned == holdings, "an owner holds what its chunks are", 0)?;
     require(sums.reserved <= allocator.limit, "reserved is at most the limit", 0)
 }
 
@@ -74,6 +83,11 @@ fn check_region(allocator: &Allocator, region: &Region, sums: &mut Sums) -> Resu
             sums.requested += chunk.requested;
             sums.in_use += chunk.size;
             sums.live += 1;
+            if let Some(owner) = chunk.owner {
+                let (count, bytes) = sums.owned.entry(owner).or_default();
+                *count += 1;
+                *bytes += round_up(chunk.requested);
+            }
         }
         sums.chunks += 1;
         end = chunk.end();

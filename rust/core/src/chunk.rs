@@ -5,6 +5,8 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use crate::owner::OwnerId;
+
 /// Names a chunk in the [`ChunkTable`]; used again after the chunk is merged away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Handle(NonZeroU32);
@@ -40,7 +42,12 @@ pub(crate) struct Chunk {
     pub(crate) next: Option<Handle>,
     /// The chunk after it in its bin if free, in its list of the live table if in use.
     pub(crate) link: Option<Handle>,
+    /// Whose allocation holds it, if that is noted; none when free.
+    pub(crate) owner: Option<OwnerId>,
 }
+
+// A chunk more is 48 bytes more of books.
+const _: () = assert!(size_of::<Chunk>() == 48);
 
 impl Chunk {
     /// Whether no allocation holds it.
@@ -154,6 +161,12 @@ impl ChunkTable {
     pub(crate) fn run(&self, first: Handle) -> impl Iterator<Item = (Handle, &Chunk)> {
         std::iter::successors(Some(first), |&handle| self.get(handle).next)
             .map(|handle| (handle, self.get(handle)))
+    }
+
+    /// All chunks in use, in no order.
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = &Chunk> {
+        // A vacant slot is as a free chunk left it.
+        self.slots.iter().filter(|chunk| !chunk.is_free())
     }
 
     /// Slots that hold a chunk.

@@ -1,13 +1,13 @@
 //! What can go wrong, in numbers. The sentences are made here, once, for every language.
 
-use std::fmt;
 use std::time::Duration;
 
 use thiserror::Error;
 
 use crate::pool::MAX_WAIT;
+use crate::refusal::OutOfMemory;
 use crate::source::{Grant, SourceFailure};
-use crate::units::{Bytes, MAX_BYTES};
+use crate::units::MAX_BYTES;
 
 /// Why a request was not served. Nothing was taken and nothing was lost.
 #[derive(Debug, Clone, Error)]
@@ -15,7 +15,7 @@ use crate::units::{Bytes, MAX_BYTES};
 pub enum AllocError {
     /// No free chunk fits and there is no more to get.
     #[error(transparent)]
-    OutOfMemory(#[from] OutOfMemory),
+    OutOfMemory(#[from] Box<OutOfMemory>),
     /// More than any pool can hold.
     #[error("cannot allocate {bytes} bytes: the largest request is {MAX_BYTES} bytes")]
     TooLarge {
@@ -34,7 +34,7 @@ pub enum AllocError {
         /// What it raised, and the state of the pool at that moment.
         failure: SourceFailure,
         /// The request that was refused for it.
-        refused: OutOfMemory,
+        refused: Box<OutOfMemory>,
     },
     /// The source granted a span that cannot be a region.
     #[error("the region source granted {} bytes at address {}, which {fault}", grant.bytes, grant.address)]
@@ -47,102 +47,6 @@ pub enum AllocError {
     /// The pool cannot be used at all.
     #[error(transparent)]
     Unusable(#[from] Unusable),
-}
-
-/// No free chunk fits and there is no more to get. All figures are of the moment of the refusal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub struct OutOfMemory {
-    /// Bytes asked for.
-    pub requested: u64,
-    /// Bytes a chunk would have had to have: rounded, padding for alignment included.
-    pub needed: u64,
-    /// The most the pool may reserve, in bytes.
-    pub limit: u64,
-    /// Bytes of the chunks in use.
-    pub in_use: u64,
-    /// Bytes of all regions.
-    pub reserved: u64,
-    /// `reserved - in_use`, in bytes.
-    pub free: u64,
-    /// Size of the largest free chunk in bytes, 0 if there is none.
-    pub largest_free: u64,
-    /// Allocations held.
-    pub num_live: u64,
-    /// What stood in the way.
-    pub verdict: Verdict,
-    /// Handing back wholly free regions would let the pool grow enough, and it is set not to do so itself.
-    pub trim_helps: bool,
-}
-
-/// What stood in the way of a refused request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
-pub enum Verdict {
-    /// In use and the request together are above the limit: no arrangement would hold them.
-    Full,
-    /// There is room under the limit, but in pieces that are too small.
-    Fragmented,
-    /// The request alone is above the limit.
-    Limit,
-    /// The limit would allow it; the source would not.
-    Source,
-}
-
-impl Verdict {
-    /// The word other programs see.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Fragmented => "fragmented",
-            Self::Limit => "limit",
-            Self::Source => "source",
-        }
-    }
-}
-
-impl fmt::Display for OutOfMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            requested, needed, limit, in_use, reserved, free, largest_free, num_live, verdict, ..
-        } = *self;
-        write!(f, "out of memory: asked for {} ({requested} bytes", Bytes(requested))?;
-        if needed != requested {
-            write!(f, ", {needed} rounded up")?;
-        }
-        writeln!(f, ")")?;
-        let mut line = |what: &str, bytes: u64, note: &str| {
-            writeln!(f, "  {what:<14} {:>12}  {bytes} bytes{note}", Bytes(bytes))
-        };
-        line("limit", limit, "")?;
-        let plural = if num_live == 1 { "" } else { "s" };
-        line("in use", in_use, &format!(" in {num_live} allocation{plural}"))?;
-        line("reserved", reserved, "")?;
-        line("free", free, "")?;
-        line("largest free", largest_free, "")?;
-        let (said, help) = match verdict {
-            _ if self.trim_helps => (
-                "free regions are in the way: the pool is at its limit and is set to keep them",
-                "call trim(), or make the pool with trim_on_oom on",
-            ),
-            Verdict::Full => (
-                "full: what is in use and the request together are above the limit",
-                "free something first, or make the limit larger",
-            ),
-            Verdict::Fragmented => (
-                "fragmented, not full: the room under the limit is in pieces that are too small",
-                "free the allocations between the pieces, or allocate the large ones first",
-            ),
-            Verdict::Limit => {
-                ("the request alone is above the limit", "ask for less, or make the limit larger")
-            }
-            Verdict::Source => (
-                "the limit allows it, the source of the memory refused",
-                "free something, or find out what else uses the memory behind the source",
-            ),
-        };
-        write!(f, "  verdict        {said}\n  what helps     {help}")
-    }
 }
 
 /// What is wrong with a span that a source granted.
@@ -225,4 +129,39 @@ pub enum OptionsError {
         /// The fraction that was passed.
         fraction: f64,
     },
+}
+
+/// Why a limit was not changed. The pool is as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LimitError {
+    /// A limit of nothing, or above [`MAX_BYTES`].
+    #[error("limit {limit} is not between 1 and {MAX_BYTES} bytes")]
+    OutOfRange {
+        /// The limit that was passed, in bytes.
+        limit: u64,
+    },
+    /// More is reserved than the limit would allow.
+    #[error("limit {limit} is below the {reserved} bytes that {}", floor(*after_trim, *trim_helps))]
+    BelowReserved {
+        /// The limit that was passed, in bytes.
+        limit: u64,
+        /// Bytes of the regions that would stay.
+        reserved: u64,
+        /// Whether a trim was asked for, and would not be enough.
+        after_trim: bool,
+        /// Whether a trim would be enough.
+        trim_helps: bool,
+    },
+    /// The pool cannot be used at all.
+    #[error(transparent)]
+    Unusable(#[from] Unusable),
+}
+
+fn floor(after_trim: bool, trim_helps: bool) -> &'static str {
+    match (after_trim, trim_helps) {
+        (true, _) => "stay reserved after a trim: free something first",
+        (false, true) => "are reserved: trim first",
+        (false, false) => "are reserved: free something first, then trim",
+    }
 }

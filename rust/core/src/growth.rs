@@ -11,6 +11,8 @@ const LAST_STEP: u64 = 1 << 63;
 /// The growth step of one allocator.
 #[derive(Debug, Clone)]
 pub(crate) struct Growth {
+    /// Starts small and doubles; otherwise the whole limit is wanted at once.
+    on: bool,
     /// The size wanted next, before the limit cuts it.
     step: u64,
 }
@@ -37,9 +39,21 @@ impl Plan {
 
 impl Growth {
     /// Starts small and doubles, or starts with the whole limit.
-    pub(crate) fn new(limit: u64, growth: bool) -> Self {
-        let step = if growth { limit.min(FIRST_STEP) } else { limit };
-        Self { step: round_up(step) }
+    pub(crate) fn new(limit: u64, on: bool) -> Self {
+        let step = if on { limit.min(FIRST_STEP) } else { limit };
+        Self { on, step: round_up(step) }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// From the next round on, what a fresh allocator of this limit and growth would want, or more if the steps
+    /// have come further.
+    pub(crate) fn change(&mut self, limit: u64, on: bool) {
+        let fresh = Self::new(limit, on);
+        let step = if on && self.on { self.step.max(fresh.step) } else { fresh.step };
+        *self = Self { step, ..fresh };
     }
 
     /// Plans a round for a request of `needed` bytes (rounded) when `reserved` of `limit` are reserved.

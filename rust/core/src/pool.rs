@@ -16,10 +16,11 @@
 
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use allotment_sync::{Bell, Guard, Inside, Mailbox, Mutex, Turn, TurnGuard};
 
-use crate::allocator::{Allocation, Allocator, Request};
+use crate::allocator::{Allocation, Allocator, Limit, Request};
 use crate::check::{Violation, check};
 use crate::error::{AllocError, FreeError, OptionsError, Unusable};
 use crate::fork;
@@ -31,12 +32,16 @@ use crate::units::GRANULE;
 mod closing;
 mod freeing;
 mod grow;
+mod limits;
 mod lock;
 mod options;
+mod questions;
+mod scope;
 mod state;
 mod wait;
 
 pub use options::{MAX_WAIT, Options};
+pub use scope::{Scope, set_tag};
 use state::State;
 pub use wait::{Patience, Refused};
 
@@ -56,6 +61,8 @@ pub struct Pool {
     /// Rings when something was freed and somebody waits for that.
     freed: Bell,
     born: u64,
+    /// Its own among all pools of the process.
+    number: u64,
 }
 
 impl std::fmt::Debug for Pool {
@@ -70,16 +77,21 @@ impl Pool {
     /// # Errors
     /// When an option is out of range.
     pub fn new(source: impl RegionSource + 'static, options: Options) -> Result<Self, OptionsError> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         options.check()?;
         let joins = options.joins_regions.unwrap_or_else(|| source.joins_regions());
-        let allocator = Allocator::new(options.limit, options.growth, options.fragmentation_fraction, joins);
+        let limit = Limit { bytes: options.limit, set_by: options.limit_set_by.as_str().into() };
+        let allocator = Allocator::new(limit, options.growth, options.fragmentation_fraction, joins);
+        let late = Mailbox::new();
+        late.set_notice(options.owner_tags);
         Ok(Self {
+            state: Mutex::new(State::new(allocator, options.owner_tags)),
             options,
-            state: Mutex::new(State::new(allocator)),
             turn: Turn::new(Box::new(source)),
-            late: Mailbox::new(),
+            late,
             freed: Bell::new(),
             born: fork::generation(),
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
         })
     }
 
@@ -125,10 +137,7 @@ impl Pool {
     ) -> Result<Allocation, AllocError> {
         let request = request(bytes, alignment)?;
         loop {
-            if let Some(allocation) = self.serve(self.enter_open()?, request) {
-                return Ok(allocation);
-            }
-            let refused = match self.with_turn(|turn| self.attempt(turn, request))?? {
+            let refused = match self.try_once(request)? {
                 Ok(allocation) => return Ok(allocation),
                 Err(refused) => refused,
             };
@@ -137,6 +146,28 @@ impl Pool {
                 return Err(refused.out_of_memory.into());
             }
         }
+    }
+
+    /// Serves a request, from what is held or from more, or refuses it.
+    fn try_once(&self, request: Request) -> Result<Result<Allocation, Refused>, AllocError> {
+        let mut state = self.enter_open()?;
+        let charge = match self.charge(&mut state, request) {
+            Ok(charge) => charge,
+            Err(out_of_memory) => {
+                let progress = state.progress();
+                drop(state);
+                self.settle();
+                return Ok(Err(Refused { out_of_memory, progress }));
+            }
+        };
+        let outcome = match self.serve(state, charge.request) {
+            Some(allocation) => Ok(allocation),
+            None => self.with_turn(|turn| self.attempt(turn, charge.request))??,
+        };
+        if outcome.is_ok() {
+            charge.served();
+        }
+        Ok(outcome)
     }
 
     /// Allocates if that takes no waiting and no growing; `None` means: take the other door.
@@ -154,13 +185,22 @@ impl Pool {
     #[cold]
     fn try_serve(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
         let request = request(bytes, alignment)?;
-        let Some(state) = self.try_enter()? else { return Ok(None) };
+        let Some(mut state) = self.try_enter()? else { return Ok(None) };
         if let Err(closed) = state.open() {
             drop(state);
             self.settle();
             return Err(closed.into());
         }
-        Ok(self.serve(state, request))
+        let Ok(charge) = self.charge(&mut state, request) else {
+            drop(state);
+            self.settle();
+            return Ok(None);
+        };
+        let served = self.serve(state, charge.request);
+        if served.is_some() {
+            charge.served();
+        }
+        Ok(served)
     }
 
     /// Makes the allocation at `address` one of `bytes` bytes if its chunk is long enough; returns the bytes
@@ -198,23 +238,6 @@ impl Pool {
     /// Linear in the chunks, under the lock.
     pub fn snapshot(&self) -> Result<Snapshot, Unusable> {
         self.with_state(|state| Snapshot::new(&self.options.name, &state.allocator))
-    }
-
-    /// Whether a request of `bytes` bytes would be served now, provided the source grants what the limit
-    /// allows. A closed pool serves nothing.
-    ///
-    /// # Errors
-    /// In a forked child.
-    pub fn can_allocate(&self, bytes: u64) -> Result<bool, Unusable> {
-        let Some(Request { needed, .. }) = Request::new(bytes, GRANULE) else { return Ok(false) };
-        self.with_state(|state| {
-            let allocator = &state.allocator;
-            let fits = bytes == 0
-                || allocator.bins.fits(&allocator.chunks, needed)
-                || allocator.may_grow(needed)
-                || (self.options.trim_on_oom && allocator.release_would_help(needed));
-            fits && !state.is_closed()
-        })
     }
 
     /// Keeps an allocation from being freed by its address alone, as while somebody has a view of its memory.
@@ -266,10 +289,10 @@ impl Pool {
     /// Serves a request from what is held, if that is all there is to do; `None`: take the other door.
     #[inline(always)]
     fn serve_quickly(&self, bytes: u64, alignment: u64) -> Option<Allocation> {
-        if bytes == 0 {
+        if bytes == 0 || !is_alignment(alignment) {
             return None;
         }
-        let request = request(bytes, alignment).ok()?;
+        let request = Request::new(bytes, alignment)?;
         self.quickly(|allocator| allocator.try_allocate(request))
     }
 
@@ -314,10 +337,14 @@ impl Drop for Pool {
 }
 
 fn request(bytes: u64, alignment: u64) -> Result<Request, AllocError> {
-    if !alignment.is_power_of_two() || alignment > MAX_ALIGNMENT {
+    if !is_alignment(alignment) {
         return Err(AllocError::BadAlignment { alignment });
     }
     Request::new(bytes, alignment).ok_or(AllocError::TooLarge { bytes })
+}
+
+fn is_alignment(alignment: u64) -> bool {
+    alignment.is_power_of_two() && alignment <= MAX_ALIGNMENT
 }
 
 fn hand_back(turn: &mut Source<'_>, regions: Vec<Grant>) -> u64 {

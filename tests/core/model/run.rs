@@ -199,8 +199,8 @@ impl Run {
             if tried == times {
                 return false;
             }
-            let refused = Outcome::Refused(refused.out_of_memory);
-            shadow.attempted(bytes, alignment, refused, log.take());
+            let refused = Outcome::Refused(refused.out_of_memory.clone());
+            shadow.attempted(bytes, alignment, &refused, log.take());
             tally.refused += 1;
             if tried > 0
                 && let Some(newest) = live.pop_if(|newest| !shadow.is_pinned(newest))
@@ -221,7 +221,7 @@ impl Run {
             Outcome::Panicked | Outcome::SourceFailed(_) | Outcome::BadGrant(..) => tally.cut_short += 1,
             _ => {}
         }
-        shadow.allocated(bytes, alignment, outcome, log.take());
+        shadow.allocated(bytes, alignment, &outcome, log.take());
         result?.ok()
     }
 

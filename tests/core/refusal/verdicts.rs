@@ -19,6 +19,7 @@ fn full_when_what_is_in_use_and_the_request_are_above_the_limit() {
         requested: 1,
         needed: 256,
         limit: 64 * MIB,
+        limit_set_by: "limit".into(),
         in_use: 64 * MIB,
         reserved: 64 * MIB,
         free: 0,
@@ -26,6 +27,8 @@ fn full_when_what_is_in_use_and_the_request_are_above_the_limit() {
         num_live: 2,
         verdict: Verdict::Full,
         trim_helps: false,
+        capped: None,
+        details: None,
     };
     assert_eq!(refused(pool.allocate(1)), expected);
 }
@@ -40,6 +43,7 @@ fn fragmented_when_the_pieces_together_would_do() {
         requested: MIB + 1,
         needed: MIB + 256,
         limit: 4 * MIB,
+        limit_set_by: "limit".into(),
         in_use: 2 * MIB,
         reserved: 4 * MIB,
         free: 2 * MIB,
@@ -47,6 +51,8 @@ fn fragmented_when_the_pieces_together_would_do() {
         num_live: 2,
         verdict: Verdict::Fragmented,
         trim_helps: false,
+        capped: None,
+        details: None,
     };
     assert_eq!(refused(pool.allocate(MIB + 1)), expected);
 }
@@ -68,6 +74,7 @@ fn limit_when_the_request_alone_is_above_it() {
         requested: 999_937,
         needed: 1_000_192,
         limit: 1_000_001,
+        limit_set_by: "limit".into(),
         in_use: 0,
         reserved: 0,
         free: 0,
@@ -75,6 +82,8 @@ fn limit_when_the_request_alone_is_above_it() {
         num_live: 0,
         verdict: Verdict::Limit,
         trim_helps: false,
+        capped: None,
+        details: None,
     };
     assert_eq!(refused(pool.allocate(999_937)), expected);
     assert_eq!(log.take(), [], "the source is not asked");
@@ -90,6 +99,7 @@ fn source_when_the_limit_would_allow_it() {
         requested: 4 * MIB - 3,
         needed: 4 * MIB,
         limit: 64 * MIB,
+        limit_set_by: "limit".into(),
         in_use: MIB,
         reserved: 2 * MIB,
         free: MIB,
@@ -97,6 +107,8 @@ fn source_when_the_limit_would_allow_it() {
         num_live: 1,
         verdict: Verdict::Source,
         trim_helps: false,
+        capped: None,
+        details: None,
     };
     assert_eq!(refused(pool.allocate(4 * MIB - 3)), expected);
 }

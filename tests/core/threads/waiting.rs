@@ -50,6 +50,16 @@ fn a_free_ends_the_wait_long_before_the_deadline() {
 }
 
 #[test]
+fn a_higher_limit_ends_the_wait() {
+    let (pool, _) = full_pool(FOREVER);
+    let raise = |pool: &Pool| {
+        pool.set_limit(2 * LIMIT, false, "a test").expect("in range");
+    };
+    let (time, result) = ask_while(&pool, MIB, raise);
+    assert!(result.is_ok() && time < FOREVER / 4, "{time:?}");
+}
+
+#[test]
 fn a_free_by_any_door_ends_the_wait() {
     let by_address = |pool: &Pool, a: &Allocation| pool.free(a.address).expect("live");
     let by_trying = |pool: &Pool, a: &Allocation| while pool.try_free(a.address).expect("live").is_none() {};

@@ -6,12 +6,12 @@ use allotment::source::Call;
 use allotment::{AllocError, Allocation, Grant, GrantFault, OutOfMemory, Unusable};
 
 /// The result of an allocation, in a form that compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Served(Allocation),
-    Refused(OutOfMemory),
+    Refused(Box<OutOfMemory>),
     BadGrant(Grant, GrantFault),
-    SourceFailed(OutOfMemory),
+    SourceFailed(Box<OutOfMemory>),
     TooLarge(u64),
     BadAlignment(u64),
     Closed,
@@ -23,9 +23,9 @@ impl Outcome {
     pub(crate) fn of(result: &Result<Allocation, AllocError>) -> Self {
         match result {
             Ok(allocation) => Self::Served(*allocation),
-            Err(AllocError::OutOfMemory(refused)) => Self::Refused(*refused),
+            Err(AllocError::OutOfMemory(refused)) => Self::Refused(refused.clone()),
             Err(AllocError::BadGrant { grant, fault }) => Self::BadGrant(*grant, *fault),
-            Err(AllocError::SourceFailed { refused, .. }) => Self::SourceFailed(*refused),
+            Err(AllocError::SourceFailed { refused, .. }) => Self::SourceFailed(refused.clone()),
             Err(AllocError::TooLarge { bytes }) => Self::TooLarge(*bytes),
             Err(AllocError::BadAlignment { alignment }) => Self::BadAlignment(*alignment),
             Err(AllocError::Unusable(Unusable::Closed)) => Self::Closed,

@@ -31,7 +31,7 @@ enum Round {
 
 impl Shadow {
     /// The pool was asked for memory, and this came of it.
-    pub(crate) fn allocated(&mut self, bytes: u64, alignment: u64, outcome: Outcome, calls: Vec<Call>) {
+    pub(crate) fn allocated(&mut self, bytes: u64, alignment: u64, outcome: &Outcome, calls: Vec<Call>) {
         let expected = self.attempted(bytes, alignment, outcome, calls);
         self.refused += u64::from(matches!(expected, Outcome::Refused(_) | Outcome::SourceFailed(_)));
     }
@@ -41,12 +41,12 @@ impl Shadow {
         &mut self,
         bytes: u64,
         alignment: u64,
-        outcome: Outcome,
+        outcome: &Outcome,
         calls: Vec<Call>,
     ) -> Outcome {
-        let mut answers = Answers::new(calls, Ending::of(&outcome));
+        let mut answers = Answers::new(calls, Ending::of(outcome));
         let expected = self.allocate(bytes, alignment, &mut answers);
-        assert_eq!(outcome, expected, "{bytes} bytes at {alignment}");
+        assert_eq!(*outcome, expected, "{bytes} bytes at {alignment}");
         answers.end();
         expected
     }
@@ -199,7 +199,7 @@ impl Shadow {
         self.confirmed += 1;
     }
 
-    fn out_of_memory(&self, Request { bytes, needed }: Request, declined: bool) -> OutOfMemory {
+    fn out_of_memory(&self, Request { bytes, needed }: Request, declined: bool) -> Box<OutOfMemory> {
         let Stats { in_use, reserved, limit, free, largest_free, num_live, .. } = self.stats();
         let verdict = if needed > limit {
             Verdict::Limit
@@ -210,10 +210,11 @@ impl Shadow {
         } else {
             Verdict::Fragmented
         };
-        OutOfMemory {
+        Box::new(OutOfMemory {
             requested: bytes,
             needed,
             limit,
+            limit_set_by: "limit".into(),
             in_use,
             reserved,
             free,
@@ -223,7 +224,9 @@ impl Shadow {
             trim_helps: !self.rules.trim_on_oom
                 && self.space.releasable() > 0
                 && self.releasing_helps(needed),
-        }
+            capped: None,
+            details: None,
+        })
     }
 }
 

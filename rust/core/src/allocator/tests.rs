@@ -5,8 +5,8 @@ use crate::strategies::{config, limit, number, share, size};
 
 /// An allocator with one region of `bytes` bytes, all free.
 fn with_a_region(bytes: u64, limit: u64, fraction: f64) -> Allocator {
-    let mut allocator = Allocator::new(limit, false, fraction, false);
-    let plan = allocator.plan(Request { bytes, needed: bytes }).expect("below the limit");
+    let mut allocator = Allocator::new(Limit { bytes: limit, set_by: "".into() }, false, fraction, false);
+    let plan = allocator.plan(Request { bytes, needed: bytes, owner: None }).expect("below the limit");
     allocator.adopt(Grant { address: GRANULE, bytes }, &plan);
     allocator
 }
@@ -25,7 +25,7 @@ proptest! {
         let fit = |bytes: u64| round_up((bytes % limit).max(1)).min(limit / GRANULE * GRANULE);
         let (needed, size) = (fit(one).min(fit(other)), fit(one).max(fit(other)));
         let mut allocator = with_a_region(size, limit, fraction);
-        let allocation = allocator.try_allocate(Request { bytes: needed, needed }).expect("it fits");
+        let allocation = allocator.try_allocate(Request { bytes: needed, needed, owner: None }).expect("it fits");
 
         // Section 8, and at least 1 for the threshold (section 20, defect 4), in numbers that cannot wrap.
         let threshold = if fraction > 0.0 { share_of(limit, fraction).max(1) } else { 134_217_728 };

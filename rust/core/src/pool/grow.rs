@@ -3,8 +3,9 @@
 use super::state::State;
 use super::{Pool, Refused, Source, hand_back};
 use crate::allocator::{Allocation, Request};
-use crate::error::{AllocError, GrantFault, OutOfMemory};
+use crate::error::{AllocError, GrantFault};
 use crate::growth::Plan;
+use crate::refusal::OutOfMemory;
 use crate::source::{Grant, Refusal};
 use crate::units::GRANULE;
 
@@ -40,12 +41,12 @@ impl Pool {
             return Ok(Ok(allocation));
         }
         let out_of_memory = self.refusal(&state, request, source_refused);
-        Ok(Err(Refused { out_of_memory, frees: state.allocator.frees() }))
+        Ok(Err(Refused { out_of_memory, progress: state.progress() }))
     }
 
-    fn refusal(&self, state: &State, request: Request, source_refused: bool) -> OutOfMemory {
+    pub(super) fn refusal(&self, state: &State, request: Request, source_refused: bool) -> Box<OutOfMemory> {
         let trim_helps = !self.options.trim_on_oom && state.allocator.release_would_help(request.needed);
-        OutOfMemory { trim_helps, ..state.allocator.refusal(request, source_refused) }
+        Box::new(OutOfMemory { trim_helps, ..state.allocator.refusal(request, source_refused) })
     }
 
     /// Plan, ask, adopt. None if the limit leaves no room, or the source refused to the end.

@@ -23,6 +23,10 @@ pub struct Options {
     pub wait: Duration,
     /// Keep the rest of a split from this share of the limit on; 0, the default, means from 128 MiB on.
     pub fragmentation_fraction: f64,
+    /// Note allocations under what their thread calls its work: see [`set_tag`](crate::set_tag). Off by default.
+    pub owner_tags: bool,
+    /// Who set the limit, for reports.
+    pub limit_set_by: String,
     /// Name in reports.
     pub name: String,
 }
@@ -38,6 +42,8 @@ impl Options {
             joins_regions: None,
             wait: Duration::ZERO,
             fragmentation_fraction: 0.0,
+            owner_tags: false,
+            limit_set_by: "limit".to_owned(),
             name: "pool".to_owned(),
         }
     }

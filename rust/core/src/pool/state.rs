@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::Pool;
 use crate::allocator::Allocator;
 use crate::error::Unusable;
+use crate::owner::ScopeId;
 use crate::source::Grant;
 
 /// The tables, and what a free has to think of besides.
@@ -12,6 +13,8 @@ use crate::source::Grant;
 pub(super) struct State {
     pub(super) allocator: Allocator,
     concerns: Concerns,
+    /// Changes of the limit so far.
+    pub(super) changes: u64,
 }
 
 /// What a free may have to think of.
@@ -23,11 +26,22 @@ pub(super) struct Concerns {
     pub(super) waiting: usize,
     /// Addresses that must not be freed by address alone: see [`Pool::pin`](super::Pool::pin).
     pub(super) pins: HashSet<u64>,
+    /// Scopes that are open, of one thread or of all.
+    pub(super) scopes: usize,
+    /// The open scopes that count for every thread, the innermost last.
+    pub(super) shared: Vec<ScopeId>,
+    /// Whether allocations are noted under the tag of their thread.
+    pub(super) tags: bool,
 }
 
 impl Concerns {
     fn any(&self) -> bool {
-        self.closed || self.waiting > 0 || !self.pins.is_empty()
+        self.closed || self.waiting > 0 || !self.pins.is_empty() || self.notes_owners()
+    }
+
+    /// Whether an allocation may have an owner.
+    pub(super) fn notes_owners(&self) -> bool {
+        self.scopes > 0 || self.tags
     }
 }
 
@@ -41,12 +55,17 @@ impl Pool {
 }
 
 impl State {
-    pub(super) fn new(allocator: Allocator) -> Self {
-        Self { allocator, concerns: Concerns::default() }
+    pub(super) fn new(allocator: Allocator, tags: bool) -> Self {
+        Self { allocator, concerns: Concerns { tags, ..Concerns::default() }, changes: 0 }
     }
 
     pub(super) fn concerns(&self) -> &Concerns {
         &self.concerns
+    }
+
+    /// Counts what may be a reason to try a refused request again.
+    pub(super) fn progress(&self) -> u64 {
+        self.allocator.frees() + self.changes
     }
 
     /// Says so if no more requests are taken.

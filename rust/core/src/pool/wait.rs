@@ -3,18 +3,19 @@
 use std::time::{Duration, Instant};
 
 use super::Pool;
-use crate::error::{OutOfMemory, Unusable, Verdict};
+use crate::error::Unusable;
+use crate::refusal::{OutOfMemory, Verdict};
 
 /// The longest sleep of a thread that waits: a late free does not wake it, nor does an interrupt.
 const NAP: Duration = Duration::from_millis(20);
 
 /// A refusal that may be taken back: see [`Pool::allocate_or`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Refused {
     /// The figures of the refusal.
-    pub out_of_memory: OutOfMemory,
-    /// Frees until then; more of them since are a reason to try again.
-    pub(super) frees: u64,
+    pub out_of_memory: Box<OutOfMemory>,
+    /// What had happened until then: more since is a reason to try again.
+    pub(super) progress: u64,
 }
 
 impl Refused {
@@ -72,13 +73,13 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn freed_since(&self, refused: &Refused) -> Result<bool, Unusable> {
-        self.with_state(|state| state.allocator.frees() != refused.frees)
+        self.with_state(|state| state.progress() != refused.progress)
     }
 
     /// Sleeps until a free, or for `nap`; says whether there is a reason to try again.
     fn sleep(&self, refused: &Refused, nap: Duration) -> Result<bool, Unusable> {
         let mut state = self.enter()?;
-        if state.allocator.frees() != refused.frees || state.is_closed() {
+        if state.progress() != refused.progress || state.is_closed() {
             return Ok(true);
         }
         self.change_concerns(&mut state, |concerns| concerns.waiting += 1);

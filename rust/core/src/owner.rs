@@ -1,0 +1,267 @@
+//! Who holds what: scopes and tags, and the bytes of each.
+//!
+//! Owners form a tree. A scope is opened and closed, and may have a cap; a tag is a leaf, made when it is first
+//! named. What an owner holds counts for every owner above it, so a cap binds all that is below.
+//!
+//! ```text
+//! scope "training" ─┬─ scope "step" (cap 64 MiB) ─┬─ tag "MatMul"
+//!                   └─ tag "loader.py:12"         └─ tag "Add"
+//! ```
+//!
+//! All amounts are requests in whole granules: what a cap allows does not depend on which chunk was free.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+/// Names an owner; used again once it is closed and holds nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct OwnerId(NonZeroU32);
+
+/// Names an open scope, and no other one ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ScopeId {
+    pub(crate) owner: OwnerId,
+    serial: u64,
+}
+
+/// What a scope holds and has done, in bytes: requests in whole granules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScopeStats {
+    /// Its own name and those of the scopes around it, as in `outer/inner`.
+    pub name: String,
+    /// The most it may hold; none, if it has no cap.
+    pub limit: Option<u64>,
+    /// Held now, or when the scope was closed.
+    pub live: u64,
+    /// Allocations held, at the same moment.
+    pub num_live: u64,
+    /// The most that was held at once.
+    pub peak: u64,
+    /// Ever allocated in it.
+    pub allocated: u64,
+    /// Given back of that.
+    pub freed: u64,
+}
+
+/// A cap that a request would have broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capped {
+    /// The scope's name, with those around it.
+    pub name: String,
+    /// The most it may hold, in bytes.
+    pub limit: u64,
+    /// What it holds, in bytes.
+    pub live: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Owner {
+    /// Of an open scope: its number, counted from 1. Else 0.
+    serial: u64,
+    name: Arc<str>,
+    parent: Option<OwnerId>,
+    limit: Option<u64>,
+    live: u64,
+    /// Of requests that are being served: they count against caps, and nowhere else.
+    pending: u64,
+    num_live: u64,
+    peak: u64,
+    allocated: u64,
+    /// Owners below, requests being served, and whether it is an open scope or a tag of one: who needs the slot.
+    holders: u32,
+}
+
+/// All owners of an allocator.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    slots: Vec<Owner>,
+    vacant: Vec<OwnerId>,
+    tags: HashMap<(Option<OwnerId>, Arc<str>), OwnerId>,
+    /// Scopes ever opened.
+    opened: u64,
+}
+
+impl Owners {
+    /// Opens a scope.
+    pub(crate) fn open(&mut self, name: &str, parent: Option<OwnerId>, limit: Option<u64>) -> ScopeId {
+        self.opened += 1;
+        let serial = self.opened;
+        let scope = Owner { serial, name: name.into(), parent, limit, holders: 1, ..Owner::default() };
+        ScopeId { owner: self.insert(scope), serial }
+    }
+
+    /// Closes a scope; returns its last figures, none if it is not open. What it still holds goes on counting for
+    /// the scopes around it.
+    pub(crate) fn close(&mut self, scope: ScopeId) -> Option<ScopeStats> {
+        let figures = self.scope_stats(scope)?;
+        let owner = scope.owner;
+        let tags: Vec<_> = self.tags.extract_if(|(parent, _), _| *parent == Some(owner)).collect();
+        for (_, tag) in tags {
+            self.let_go(tag);
+        }
+        self.get_mut(owner).serial = 0;
+        self.let_go(owner);
+        Some(figures)
+    }
+
+    /// The figures of a scope, none if it is not open.
+    pub(crate) fn scope_stats(&self, scope: ScopeId) -> Option<ScopeStats> {
+        (self.get(scope.owner).serial == scope.serial).then(|| self.stats(scope.owner))
+    }
+
+    /// The owner for what is allocated under a tag in a scope, or outside of any.
+    pub(crate) fn tag(&mut self, parent: Option<OwnerId>, tag: &Arc<str>) -> OwnerId {
+        let key = (parent, Arc::clone(tag));
+        if let Some(&found) = self.tags.get(&key) {
+            return found;
+        }
+        let made = self.insert(Owner { name: Arc::clone(tag), parent, holders: 1, ..Owner::default() });
+        self.tags.insert(key, made);
+        made
+    }
+
+    /// The cap that `bytes` more would break, if any: the innermost.
+    pub(crate) fn cap_broken(&self, owner: OwnerId, bytes: u64) -> Option<Capped> {
+        self.upwards(owner).find_map(|id| {
+            let Owner { limit, live, pending, .. } = *self.get(id);
+            let limit = limit?;
+            (bytes > limit.saturating_sub(live + pending)).then(|| Capped {
+                name: self.path(id),
+                limit,
+                live,
+            })
+        })
+    }
+
+    /// Counts a request against the caps while it is being served.
+    pub(crate) fn account_pending(&mut self, owner: OwnerId, bytes: u64) {
+        self.get_mut(owner).holders += 1;
+        self.for_each_upwards(owner, |owner| owner.pending += bytes);
+    }
+
+    /// Takes back [`Owners::account_pending`]: the request was served or refused.
+    pub(crate) fn account_settled(&mut self, owner: OwnerId, bytes: u64) {
+        self.for_each_upwards(owner, |owner| owner.pending -= bytes);
+        self.let_go(owner);
+    }
+
+    /// An allocation of `bytes` bytes is the owner's.
+    pub(crate) fn account_allocate(&mut self, owner: OwnerId, bytes: u64) {
+        self.for_each_upwards(owner, |owner| {
+            owner.live += bytes;
+            owner.peak = owner.peak.max(owner.live);
+            owner.allocated += bytes;
+            owner.num_live += 1;
+        });
+    }
+
+    /// An allocation of the owner's is gone.
+    pub(crate) fn account_free(&mut self, owner: OwnerId, bytes: u64) {
+        self.for_each_upwards(owner, |owner| {
+            owner.live -= bytes;
+            owner.num_live -= 1;
+        });
+        self.vacate_if_done(owner);
+    }
+
+    /// An allocation of the owner's became another size.
+    pub(crate) fn account_resize(&mut self, owner: OwnerId, before: u64, after: u64) {
+        self.for_each_upwards(owner, |owner| {
+            owner.live = owner.live - before + after;
+            owner.peak = owner.peak.max(owner.live);
+            owner.allocated += after.saturating_sub(before);
+        });
+    }
+
+    fn stats(&self, id: OwnerId) -> ScopeStats {
+        let Owner { limit, live, num_live, peak, allocated, .. } = *self.get(id);
+        ScopeStats { name: self.path(id), limit, live, num_live, peak, allocated, freed: allocated - live }
+    }
+
+    /// What each owner holds itself, without the owners below it: name, allocations, bytes.
+    pub(crate) fn holdings(&self) -> Vec<(OwnerId, u64, u64)> {
+        let mut own: Vec<_> = self.slots.iter().map(|owner| (owner.num_live, owner.live)).collect();
+        for owner in &self.slots {
+            if let Some(parent) = owner.parent {
+                own[parent.index()].0 -= owner.num_live;
+                own[parent.index()].1 -= owner.live;
+            }
+        }
+        let named = own.into_iter().zip(1..).filter(|((count, _), _)| *count > 0);
+        named.filter_map(|((count, bytes), n)| Some((OwnerId(NonZeroU32::new(n)?), count, bytes))).collect()
+    }
+
+    /// The owner's name, after those of the owners above it.
+    pub(crate) fn path(&self, id: OwnerId) -> String {
+        let mut names: Vec<&str> = self.upwards(id).map(|id| &*self.get(id).name).collect();
+        names.reverse();
+        names.join("/")
+    }
+
+    fn upwards(&self, owner: OwnerId) -> impl Iterator<Item = OwnerId> {
+        std::iter::successors(Some(owner), |&id| self.get(id).parent)
+    }
+
+    fn for_each_upwards(&mut self, owner: OwnerId, change: impl Fn(&mut Owner)) {
+        let mut at = Some(owner);
+        while let Some(id) = at {
+            let owner = self.get_mut(id);
+            change(owner);
+            at = owner.parent;
+        }
+    }
+
+    fn insert(&mut self, owner: Owner) -> OwnerId {
+        if let Some(parent) = owner.parent {
+            self.get_mut(parent).holders += 1;
+        }
+        if let Some(id) = self.vacant.pop() {
+            *self.get_mut(id) = owner;
+            return id;
+        }
+        self.slots.push(owner);
+        let number = u32::try_from(self.slots.len()).ok().and_then(NonZeroU32::new);
+        OwnerId(number.expect("fewer owners than bytes"))
+    }
+
+    /// One holder less.
+    fn let_go(&mut self, owner: OwnerId) {
+        self.get_mut(owner).holders -= 1;
+        self.vacate_if_done(owner);
+    }
+
+    /// Vacates the slots that nobody needs any more, from this one upwards.
+    fn vacate_if_done(&mut self, owner: OwnerId) {
+        let mut at = Some(owner);
+        while let Some(id) = at {
+            let owner = self.get_mut(id);
+            if owner.holders > 0 || owner.num_live > 0 {
+                return;
+            }
+            at = owner.parent;
+            *owner = Owner::default();
+            self.vacant.push(id);
+            if let Some(parent) = at {
+                self.get_mut(parent).holders -= 1;
+            }
+        }
+    }
+
+    fn get(&self, id: OwnerId) -> &Owner {
+        &self.slots[id.index()]
+    }
+
+    fn get_mut(&mut self, id: OwnerId) -> &mut Owner {
+        &mut self.slots[id.index()]
+    }
+}
+
+impl OwnerId {
+    fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+#[cfg(test)]
+mod tests;

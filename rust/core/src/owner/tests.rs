@@ -1,0 +1,78 @@
+use super::*;
+
+fn named(owners: &Owners, id: OwnerId) -> ScopeStats {
+    owners.stats(id)
+}
+
+#[test]
+fn what_is_below_counts_for_everything_above() {
+    let mut owners = Owners::default();
+    let outer = owners.open("outer", None, None);
+    let inner = owners.open("inner", Some(outer.owner), None);
+    let tag = owners.tag(Some(inner.owner), &"MatMul".into());
+    owners.account_allocate(tag, 512);
+    owners.account_allocate(outer.owner, 256);
+    owners.account_free(tag, 512);
+    let inner = owners.scope_stats(inner).unwrap();
+    assert_eq!(
+        (inner.name.as_str(), inner.live, inner.peak, inner.allocated, inner.freed),
+        ("outer/inner", 0, 512, 512, 512)
+    );
+    let outer = owners.scope_stats(outer).unwrap();
+    assert_eq!(
+        (outer.live, outer.num_live, outer.peak, outer.allocated, outer.freed),
+        (256, 1, 768, 768, 512)
+    );
+    assert_eq!(owners.path(tag), "outer/inner/MatMul");
+}
+
+#[test]
+fn a_cap_binds_what_is_below_and_counts_what_is_pending() {
+    let mut owners = Owners::default();
+    let outer = owners.open("outer", None, Some(1024));
+    let inner = owners.open("inner", Some(outer.owner), Some(4096));
+    owners.account_allocate(inner.owner, 512);
+    assert_eq!(owners.cap_broken(inner.owner, 512), None);
+    let capped = owners.cap_broken(inner.owner, 768).unwrap();
+    assert_eq!((capped.name.as_str(), capped.limit, capped.live), ("outer", 1024, 512));
+    owners.account_pending(inner.owner, 512);
+    assert!(owners.cap_broken(inner.owner, 256).is_some());
+    owners.account_settled(inner.owner, 512);
+    assert_eq!(owners.cap_broken(inner.owner, 512), None);
+    assert_eq!(named(&owners, inner.owner).peak, 512, "what was only pending never was held");
+}
+
+#[test]
+fn a_closed_scope_is_gone_once_it_holds_nothing_and_its_name_is_not_taken_for_another() {
+    let mut owners = Owners::default();
+    let outer = owners.open("outer", None, None);
+    let inner = owners.open("inner", Some(outer.owner), None);
+    let tag = owners.tag(Some(inner.owner), &"tag".into());
+    owners.account_allocate(tag, 256);
+    assert_eq!(owners.close(outer).unwrap().live, 256);
+    assert_eq!(owners.close(outer), None, "closed before");
+    assert_eq!(owners.close(inner).unwrap().live, 256);
+    assert_eq!(owners.path(tag), "outer/inner/tag", "what is held still has its names");
+    owners.account_free(tag, 256);
+    assert_eq!(owners.vacant.len(), 3);
+    let next = owners.open("next", None, None);
+    assert_eq!(owners.close(inner), None);
+    assert_eq!(owners.scope_stats(inner), None);
+    assert_eq!(owners.scope_stats(next).unwrap().name, "next");
+    assert_eq!(owners.slots.len(), 3, "slots are used again");
+}
+
+#[test]
+fn holdings_are_those_of_each_owner_alone() {
+    let mut owners = Owners::default();
+    let scope = owners.open("scope", None, None);
+    let tag = owners.tag(Some(scope.owner), &"tag".into());
+    assert_eq!(owners.tag(Some(scope.owner), &"tag".into()), tag, "named once");
+    let elsewhere = owners.tag(None, &"tag".into());
+    owners.account_allocate(scope.owner, 256);
+    owners.account_allocate(tag, 512);
+    owners.account_allocate(tag, 512);
+    owners.account_allocate(elsewhere, 1024);
+    owners.account_resize(elsewhere, 1024, 256);
+    assert_eq!(owners.holdings(), [(scope.owner, 1, 256), (tag, 2, 1024), (elsewhere, 1, 256)]);
+}

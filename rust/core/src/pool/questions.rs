@@ -1,0 +1,76 @@
+//! Questions about requests to come, and about refusals.
+
+use super::{Pool, request};
+use crate::details::Details;
+use crate::error::{AllocError, Unusable};
+use crate::refusal::{OutOfMemory, Verdict};
+use crate::units::GRANULE;
+
+impl Pool {
+    /// Whether a request of `bytes` bytes would be served now, provided the source grants what the limit
+    /// allows. A closed pool serves nothing.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn can_allocate(&self, bytes: u64) -> Result<bool, Unusable> {
+        let refused = match self.would_refuse(bytes, false) {
+            Ok(refused) => refused.is_some(),
+            Err(AllocError::Unusable(Unusable::Closed) | AllocError::TooLarge { .. }) => true,
+            Err(AllocError::Unusable(unusable)) => return Err(unusable),
+            Err(_) => unreachable!("nothing is asked of the source, and the alignment is the granule"),
+        };
+        Ok(!refused)
+    }
+
+    /// Why a request of `bytes` bytes would be refused now, with details; none if it would be served, provided the
+    /// source grants what the limit allows.
+    ///
+    /// # Errors
+    /// When the request is out of range or the pool cannot be used.
+    ///
+    /// # Cost
+    /// Constant if it would be served; else linear in the chunks.
+    pub fn explain(&self, bytes: u64) -> Result<Option<Box<OutOfMemory>>, AllocError> {
+        self.would_refuse(bytes, true)
+    }
+
+    /// Adds to a refusal what the memory is used for at this moment.
+    ///
+    /// # Errors
+    /// In a forked child.
+    ///
+    /// # Cost
+    /// Linear in the chunks, under the lock; some nanoseconds for each.
+    pub fn look_into(&self, refused: &mut OutOfMemory) -> Result<(), Unusable> {
+        let details = self.with_state(|state| Details::new(&state.allocator))?;
+        refused.details = Some(Box::new(details));
+        Ok(())
+    }
+
+    fn would_refuse(&self, bytes: u64, with_details: bool) -> Result<Option<Box<OutOfMemory>>, AllocError> {
+        let request = request(bytes, GRANULE)?;
+        self.with_state(|state| {
+            state.open()?;
+            if bytes == 0 {
+                return Ok(None);
+            }
+            let capped = self.cap_broken(state, request);
+            let allocator = &state.allocator;
+            let fits = allocator.bins.fits(&allocator.chunks, request.needed)
+                || allocator.may_grow(request.needed)
+                || (self.options.trim_on_oom && allocator.release_would_help(request.needed));
+            if fits && capped.is_none() {
+                return Ok(None);
+            }
+            let mut refused = self.refusal(state, request, false);
+            if capped.is_some() {
+                refused.verdict = Verdict::Scope;
+                refused.capped = capped;
+            }
+            if with_details {
+                refused.details = Some(Box::new(Details::new(allocator)));
+            }
+            Ok(Some(refused))
+        })?
+    }
+}

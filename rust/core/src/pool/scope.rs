@@ -1,0 +1,170 @@
+//! Scopes and tags: whom an allocation is for.
+//!
+//! Which scopes a thread is in, and what it calls its work, the thread knows; what a scope holds, its pool.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::Pool;
+use super::state::State;
+use crate::allocator::Request;
+use crate::error::Unusable;
+use crate::owner::{Capped, OwnerId, ScopeId, ScopeStats};
+use crate::refusal::{OutOfMemory, Verdict};
+
+thread_local! {
+    /// The scopes of this thread, by number of the pool, the innermost last.
+    static SCOPES: RefCell<Vec<(u64, ScopeId)>> = const { RefCell::new(Vec::new()) };
+    /// What this thread calls what it is doing.
+    static TAG: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
+}
+
+/// Names an open scope of a pool: see [`Pool::open_scope`]. Not more than a name: it has to be closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scope {
+    id: ScopeId,
+    shared: bool,
+}
+
+/// Sets what this thread calls its work from now on, in pools with [`Options::owner_tags`](super::Options); returns
+/// what it called it before.
+#[expect(clippy::must_use_candidate, reason = "who ends a thread's work needs no tag of before")]
+pub fn set_tag(tag: Option<Arc<str>>) -> Option<Arc<str>> {
+    TAG.replace(tag)
+}
+
+/// A request that counts against the caps above its owner until it is served or this is gone.
+pub(super) struct Charge<'a> {
+    pool: &'a Pool,
+    pub(super) request: Request,
+}
+
+impl Charge<'_> {
+    /// The request was served, and what came of it counts now.
+    pub(super) fn served(mut self) {
+        self.request.owner = None;
+    }
+}
+
+/// Not under the lock: it is taken here.
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        if let Some(owner) = self.request.owner
+            && !self.pool.state.is_broken()
+        {
+            // In a forked child nobody asks for more.
+            let _ = self.pool.with_state(|state| {
+                state.allocator.owners.account_settled(owner, self.request.rounded());
+            });
+        }
+    }
+}
+
+impl Pool {
+    /// Opens a scope: from now on, what this thread allocates is noted as the scope's, inside whatever scope it is
+    /// in already; `shared`, what any thread does that is in no scope of its own. `limit` caps what the scope
+    /// holds, in bytes.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn open_scope(&self, name: &str, limit: Option<u64>, shared: bool) -> Result<Scope, Unusable> {
+        let id = self.with_state(|state| {
+            let parent = if shared { innermost_shared(state) } else { self.innermost(state) };
+            let id = state.allocator.owners.open(name, parent, limit);
+            self.change_concerns(state, |concerns| {
+                concerns.scopes += 1;
+                if shared {
+                    concerns.shared.push(id);
+                }
+            });
+            id
+        })?;
+        if !shared {
+            SCOPES.with_borrow_mut(|scopes| scopes.push((self.number, id)));
+        }
+        Ok(Scope { id, shared })
+    }
+
+    /// Closes a scope; returns its last figures. What it still holds goes on counting for the scopes around it.
+    /// None if it is not open, or is another thread's.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn close_scope(&self, scope: Scope) -> Result<Option<ScopeStats>, Unusable> {
+        let Scope { id, shared } = scope;
+        if !shared && !SCOPES.with_borrow_mut(|scopes| remove_last(scopes, &(self.number, id))) {
+            return Ok(None);
+        }
+        self.with_state(|state| {
+            let figures = state.allocator.owners.close(id)?;
+            self.change_concerns(state, |concerns| {
+                concerns.scopes -= 1;
+                if shared {
+                    remove_last(&mut concerns.shared, &id);
+                }
+            });
+            Some(figures)
+        })
+    }
+
+    /// The figures of a scope; none if it is not open.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn scope_stats(&self, scope: Scope) -> Result<Option<ScopeStats>, Unusable> {
+        self.with_state(|state| state.allocator.owners.scope_stats(scope.id))
+    }
+
+    /// Notes a request against the caps of the scopes it is made in.
+    ///
+    /// # Errors
+    /// The refusal, when a cap does not allow it.
+    pub(super) fn charge(&self, state: &mut State, request: Request) -> Result<Charge<'_>, Box<OutOfMemory>> {
+        let mut charge = Charge { pool: self, request };
+        let Some(owner) = self.owner(state, request) else { return Ok(charge) };
+        if let Some(capped) = state.allocator.owners.cap_broken(owner, request.rounded()) {
+            let refused = *self.refusal(state, request, false);
+            return Err(Box::new(OutOfMemory { verdict: Verdict::Scope, capped: Some(capped), ..refused }));
+        }
+        state.allocator.owners.account_pending(owner, request.rounded());
+        charge.request.owner = Some(owner);
+        Ok(charge)
+    }
+
+    /// The cap that a request of this thread would break now, if any.
+    pub(super) fn cap_broken(&self, state: &mut State, request: Request) -> Option<Capped> {
+        let owner = self.owner(state, request)?;
+        state.allocator.owners.cap_broken(owner, request.rounded())
+    }
+
+    /// Whom this thread makes the request for.
+    fn owner(&self, state: &mut State, request: Request) -> Option<OwnerId> {
+        if request.bytes == 0 || !state.concerns().notes_owners() {
+            return None;
+        }
+        let scope = self.innermost(state);
+        if !state.concerns().tags {
+            return scope;
+        }
+        let owners = &mut state.allocator.owners;
+        TAG.with_borrow(|tag| tag.as_ref().map(|tag| owners.tag(scope, tag))).or(scope)
+    }
+
+    /// The innermost scope that this thread is in.
+    fn innermost(&self, state: &State) -> Option<OwnerId> {
+        let own = SCOPES.with_borrow(|scopes| {
+            scopes.iter().rev().find(|(pool, _)| *pool == self.number).map(|(_, scope)| scope.owner)
+        });
+        own.or_else(|| innermost_shared(state))
+    }
+}
+
+fn innermost_shared(state: &State) -> Option<OwnerId> {
+    state.concerns().shared.last().map(|scope| scope.owner)
+}
+
+/// Takes the last of its kind out; says whether there was one.
+fn remove_last<T: PartialEq>(list: &mut Vec<T>, gone: &T) -> bool {
+    let place = list.iter().rposition(|item| item == gone);
+    place.map(|place| list.remove(place)).is_some()
+}

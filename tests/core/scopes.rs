@@ -1,0 +1,172 @@
+//! Scopes and tags: whose an allocation is, and caps that hold.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use allotment::source::{AddressSpace, Log, Recording};
+use allotment::{AllocError, Options, OutOfMemory, Pool, ScopeStats, Verdict, set_tag};
+
+const MIB: u64 = 1 << 20;
+
+fn pool() -> Pool {
+    Pool::new(AddressSpace::new(0), Options::new(64 * MIB)).expect("options in range")
+}
+
+fn refusal(pool: &Pool, bytes: u64) -> OutOfMemory {
+    match pool.allocate(bytes) {
+        Err(AllocError::OutOfMemory(refused)) => *refused,
+        other => panic!("not a refusal: {other:?}"),
+    }
+}
+
+fn figures(stats: &ScopeStats) -> (u64, u64, u64, u64) {
+    (stats.peak, stats.allocated, stats.freed, stats.live)
+}
+
+#[test]
+fn a_scope_counts_what_its_thread_allocates_in_it() {
+    let pool = pool();
+    let before = pool.allocate(MIB).expect("fits");
+    let scope = pool.open_scope("step", None, false).expect("this process");
+    let kept = pool.allocate(2 * MIB).expect("fits");
+    let gone = pool.allocate(300).expect("fits");
+    thread::scope(|scope| drop(scope.spawn(|| pool.allocate(5 * MIB).expect("fits"))));
+    pool.free_allocation(&gone).expect("live");
+    pool.free_allocation(&before).expect("live");
+    pool.check().expect("every invariant holds");
+    let stats = pool.close_scope(scope).expect("this process").expect("open");
+    assert_eq!(figures(&stats), (2 * MIB + 512, 2 * MIB + 512, 512, 2 * MIB));
+    assert_eq!((stats.name.as_str(), stats.num_live, stats.limit), ("step", 1, None));
+    assert_eq!(pool.close_scope(scope), Ok(None), "closed before");
+    assert_eq!(pool.scope_stats(scope), Ok(None));
+    pool.free_allocation(&kept).expect("live");
+    pool.check().expect("every invariant holds");
+}
+
+#[test]
+fn a_shared_scope_counts_every_thread_that_is_in_none_of_its_own() {
+    let pool = pool();
+    let shared = pool.open_scope("all", None, true).expect("this process");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            pool.allocate(MIB).expect("fits");
+            let own = pool.open_scope("own", None, false).expect("this process");
+            pool.allocate(2 * MIB).expect("fits");
+            let stats = pool.close_scope(own).expect("this process").expect("open");
+            assert_eq!((stats.name.as_str(), stats.live), ("all/own", 2 * MIB));
+        });
+    });
+    assert_eq!(pool.close_scope(shared).expect("this process").expect("open").live, 3 * MIB);
+}
+
+#[test]
+fn a_thread_cannot_close_the_scope_of_another() {
+    let pool = pool();
+    let scope = pool.open_scope("mine", None, false).expect("this process");
+    thread::scope(|threads| {
+        threads.spawn(|| assert_eq!(pool.close_scope(scope), Ok(None)));
+    });
+    assert!(pool.close_scope(scope).expect("this process").is_some());
+}
+
+#[test]
+fn scopes_of_two_pools_do_not_meet() {
+    let (first, second) = (pool(), pool());
+    let one = first.open_scope("one", None, false).expect("this process");
+    let two = second.open_scope("two", None, false).expect("this process");
+    first.allocate(MIB).expect("fits");
+    second.allocate(2 * MIB).expect("fits");
+    // In the order they were opened: neither is inside the other.
+    assert_eq!(first.close_scope(one).expect("this process").expect("open").live, MIB);
+    assert_eq!(second.close_scope(two).expect("this process").expect("open").live, 2 * MIB);
+}
+
+#[test]
+fn a_cap_holds_to_the_byte_and_is_named() {
+    let log = Log::default();
+    let source = Recording::new(AddressSpace::new(0), log.clone());
+    let pool = Pool::new(source, Options::new(64 * MIB)).expect("options in range");
+    let outer = pool.open_scope("tenant", Some(4 * MIB), false).expect("this process");
+    let inner = pool.open_scope("step", Some(8 * MIB), false).expect("this process");
+    let three = pool.allocate(3 * MIB).expect("fits");
+    let _ = log.take();
+    let refused = refusal(&pool, MIB + 1);
+    assert_eq!(log.take(), [], "a cap that is broken is no reason to grow");
+    assert_eq!(refused.verdict, Verdict::Scope);
+    let capped = refused.capped.clone().expect("a scope stood in the way");
+    assert_eq!((capped.name.as_str(), capped.limit, capped.live), ("tenant", 4 * MIB, 3 * MIB));
+    assert!(refused.to_string().contains("scope \"tenant\" holds 3 MiB of the 4 MiB"), "{refused}");
+    assert_eq!((pool.can_allocate(MIB + 1), pool.can_allocate(MIB)), (Ok(false), Ok(true)));
+    let one = pool.allocate(MIB).expect("exactly the rest");
+    assert_eq!(refusal(&pool, 1).verdict, Verdict::Scope);
+    pool.free_allocation(&three).expect("live");
+    pool.allocate(3 * MIB).expect("room again");
+    pool.close_scope(inner).expect("this process").expect("open");
+    assert_eq!(refusal(&pool, 1).verdict, Verdict::Scope, "what the inner one left counts on");
+    pool.close_scope(outer).expect("this process").expect("open");
+    pool.allocate(8 * MIB).expect("no cap any more");
+    pool.free_allocation(&one).expect("live");
+    pool.check().expect("every invariant holds");
+}
+
+#[test]
+fn what_is_resized_in_place_stays_under_the_cap() {
+    let pool =
+        Pool::new(AddressSpace::new(0), Options { growth: false, ..Options::new(MIB) }).expect("in range");
+    let all = pool.allocate(MIB).expect("fits");
+    pool.free_allocation(&all).expect("live");
+    let scope = pool.open_scope("small", Some(MIB / 2 + 256), false).expect("this process");
+    // More than half of the region is left, which is less than the request: it is not split.
+    let chunk = pool.allocate(MIB / 2 + 256).expect("fits");
+    assert_eq!(chunk.size, MIB);
+    assert_eq!(pool.resize_in_place(chunk.address, MIB), Ok(MIB / 2 + 256), "the cap does not allow it");
+    assert_eq!(pool.resize_in_place(chunk.address, 256), Ok(MIB));
+    assert_eq!(pool.scope_stats(scope).expect("this process").expect("open").live, 256);
+    pool.free_allocation(&chunk).expect("live");
+    pool.check().expect("every invariant holds");
+}
+
+#[test]
+fn caps_hold_under_threads() {
+    let pool = pool();
+    let scope = pool.open_scope("all", Some(4 * MIB), true).expect("this process");
+    let most = AtomicU64::new(0);
+    thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| {
+                for round in 0..2_000_u64 {
+                    let held: Vec<_> =
+                        (0..4).filter_map(|_| pool.allocate(MIB / 2 + round % 7).ok()).collect();
+                    most.fetch_max(held.len() as u64, Ordering::Relaxed);
+                    for allocation in &held {
+                        pool.free_allocation(allocation).expect("live");
+                    }
+                }
+            });
+        }
+    });
+    let stats = pool.close_scope(scope).expect("this process").expect("open");
+    assert!(stats.peak <= 4 * MIB && stats.live == 0 && most.load(Ordering::Relaxed) > 0, "{stats:?}");
+    pool.check().expect("every invariant holds");
+}
+
+#[test]
+fn tags_name_who_allocated_where_they_are_wanted() {
+    let tagged = Options { owner_tags: true, ..Options::new(64 * MIB) };
+    let pool = Pool::new(AddressSpace::new(0), tagged).expect("options in range");
+    assert_eq!(set_tag(Some("MatMul".into())), None);
+    pool.allocate(MIB).expect("fits");
+    let scope = pool.open_scope("step", None, false).expect("this process");
+    pool.allocate(2 * MIB).expect("fits");
+    assert_eq!(set_tag(None).as_deref(), Some("MatMul"));
+    pool.allocate(4 * MIB).expect("fits");
+    let refused = refusal(&pool, 128 * MIB);
+    assert_eq!(refused.details, None, "only looked at when asked for");
+    let refused = pool.explain(128 * MIB).expect("in range").expect("too much");
+    let owners: Vec<_> =
+        refused.details.expect("asked for").by_owner.into_iter().map(|o| (o.owner, o.bytes)).collect();
+    let expected = [("step", 4 * MIB), ("step/MatMul", 2 * MIB), ("MatMul", MIB)];
+    assert_eq!(owners, expected.map(|(name, bytes)| (name.to_owned(), bytes)));
+    pool.close_scope(scope).expect("this process").expect("open");
+    pool.check().expect("every invariant holds");
+}
