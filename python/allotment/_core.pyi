@@ -27,13 +27,160 @@ class OutOfMemoryError(MemoryError):
     free: int
     #: Size of the largest free chunk, 0 if there is none.
     largest_free: int
+    #: Allocations held.
+    num_live: int
     #: ``"full"``: in use and the request together are above the limit. ``"fragmented"``: there is room, in
     #: pieces that are too small. ``"limit"``: the request alone is above the limit. ``"source"``: the limit
-    #: allows it, the source refused.
-    verdict: Literal["full", "fragmented", "limit", "source"]
+    #: allows it, the source refused. ``"scope"``: the limit of a scope does not allow it.
+    verdict: Literal["full", "fragmented", "limit", "source", "scope"]
+    #: What set the limit.
+    limit_set_by: str
+    #: The scope whose limit does not allow it, after the scopes around it; ``None`` for other verdicts.
+    scope: str | None
+    #: What would help.
+    suggestion: str
+    #: The allocations that take most, by size, the most first: at most five groups.
+    by_size: tuple[SizeGroup, ...]
+    #: The owners that hold most, the most first: at most five; empty where none are noted.
+    by_owner: tuple[OwnerGroup, ...]
+    #: The allocation that splits the largest free chunks, if one does.
+    splitter: Splitter | None
 
 class InvalidFreeError(ValueError):
     """Not the start of an allocation: freed twice, or never handed out. The pool is unharmed."""
+
+@final
+class SizeGroup:
+    """Allocations of one size, or of a range of sizes."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all their chunks."""
+    @property
+    def count(self) -> int:
+        """How many."""
+    @property
+    def smallest(self) -> int:
+        """Size of the smallest chunk, in bytes."""
+    @property
+    def largest(self) -> int:
+        """Size of the largest chunk, in bytes."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class OwnerGroup:
+    """Allocations of one owner."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes asked for, in whole granules of 256."""
+    @property
+    def count(self) -> int:
+        """How many."""
+    @property
+    def owner(self) -> str:
+        """The tag or scope, after the scopes around it."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Splitter:
+    """An allocation between two free chunks: without it they would be one."""
+
+    @property
+    def address(self) -> int:
+        """First byte of its chunk."""
+    @property
+    def size(self) -> int:
+        """Bytes of its chunk."""
+    @property
+    def id(self) -> int:
+        """Number of the allocation."""
+    @property
+    def owner(self) -> str | None:
+        """Whose it is, if that is noted."""
+    @property
+    def before(self) -> int:
+        """Bytes of the free chunk before it."""
+    @property
+    def after(self) -> int:
+        """Bytes of the free chunk after it."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Explanation:
+    """Whether a request would be served, and why not."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether it would be served now, provided the source grants what the limit allows."""
+    @property
+    def verdict(self) -> Literal["fits", "full", "fragmented", "limit", "source", "scope"]:
+        """What would stand in the way, as in ``OutOfMemoryError``; ``"fits"`` if nothing would."""
+    @property
+    def text(self) -> str:
+        """The text that the refusal would have, in at most 25 lines."""
+    @property
+    def suggestion(self) -> str | None:
+        """What would help; ``None`` if it would be served."""
+    @property
+    def by_size(self) -> tuple[SizeGroup, ...]:
+        """The allocations that take most, by size, the most first: at most five groups."""
+    @property
+    def by_owner(self) -> tuple[OwnerGroup, ...]:
+        """The owners that hold most, the most first: at most five; empty where none are noted."""
+    @property
+    def splitter(self) -> Splitter | None:
+        """The allocation that splits the largest free chunks, if one does."""
+
+@final
+class Scope:
+    """Counts what is allocated from a pool in a ``with`` block, and caps it if asked to.
+
+    Scopes nest, and what an inner one holds counts for the outer ones. Figures are bytes asked for, in whole
+    granules of 256: of now while the block runs, of its end afterwards.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+    @property
+    def limit(self) -> int | None:
+        """The most it may hold, in bytes, if that is capped."""
+    @property
+    def peak(self) -> int:
+        """The most bytes that were held at once."""
+    @property
+    def allocated(self) -> int:
+        """Bytes ever allocated in it."""
+    @property
+    def freed(self) -> int:
+        """Bytes given back of those."""
+    @property
+    def live(self) -> int:
+        """Bytes held: now, or when the block ended."""
+    @property
+    def num_live(self) -> int:
+        """Allocations held: now, or when the block ended."""
+    def __enter__(self) -> Self:
+        """Begin to count.
+
+        Raises:
+            RuntimeError: It was entered before.
+        """
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        """Stop counting.
+
+        Raises:
+            RuntimeError: It is not entered, or was entered in another thread.
+        """
 
 @final
 class PoolStats:
@@ -110,6 +257,9 @@ class Chunk:
     @property
     def in_use(self) -> bool:
         """Whether an allocation holds it."""
+    @property
+    def owner(self) -> str | None:
+        """Whose allocation it is, after the scopes around it, if that is noted."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
@@ -127,6 +277,32 @@ class Region:
     @property
     def chunks(self) -> tuple[Chunk, ...]:
         """Chunks in address order; they cover the region without gaps."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class KeptRegion:
+    """A region that a trim leaves, because something in it is in use."""
+
+    @property
+    def address(self) -> int:
+        """First byte."""
+    @property
+    def size(self) -> int:
+        """Length in bytes."""
+    @property
+    def in_use(self) -> int:
+        """Bytes of its chunks in use."""
+    @property
+    def num_live(self) -> int:
+        """Allocations in it."""
+    @property
+    def largest(self) -> int:
+        """Number of the largest of them."""
+    @property
+    def owner(self) -> str | None:
+        """Whose that is, if it is noted."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
@@ -216,6 +392,10 @@ class Pool:
         fragmentation_fraction: Keep the rest of a split from this share of the limit on; 0 means from
             128 MiB on.
         name: Name in reports; one is made if there is none.
+        owner_tags: Note for each allocation which line of Python asked for it, or which operation; ``None``
+            leaves that to ``ALLOTMENT_OWNER_TAGS``. Costs about a microsecond for each.
+        idle_trim_seconds: Hand wholly free regions back whenever the pool was not used for so long.
+        limit_set_by: Who set the limit, for reports.
 
     Raises:
         ValueError: An option is out of range; the text names it, the value and what is allowed.
@@ -237,13 +417,29 @@ class Pool:
         wait_seconds: float = 0.0,
         fragmentation_fraction: float = 0.0,
         name: str | None = None,
+        owner_tags: bool | None = None,
+        idle_trim_seconds: float | None = None,
+        limit_set_by: str = "limit",
     ) -> Self: ...
     @property
     def limit(self) -> int:
         """The most the pool may reserve, in bytes."""
+    def set_limit(self, limit: _Size, *, trim: bool = False, limit_set_by: str = "set_limit") -> None:
+        """Change the limit, up or down, while the pool is in use.
+
+        With ``trim``, wholly free regions go back first, if that is needed and enough.
+
+        Raises:
+            ValueError: The limit is out of range, or below what stays reserved. Nothing changed then.
+        """
     @property
     def growth(self) -> bool:
         """Whether it starts small and doubles."""
+    def set_growth(self, growth: bool) -> None:
+        """Turn growth on or off, for regions to come: off, the next one is all that the limit leaves."""
+    @property
+    def owner_tags(self) -> bool:
+        """Whether allocations are noted under the tag of their thread, or the line that asks."""
     @property
     def name(self) -> str:
         """Name in reports."""
@@ -284,8 +480,25 @@ class Pool:
 
         A closed pool serves nothing, and more bytes than can be counted fit nowhere.
         """
+    def explain(self, nbytes: _Size) -> Explanation:
+        """Whether a request would be served now; if not, why, and what would help.
+
+        Raises:
+            ValueError: The size is out of range, or the pool is closed.
+        """
+    def scope(self, name: str, *, limit: _Size | None = None, every_thread: bool = False) -> Scope:
+        """Count what is allocated in a ``with`` block, and cap it if asked to.
+
+        Args:
+            name: Name in reports.
+            limit: The most it may hold: bytes, or a text such as ``"64MiB"``.
+            every_thread: Count what any thread allocates that is in no scope of its own, instead of what this
+                one does.
+        """
     def trim(self) -> int:
         """Hand every wholly free region back to the source; return their bytes."""
+    def kept_regions(self) -> tuple[KeptRegion, ...]:
+        """The regions that a trim leaves, and what is in them, in address order."""
     def close(self) -> None:
         """Take no more requests. Regions go back when the last allocation is gone."""
     def __enter__(self) -> Self: ...
@@ -385,3 +598,9 @@ def parse_size(size: _Size, /) -> int:
 
 def format_size(nbytes: int, /) -> str:
     """A size for people: ``24 MiB``, ``1.51 GiB``, ``300 B``."""
+
+def set_tag(tag: str | None) -> str | None:
+    """Set what this thread calls its work, in pools with ``owner_tags``; return what it called it before."""
+
+def all_stats() -> list[tuple[str, int, PoolStats]]:
+    """Name, number and figures of every pool that is alive, in the order in which they were made."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import FunctionType
 from typing import Any, ClassVar, Final, Self
 
-from allotment._core import OutOfMemoryError
+from allotment._core import OutOfMemoryError, OwnerGroup, SizeGroup, Splitter
 
 OK: Final = 0
 CANCELLED: Final = 1
@@ -169,8 +169,22 @@ class ResourceExhaustedError(_CodedError, MemoryError):
     free: int | None = None
     #: Size of the largest free chunk.
     largest_free: int | None = None
+    #: Allocations held.
+    num_live: int | None = None
     #: ``"full"``, ``"fragmented"``, ``"limit"``, ``"source"`` or ``"scope"``.
     verdict: str | None = None
+    #: What set the limit.
+    limit_set_by: str | None = None
+    #: The scope whose limit does not allow it, if one's does not.
+    scope: str | None = None
+    #: What would help.
+    suggestion: str | None = None
+    #: The allocations that take most, by size.
+    by_size: tuple[SizeGroup, ...] = ()
+    #: The owners that hold most.
+    by_owner: tuple[OwnerGroup, ...] = ()
+    #: The allocation that splits the largest free chunks, if one does.
+    splitter: Splitter | None = None
 
     @classmethod
     def of_pool(cls, message: str, refusal: BaseException | None) -> Self:
@@ -181,10 +195,7 @@ class ResourceExhaustedError(_CodedError, MemoryError):
         if not isinstance(refusal, OutOfMemoryError):
             return cls(None, None, message)
         error = cls(None, None, f"{message}\n{refusal}")
-        error.requested, error.limit = refusal.requested, refusal.limit
-        error.in_use, error.reserved = refusal.in_use, refusal.reserved
-        error.free, error.largest_free = refusal.free, refusal.largest_free
-        error.verdict = refusal.verdict
+        vars(error).update(vars(refusal))
         return error
 
 

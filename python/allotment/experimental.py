@@ -2,25 +2,32 @@
 
 from typing import Any
 
-from allotment.devices import growth, own_limits
+from allotment.devices import growth, live, own_limits
 from allotment.devices.context import context
 from allotment.devices.memory import find_device
+from allotment.devices.scopes import MemoryScope, make_scope
 from allotment.devices.values import LogicalDevice, PhysicalDevice
+from allotment.metrics import metrics_text
 
 
-def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+def set_memory_growth(device: PhysicalDevice | LogicalDevice | str, enable: bool) -> None:
     """Ask that a GPU's memory is reserved step by step, or all at first use.
 
-    Unlike ``config.experimental.set_memory_growth`` it holds together with logical devices, each of which
-    then grows up to its limit, and GPUs may differ. Where both are called, this one counts;
-    ``TF_FORCE_GPU_ALLOW_GROWTH`` beats both.
+    Of a physical device, before the runtime is initialized: unlike ``config.experimental.set_memory_growth`` it
+    holds together with logical devices, each of which then grows up to its limit, and GPUs may differ. Where
+    both are called, this one counts; ``TF_FORCE_GPU_ALLOW_GROWTH`` beats both.
+
+    Of a logical device, at any time: it holds for memory to come. Initializes the runtime.
 
     Raises:
         ValueError: No such device, or not a GPU.
         TypeError: ``enable`` is not a bool.
-        RuntimeError: The runtime is initialized, and with another value.
+        RuntimeError: A physical device, and the runtime is initialized with another value.
     """
-    growth.set_own_growth(context().state(), device, enable)
+    if isinstance(device, LogicalDevice | str):
+        live.set_growth(context().ready().devices, device, enable)
+    else:
+        growth.set_own_growth(context().state(), device, enable)
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool:
@@ -37,22 +44,56 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
     return growth.effective_growth(configuration, gpu.device).on
 
 
-def set_memory_limit(device: PhysicalDevice, size: int | str) -> None:
-    """Limit what is used of a GPU, before the runtime is initialized.
+def set_memory_limit(
+    device: PhysicalDevice | LogicalDevice | str, size: int | str, *, trim: bool = False
+) -> None:
+    """Limit what is used of a GPU.
 
-    Without logical devices, it is the limit of the GPU's only one, and growth stays what it is. With them,
-    their limits must add up to no more.
+    Of a physical device, before the runtime is initialized: without logical devices, it is the limit of the
+    GPU's only one, and growth stays what it is. With them, their limits must add up to no more.
+
+    Of a logical device, up or down, at any time: never below what stays reserved. Initializes the runtime.
 
     Args:
-        device: A GPU.
+        device: A physical GPU; or a logical device, or its name, as for ``config.experimental.get_memory_info``.
         size: Bytes, or a text such as ``"256MiB"``.
+        trim: Of a logical device: give wholly free regions back first, if that is needed and enough.
 
     Raises:
-        ValueError: No such device, not a GPU, or a size that is not between 1 byte and what the GPU has.
+        ValueError: No such device, not a GPU, a size that is not between 1 byte and what the GPU has, or one
+            below what stays reserved. Nothing changed then.
         TypeError: The size is neither a whole number nor a text.
-        RuntimeError: The runtime is initialized, and with another limit.
+        RuntimeError: A physical device, and the runtime is initialized with another limit.
     """
-    own_limits.set_own_limit(context().state(), device, size)
+    if isinstance(device, LogicalDevice | str):
+        live.set_limit(context().ready().devices, device, size, trim=trim)
+    else:
+        own_limits.set_own_limit(context().state(), device, size)
+
+
+def trim(device: LogicalDevice | str | None = None) -> int:
+    """Give the wholly free regions of a device's pool back, or of all pools of devices; return their bytes.
+
+    ``Pool.kept_regions`` says what keeps the others. Initializes the runtime.
+
+    Raises:
+        ValueError: No such device, or it has no pool.
+    """
+    return live.trim(context().ready().devices, device)
+
+
+def memory_scope(
+    name: str, device: LogicalDevice | str | None = None, limit: int | str | None = None
+) -> MemoryScope:
+    """Count what this thread allocates on a device, or on each GPU, while a ``with`` block runs.
+
+    Scopes nest. With a ``limit``, in bytes or as a text, what the block holds on a device is capped, and an
+    allocation above it is refused with the scope's name. Initializes the runtime.
+
+    Raises:
+        ValueError: No such device, or it has no pool; or there is no GPU.
+    """
+    return make_scope(context().ready().devices, name, device, limit)
 
 
 def get_logical_device_details(device: LogicalDevice | str) -> dict[str, Any]:
@@ -86,8 +127,12 @@ def get_logical_device_details(device: LogicalDevice | str) -> dict[str, Any]:
 
 
 __all__ = [
+    "MemoryScope",
     "get_logical_device_details",
     "get_memory_growth",
+    "memory_scope",
+    "metrics_text",
     "set_memory_growth",
     "set_memory_limit",
+    "trim",
 ]

@@ -84,4 +84,5 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
         trim_on_oom=settings.trim_on_oom,
         joins_regions=False,
         name=f"GPU_{plan.index}_bfc",
+        limit_set_by=plan.limit.set_by,
     )

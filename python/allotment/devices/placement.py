@@ -18,6 +18,7 @@ from allotment._core import ArrayMemory
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import Ready, context
 from allotment.devices.names import DeviceName, parse, parse_runtime_slashes
+from allotment.devices.tags import tagged
 from allotment.devices.wishes import NO_WISH, Wish, read_wish
 
 #: Kinds of device, the best first.
@@ -162,6 +163,8 @@ def _inside(device: Device) -> Callable[..., Any]:
     inner.run(np.seterr, all="ignore")
     if device.pool is not None:
         inner.run(ArrayMemory(device.pool).install)
+        if device.pool.owner_tags:
+            return tagged(inner.run)
     return inner.run
 
 

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use allotment::{AllocError, FreeError, OptionsError, OutOfMemory, SourceFailure, Unusable};
+use allotment::{AllocError, FreeError, LimitError, OptionsError, OutOfMemory, SourceFailure, Unusable};
 use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+
+use crate::refusal;
 
 pyo3::create_exception!(
     allotment,
@@ -77,6 +79,15 @@ impl IntoPyErr for Unusable {
     }
 }
 
+impl IntoPyErr for LimitError {
+    fn into_py_err(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Unusable(unusable) => unusable.into_py_err(py),
+            _ => PyValueError::new_err(self.to_string()),
+        }
+    }
+}
+
 impl IntoPyErr for OptionsError {
     fn into_py_err(self, _py: Python<'_>) -> PyErr {
         PyValueError::new_err(self.to_string())
@@ -92,10 +103,21 @@ fn out_of_memory(py: Python<'_>, text: String, refused: &OutOfMemory) -> PyErr {
         ("reserved", refused.reserved),
         ("free", refused.free),
         ("largest_free", refused.largest_free),
+        ("num_live", refused.num_live),
     ];
     let value = error.value(py);
-    let set = figures.iter().try_for_each(|&(name, figure)| value.setattr(name, figure));
-    match set.and_then(|()| value.setattr("verdict", refused.verdict.as_str())) {
+    let set = || {
+        figures.iter().try_for_each(|&(name, figure)| value.setattr(name, figure))?;
+        let details = refused.details.as_deref();
+        value.setattr("verdict", refused.verdict.as_str())?;
+        value.setattr("limit_set_by", &*refused.limit_set_by)?;
+        value.setattr("scope", refused.capped.as_ref().map(|capped| &capped.name))?;
+        value.setattr("suggestion", refused.suggestion())?;
+        value.setattr("by_size", refusal::by_size(py, details)?)?;
+        value.setattr("by_owner", refusal::by_owner(py, details)?)?;
+        value.setattr("splitter", refusal::splitter(details))
+    };
+    match set() {
         Ok(()) => error,
         Err(failed) => failed,
     }

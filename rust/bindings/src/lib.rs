@@ -6,15 +6,20 @@ use pyo3::prelude::*;
 
 mod allocation;
 mod buffer;
+mod environment;
 mod error;
 mod fork;
 mod numpy;
 mod pool;
+mod refusal;
+mod registry;
 mod replay;
+mod scope;
 mod size;
 mod snapshot;
 mod source;
 mod stats;
+mod tag;
 
 /// Pools, allocations, and replays of recorded programs.
 #[pymodule(gil_used = false)]
@@ -29,15 +34,23 @@ mod _core {
     #[pymodule_export]
     use crate::pool::Pool;
     #[pymodule_export]
+    use crate::refusal::{Explanation, OwnerGroup, SizeGroup, Splitter};
+    #[pymodule_export]
+    use crate::registry::all_stats;
+    #[pymodule_export]
     use crate::replay::{Program, Replay, min_limit, replay};
+    #[pymodule_export]
+    use crate::scope::Scope;
     #[pymodule_export]
     use crate::size::{format_size, parse_size};
     #[pymodule_export]
-    use crate::snapshot::{Chunk, Region, Snapshot};
+    use crate::snapshot::{Chunk, KeptRegion, Region, Snapshot};
     #[pymodule_export]
     use crate::source::HostMemory;
     #[pymodule_export]
     use crate::stats::PoolStats;
+    #[pymodule_export]
+    use crate::tag::set_tag_of_thread;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,16 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use allotment::{GRANULE, MAX_WAIT, Options, Refused};
+use allotment::{AllocError, GRANULE, MAX_WAIT, Options, Refused};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::allocation::Allocation;
+use crate::environment;
 use crate::error::{IntoPyErr, InvalidFreeError};
+use crate::refusal::Explanation;
+use crate::registry;
+use crate::scope::Scope;
 use crate::size::{size_argument, whole_number};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{KeptRegion, Snapshot};
 use crate::source;
 use crate::stats::PoolStats;
+use crate::tag;
 
 /// A best-fit allocator over regions from one source, under a limit that holds exactly.
 #[pyclass(frozen, weakref, module = "allotment")]
@@ -26,9 +32,11 @@ pub(crate) struct Pool {
 impl Pool {
     #[new]
     #[pyo3(signature = (limit, *, growth = true, source = None, trim_on_oom = true, joins_regions = None,
-        wait_seconds = 0.0, fragmentation_fraction = 0.0, name = None),
+        wait_seconds = 0.0, fragmentation_fraction = 0.0, name = None, owner_tags = None, idle_trim_seconds = None,
+        limit_set_by = None),
         text_signature = "(limit, *, growth=True, source='host', trim_on_oom=True, joins_regions=None, \
-        wait_seconds=0.0, fragmentation_fraction=0.0, name=None)")]
+        wait_seconds=0.0, fragmentation_fraction=0.0, name=None, owner_tags=None, idle_trim_seconds=None, \
+        limit_set_by='limit')")]
     #[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
     fn new(
         py: Python<'_>,
@@ -40,6 +48,9 @@ impl Pool {
         wait_seconds: f64,
         fragmentation_fraction: f64,
         name: Option<String>,
+        owner_tags: Option<bool>,
+        idle_trim_seconds: Option<f64>,
+        limit_set_by: Option<String>,
     ) -> PyResult<Self> {
         let wait = Duration::try_from_secs_f64(wait_seconds).map_err(|_| {
             let most = MAX_WAIT.as_secs();
@@ -52,24 +63,67 @@ impl Pool {
             wait,
             fragmentation_fraction,
             name: name.unwrap_or_else(made_name),
+            owner_tags: owner_tags.map_or_else(|| environment::switch("ALLOTMENT_OWNER_TAGS"), Ok)?,
             ..Options::new(size_argument(limit, "limit")?)
         };
+        let options = match limit_set_by {
+            Some(limit_set_by) => Options { limit_set_by, ..options },
+            None => options,
+        };
+        let idle = idle_trim_seconds.map(idle_argument).transpose()?;
         let host = "host".into_pyobject(py)?.into_any();
         let chosen = source::choose(source.unwrap_or(&host))?;
         let core = allotment::Pool::new(chosen.source, options).map_err(|error| error.into_py_err(py))?;
-        Ok(Self { core: Arc::new(core), is_host_memory: chosen.is_host_memory })
+        let core = Arc::new(core);
+        registry::note(&core);
+        if let Some(after) = idle {
+            if !chosen.any_thread {
+                return Err(PyValueError::new_err(
+                    "idle_trim_seconds needs a source that is not written in Python: a thread without the \
+                     interpreter calls it",
+                ));
+            }
+            core.trim_when_idle(after)?;
+        }
+        Ok(Self { core, is_host_memory: chosen.is_host_memory })
     }
 
     /// The most the pool may reserve, in bytes.
     #[getter]
-    fn limit(&self) -> u64 {
-        self.core.options().limit
+    fn limit(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| self.core.limit()).map_err(|error| error.into_py_err(py))
+    }
+
+    /// Change the limit; with `trim`, hand back wholly free regions first if that is needed and enough.
+    #[pyo3(signature = (limit, *, trim = false, limit_set_by = "set_limit"))]
+    fn set_limit(
+        &self,
+        py: Python<'_>,
+        limit: &Bound<'_, PyAny>,
+        trim: bool,
+        limit_set_by: &str,
+    ) -> PyResult<()> {
+        let bytes = size_argument(limit, "limit")?;
+        let set = py.detach(|| self.core.set_limit(bytes, trim, limit_set_by));
+        set.map(drop).map_err(|error| error.into_py_err(py))
     }
 
     /// Whether it starts small and doubles.
     #[getter]
-    fn growth(&self) -> bool {
-        self.core.options().growth
+    fn growth(&self, py: Python<'_>) -> PyResult<bool> {
+        py.detach(|| self.core.growth()).map_err(|error| error.into_py_err(py))
+    }
+
+    /// Turn growth on or off, for regions to come.
+    #[pyo3(signature = (growth))]
+    fn set_growth(&self, py: Python<'_>, growth: bool) -> PyResult<()> {
+        py.detach(|| self.core.set_growth(growth)).map_err(|error| error.into_py_err(py))
+    }
+
+    /// Whether allocations are noted under the tag of their thread, or the line that asks.
+    #[getter]
+    fn owner_tags(&self) -> bool {
+        self.core.options().owner_tags
     }
 
     /// Name in reports.
@@ -137,9 +191,29 @@ impl Pool {
         py.detach(|| self.core.can_allocate(bytes)).map_err(|error| error.into_py_err(py))
     }
 
+    /// Whether a request would be served now; if not, why, and what would help.
+    fn explain(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<Explanation> {
+        let bytes = size_argument(nbytes, "nbytes")?;
+        let refused = py.detach(|| self.core.explain(bytes)).map_err(|error| error.into_py_err(py))?;
+        Ok(Explanation(refused))
+    }
+
+    /// Count what is allocated in a `with` block, and cap it if asked to.
+    #[pyo3(signature = (name, *, limit = None, every_thread = false))]
+    fn scope(&self, name: String, limit: Option<&Bound<'_, PyAny>>, every_thread: bool) -> PyResult<Scope> {
+        let limit = limit.map(|limit| size_argument(limit, "limit")).transpose()?;
+        Ok(Scope::new(Arc::clone(&self.core), name, limit, every_thread))
+    }
+
     /// Hand every wholly free region back to the source; return their bytes.
     fn trim(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| self.core.trim()).map_err(|error| error.into_py_err(py))
+    }
+
+    /// The regions that a trim leaves, and what is in them.
+    fn kept_regions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let kept = py.detach(|| self.core.kept_regions()).map_err(|error| error.into_py_err(py))?;
+        PyTuple::new(py, kept.into_iter().map(KeptRegion::from))
     }
 
     /// Take no more requests. Regions go back when the last allocation is gone.
@@ -164,8 +238,10 @@ impl Pool {
     }
 
     fn __repr__(&self) -> String {
+        // As it was made: a forked child has no other figures.
         let Options { name, limit, growth, .. } = self.core.options();
-        format!("<allotment.Pool {name:?}: limit {limit}, growth {}>", if *growth { "on" } else { "off" })
+        let (limit, growth) = (self.core.limit().unwrap_or(*limit), self.core.growth().unwrap_or(*growth));
+        format!("<allotment.Pool {name:?}: limit {limit}, growth {}>", if growth { "on" } else { "off" })
     }
 }
 
@@ -180,6 +256,13 @@ impl Pool {
 
     /// The quick door, attached; and if it does not open, the slow one, detached.
     fn take(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
+        if self.core.options().owner_tags {
+            return tag::with_line(py, || self.take_untagged(py, bytes, alignment));
+        }
+        self.take_untagged(py, bytes, alignment)
+    }
+
+    fn take_untagged(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
         match self.core.try_allocate(bytes, alignment) {
             Ok(Some(allocation)) => Ok(allocation),
             Ok(None) => self.take_slowly(py, bytes, alignment),
@@ -207,8 +290,17 @@ impl Pool {
         });
         match interrupt {
             Some(error) => Err(error),
-            None => taken.map_err(|error| error.into_py_err(py)),
+            None => taken.map_err(|error| self.look_into(py, error).into_py_err(py)),
         }
+    }
+
+    /// The error, with what the memory is used for if it is a refusal.
+    pub(crate) fn look_into(&self, py: Python<'_>, mut error: AllocError) -> AllocError {
+        if let AllocError::OutOfMemory(refused) = &mut error {
+            // In a forked child the text goes without.
+            let _ = py.detach(|| self.core.look_into(refused));
+        }
+        error
     }
 
     /// Runs Python's collector; says whether that freed anything of this pool.
@@ -241,6 +333,15 @@ fn address_argument(value: &Bound<'_, PyAny>) -> PyResult<u64> {
         } else {
             error
         }
+    })
+}
+
+/// A time of more than a thousandth of a second: a thread wakes up for it each time.
+fn idle_argument(seconds: f64) -> PyResult<Duration> {
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time >= Duration::from_millis(1));
+    time.filter(|time| *time <= MAX_WAIT).ok_or_else(|| {
+        let most = MAX_WAIT.as_secs();
+        PyValueError::new_err(format!("idle_trim_seconds {seconds} is not between 0.001 and {most}"))
     })
 }
 

@@ -88,7 +88,7 @@ impl Region {
     /// Chunks in address order; they cover the region without gaps.
     #[getter]
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let chunks = self.get().chunks.iter().map(|&chunk| Bound::new(py, Chunk(chunk)));
+        let chunks = self.get().chunks.iter().map(|chunk| Bound::new(py, Chunk(chunk.clone())));
         PyTuple::new(py, chunks.collect::<PyResult<Vec<_>>>()?)
     }
 
@@ -100,7 +100,7 @@ impl Region {
 
 /// A piece of a region, wholly in use or wholly free.
 #[pyclass(frozen, eq, module = "allotment", skip_from_py_object)]
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Chunk(ChunkSnapshot);
 
 #[pymethods]
@@ -135,9 +135,48 @@ impl Chunk {
         self.0.in_use
     }
 
+    /// Whose allocation it is, after the scopes around it, if that is noted.
+    #[getter]
+    fn owner(&self) -> Option<&str> {
+        self.0.owner.as_deref()
+    }
+
     fn __repr__(&self) -> String {
-        let ChunkSnapshot { address, size, requested, id, in_use } = self.0;
+        let ChunkSnapshot { address, size, requested, id, in_use, .. } = self.0;
         let in_use = if in_use { "True" } else { "False" };
         format!("Chunk(address={address:#x}, size={size}, requested={requested}, id={id}, in_use={in_use})")
+    }
+}
+
+/// A region that a trim leaves, because something in it is in use.
+#[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
+#[derive(PartialEq)]
+pub(crate) struct KeptRegion {
+    /// First byte.
+    address: u64,
+    /// Length in bytes.
+    size: u64,
+    /// Bytes of its chunks in use.
+    in_use: u64,
+    /// Allocations in it.
+    num_live: u64,
+    /// Number of the largest of them.
+    largest: u64,
+    /// Whose that is, if it is noted.
+    owner: Option<String>,
+}
+
+impl From<allotment::KeptRegion> for KeptRegion {
+    fn from(kept: allotment::KeptRegion) -> Self {
+        let allotment::KeptRegion { address, size, in_use, num_live, largest, owner } = kept;
+        Self { address, size, in_use, num_live, largest, owner }
+    }
+}
+
+#[pymethods]
+impl KeptRegion {
+    fn __repr__(&self) -> String {
+        let Self { address, size, in_use, num_live, .. } = self;
+        format!("KeptRegion(address={address:#x}, size={size}, in_use={in_use}, num_live={num_live})")
     }
 }

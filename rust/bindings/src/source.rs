@@ -50,18 +50,22 @@ pub(crate) struct Chosen {
     pub(crate) source: Box<dyn RegionSource>,
     /// The addresses are memory of this process.
     pub(crate) is_host_memory: bool,
+    /// Nothing of Python's is called: any thread may, at any time.
+    pub(crate) any_thread: bool,
 }
 
 /// Reads `source=`: a name, or an object with `reserve` and `release`.
 pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
     if let Ok(name) = value.cast::<PyString>() {
         return match name.to_str()? {
-            "host" => {
-                Ok(Chosen { source: Box::new(allotment_host::HostMemory::new()), is_host_memory: true })
-            }
+            "host" => Ok(Chosen {
+                source: Box::new(allotment_host::HostMemory::new()),
+                is_host_memory: true,
+                any_thread: true,
+            }),
             "address-space" => {
                 let source = allotment::source::AddressSpace::new(0);
-                Ok(Chosen { source: Box::new(source), is_host_memory: false })
+                Ok(Chosen { source: Box::new(source), is_host_memory: false, any_thread: true })
             }
             other => Err(PyValueError::new_err(format!(
                 "source {other:?} is not known: it is 'host', 'address-space', or an object with reserve and release"
@@ -70,7 +74,7 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
     }
     if let Ok(memory) = value.cast::<HostMemory>() {
         let source = Capped::new(allotment_host::HostMemory::new(), Arc::clone(&memory.get().0));
-        return Ok(Chosen { source: Box::new(source), is_host_memory: true });
+        return Ok(Chosen { source: Box::new(source), is_host_memory: true, any_thread: true });
     }
     if let Ok(class) = value.cast::<PyType>() {
         let name = class.name()?;
@@ -91,7 +95,11 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
         None => false,
     };
     let object = value.clone().unbind();
-    Ok(Chosen { source: Box::new(PythonSource { object, joins_regions }), is_host_memory: false })
+    Ok(Chosen {
+        source: Box::new(PythonSource { object, joins_regions }),
+        is_host_memory: false,
+        any_thread: false,
+    })
 }
 
 /// The object, and its answer that never changes.

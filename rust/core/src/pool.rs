@@ -32,6 +32,7 @@ use crate::units::GRANULE;
 mod closing;
 mod freeing;
 mod grow;
+mod idle;
 mod limits;
 mod lock;
 mod options;

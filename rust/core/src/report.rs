@@ -1,9 +1,11 @@
 //! A picture of a pool at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
 use crate::allocator::Allocator;
+use crate::owner::OwnerId;
 use crate::stats::Stats;
 use crate::units::Bytes;
 
@@ -35,7 +37,7 @@ pub struct RegionSnapshot {
 }
 
 /// One chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ChunkSnapshot {
     /// First byte.
@@ -48,16 +50,23 @@ pub struct ChunkSnapshot {
     pub id: u64,
     /// Whether an allocation holds it.
     pub in_use: bool,
+    /// Whose allocation it is, after the scopes around it, if that is noted.
+    pub owner: Option<Arc<str>>,
 }
 
 impl Snapshot {
     pub(crate) fn new(name: &str, allocator: &Allocator) -> Self {
-        let chunk = |chunk: &crate::chunk::Chunk| ChunkSnapshot {
+        // Each name is put together once, however many chunks bear it.
+        let mut names: HashMap<OwnerId, Arc<str>> = HashMap::new();
+        let mut name_of =
+            |owner| Arc::clone(names.entry(owner).or_insert_with(|| allocator.owners.path(owner).into()));
+        let mut chunk = |chunk: &crate::chunk::Chunk| ChunkSnapshot {
             address: chunk.address,
             size: chunk.size,
             requested: chunk.requested,
             id: chunk.id.map_or(0, std::num::NonZeroU64::get),
             in_use: !chunk.is_free(),
+            owner: chunk.owner.map(&mut name_of),
         };
         let regions = allocator.regions.iter().map(|region| RegionSnapshot {
             address: region.span.address,

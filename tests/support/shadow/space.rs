@@ -183,6 +183,7 @@ impl Space {
                 requested: chunk.holder.map_or(0, |holder| holder.requested),
                 id: chunk.holder.map_or(0, |holder| holder.id),
                 in_use: chunk.holder.is_some(),
+                owner: None,
             });
             RegionSnapshot { address: region.span.address, size: region.span.bytes, chunks: chunks.collect() }
         });

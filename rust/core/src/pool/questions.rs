@@ -3,6 +3,7 @@
 use super::{Pool, request};
 use crate::details::Details;
 use crate::error::{AllocError, Unusable};
+use crate::kept::{KeptRegion, kept};
 use crate::refusal::{OutOfMemory, Verdict};
 use crate::units::GRANULE;
 
@@ -45,6 +46,23 @@ impl Pool {
         let details = self.with_state(|state| Details::new(&state.allocator))?;
         refused.details = Some(Box::new(details));
         Ok(())
+    }
+
+    /// Its own number among all pools of the process.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The regions that a trim would leave, and what is in them.
+    ///
+    /// # Errors
+    /// In a forked child.
+    ///
+    /// # Cost
+    /// Linear in the chunks, under the lock.
+    pub fn kept_regions(&self) -> Result<Vec<KeptRegion>, Unusable> {
+        self.with_state(|state| kept(&state.allocator))
     }
 
     fn would_refuse(&self, bytes: u64, with_details: bool) -> Result<Option<Box<OutOfMemory>>, AllocError> {

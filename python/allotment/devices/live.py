@@ -1,0 +1,81 @@
+"""Changes to logical devices while they are in use, beyond TensorFlow: limit, growth, giving memory back."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from allotment._core import Pool, format_size, parse_size
+from allotment.devices.flags import as_bool
+from allotment.devices.growth import Growth
+from allotment.devices.logical import LogicalDeviceRuntime
+from allotment.devices.memory import find_device
+from allotment.devices.plan import Limit
+from allotment.devices.values import LogicalDevice
+
+_SET_BY_LIMIT = "allotment.experimental.set_memory_limit"
+_SET_BY_GROWTH = "allotment.experimental.set_memory_growth"
+
+
+def set_limit(devices: Sequence[LogicalDeviceRuntime], device: Any, size: Any, *, trim: bool) -> None:
+    """Change the limit of a logical device. What is reserved never is above it.
+
+    Raises:
+        ValueError: No such device, or it has no pool; the size is out of range, with the other logical
+            devices more than the GPU has, or below what stays reserved.
+        TypeError: The size is neither a whole number nor a text.
+    """
+    found, pool = with_pool(devices, device)
+    nbytes = parse_size(size)
+    gpu = found.physical.gpu
+    if gpu is not None:
+        others = sum(
+            other.plan.limit.nbytes
+            for other in devices
+            if other is not found and other.physical is found.physical and other.plan.limit is not None
+        )
+        if nbytes + others > gpu.memory:
+            raise ValueError(
+                f"A memory limit of {size!r} for {found.name} is above the {format_size(gpu.memory - others)} "
+                f"({gpu.memory - others} bytes) that {found.physical.device.name} has beside its other logical "
+                "devices"
+            )
+    pool.set_limit(nbytes, trim=trim, limit_set_by=_SET_BY_LIMIT)
+    found.plan = replace(found.plan, limit=Limit(nbytes, _SET_BY_LIMIT))
+
+
+def set_growth(devices: Sequence[LogicalDeviceRuntime], device: Any, enable: Any) -> None:
+    """Turn growth of a logical device on or off, for memory to come.
+
+    Raises:
+        ValueError: No such device, or it has no pool.
+        TypeError: ``enable`` is not a bool.
+    """
+    found, pool = with_pool(devices, device)
+    on = as_bool(enable)
+    pool.set_growth(on)
+    found.plan = replace(found.plan, growth=Growth(on, _SET_BY_GROWTH))
+
+
+def trim(devices: Sequence[LogicalDeviceRuntime], device: Any) -> int:
+    """Give wholly free regions of a device back, or of all devices for ``None``; return their bytes.
+
+    Raises:
+        ValueError: No such device, or it has no pool.
+    """
+    if device is not None:
+        return with_pool(devices, device)[1].trim()
+    # Several logical CPUs share a pool.
+    return sum(pool.trim() for pool in {one.pool for one in devices} if pool is not None)
+
+
+def with_pool(devices: Sequence[LogicalDeviceRuntime], device: Any) -> tuple[LogicalDeviceRuntime, Pool]:
+    """Find a logical device, given as such or by its name, and its pool.
+
+    Raises:
+        ValueError: No device name, no such device or several of them, or the device has no pool.
+        TypeError: Neither a logical device nor a text.
+    """
+    found = find_device(devices, device.name if isinstance(device, LogicalDevice) else device)
+    if found.pool is None:
+        raise ValueError(f"{found.name} has no pool: its memory is the process's own")
+    return found, found.pool

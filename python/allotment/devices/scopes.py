@@ -1,0 +1,72 @@
+"""Scopes over the pools of devices: what they are used for while a block runs."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+from allotment._core import Scope
+from allotment.devices.live import with_pool
+from allotment.devices.logical import LogicalDeviceRuntime
+
+
+class MemoryScope:
+    """What a ``with`` block allocates on one device or on several, each with a scope of its own.
+
+    Figures are bytes, as those of ``Scope``: of now while the block runs, of its end afterwards.
+    """
+
+    def __init__(self, name: str, scopes: Mapping[str, Scope]) -> None:
+        self.name = name
+        #: The scope of each device, by the device's name.
+        self.by_device: Mapping[str, Scope] = MappingProxyType(dict(scopes))
+        self._entered = ExitStack()
+
+    @property
+    def peak(self) -> int:
+        """The most that was held at once; of several devices, the sum of their peaks."""
+        return sum(scope.peak for scope in self.by_device.values())
+
+    @property
+    def allocated(self) -> int:
+        """Bytes ever allocated in it."""
+        return sum(scope.allocated for scope in self.by_device.values())
+
+    @property
+    def freed(self) -> int:
+        """Bytes given back of those."""
+        return sum(scope.freed for scope in self.by_device.values())
+
+    @property
+    def live(self) -> int:
+        """Bytes held: now, or when the block ended."""
+        return sum(scope.live for scope in self.by_device.values())
+
+    def __enter__(self) -> Self:
+        with ExitStack() as entered:
+            for scope in self.by_device.values():
+                entered.enter_context(scope)
+            self._entered = entered.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._entered.__exit__(kind, value, trace)
+
+
+def make_scope(
+    devices: Sequence[LogicalDeviceRuntime], name: str, device: Any, limit: int | str | None
+) -> MemoryScope:
+    """Make a scope over a device, or over all GPUs for ``None``; ``limit`` is for each.
+
+    Raises:
+        ValueError: No such device, or it has no pool; or there is no GPU.
+    """
+    if device is not None:
+        chosen = [with_pool(devices, device)]
+    else:
+        chosen = [(one, one.pool) for one in devices if one.kind == "GPU" and one.pool is not None]
+    if not chosen:
+        raise ValueError("There is no GPU to count the memory of: name a device that has a pool")
+    return MemoryScope(name, {one.short_name: pool.scope(name, limit=limit) for one, pool in chosen})

@@ -1,0 +1,157 @@
+//! What a refusal says beside its text: groups of allocations, and the one in the way.
+
+use allotment::{Details, OutOfMemory};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// Allocations of one size, or of a range of sizes.
+#[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
+#[derive(Clone, PartialEq)]
+pub(crate) struct SizeGroup {
+    /// Bytes of all their chunks.
+    bytes: u64,
+    /// How many.
+    count: u64,
+    /// Size of the smallest chunk, in bytes.
+    smallest: u64,
+    /// Size of the largest chunk, in bytes.
+    largest: u64,
+}
+
+/// Allocations of one owner.
+#[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
+#[derive(Clone, PartialEq)]
+pub(crate) struct OwnerGroup {
+    /// Bytes asked for, in whole granules of 256.
+    bytes: u64,
+    /// How many.
+    count: u64,
+    /// The tag or scope, after the scopes around it.
+    owner: String,
+}
+
+/// An allocation between two free chunks: without it they would be one.
+#[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Splitter {
+    /// First byte of its chunk.
+    address: u64,
+    /// Bytes of its chunk.
+    size: u64,
+    /// Number of the allocation.
+    id: u64,
+    /// Whose it is, if that is noted.
+    owner: Option<String>,
+    /// Bytes of the free chunk before it.
+    before: u64,
+    /// Bytes of the free chunk after it.
+    after: u64,
+}
+
+#[pymethods]
+impl SizeGroup {
+    fn __repr__(&self) -> String {
+        let Self { bytes, count, smallest, largest } = self;
+        format!("SizeGroup(bytes={bytes}, count={count}, smallest={smallest}, largest={largest})")
+    }
+}
+
+#[pymethods]
+impl OwnerGroup {
+    fn __repr__(&self) -> String {
+        let Self { bytes, count, owner } = self;
+        format!("OwnerGroup(bytes={bytes}, count={count}, owner={owner:?})")
+    }
+}
+
+#[pymethods]
+impl Splitter {
+    fn __repr__(&self) -> String {
+        let Self { address, size, id, before, after, .. } = self;
+        format!("Splitter(address={address:#x}, size={size}, id={id}, before={before}, after={after})")
+    }
+}
+
+/// Whether a request would be served, and why not.
+#[pyclass(frozen, module = "allotment")]
+pub(crate) struct Explanation(pub(crate) Option<Box<OutOfMemory>>);
+
+#[pymethods]
+impl Explanation {
+    /// Whether it would be served now, provided the source grants what the limit allows.
+    #[getter]
+    fn fits(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// What would stand in the way, as in `OutOfMemoryError`; `"fits"` if nothing would.
+    #[getter]
+    fn verdict(&self) -> &'static str {
+        self.0.as_ref().map_or("fits", |refused| refused.verdict.as_str())
+    }
+
+    /// The text that the refusal would have, in at most 25 lines.
+    #[getter]
+    fn text(&self) -> String {
+        self.0.as_ref().map_or_else(|| "the request would be served".to_owned(), ToString::to_string)
+    }
+
+    /// What would help; nothing if it would be served.
+    #[getter]
+    fn suggestion(&self) -> Option<String> {
+        self.0.as_ref().map(|refused| refused.suggestion())
+    }
+
+    /// The allocations that take most, by size, the most first.
+    #[getter]
+    fn by_size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        by_size(py, self.details())
+    }
+
+    /// The owners that hold most, the most first.
+    #[getter]
+    fn by_owner<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        by_owner(py, self.details())
+    }
+
+    /// The allocation that splits the largest free chunks, if one does.
+    #[getter]
+    fn splitter(&self) -> Option<Splitter> {
+        splitter(self.details())
+    }
+
+    fn __str__(&self) -> String {
+        self.text()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<allotment.Explanation: {}>", self.verdict())
+    }
+}
+
+impl Explanation {
+    fn details(&self) -> Option<&Details> {
+        self.0.as_ref().and_then(|refused| refused.details.as_deref())
+    }
+}
+
+pub(crate) fn by_size<'py>(py: Python<'py>, details: Option<&Details>) -> PyResult<Bound<'py, PyTuple>> {
+    let groups = details.map_or(&[][..], |details| &details.by_size).iter().map(|group| {
+        let allotment::SizeGroup { bytes, count, smallest, largest } = *group;
+        Bound::new(py, SizeGroup { bytes, count, smallest, largest })
+    });
+    PyTuple::new(py, groups.collect::<PyResult<Vec<_>>>()?)
+}
+
+pub(crate) fn by_owner<'py>(py: Python<'py>, details: Option<&Details>) -> PyResult<Bound<'py, PyTuple>> {
+    let groups = details.map_or(&[][..], |details| &details.by_owner).iter().map(|group| {
+        let allotment::OwnerGroup { bytes, count, owner } = group.clone();
+        Bound::new(py, OwnerGroup { bytes, count, owner })
+    });
+    PyTuple::new(py, groups.collect::<PyResult<Vec<_>>>()?)
+}
+
+pub(crate) fn splitter(details: Option<&Details>) -> Option<Splitter> {
+    let allotment::Splitter { address, size, id, owner, before, after } = details?.splitter.clone()?;
+    Some(Splitter { address, size, id, owner, before, after })
+}

@@ -1,0 +1,143 @@
+//! The `Scope` class: what a pool's memory is used for while a block runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use allotment::ScopeStats;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::error::IntoPyErr;
+
+/// Counts what is allocated from a pool in a `with` block, and caps it if asked to.
+#[pyclass(frozen, weakref, module = "allotment")]
+pub(crate) struct Scope {
+    pool: Arc<allotment::Pool>,
+    name: String,
+    limit: Option<u64>,
+    every_thread: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Clone)]
+enum State {
+    New,
+    Open(allotment::Scope),
+    Left(ScopeStats),
+}
+
+impl Scope {
+    pub(crate) fn new(
+        pool: Arc<allotment::Pool>,
+        name: String,
+        limit: Option<u64>,
+        every_thread: bool,
+    ) -> Self {
+        Self { pool, name, limit, every_thread, state: Mutex::new(State::New) }
+    }
+
+    fn state(&self) -> State {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_state(&self, state: State) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    /// A figure: of now while the block runs, of its end afterwards.
+    fn figure(&self, py: Python<'_>, of: fn(&ScopeStats) -> u64) -> PyResult<u64> {
+        match self.state() {
+            State::New => Ok(0),
+            State::Left(stats) => Ok(of(&stats)),
+            State::Open(scope) => {
+                let stats = py.detach(|| self.pool.scope_stats(scope)).map_err(|e| e.into_py_err(py))?;
+                Ok(stats.as_ref().map_or(0, of))
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Scope {
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The most it may hold, in bytes, if that is capped.
+    #[getter]
+    fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    /// The most bytes that were held at once.
+    #[getter]
+    fn peak(&self, py: Python<'_>) -> PyResult<u64> {
+        self.figure(py, |stats| stats.peak)
+    }
+
+    /// Bytes ever allocated in it.
+    #[getter]
+    fn allocated(&self, py: Python<'_>) -> PyResult<u64> {
+        self.figure(py, |stats| stats.allocated)
+    }
+
+    /// Bytes given back of those.
+    #[getter]
+    fn freed(&self, py: Python<'_>) -> PyResult<u64> {
+        self.figure(py, |stats| stats.freed)
+    }
+
+    /// Bytes held: now, or when the block ended.
+    #[getter]
+    fn live(&self, py: Python<'_>) -> PyResult<u64> {
+        self.figure(py, |stats| stats.live)
+    }
+
+    /// Allocations held: now, or when the block ended.
+    #[getter]
+    fn num_live(&self, py: Python<'_>) -> PyResult<u64> {
+        self.figure(py, |stats| stats.num_live)
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
+        let State::New = slf.state() else {
+            return Err(PyRuntimeError::new_err(format!(
+                "scope {:?} was entered before: make another",
+                slf.name
+            )));
+        };
+        let (py, this) = (slf.py(), &*slf);
+        let opened = py.detach(|| this.pool.open_scope(&this.name, this.limit, this.every_thread));
+        this.set_state(State::Open(opened.map_err(|error| error.into_py_err(py))?));
+        Ok(slf)
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let State::Open(scope) = self.state() else {
+            return Err(PyRuntimeError::new_err(format!("scope {:?} is not entered", self.name)));
+        };
+        let stats = py.detach(|| self.pool.close_scope(scope)).map_err(|error| error.into_py_err(py))?;
+        let stats = stats.ok_or_else(|| {
+            let name = &self.name;
+            PyRuntimeError::new_err(format!("scope {name:?} must be left in the thread that entered it"))
+        })?;
+        self.set_state(State::Left(stats));
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        let state = match self.state() {
+            State::New => "new",
+            State::Open(_) => "entered",
+            State::Left(_) => "left",
+        };
+        format!("<allotment.Scope {:?}: {state}>", self.name)
+    }
+}

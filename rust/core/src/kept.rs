@@ -1,0 +1,45 @@
+//! What keeps a region from going back.
+
+use std::num::NonZeroU64;
+
+use crate::allocator::Allocator;
+use crate::region::Region;
+
+/// A region that a trim leaves, because something in it is in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptRegion {
+    /// First byte.
+    pub address: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// Bytes of its chunks in use.
+    pub in_use: u64,
+    /// Allocations in it.
+    pub num_live: u64,
+    /// Number of the largest of them, the lowest among equals.
+    pub largest: u64,
+    /// Whose that is, if it is noted.
+    pub owner: Option<String>,
+}
+
+/// All regions with something in use, in address order.
+///
+/// # Cost
+/// Linear in the chunks.
+pub(crate) fn kept(allocator: &Allocator) -> Vec<KeptRegion> {
+    allocator.regions.iter().filter_map(|region| kept_region(allocator, region)).collect()
+}
+
+fn kept_region(allocator: &Allocator, region: &Region) -> Option<KeptRegion> {
+    let chunks =
+        || allocator.chunks.run(region.first).map(|(_, chunk)| chunk).filter(|chunk| !chunk.is_free());
+    let largest = chunks().max_by_key(|chunk| (chunk.size, std::cmp::Reverse(chunk.address)))?;
+    Some(KeptRegion {
+        address: region.span.address,
+        size: region.span.bytes,
+        in_use: chunks().map(|chunk| chunk.size).sum(),
+        num_live: chunks().count() as u64,
+        largest: largest.id.map_or(0, NonZeroU64::get),
+        owner: largest.owner.map(|owner| allocator.owners.path(owner)),
+    })
+}

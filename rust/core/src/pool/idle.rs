@@ -1,0 +1,44 @@
+//! Trimming a pool that nobody uses.
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use super::Pool;
+
+impl Pool {
+    /// From now on, hands back the wholly free regions whenever the pool was not used for `after`, or somewhat longer.
+    ///
+    /// A thread of its own looks, so the source must be one that any thread may call at any time. It ends with the
+    /// pool; in a forked child there is none.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub fn trim_when_idle(self: &Arc<Self>, after: Duration) -> io::Result<()> {
+        let pool = Arc::downgrade(self);
+        let look = move || look(&pool, after);
+        thread::Builder::new().name("allotment-idle".to_owned()).spawn(look).map(drop)
+    }
+
+    /// Counts what was done with the pool so far.
+    fn activity(&self) -> Option<u64> {
+        self.with_state(|state| state.allocator.counters.allocs() + state.allocator.frees()).ok()
+    }
+}
+
+fn look(pool: &Weak<Pool>, after: Duration) {
+    let mut last = None;
+    let mut trimmed = false;
+    loop {
+        thread::sleep(after);
+        let Some(pool) = pool.upgrade() else { return };
+        let Some(activity) = pool.activity() else { return };
+        if last.replace(activity) != Some(activity) {
+            trimmed = false;
+        } else if !trimmed {
+            // Only once for each time it falls idle.
+            trimmed = pool.trim().is_ok();
+        }
+    }
+}
