@@ -27,13 +27,19 @@ from allotment import (
 from allotment._core import (
     Allocation,
     Chunk,
+    Explanation,
     HostMemory,
     InvalidFreeError,
+    KeptRegion,
     OutOfMemoryError,
+    OwnerGroup,
     Pool,
     PoolStats,
     Region,
+    Scope,
+    SizeGroup,
     Snapshot,
+    Splitter,
     __version__,
 )
 from allotment.aggregation import VariableAggregation, VariableSynchronization

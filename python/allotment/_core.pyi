@@ -53,6 +53,8 @@ class InvalidFreeError(ValueError):
 class SizeGroup:
     """Allocations of one size, or of a range of sizes."""
 
+    def __new__(cls, bytes: int, count: int, smallest: int, largest: int) -> Self: ...
+    def __getnewargs__(self) -> tuple[int, int, int, int]: ...
     @property
     def bytes(self) -> int:
         """Bytes of all their chunks."""
@@ -73,6 +75,8 @@ class SizeGroup:
 class OwnerGroup:
     """Allocations of one owner."""
 
+    def __new__(cls, bytes: int, count: int, owner: str) -> Self: ...
+    def __getnewargs__(self) -> tuple[int, int, str]: ...
     @property
     def bytes(self) -> int:
         """Bytes asked for, in whole granules of 256."""
@@ -90,6 +94,8 @@ class OwnerGroup:
 class Splitter:
     """An allocation between two free chunks: without it they would be one."""
 
+    def __new__(cls, address: int, size: int, id: int, owner: str | None, before: int, after: int) -> Self: ...
+    def __getnewargs__(self) -> tuple[int, int, int, str | None, int, int]: ...
     @property
     def address(self) -> int:
         """First byte of its chunk."""

@@ -90,4 +90,7 @@ def test_its_figures_survive_pickling() -> None:
     copy = pickle.loads(pickle.dumps(error))
     assert str(copy) == str(error)
     assert vars(copy) == vars(error)
-    assert set(vars(error)) == {"requested", "limit", "in_use", "reserved", "free", "largest_free", "verdict"}
+    assert set(vars(error)) == {
+        *("requested", "limit", "in_use", "reserved", "free", "largest_free", "num_live", "verdict"),
+        *("limit_set_by", "scope", "suggestion", "by_size", "by_owner", "splitter"),
+    }

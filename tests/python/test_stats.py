@@ -137,7 +137,7 @@ def test_json_has_the_same_names_and_the_summary_fits_a_terminal() -> None:
     assert set(picture["stats"]) == set(FIELDS)
     assert set(picture) == {"name", "stats", "regions"}
     chunk = picture["regions"][0]["chunks"][0]
-    assert set(chunk) == {"address", "size", "requested", "id", "in_use"}
+    assert set(chunk) == {"address", "size", "requested", "id", "in_use", "owner"}
     assert sum(k["size"] for r in picture["regions"] for k in r["chunks"]) == pool.stats().reserved
     summary = pool.snapshot().summary().splitlines()
     assert len(summary) < 12

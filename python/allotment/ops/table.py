@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from allotment.devices import tags
 from allotment.dtypes import DType
 from allotment.ops.signatures import CONSTANT_ARGUMENTS, INPUT_NUMBERS
 
@@ -80,6 +81,7 @@ def operation(name: str, function: Callable[..., Any], **fields: Any) -> Operati
     if name in OPERATIONS:
         raise ValueError(f"operation {name} is in the table already")
     row = OPERATIONS[name] = Operation(name, function, **fields)
+    tags.NAMES.setdefault(function, name)
     return row
 
 

@@ -183,7 +183,13 @@ fn take(pool: &allotment::Pool, bytes: usize) -> *mut u8 {
     // A host source never needs the interpreter, so waiting for it here cannot stop whoever is asked.
     let taken = catch_unwind(AssertUnwindSafe(|| match pool.try_allocate(bytes, allotment::GRANULE) {
         Ok(Some(allocation)) => Ok(allocation),
-        Ok(None) => pool.allocate(bytes),
+        Ok(None) => pool.allocate(bytes).map_err(|mut error| {
+            if let AllocError::OutOfMemory(refused) = &mut error {
+                // In a forked child the text goes without.
+                let _ = pool.look_into(refused);
+            }
+            error
+        }),
         Err(error) => Err(error),
     }));
     match taken {

@@ -50,6 +50,15 @@ pub(crate) struct Splitter {
 
 #[pymethods]
 impl SizeGroup {
+    #[new]
+    fn new(bytes: u64, count: u64, smallest: u64, largest: u64) -> Self {
+        Self { bytes, count, smallest, largest }
+    }
+
+    fn __getnewargs__(&self) -> (u64, u64, u64, u64) {
+        (self.bytes, self.count, self.smallest, self.largest)
+    }
+
     fn __repr__(&self) -> String {
         let Self { bytes, count, smallest, largest } = self;
         format!("SizeGroup(bytes={bytes}, count={count}, smallest={smallest}, largest={largest})")
@@ -58,6 +67,15 @@ impl SizeGroup {
 
 #[pymethods]
 impl OwnerGroup {
+    #[new]
+    fn new(bytes: u64, count: u64, owner: String) -> Self {
+        Self { bytes, count, owner }
+    }
+
+    fn __getnewargs__(&self) -> (u64, u64, &str) {
+        (self.bytes, self.count, &self.owner)
+    }
+
     fn __repr__(&self) -> String {
         let Self { bytes, count, owner } = self;
         format!("OwnerGroup(bytes={bytes}, count={count}, owner={owner:?})")
@@ -66,6 +84,15 @@ impl OwnerGroup {
 
 #[pymethods]
 impl Splitter {
+    #[new]
+    fn new(address: u64, size: u64, id: u64, owner: Option<String>, before: u64, after: u64) -> Self {
+        Self { address, size, id, owner, before, after }
+    }
+
+    fn __getnewargs__(&self) -> (u64, u64, u64, Option<&str>, u64, u64) {
+        (self.address, self.size, self.id, self.owner.as_deref(), self.before, self.after)
+    }
+
     fn __repr__(&self) -> String {
         let Self { address, size, id, before, after, .. } = self;
         format!("Splitter(address={address:#x}, size={size}, id={id}, before={before}, after={after})")

@@ -1,0 +1,174 @@
+"""Scopes: what a block allocates, and caps that hold."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import allotment as tf
+from allotment import OutOfMemoryError, Pool, Scope
+from support.devices import MIB, fresh, run_on_gpus
+
+
+def figures(scope: Scope) -> tuple[int, int, int, int]:
+    return scope.peak, scope.allocated, scope.freed, scope.live
+
+
+def test_a_scope_counts_what_its_block_allocates() -> None:
+    pool = Pool("64MiB")
+    before = pool.allocate(MIB)
+    with pool.scope("step") as scope:
+        kept = pool.allocate(2 * MIB)
+        pool.free(pool.malloc(1000))
+        before.free()
+        assert figures(scope) == (2 * MIB + 1024, 2 * MIB + 1024, 1024, 2 * MIB)
+    after = pool.allocate(MIB)
+    kept.free()
+    # The figures are of the moment when the block ended.
+    assert figures(scope) == (2 * MIB + 1024, 2 * MIB + 1024, 1024, 2 * MIB)
+    assert (scope.name, scope.limit, scope.num_live) == ("step", None, 1)
+    after.free()
+
+
+def test_scopes_nest_and_the_inner_counts_for_the_outer() -> None:
+    pool = Pool("64MiB")
+    with pool.scope("outer") as outer:
+        with pool.scope("inner") as inner:
+            pool.malloc(MIB)
+        pool.malloc(2 * MIB)
+    assert (inner.live, outer.live) == (MIB, 3 * MIB)
+
+
+def test_threads_are_apart_unless_asked_otherwise() -> None:
+    pool = Pool("64MiB")
+    with ThreadPoolExecutor(1) as threads:
+        with pool.scope("mine") as mine:
+            threads.submit(pool.malloc, MIB).result()
+        with pool.scope("all", every_thread=True) as everyone:
+            threads.submit(pool.malloc, MIB).result()
+    assert (mine.live, everyone.live) == (0, MIB)
+
+
+def test_a_cap_holds_and_is_named() -> None:
+    pool = Pool("64MiB")
+    with pool.scope("tenant", limit="4MiB") as tenant, pool.scope("step"):
+        held = pool.allocate("3MiB")
+        with pytest.raises(OutOfMemoryError) as raised:
+            pool.allocate("2MiB")
+        error = raised.value
+        assert (error.verdict, error.scope) == ("scope", "tenant")
+        assert "tenant" in str(error)
+        assert not pool.can_allocate("2MiB")
+        assert pool.explain("2MiB").verdict == "scope"
+        held.free()
+        pool.free(pool.malloc("4MiB"))
+    assert tenant.peak == 4 * MIB
+    pool.free(pool.malloc("8MiB"))
+
+
+def test_garbage_is_collected_before_a_cap_refuses() -> None:
+    pool = Pool("64MiB")
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.me = self
+            self.memory = pool.allocate("3MiB")
+
+    with pool.scope("tenant", limit="4MiB"):
+        Cycle()
+        pool.allocate("3MiB").free()
+
+
+def test_a_scope_is_entered_once_and_left_where_it_was_entered() -> None:
+    pool = Pool("1MiB")
+    scope = pool.scope("once")
+    assert figures(scope) == (0, 0, 0, 0)
+    with pytest.raises(RuntimeError, match="not entered"):
+        scope.__exit__(None, None, None)
+    with scope:
+        with pytest.raises(RuntimeError, match="entered before"):
+            scope.__enter__()
+        with (
+            ThreadPoolExecutor(1) as threads,
+            pytest.raises(RuntimeError, match="in the thread that entered"),
+        ):
+            threads.submit(scope.__exit__, None, None, None).result()
+    with pytest.raises(RuntimeError, match="entered before"):
+        scope.__enter__()
+
+
+def test_scopes_left_in_another_order_lose_nothing() -> None:
+    pool = Pool("64MiB")
+    first, second = pool.scope("first"), pool.scope("second")
+    first.__enter__()
+    second.__enter__()
+    pool.malloc(MIB)
+    first.__exit__(None, None, None)
+    pool.malloc(MIB)
+    second.__exit__(None, None, None)
+    assert (first.live, second.live) == (MIB, 2 * MIB)
+
+
+@pytest.mark.parametrize("limit", [-1, "1 apple", 1.5])
+def test_odd_limits_are_refused(limit: object) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Pool("1MiB").scope("odd", limit=limit)  # type: ignore[arg-type]
+
+
+def test_a_pool_may_die_before_its_scope() -> None:
+    scope = Pool("1MiB").scope("alone")
+    with scope:
+        pass
+    assert scope.live == 0
+
+
+def test_figures_hold_while_threads_work() -> None:
+    pool = Pool("64MiB")
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            pool.allocate(100_000).free()
+
+    with ThreadPoolExecutor(2) as threads, pool.scope("all", every_thread=True, limit="1MiB") as scope:
+        done = [threads.submit(work) for _ in range(2)]
+        for _ in range(300):
+            live, peak = scope.live, scope.peak
+            assert 0 <= live <= MIB
+            assert live <= peak <= MIB
+        over.set()
+        for one in done:
+            one.result()
+    assert scope.live == 0
+    assert scope.allocated == scope.freed > 0
+
+
+def test_a_scope_over_devices() -> None:
+    program = """
+    import allotment as tf
+    MIB = 1 << 20
+    with tf.experimental.memory_scope("step") as step, tf.device("/GPU:1"):
+        kept = tf.zeros([MIB // 4])
+        with tf.experimental.memory_scope("inner", "GPU:1", limit="2MiB") as inner:
+            try:
+                tf.zeros([MIB])
+            except tf.errors.ResourceExhaustedError as refused:
+                print(refused.scope, refused.verdict)
+            tf.zeros([MIB // 4])
+    print({name: scope.live // MIB for name, scope in step.by_device.items()})
+    print([figure // MIB for figure in (step.live, step.peak, step.allocated, step.freed, inner.peak)])
+    """
+    done = run_on_gpus("2:64MiB", program)
+    assert done.stdout.splitlines() == [
+        "step/inner scope",
+        "{'/device:GPU:0': 0, '/device:GPU:1': 1}",
+        "[1, 2, 2, 1, 1]",
+    ], done.stderr
+
+
+def test_devices_without_pools_have_no_scope(monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh(monkeypatch)
+    with pytest.raises(ValueError, match="There is no GPU"):
+        tf.experimental.memory_scope("step")
+    with pytest.raises(ValueError, match="CPU:0 has no pool"):
+        tf.experimental.memory_scope("step", "CPU:0")
