@@ -7,7 +7,6 @@ from typing import Any, Final
 from allotment._core import set_tag
 from allotment.devices.caller import find_caller
 
-
 #: What the array functions of operations are called.
 NAMES: Final[dict[Callable[..., Any], str]] = {}
 
