@@ -80,6 +80,24 @@ impl Bin {
     }
 }
 
+/// What a tree gave last, and for which sizes it would give that again: programs ask for few sizes, over and over.
+#[derive(Debug, Clone, Copy)]
+struct Remembered {
+    from: u64,
+    upto: u64,
+    best: Option<FreeChunk>,
+}
+
+impl Remembered {
+    /// No size is between these.
+    const NOTHING: Self = Self { from: 1, upto: 0, best: None };
+
+    /// The answer for `size` holds for all sizes up to that of the chunk, or, if there is none, for all above.
+    fn answer(size: u64, best: Option<FreeChunk>) -> Self {
+        Self { from: size, upto: best.map_or(u64::MAX, |best| best.size), best }
+    }
+}
+
 /// All bins of an allocator. Lists are linked through the chunks.
 #[derive(Debug)]
 pub(crate) struct Bins {
@@ -87,11 +105,18 @@ pub(crate) struct Bins {
     /// Bit `c` is set iff bin `c` is not empty.
     occupied: u64,
     tries: Tries,
+    /// Of the tree of each bin. Forgotten when the tree gains a chunk, or loses the one that is remembered.
+    remembered: [Remembered; CLASSES],
 }
 
 impl Default for Bins {
     fn default() -> Self {
-        Self { of_class: [Bin::EMPTY; CLASSES], occupied: 0, tries: Tries::default() }
+        Self {
+            of_class: [Bin::EMPTY; CLASSES],
+            occupied: 0,
+            tries: Tries::default(),
+            remembered: [Remembered::NOTHING; CLASSES],
+        }
     }
 }
 
@@ -226,6 +251,7 @@ impl Bins {
     #[cold]
     #[inline(never)]
     fn list_to_tree(&mut self, chunks: &mut ChunkTable, class: usize) {
+        self.remembered[class] = Remembered::NOTHING;
         let bin = &mut self.of_class[class];
         let mut at = bin.head.take();
         bin.room = LATEST;
@@ -250,7 +276,11 @@ impl Bins {
         size: u64,
         listed: Option<FreeChunk>,
     ) -> Option<FreeChunk> {
-        let best = self.tries.best(chunks, self.of_class[class].root?, size)?;
+        let remembered = &mut self.remembered[class];
+        if !(remembered.from..=remembered.upto).contains(&size) {
+            *remembered = Remembered::answer(size, self.tries.best(chunks, self.of_class[class].root?, size));
+        }
+        let best = remembered.best?;
         if listed.is_some_and(|listed| listed < best) {
             return None;
         }
@@ -262,6 +292,9 @@ impl Bins {
     #[cold]
     #[inline(never)]
     fn remove_from_tree(&mut self, chunks: &mut ChunkTable, class: usize, chunk: FreeChunk) {
+        if self.remembered[class].best.is_some_and(|best| best.handle == chunk.handle) {
+            self.remembered[class] = Remembered::NOTHING;
+        }
         let bin = &mut self.of_class[class];
         let root = bin.root.expect("a free chunk that is not in the list of its class is in the tree");
         let mut at = match self.tries.remove(chunks, root, chunk) {
