@@ -2,6 +2,7 @@
 //!
 //! It works on `&mut self` and calls no source. A pool asks the source and hands the answer in here.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
@@ -59,6 +60,8 @@ pub(crate) struct Allocator {
     pub(crate) regions: Regions,
     pub(crate) counters: Counters,
     pub(crate) owners: Owners,
+    /// Chunks in quarantine: held by no allocation, and not free yet.
+    pub(crate) quarantined: BTreeSet<Handle>,
     growth: Growth,
     pub(crate) limit: u64,
     limit_set_by: Arc<str>,
@@ -78,6 +81,7 @@ impl Allocator {
             regions: Regions::default(),
             counters: Counters::default(),
             owners: Owners::default(),
+            quarantined: BTreeSet::new(),
             growth: Growth::new(limit, growth),
             limit,
             limit_set_by,
@@ -171,6 +175,34 @@ impl Allocator {
             self.owners.account_free(owner, round_up(chunk.requested));
         }
         self.free_chunk(handle);
+    }
+
+    /// Takes the chunk at `address` back without making it free: it is in quarantine until
+    /// [`Allocator::release_from_quarantine`]. Returns it as it was.
+    ///
+    /// # Errors
+    /// As [`Allocator::free`].
+    pub(crate) fn quarantine(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<(Handle, Chunk)> {
+        let handle = self.live.remove(&mut self.chunks, address, id)?;
+        let former = *self.chunks.get(handle);
+        if let Some(owner) = former.owner {
+            self.owners.account_free(owner, round_up(former.requested));
+        }
+        let chunk = self.chunks.get_mut(handle);
+        chunk.requested = 0;
+        chunk.owner = None;
+        self.counters.account_free(former.requested, former.size);
+        self.quarantined.insert(handle);
+        Some((handle, former))
+    }
+
+    /// Makes a chunk in quarantine free, and merges it with its free neighbours.
+    pub(crate) fn release_from_quarantine(&mut self, handle: Handle) {
+        self.quarantined.remove(&handle);
+        let chunk = self.chunks.get_mut(handle);
+        let Chunk { size, prev, next, .. } = *chunk;
+        chunk.id = None;
+        self.merge_with_neighbours(handle, size, prev, next);
     }
 
     /// Whether the allocation of number `id` is at `address`.

@@ -24,6 +24,7 @@ struct Sums {
     in_use: u64,
     reserved: u64,
     live: usize,
+    quarantined: usize,
     chunks: usize,
     /// Allocations and bytes of each owner.
     owned: HashMap<OwnerId, (u64, u64)>,
@@ -51,6 +52,8 @@ pub(crate) fn check(allocator: &Allocator) -> Result<(), Violation> {
     )?;
     let largest = sums.free.last().map_or(0, |chunk| chunk.size);
     require(allocator.bins.largest(&allocator.chunks) == largest, "the largest free chunk is known", 0)?;
+    let quarantined = allocator.quarantined.len();
+    require(quarantined == sums.quarantined, "every chunk in quarantine belongs to a region", 0)?;
     require(allocator.live.len() == sums.live, "the live table holds exactly the chunks in use", 0)?;
     require(allocator.chunks.len() == sums.chunks, "every chunk in the table belongs to a region", 0)?;
     let counters = &allocator.counters;
@@ -76,6 +79,9 @@ fn check_region(allocator: &Allocator, region: &Region, sums: &mut Sums) -> Resu
         require(!(chunk.is_free() && previous_free), "free neighbours are merged", address)?;
         if chunk.is_free() {
             sums.free.push(FreeChunk { size: chunk.size, address, handle });
+        } else if allocator.quarantined.contains(&handle) {
+            require(chunk.requested == 0, "a chunk in quarantine holds nothing", address)?;
+            sums.quarantined += 1;
         } else {
             let found = allocator.live.find(&allocator.chunks, address);
             require(found == Some(handle), "a chunk in use is found by its address", address)?;

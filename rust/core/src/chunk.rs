@@ -34,7 +34,7 @@ pub(crate) struct Chunk {
     pub(crate) size: u64,
     /// What the caller asked for, in bytes; 0 when free.
     pub(crate) requested: u64,
-    /// Number of the allocation that holds it; `Some` iff the chunk is in use.
+    /// Number of the allocation that holds it, or held it until it came into quarantine; none iff it is free.
     pub(crate) id: Option<NonZeroU64>,
     /// The neighbour that ends where this one starts.
     pub(crate) prev: Option<Handle>,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::guard::Damage;
 use crate::pool::MAX_WAIT;
 use crate::refusal::OutOfMemory;
 use crate::source::{Grant, SourceFailure};
@@ -44,6 +45,12 @@ pub enum AllocError {
         /// What is wrong with it.
         fault: GrantFault,
     },
+    /// Memory was found damaged since the last call that could say so: see [`Options::guard`]. Each damage is told
+    /// once; the next call goes on.
+    ///
+    /// [`Options::guard`]: crate::Options::guard
+    #[error(transparent)]
+    Damaged(#[from] Damage),
     /// The pool cannot be used at all.
     #[error(transparent)]
     Unusable(#[from] Unusable),
@@ -84,7 +91,7 @@ pub enum Unusable {
     InsideSource,
 }
 
-/// Why an address was not freed. The pool is as it was.
+/// Why an address was not freed; except for [`FreeError::Damaged`], the pool is as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FreeError {
@@ -102,6 +109,10 @@ pub enum FreeError {
         /// The address that was passed.
         address: u64,
     },
+    /// It was freed, and memory was found damaged: its own, or some that was found since the last call that could
+    /// say so. See [`Options::guard`](crate::Options::guard).
+    #[error(transparent)]
+    Damaged(#[from] Damage),
     /// The pool cannot be used at all.
     #[error(transparent)]
     Unusable(#[from] Unusable),
@@ -117,6 +128,11 @@ pub enum OptionsError {
         /// The limit that was passed, in bytes.
         limit: u64,
     },
+    /// Guard mode for memory that is not this process's own.
+    #[error(
+        "guard mode writes to the memory and reads it: this source's is not known to be memory of this process"
+    )]
+    NotGuardable,
     /// A wait of more than a year.
     #[error("wait_seconds {} is not between 0 and {}", wait.as_secs_f64(), MAX_WAIT.as_secs())]
     Wait {

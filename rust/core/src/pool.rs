@@ -24,6 +24,7 @@ use crate::allocator::{Allocation, Allocator, Limit, Request};
 use crate::check::{Violation, check};
 use crate::error::{AllocError, FreeError, OptionsError, Unusable};
 use crate::fork;
+use crate::guard::MARGINS;
 use crate::report::Snapshot;
 use crate::source::{Grant, RegionSource};
 use crate::stats::Stats;
@@ -32,6 +33,7 @@ use crate::units::GRANULE;
 mod closing;
 mod freeing;
 mod grow;
+mod guarding;
 mod idle;
 mod limits;
 mod lock;
@@ -41,6 +43,7 @@ mod scope;
 mod state;
 mod wait;
 
+use guarding::Guarded;
 pub use options::{MAX_WAIT, Options};
 pub use scope::{Scope, set_tag};
 use state::State;
@@ -76,18 +79,21 @@ impl Pool {
     /// A pool over `source`. Nothing is reserved before the first allocation.
     ///
     /// # Errors
-    /// When an option is out of range.
+    /// When an option is out of range, or guard mode is asked for and the source has no guard.
     pub fn new(source: impl RegionSource + 'static, options: Options) -> Result<Self, OptionsError> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         options.check()?;
         let joins = options.joins_regions.unwrap_or_else(|| source.joins_regions());
         let limit = Limit { bytes: options.limit, set_by: options.limit_set_by.as_str().into() };
         let allocator = Allocator::new(limit, options.growth, options.fragmentation_fraction, joins);
+        let guard = options.guard.then(|| source.guard().ok_or(OptionsError::NotGuardable)).transpose()?;
+        let guarded = guard.map(|guard| Guarded::new(guard, &options));
+        let state = State::new(allocator, guarded, options.owner_tags);
         let late = Mailbox::new();
-        late.set_notice(options.owner_tags);
+        late.set_notice(state.concerns().any());
         Ok(Self {
-            state: Mutex::new(State::new(allocator, options.owner_tags)),
             options,
+            state: Mutex::new(state),
             turn: Turn::new(Box::new(source)),
             late,
             freed: Bell::new(),
@@ -136,9 +142,12 @@ impl Pool {
         alignment: u64,
         mut again: impl FnMut(&Refused) -> bool,
     ) -> Result<Allocation, AllocError> {
-        let request = request(bytes, alignment)?;
+        let request = self.request(bytes, alignment)?;
+        if let Some(damage) = self.take_damage()? {
+            return Err(damage.into());
+        }
         loop {
-            let refused = match self.try_once(request)? {
+            let refused = match self.try_once(request, alignment)? {
                 Ok(allocation) => return Ok(allocation),
                 Err(refused) => refused,
             };
@@ -150,7 +159,7 @@ impl Pool {
     }
 
     /// Serves a request, from what is held or from more, or refuses it.
-    fn try_once(&self, request: Request) -> Result<Result<Allocation, Refused>, AllocError> {
+    fn try_once(&self, request: Request, alignment: u64) -> Result<Result<Allocation, Refused>, AllocError> {
         let mut state = self.enter_open()?;
         let charge = match self.charge(&mut state, request) {
             Ok(charge) => charge,
@@ -161,9 +170,12 @@ impl Pool {
                 return Ok(Err(Refused { out_of_memory, progress }));
             }
         };
-        let outcome = match self.serve(state, charge.request) {
+        let outcome = match self.serve(state, charge.request, alignment) {
             Some(allocation) => Ok(allocation),
-            None => self.with_turn(|turn| self.attempt(turn, charge.request))??,
+            None => match self.with_turn(|turn| self.attempt(turn, charge.request))?? {
+                Ok(allocation) => Ok(self.with_state(|state| state.surround(allocation, alignment))?),
+                refused => refused,
+            },
         };
         if outcome.is_ok() {
             charge.served();
@@ -185,19 +197,20 @@ impl Pool {
 
     #[cold]
     fn try_serve(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
-        let request = request(bytes, alignment)?;
+        let request = self.request(bytes, alignment)?;
         let Some(mut state) = self.try_enter()? else { return Ok(None) };
-        if let Err(closed) = state.open() {
+        let damage = state.next_damage().map_or(Ok(()), |damage| Err(AllocError::from(damage)));
+        if let Err(refused) = damage.and(state.open().map_err(AllocError::from)) {
             drop(state);
             self.settle();
-            return Err(closed.into());
+            return Err(refused);
         }
         let Ok(charge) = self.charge(&mut state, request) else {
             drop(state);
             self.settle();
             return Ok(None);
         };
-        let served = self.serve(state, charge.request);
+        let served = self.serve(state, charge.request, alignment);
         if served.is_some() {
             charge.served();
         }
@@ -205,12 +218,12 @@ impl Pool {
     }
 
     /// Makes the allocation at `address` one of `bytes` bytes if its chunk is long enough; returns the bytes
-    /// of the chunk either way. For allocations that were not aligned beyond the granule.
+    /// that may be used there either way. For allocations that were not aligned beyond the granule.
     ///
     /// # Errors
     /// As [`Pool::free`].
     pub fn resize_in_place(&self, address: u64, bytes: u64) -> Result<u64, FreeError> {
-        let resized = self.with_state(|state| state.allocator.resize_in_place(address, bytes))?;
+        let resized = self.with_state(|state| state.resize_in_place(address, bytes))?;
         resized.ok_or(FreeError::NotAllocated { address })
     }
 
@@ -248,7 +261,7 @@ impl Pool {
     pub fn pin(&self, allocation: &Allocation) -> Result<(), FreeError> {
         let address = allocation.address;
         let pinned = self.with_state(|state| {
-            let live = state.allocator.is_live(address, NonZeroU64::new(allocation.id));
+            let live = state.is_live(address, NonZeroU64::new(allocation.id));
             if live {
                 self.change_concerns(state, |concerns| concerns.pins.insert(address));
             }
@@ -271,7 +284,10 @@ impl Pool {
     /// When called by the source of this pool, or in a forked child.
     pub fn trim(&self) -> Result<u64, Unusable> {
         self.with_turn(|turn| {
-            let regions = self.enter()?.allocator.give_up_free_regions();
+            let mut state = self.enter()?;
+            state.empty_quarantine();
+            let regions = state.allocator.give_up_free_regions();
+            drop(state);
             Ok(hand_back(turn, regions))
         })?
     }
@@ -298,15 +314,26 @@ impl Pool {
     }
 
     /// Serves a request from what is held.
-    fn serve(&self, mut state: Guard<'_, State>, request: Request) -> Option<Allocation> {
+    fn serve(&self, mut state: Guard<'_, State>, request: Request, alignment: u64) -> Option<Allocation> {
         let served = if request.bytes == 0 {
             Some(Allocation::NOTHING)
         } else {
-            state.allocator.try_allocate(request)
+            state.allocator.try_allocate(request).map(|served| state.surround(served, alignment))
         };
         drop(state);
         self.settle();
         served
+    }
+
+    /// A request with room for red zones in guard mode.
+    fn request(&self, bytes: u64, alignment: u64) -> Result<Request, AllocError> {
+        let margins = if self.options.guard { MARGINS } else { 0 };
+        let padded = bytes.checked_add(margins).ok_or(AllocError::TooLarge { bytes })?;
+        let wide = request(padded, alignment).map_err(|error| match error {
+            AllocError::TooLarge { .. } => AllocError::TooLarge { bytes },
+            other => other,
+        })?;
+        Ok(Request { bytes, ..wide })
     }
 
     /// Does something with the turn, and afterwards what others left undone because it was taken.
@@ -333,6 +360,7 @@ impl Drop for Pool {
         // In a forked child nothing is its own to give back; after a panic the tables are not to be trusted.
         if !self.state.is_broken() {
             let _ = self.trim();
+            self.say_last_words();
         }
     }
 }

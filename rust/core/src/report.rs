@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::allocator::Allocator;
+use crate::chunk::{Chunk, Handle};
 use crate::owner::OwnerId;
 use crate::stats::Stats;
 use crate::units::Bytes;
@@ -60,18 +61,21 @@ impl Snapshot {
         let mut names: HashMap<OwnerId, Arc<str>> = HashMap::new();
         let mut name_of =
             |owner| Arc::clone(names.entry(owner).or_insert_with(|| allocator.owners.path(owner).into()));
-        let mut chunk = |chunk: &crate::chunk::Chunk| ChunkSnapshot {
-            address: chunk.address,
-            size: chunk.size,
-            requested: chunk.requested,
-            id: chunk.id.map_or(0, std::num::NonZeroU64::get),
-            in_use: !chunk.is_free(),
-            owner: chunk.owner.map(&mut name_of),
+        let mut chunk = |(handle, chunk): (Handle, &Chunk)| {
+            let id = chunk.id.filter(|_| !allocator.quarantined.contains(&handle));
+            ChunkSnapshot {
+                address: chunk.address,
+                size: chunk.size,
+                requested: chunk.requested,
+                id: id.map_or(0, std::num::NonZeroU64::get),
+                in_use: id.is_some(),
+                owner: chunk.owner.map(&mut name_of),
+            }
         };
         let regions = allocator.regions.iter().map(|region| RegionSnapshot {
             address: region.span.address,
             size: region.span.bytes,
-            chunks: allocator.chunks.run(region.first).map(|(_, c)| chunk(c)).collect(),
+            chunks: allocator.chunks.run(region.first).map(&mut chunk).collect(),
         });
         Self { name: name.to_owned(), stats: allocator.stats(), regions: regions.collect() }
     }

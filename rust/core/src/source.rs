@@ -6,6 +6,8 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use crate::guard::MemoryGuard;
+
 mod address_space;
 mod capped;
 mod recording;
@@ -67,6 +69,15 @@ pub trait RegionSource: Send {
     fn joins_regions(&self) -> bool {
         false
     }
+
+    /// What touches this source's memory for a pool in guard mode; none where that is not to be touched, or
+    /// cannot be. The answer never changes.
+    ///
+    /// A pool passes it spans within regions that this source has granted and not taken back, of memory that no
+    /// caller may write to at the time.
+    fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
+        None
+    }
 }
 
 impl<S: RegionSource + ?Sized> RegionSource for Box<S> {
@@ -80,5 +91,9 @@ impl<S: RegionSource + ?Sized> RegionSource for Box<S> {
 
     fn joins_regions(&self) -> bool {
         (**self).joins_regions()
+    }
+
+    fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
+        (**self).guard()
     }
 }

@@ -10,7 +10,10 @@ impl Pool {
     /// As [`Pool::trim`].
     pub fn close(&self) -> Result<(), Unusable> {
         self.with_turn(|_| {
-            self.change_concerns(&mut *self.enter()?, |concerns| concerns.closed = true);
+            let mut state = self.enter()?;
+            self.change_concerns(&mut state, |concerns| concerns.closed = true);
+            state.empty_quarantine();
+            drop(state);
             self.freed.ring();
             Ok(())
         })?

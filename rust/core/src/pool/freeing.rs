@@ -13,7 +13,7 @@ impl Pool {
     /// Frees the allocation at `address`; 0 is nothing and is accepted.
     ///
     /// # Errors
-    /// When no allocation starts there. The pool is as it was.
+    /// When no allocation starts there: the pool is as it was. In guard mode also for damage; it was freed then.
     pub fn free(&self, address: u64) -> Result<(), FreeError> {
         if let Some(()) = self.give_back_quickly(address, None) {
             return Ok(());
@@ -74,7 +74,7 @@ impl Pool {
             return;
         }
         match self.try_enter() {
-            Ok(Some(state)) => drop(self.give_back(state, allocation.address, Some(id))),
+            Ok(Some(state)) => self.give_back_silently(state, allocation.address, id),
             Ok(None) => {
                 self.late.push((allocation.address, id));
                 // Whoever had the lock may have looked at the queue a moment before.
@@ -108,11 +108,27 @@ impl Pool {
             self.settle();
             return Err(FreeError::Pinned { address });
         }
-        let freed = state.allocator.free(address, id);
+        let freed = state.take_back(address, id);
+        // Its own damage, or else what nobody could be told of before.
+        let damage = freed.as_ref().and_then(|freed| freed.damage.or_else(|| state.next_damage()));
         self.after_free(state);
         self.settle();
         // No region starts at 0, so nothing is ever found there.
-        if freed.is_some() || address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
+        match damage {
+            Some(damage) => Err(FreeError::Damaged(damage)),
+            None if freed.is_some() || address == 0 => Ok(()),
+            None => Err(FreeError::NotAllocated { address }),
+        }
+    }
+
+    /// Frees for somebody who cannot be told of anything; damage is kept for somebody who can.
+    fn give_back_silently(&self, mut state: Guard<'_, State>, address: u64, id: NonZeroU64) {
+        if !state.concerns().pins.contains(&address) {
+            let freed = state.take_back(address, Some(id));
+            state.keep_damage(freed.and_then(|freed| freed.damage));
+        }
+        self.after_free(state);
+        self.settle();
     }
 
     /// Wakes who waits for a free, and hands the regions back if it was the last of a closed pool.

@@ -22,6 +22,7 @@ impl Pool {
         }
         if self.options.trim_on_oom {
             let mut state = self.enter_open()?;
+            state.empty_quarantine();
             // A free while the source was asked may be all it takes; its region must not go back for it.
             if let Some(allocation) = state.allocator.try_allocate(request) {
                 return Ok(Ok(allocation));
@@ -37,6 +38,7 @@ impl Pool {
         }
         // A free since the last look is served here or wakes whoever waits; it is never missed.
         let mut state = self.enter_open()?;
+        state.empty_quarantine();
         if let Some(allocation) = state.allocator.try_allocate(request) {
             return Ok(Ok(allocation));
         }

@@ -36,6 +36,9 @@ impl Pool {
         // With the turn: whoever has it has planned to reserve what the limit leaves.
         self.with_turn(|turn| {
             let mut state = self.enter()?;
+            if state.allocator.counters.reserved() > limit {
+                state.empty_quarantine();
+            }
             let allocator = &mut state.allocator;
             let reserved = allocator.counters.reserved();
             let mut regions = Vec::new();

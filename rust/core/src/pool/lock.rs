@@ -79,7 +79,8 @@ impl Pool {
         for (address, id) in self.late.take() {
             // One that was freed before is not there any more; one that is pinned stays.
             if !state.concerns().pins.contains(&address) {
-                let _ = state.allocator.free(address, Some(id));
+                let freed = state.take_back(address, Some(id));
+                state.keep_damage(freed.and_then(|freed| freed.damage));
             }
         }
         self.after_free(state);

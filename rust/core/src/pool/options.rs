@@ -29,6 +29,15 @@ pub struct Options {
     pub limit_set_by: String,
     /// Name in reports.
     pub name: String,
+    /// Find overruns and writes after a free, at the price of memory and time. Off by default.
+    ///
+    /// Each request takes at least 512 bytes more, for a red zone on both sides; whoever frees is told of bytes
+    /// written there. What was freed is filled with poison and kept in quarantine, and looked at before it is used
+    /// again. The source must have a [`guard`](crate::RegionSource::guard).
+    pub guard: bool,
+    /// In guard mode, the most bytes of freed chunks that are in quarantine; a request that would be refused
+    /// empties it first. By default an eighth of the limit that the pool is made with, at most 64 MiB.
+    pub quarantine: Option<u64>,
 }
 
 impl Options {
@@ -45,6 +54,8 @@ impl Options {
             owner_tags: false,
             limit_set_by: "limit".to_owned(),
             name: "pool".to_owned(),
+            guard: false,
+            quarantine: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Questions about requests to come, and about refusals.
 
-use super::{Pool, request};
+use super::Pool;
+use crate::allocator::Allocator;
 use crate::details::Details;
 use crate::error::{AllocError, Unusable};
 use crate::kept::{KeptRegion, kept};
@@ -43,7 +44,10 @@ impl Pool {
     /// # Cost
     /// Linear in the chunks, under the lock; some nanoseconds for each.
     pub fn look_into(&self, refused: &mut OutOfMemory) -> Result<(), Unusable> {
-        let details = self.with_state(|state| Details::new(&state.allocator))?;
+        let details = self.with_state(|state| {
+            state.empty_quarantine();
+            Details::new(&state.allocator)
+        })?;
         refused.details = Some(Box::new(details));
         Ok(())
     }
@@ -62,24 +66,30 @@ impl Pool {
     /// # Cost
     /// Linear in the chunks, under the lock.
     pub fn kept_regions(&self) -> Result<Vec<KeptRegion>, Unusable> {
-        self.with_state(|state| kept(&state.allocator))
+        self.with_state(|state| {
+            state.empty_quarantine();
+            kept(&state.allocator)
+        })
     }
 
     fn would_refuse(&self, bytes: u64, with_details: bool) -> Result<Option<Box<OutOfMemory>>, AllocError> {
-        let request = request(bytes, GRANULE)?;
+        let request = self.request(bytes, GRANULE)?;
         self.with_state(|state| {
             state.open()?;
             if bytes == 0 {
                 return Ok(None);
             }
             let capped = self.cap_broken(state, request);
-            let allocator = &state.allocator;
-            let fits = allocator.bins.fits(&allocator.chunks, request.needed)
-                || allocator.may_grow(request.needed)
-                || (self.options.trim_on_oom && allocator.release_would_help(request.needed));
+            let fits = |allocator: &Allocator| {
+                allocator.bins.fits(&allocator.chunks, request.needed)
+                    || allocator.may_grow(request.needed)
+                    || (self.options.trim_on_oom && allocator.release_would_help(request.needed))
+            };
+            let fits = fits(&state.allocator) || (state.empty_quarantine() && fits(&state.allocator));
             if fits && capped.is_none() {
                 return Ok(None);
             }
+            let allocator = &state.allocator;
             let mut refused = self.refusal(state, request, false);
             if capped.is_some() {
                 refused.verdict = Verdict::Scope;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::Pool;
+use super::guarding::Guarded;
 use crate::allocator::Allocator;
 use crate::error::Unusable;
 use crate::owner::ScopeId;
@@ -12,6 +13,8 @@ use crate::source::Grant;
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) allocator: Allocator,
+    /// In guard mode: red zones and quarantine.
+    pub(super) guarded: Option<Guarded>,
     concerns: Concerns,
     /// Changes of the limit so far.
     pub(super) changes: u64,
@@ -32,11 +35,13 @@ pub(super) struct Concerns {
     pub(super) shared: Vec<ScopeId>,
     /// Whether allocations are noted under the tag of their thread.
     pub(super) tags: bool,
+    /// In guard mode nothing is done without a look at the memory. Never changes.
+    guarded: bool,
 }
 
 impl Concerns {
-    fn any(&self) -> bool {
-        self.closed || self.waiting > 0 || !self.pins.is_empty() || self.notes_owners()
+    pub(super) fn any(&self) -> bool {
+        self.guarded || self.closed || self.waiting > 0 || !self.pins.is_empty() || self.notes_owners()
     }
 
     /// Whether an allocation may have an owner.
@@ -55,8 +60,9 @@ impl Pool {
 }
 
 impl State {
-    pub(super) fn new(allocator: Allocator, tags: bool) -> Self {
-        Self { allocator, concerns: Concerns { tags, ..Concerns::default() }, changes: 0 }
+    pub(super) fn new(allocator: Allocator, guarded: Option<Guarded>, tags: bool) -> Self {
+        let concerns = Concerns { tags, guarded: guarded.is_some(), ..Concerns::default() };
+        Self { allocator, guarded, concerns, changes: 0 }
     }
 
     pub(super) fn concerns(&self) -> &Concerns {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Grant, Refusal, RegionSource};
 use crate::fork;
+use crate::guard::MemoryGuard;
 
 /// How many bytes may be out at once, over all sources that share the cap.
 #[derive(Debug)]
@@ -82,6 +83,10 @@ impl<S: RegionSource> RegionSource for Capped<S> {
 
     fn joins_regions(&self) -> bool {
         self.upstream.joins_regions()
+    }
+
+    fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
+        self.upstream.guard()
     }
 }
 

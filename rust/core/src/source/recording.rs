@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Grant, Refusal, RegionSource};
+use crate::guard::MemoryGuard;
 
 /// One call of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,5 +64,9 @@ impl<S: RegionSource> RegionSource for Recording<S> {
 
     fn joins_regions(&self) -> bool {
         self.upstream.joins_regions()
+    }
+
+    fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
+        self.upstream.guard()
     }
 }

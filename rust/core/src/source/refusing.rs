@@ -1,6 +1,9 @@
 //! Refusals on order, so that running out of memory is an ordinary test.
 
+use std::sync::Arc;
+
 use super::{Grant, Refusal, RegionSource};
+use crate::guard::MemoryGuard;
 
 /// Declines each request that a rule picks, and passes the rest to its upstream.
 #[derive(Debug)]
@@ -35,5 +38,9 @@ impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> RegionSource for Refusi
 
     fn joins_regions(&self) -> bool {
         self.upstream.joins_regions()
+    }
+
+    fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
+        self.upstream.guard()
     }
 }

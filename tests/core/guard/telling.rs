@@ -1,0 +1,140 @@
+//! Who is told of damage: the call that found it, or the next that can be told; each damage once.
+
+use allotment::DamagedPlace::{Before, Behind, Freed};
+use allotment::{AllocError, FreeError};
+
+use super::{KIB, damage, damaged, pool, sound};
+
+#[test]
+fn damage_that_a_finaliser_finds_is_told_by_the_next_allocation_once() {
+    for quick in [true, false] {
+        let (pool, memory) = pool(64 * KIB, 8 * KIB);
+        let a = pool.allocate(100).unwrap();
+        memory.poke(a.address, 100);
+        pool.free_late(&a);
+        assert_eq!(sound(&pool).num_live, 0);
+        let refused =
+            if quick { pool.try_allocate(1, 256).unwrap_err() } else { pool.allocate(1).unwrap_err() };
+        match refused {
+            AllocError::Damaged(told) => assert_eq!(told, damage(Behind, &a, 100)),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(sound(&pool).num_live, 0);
+        pool.allocate(1).unwrap();
+    }
+}
+
+#[test]
+fn damage_that_a_finaliser_finds_is_told_by_the_next_free_which_frees() {
+    let (pool, memory) = pool(64 * KIB, 8 * KIB);
+    let (a, b, c) = (pool.allocate(100).unwrap(), pool.allocate(1).unwrap(), pool.allocate(1).unwrap());
+    memory.poke(a.address, 100);
+    pool.free_late(&a);
+    // Neither a mistake nor a free of nothing tells of another's damage.
+    assert_eq!(pool.free(1), Err(FreeError::NotAllocated { address: 1 }));
+    assert_eq!(pool.free(0), Ok(()));
+    assert_eq!(damaged(pool.free(b.address)), damage(Behind, &a, 100));
+    assert_eq!(pool.free(c.address), Ok(()));
+}
+
+#[test]
+fn its_own_damage_comes_before_anothers() {
+    let (pool, memory) = pool(64 * KIB, 8 * KIB);
+    let (a, b) = (pool.allocate(100).unwrap(), pool.allocate(100).unwrap());
+    for block in [&a, &b] {
+        memory.poke(block.address, 100);
+    }
+    pool.free_late(&a);
+    assert_eq!(damaged(pool.free(b.address)), damage(Behind, &b, 100));
+    assert_eq!(pool.take_damage(), Ok(Some(damage(Behind, &a, 100))));
+}
+
+#[test]
+fn damage_that_cannot_be_passed_on_is_kept() {
+    let (pool, memory) = pool(64 * KIB, 8 * KIB);
+    let a = pool.allocate(100).unwrap();
+    memory.poke(a.address, 100);
+    let told = damaged(pool.free(a.address));
+    pool.keep_damage(told);
+    assert_eq!(pool.take_damage(), Ok(Some(told)));
+}
+
+#[test]
+fn an_inspection_finds_everything_and_live_damage_again() {
+    let (pool, memory) = pool(64 * KIB, 8 * KIB);
+    let [late, live, freed, well] = [(); 4].map(|()| pool.allocate(100).unwrap());
+    memory.poke(late.address, 100);
+    pool.free_late(&late);
+    memory.poke(live.address, 101);
+    assert_eq!(damaged(pool.free(freed.address)), damage(Behind, &late, 100));
+    memory.poke(freed.address, 5);
+    assert_eq!(pool.inspect().unwrap(), [damage(Freed, &freed, 5), damage(Behind, &live, 101)]);
+    assert_eq!(pool.inspect().unwrap(), [damage(Behind, &live, 101)]);
+    damaged(pool.free(live.address));
+    pool.free(well.address).unwrap();
+    assert_eq!(pool.inspect().unwrap(), []);
+}
+
+#[test]
+fn leaks_are_what_is_still_allocated() {
+    let (pool, _) = pool(64 * KIB, 8 * KIB);
+    assert_eq!(pool.take_leaks(), Ok(None));
+    let (a, b) = (pool.allocate(100).unwrap(), pool.allocate(3000).unwrap());
+    let leaks = pool.take_leaks().unwrap().unwrap();
+    assert_eq!((leaks.allocations.as_slice(), leaks.bytes()), ([b, a].as_slice(), 3100));
+    assert_eq!(pool.take_leaks(), Ok(None), "they are told once");
+}
+
+#[test]
+fn the_last_words_of_a_pool_are_what_nobody_was_told() {
+    let (pool, memory) = pool(64 * KIB, 8 * KIB);
+    let [freed, leaked, told] = [(); 3].map(|()| pool.allocate(100).unwrap());
+    memory.poke(told.address, 100);
+    damaged(pool.free(told.address));
+    pool.free(freed.address).unwrap();
+    memory.poke(freed.address, 3);
+    memory.poke(leaked.address, -3);
+    drop(pool);
+    let words = memory.words();
+    assert_eq!(words.len(), 3, "{words:?}");
+    assert_eq!(words[0], format!("pool: {}", damage(Freed, &freed, 3)));
+    assert_eq!(words[1], format!("pool: {}", damage(Before, &leaked, -3)));
+    assert!(
+        words[2].starts_with("pool: 1 allocation was never freed, 100 bytes\n  allocation 2: "),
+        "{words:?}"
+    );
+}
+
+#[test]
+fn a_pool_where_all_is_well_has_no_last_words() {
+    let (pool, memory) = pool(64 * KIB, 8 * KIB);
+    let (a, b) = (pool.allocate(100).unwrap(), pool.allocate(100).unwrap());
+    pool.free(a.address).unwrap();
+    let leaks = pool.take_leaks().unwrap().unwrap();
+    assert_eq!(leaks.allocations, [b]);
+    drop(pool);
+    assert!(memory.words().is_empty(), "the leak was told before");
+}
+
+#[test]
+fn a_pool_without_guard_says_nothing() {
+    let pool =
+        allotment::Pool::new(super::Paper::new(super::Memory::default()), allotment::Options::new(64 * KIB))
+            .unwrap();
+    let a = pool.allocate(100).unwrap();
+    assert_eq!(a.size, 256);
+    assert_eq!((pool.take_leaks(), pool.take_damage(), pool.inspect()), (Ok(None), Ok(None), Ok(Vec::new())));
+    assert_eq!(pool.resize_in_place(a.address, 200), Ok(256));
+}
+
+#[test]
+fn a_pin_keeps_an_allocation_out_of_quarantine() {
+    let (pool, _) = pool(64 * KIB, 8 * KIB);
+    let a = pool.allocate(100).unwrap();
+    pool.pin(&a).unwrap();
+    assert_eq!(pool.free(a.address), Err(FreeError::Pinned { address: a.address }));
+    pool.free_late(&a);
+    assert_eq!(sound(&pool).num_live, 1);
+    pool.unpin(&a);
+    pool.free(a.address).unwrap();
+}
