@@ -3,11 +3,18 @@
 //! A region is one private, anonymous mapping. Reserving takes address space only: a page of physical memory
 //! appears when something is first written to it, and reads as zero until then. Releasing unmaps.
 
-use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::sync::Arc;
 
+use allotment::MemoryGuard;
 use allotment::source::{Grant, Refusal, RegionSource};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+mod guard;
+mod out;
+
+use guard::HostGuard;
+use out::Out;
 
 /// Regions this long or longer start at a multiple of it, so that the system can back them with huge pages.
 const HUGE_PAGE: usize = 2 << 20;
@@ -18,8 +25,7 @@ const HUGE_PAGE: usize = 2 << 20;
 /// leaves what is still out mapped, because somebody may still be using it.
 #[derive(Debug, Default)]
 pub struct HostMemory {
-    /// What is out: address to length, as granted.
-    out: BTreeMap<u64, u64>,
+    out: Arc<Out>,
 }
 
 impl HostMemory {
@@ -36,25 +42,26 @@ impl RegionSource for HostMemory {
         let alignment = usize::try_from(alignment).map_err(|_| Refusal::Declined)?;
         let alignment = if length >= HUGE_PAGE { alignment.max(HUGE_PAGE) } else { alignment };
         let address = map(length, alignment).ok_or(Refusal::Declined)? as u64;
-        self.out.insert(address, bytes);
-        Ok(Grant { address, bytes })
+        let grant = Grant { address, bytes };
+        self.out.insert(grant);
+        Ok(grant)
     }
 
     /// # Panics
     /// When the region is not one that this source granted and has not taken back: unmapping it could take
     /// memory from somebody else.
     fn release(&mut self, region: Grant) {
-        // One grant, or several that a pool was told to join.
-        let mut next = region.address;
-        while next < region.end() {
-            let bytes = self.out.remove(&next).filter(|bytes| next + bytes <= region.end());
-            let bytes = bytes.unwrap_or_else(|| panic!("{region:?} was not granted by this source"));
+        for grant in self.out.remove(region) {
             // Both numbers were a `usize` when they were granted.
-            if let (Ok(address), Ok(length)) = (usize::try_from(next), usize::try_from(bytes)) {
+            if let (Ok(address), Ok(length)) = (usize::try_from(grant.address), usize::try_from(grant.bytes))
+            {
                 unmap(address, address + length);
             }
-            next += bytes;
         }
+    }
+
+    fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
+        Some(Arc::new(HostGuard::new(&self.out)))
     }
 }
 
