@@ -49,6 +49,20 @@ class OutOfMemoryError(MemoryError):
 class InvalidFreeError(ValueError):
     """Not the start of an allocation: freed twice, or never handed out. The pool is unharmed."""
 
+class MemoryDamageError(RuntimeError):
+    """Somebody wrote in front of an allocation, past its end, or into it after its free: found in guard mode."""
+
+    #: ``"before"``, ``"behind"`` or ``"freed"``.
+    place: Literal["before", "behind", "freed"]
+    #: First byte of the allocation.
+    address: int
+    #: Bytes that were asked for.
+    requested: int
+    #: Number of the allocation.
+    id: int
+    #: The first damaged byte: its distance from ``address``, negative in front of it.
+    offset: int
+
 @final
 class SizeGroup:
     """Allocations of one size, or of a range of sizes."""
@@ -349,7 +363,10 @@ class Allocation(Buffer):
         """Bytes asked for."""
     @property
     def size(self) -> int:
-        """Bytes from ``address`` to the end of the chunk: the request in granules of 256, or more."""
+        """Bytes from ``address`` to the end of the chunk: the request in granules of 256, or more.
+
+        In guard mode the request exactly.
+        """
     @property
     def id(self) -> int:
         """Counts up from 1 with every allocation of the pool and is never used again; 0 for zero bytes."""
@@ -358,6 +375,7 @@ class Allocation(Buffer):
 
         Raises:
             InvalidFreeError: It was freed before.
+            MemoryDamageError: In guard mode; it was freed nevertheless.
             BufferError: A ``memoryview`` or an array over it is still alive.
         """
     def __enter__(self) -> Self: ...
@@ -402,6 +420,10 @@ class Pool:
             leaves that to ``ALLOTMENT_OWNER_TAGS``. Costs about a microsecond for each.
         idle_trim_seconds: Hand wholly free regions back whenever the pool was not used for so long.
         limit_set_by: Who set the limit, for reports.
+        guard: Find overruns and writes after a free, in host memory. ``None``: as ``ALLOTMENT_GUARD`` says (0 or
+            1), where the source is host memory.
+        quarantine: In guard mode, the most bytes of freed chunks that wait, filled with poison, for a look at them
+            before they are used again; ``None``: an eighth of the limit, at most 64 MiB.
 
     Raises:
         ValueError: An option is out of range; the text names it, the value and what is allowed.
@@ -410,6 +432,11 @@ class Pool:
     Before a request is refused, Python's garbage is collected once: memory may be held by nothing else. In a
     forked child, a pool of the parent raises ``RuntimeError``; memory written before stays readable. So does a
     request to a source that is asked by its own thread, or that grants what cannot be a region.
+
+    In guard mode each request takes at least 512 bytes more, for a red zone on both sides. Damage is a
+    ``MemoryDamageError`` at the free, or at the next call that allocates, frees, trims or closes; the logger
+    ``allotment.guard`` gets what no call could tell, and what is still allocated when the pool is closed, or gone,
+    or the interpreter ends.
     """
 
     def __new__(
@@ -426,6 +453,8 @@ class Pool:
         owner_tags: bool | None = None,
         idle_trim_seconds: float | None = None,
         limit_set_by: str = "limit",
+        guard: bool | None = None,
+        quarantine: _Size | None = None,
     ) -> Self: ...
     @property
     def limit(self) -> int:
@@ -449,6 +478,9 @@ class Pool:
     @property
     def name(self) -> str:
         """Name in reports."""
+    @property
+    def guard(self) -> bool:
+        """Whether it finds overruns and writes after a free."""
     def allocate(self, nbytes: _Size, *, alignment: int = 256) -> Allocation:
         """Allocate at least ``nbytes`` bytes.
 
@@ -457,6 +489,7 @@ class Pool:
 
         Raises:
             OutOfMemoryError: No free chunk fits and there is no more to get.
+            MemoryDamageError: In guard mode, for damage found before; the next call goes on.
             ValueError: A size or an alignment is out of range, or the pool is closed.
         """
     def malloc(self, nbytes: _Size) -> int:
@@ -466,6 +499,7 @@ class Pool:
 
         Raises:
             OutOfMemoryError: No free chunk fits and there is no more to get.
+            MemoryDamageError: In guard mode, for damage found before; the next call goes on.
             ValueError: The size is out of range, or the pool is closed.
         """
     def free(self, address: int) -> None:
@@ -474,6 +508,7 @@ class Pool:
         Raises:
             InvalidFreeError: No allocation starts there: freed twice, or never handed out.
             BufferError: A buffer or an array over it is alive.
+            MemoryDamageError: In guard mode; it was freed nevertheless.
         """
     def stats(self) -> PoolStats:
         """What the pool holds and has done."""
@@ -502,7 +537,11 @@ class Pool:
                 one does.
         """
     def trim(self) -> int:
-        """Hand every wholly free region back to the source; return their bytes."""
+        """Hand every wholly free region back to the source; return their bytes.
+
+        Raises:
+            MemoryDamageError: In guard mode, for damage in what had been freed; the regions went back.
+        """
     def kept_regions(self) -> tuple[KeptRegion, ...]:
         """The regions that a trim leaves, and what is in them, in address order."""
     def close(self) -> None:

@@ -66,6 +66,7 @@ def _make_cpu_pool(settings: Settings) -> Pool:
         trim_on_oom=False,
         joins_regions=False,
         name=CPU_POOL_NAME,
+        guard=settings.guard,
     )
 
 
@@ -85,4 +86,5 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
         joins_regions=False,
         name=f"GPU_{plan.index}_bfc",
         limit_set_by=plan.limit.set_by,
+        guard=settings.guard,
     )

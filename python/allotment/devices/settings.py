@@ -27,6 +27,7 @@ VARIABLES: Final[tuple[Variable[Any], ...]] = (
     variables.CPU_POOL,
     variables.CPU_POOL_LIMIT,
     variables.LOG_LEVEL,
+    variables.GUARD,
 )
 
 #: TensorFlow's variables that change how much memory a GPU's programs get, and that nothing here obeys.
@@ -55,6 +56,8 @@ class Settings:
     cpu_pool_limit: int
     #: From 1 on, placement lines on stderr are hidden.
     log_level: int
+    #: Whether pools find overruns and writes after a free.
+    guard: bool
     #: Variables of ``NOT_HONOURED`` that ask for something.
     not_honoured: tuple[str, ...] = ()
     #: ``ALLOTMENT_SIMULATED_GPUS`` does not matter, because the program asked for GPUs itself.
@@ -76,7 +79,7 @@ def read_settings(
         simulated_gpus: Memory of each simulated GPU, instead of what the environment says.
 
     Raises:
-        ValueError: ``ALLOTMENT_SIMULATED_GPUS`` cannot be used.
+        ValueError: ``ALLOTMENT_SIMULATED_GPUS`` or ``ALLOTMENT_GUARD`` cannot be used.
     """
     source = os.environ if environ is None else environ
     texts = {variable.name: source[variable.name] for variable in VARIABLES if variable.name in source}
@@ -91,6 +94,7 @@ def read_settings(
         cpu_pool=_read(texts, variables.CPU_POOL),
         cpu_pool_limit=_read(texts, variables.CPU_POOL_LIMIT),
         log_level=_read(texts, variables.LOG_LEVEL),
+        guard=_read(texts, variables.GUARD),
         not_honoured=tuple(name for name in NOT_HONOURED if source.get(name, "0") not in ("", "0")),
         simulated_by_program=by_program,
     )

@@ -81,6 +81,16 @@ def _read_bool(text: str) -> bool:
     raise ValueError
 
 
+def _read_switch(text: str) -> bool:
+    # Exactly what a pool accepts that is made without devices (the compiled module reads it then).
+    match text:
+        case "1":
+            return True
+        case "" | "0":
+            return False
+    raise ValueError("it is a switch")
+
+
 def _read_whole_number(text: str) -> int:
     if _WHOLE_NUMBER.fullmatch(text.strip()) is None:
         raise ValueError
@@ -165,4 +175,12 @@ LOG_LEVEL: Final[Variable[int]] = Variable(
     0,
     _read_log_level,
     "from 1 on, placement lines on stderr are hidden",
+)
+GUARD: Final[Variable[bool]] = Variable(
+    "ALLOTMENT_GUARD",
+    "0 or 1",
+    False,
+    _read_switch,
+    "whether pools of host memory find overruns and writes after a free",
+    strict=True,
 )

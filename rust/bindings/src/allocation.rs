@@ -47,6 +47,13 @@ impl Allocation {
         &self.inner
     }
 
+    /// Frees if nobody has and nothing is over it, whoever else is inside.
+    fn free_silently(&self) {
+        if let Retired::Now = self.exports.retire() {
+            self.pool.free_late(&self.inner);
+        }
+    }
+
     fn give_back(&self, py: Python<'_>) -> PyResult<()> {
         let freed = match self.pool.try_free_allocation(&self.inner) {
             Ok(Some(())) => Ok(()),
@@ -78,7 +85,8 @@ impl Allocation {
         self.inner.requested
     }
 
-    /// Bytes from `address` to the end of the chunk: the request in whole granules of 256, or more.
+    /// Bytes from `address` to the end of the chunk: the request in whole granules of 256, or more. In guard mode
+    /// the request exactly.
     #[getter]
     fn size(&self) -> u64 {
         self.inner.size_from(self.address)
@@ -117,8 +125,13 @@ impl Allocation {
         if self.exports.is_retired() {
             return Ok(());
         }
-        // An exception from the block says more than that its frames still hold an array over the memory.
-        self.free(py).or_else(|error| if kind.is_some() { Ok(()) } else { Err(error) })
+        if kind.is_none() {
+            return self.free(py);
+        }
+        // An exception from the block says more than that its frames still hold an array over the memory, and
+        // damage is told by the next call.
+        self.free_silently();
+        Ok(())
     }
 
     fn __repr__(&self) -> String {
@@ -131,8 +144,6 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        if let Retired::Now = self.exports.retire() {
-            self.pool.free_late(&self.inner);
-        }
+        self.free_silently();
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use allotment::{AllocError, FreeError, LimitError, OptionsError, OutOfMemory, SourceFailure, Unusable};
+use allotment::{
+    AllocError, Damage, FreeError, LimitError, OptionsError, OutOfMemory, SourceFailure, Unusable,
+};
 use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -20,6 +22,13 @@ pyo3::create_exception!(
     InvalidFreeError,
     PyValueError,
     "Not the start of an allocation: freed twice, or never handed out. The pool is unharmed."
+);
+
+pyo3::create_exception!(
+    allotment,
+    MemoryDamageError,
+    PyRuntimeError,
+    "Somebody wrote in front of an allocation, past its end, or into it after its free: found in guard mode."
 );
 
 /// What a source written in Python raised, on its way through the core.
@@ -52,6 +61,7 @@ impl IntoPyErr for AllocError {
             Self::OutOfMemory(refused) => out_of_memory(py, text, &refused),
             Self::SourceFailed { failure, refused } => source_failed(py, text, &failure, &refused),
             Self::TooLarge { .. } | Self::BadAlignment { .. } => PyValueError::new_err(text),
+            Self::Damaged(damage) => damage.into_py_err(py),
             Self::Unusable(unusable) => unusable.into_py_err(py),
             // A grant that cannot be a region is a fault in the source, not of the caller.
             _ => PyRuntimeError::new_err(text),
@@ -63,8 +73,27 @@ impl IntoPyErr for FreeError {
     fn into_py_err(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Unusable(unusable) => unusable.into_py_err(py),
+            Self::Damaged(damage) => damage.into_py_err(py),
             Self::Pinned { .. } => PyBufferError::new_err(self.to_string()),
             _ => InvalidFreeError::new_err(self.to_string()),
+        }
+    }
+}
+
+impl IntoPyErr for Damage {
+    fn into_py_err(self, py: Python<'_>) -> PyErr {
+        let error = MemoryDamageError::new_err(self.to_string());
+        let Self { place, address, requested, id, offset } = self;
+        let value = error.value(py);
+        let set = value
+            .setattr("place", place.as_str())
+            .and_then(|()| value.setattr("address", address))
+            .and_then(|()| value.setattr("requested", requested))
+            .and_then(|()| value.setattr("id", id))
+            .and_then(|()| value.setattr("offset", offset));
+        match set {
+            Ok(()) => error,
+            Err(failed) => failed,
         }
     }
 }

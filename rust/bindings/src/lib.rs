@@ -9,6 +9,7 @@ mod buffer;
 mod environment;
 mod error;
 mod fork;
+mod guard;
 mod numpy;
 mod pool;
 mod refusal;
@@ -58,7 +59,9 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("OutOfMemoryError", py.get_type::<crate::error::OutOfMemoryError>())?;
         module.add("InvalidFreeError", py.get_type::<crate::error::InvalidFreeError>())?;
+        module.add("MemoryDamageError", py.get_type::<crate::error::MemoryDamageError>())?;
         crate::fork::watch();
+        crate::guard::watch_exit(module)?;
         if cfg!(debug_assertions) {
             let text = c"allotment._core is a debug build: nothing measured with it means anything";
             PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), text, 1)?;

@@ -16,13 +16,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::{Arc, OnceLock};
 
-use allotment::AllocError;
+use allotment::{AllocError, FreeError};
 use pyo3::exceptions::{PyImportError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::error::IntoPyErr;
+use crate::guard::log_damage;
 use crate::pool::Pool;
 
 /// The name NumPy wants on a handler's capsule.
@@ -181,7 +182,7 @@ unsafe fn pool_of<'a>(ctx: *mut c_void) -> &'a allotment::Pool {
 fn take(pool: &allotment::Pool, bytes: usize) -> *mut u8 {
     let bytes = bytes as u64;
     // A host source never needs the interpreter, so waiting for it here cannot stop whoever is asked.
-    let taken = catch_unwind(AssertUnwindSafe(|| match pool.try_allocate(bytes, allotment::GRANULE) {
+    let allocate = || match pool.try_allocate(bytes, allotment::GRANULE) {
         Ok(Some(allocation)) => Ok(allocation),
         Ok(None) => pool.allocate(bytes).map_err(|mut error| {
             if let AllocError::OutOfMemory(refused) = &mut error {
@@ -191,6 +192,15 @@ fn take(pool: &allotment::Pool, bytes: usize) -> *mut u8 {
             error
         }),
         Err(error) => Err(error),
+    };
+    let taken = catch_unwind(AssertUnwindSafe(|| {
+        loop {
+            match allocate() {
+                // An array that is not made could only say that memory is short, and it is not.
+                Err(AllocError::Damaged(damage)) => log_damage(&pool.options().name, &damage),
+                taken => return taken,
+            }
+        }
     }));
     match taken {
         Ok(Ok(allocation)) => pointer(allocation.address),
@@ -202,9 +212,14 @@ fn take(pool: &allotment::Pool, bytes: usize) -> *mut u8 {
     }
 }
 
-/// Gives memory back. NumPy has nobody to tell of a failure: in a forked child there is none to give.
+/// Gives memory back. NumPy has nobody to tell of a failure: in a forked child there is none to give, and damage is
+/// told by the next call that can.
 fn give_back(pool: &allotment::Pool, data: *mut c_void) {
-    let _ = catch_unwind(AssertUnwindSafe(|| pool.free(data.expose_provenance() as u64)));
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        if let Err(FreeError::Damaged(damage)) = pool.free(data.expose_provenance() as u64) {
+            pool.keep_damage(damage);
+        }
+    }));
 }
 
 fn pointer(address: u64) -> *mut u8 {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use allotment::{AllocError, GRANULE, MAX_WAIT, Options, Refused};
+use allotment::{AllocError, GRANULE, MAX_WAIT, Options, Refused, Unusable};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -12,6 +12,7 @@ use pyo3::types::PyTuple;
 use crate::allocation::Allocation;
 use crate::environment;
 use crate::error::{IntoPyErr, InvalidFreeError};
+use crate::guard::{self, Outspoken};
 use crate::refusal::Explanation;
 use crate::registry;
 use crate::scope::Scope;
@@ -33,10 +34,10 @@ impl Pool {
     #[new]
     #[pyo3(signature = (limit, *, growth = true, source = None, trim_on_oom = true, joins_regions = None,
         wait_seconds = 0.0, fragmentation_fraction = 0.0, name = None, owner_tags = None, idle_trim_seconds = None,
-        limit_set_by = None),
+        limit_set_by = None, guard = None, quarantine = None),
         text_signature = "(limit, *, growth=True, source='host', trim_on_oom=True, joins_regions=None, \
         wait_seconds=0.0, fragmentation_fraction=0.0, name=None, owner_tags=None, idle_trim_seconds=None, \
-        limit_set_by='limit')")]
+        limit_set_by='limit', guard=None, quarantine=None)")]
     #[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
     fn new(
         py: Python<'_>,
@@ -51,11 +52,15 @@ impl Pool {
         owner_tags: Option<bool>,
         idle_trim_seconds: Option<f64>,
         limit_set_by: Option<String>,
+        guard: Option<bool>,
+        quarantine: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let wait = Duration::try_from_secs_f64(wait_seconds).map_err(|_| {
             let most = MAX_WAIT.as_secs();
             PyValueError::new_err(format!("wait_seconds {wait_seconds} is not between 0 and {most}"))
         })?;
+        let host = "host".into_pyobject(py)?.into_any();
+        let chosen = source::choose(source.unwrap_or(&host))?;
         let options = Options {
             growth,
             trim_on_oom,
@@ -64,6 +69,8 @@ impl Pool {
             fragmentation_fraction,
             name: name.unwrap_or_else(made_name),
             owner_tags: owner_tags.map_or_else(|| environment::switch("ALLOTMENT_OWNER_TAGS"), Ok)?,
+            guard: guard::is_wanted(guard, chosen.is_host_memory)?,
+            quarantine: quarantine.map(|bytes| size_argument(bytes, "quarantine")).transpose()?,
             ..Options::new(size_argument(limit, "limit")?)
         };
         let options = match limit_set_by {
@@ -71,9 +78,8 @@ impl Pool {
             None => options,
         };
         let idle = idle_trim_seconds.map(idle_argument).transpose()?;
-        let host = "host".into_pyobject(py)?.into_any();
-        let chosen = source::choose(source.unwrap_or(&host))?;
-        let core = allotment::Pool::new(chosen.source, options).map_err(|error| error.into_py_err(py))?;
+        let core =
+            allotment::Pool::new(Outspoken(chosen.source), options).map_err(|error| error.into_py_err(py))?;
         let core = Arc::new(core);
         registry::note(&core);
         if let Some(after) = idle {
@@ -130,6 +136,12 @@ impl Pool {
     #[getter]
     fn name(&self) -> &str {
         &self.core.options().name
+    }
+
+    /// Whether it finds overruns and writes after a free.
+    #[getter]
+    fn guard(&self) -> bool {
+        self.core.options().guard
     }
 
     /// Allocate at least `nbytes` bytes.
@@ -207,7 +219,9 @@ impl Pool {
 
     /// Hand every wholly free region back to the source; return their bytes.
     fn trim(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.core.trim()).map_err(|error| error.into_py_err(py))
+        let released = py.detach(|| self.core.trim()).map_err(|error| error.into_py_err(py))?;
+        guard::raise_damage(py, &self.core)?;
+        Ok(released)
     }
 
     /// The regions that a trim leaves, and what is in them.
@@ -218,7 +232,8 @@ impl Pool {
 
     /// Take no more requests. Regions go back when the last allocation is gone.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.core.close()).map_err(|error| error.into_py_err(py))
+        self.shut(py)?;
+        guard::raise_damage(py, &self.core)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
@@ -230,11 +245,13 @@ impl Pool {
     fn __exit__(
         &self,
         py: Python<'_>,
-        _kind: &Bound<'_, PyAny>,
+        kind: Option<&Bound<'_, PyAny>>,
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        self.close(py)
+        self.shut(py)?;
+        // An exception from the block comes first; damage is told by the next call, or at the end.
+        if kind.is_some() { Ok(()) } else { guard::raise_damage(py, &self.core) }
     }
 
     fn __repr__(&self) -> String {
@@ -252,6 +269,16 @@ impl Pool {
 
     pub(crate) fn is_host_memory(&self) -> bool {
         self.is_host_memory
+    }
+
+    /// Takes no more requests, and says what is still allocated in guard mode.
+    fn shut(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            self.core.close()?;
+            guard::report_leaks(&self.core);
+            Ok(())
+        })
+        .map_err(|error: Unusable| error.into_py_err(py))
     }
 
     /// The quick door, attached; and if it does not open, the slow one, detached.

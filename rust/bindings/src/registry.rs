@@ -1,6 +1,7 @@
 //! All pools of the process that were made from Python, for figures over all of them.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
+use std::thread;
 
 use pyo3::prelude::*;
 
@@ -15,14 +16,34 @@ pub(crate) fn note(pool: &Arc<allotment::Pool>) {
     pools.push(Arc::downgrade(pool));
 }
 
+/// The pools that are alive, in the order in which they were made.
+fn alive() -> Vec<Arc<allotment::Pool>> {
+    upgraded(&POOLS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The same for the end of a process. None if the list stays locked: a forked child's, for ever.
+pub(crate) fn alive_at_exit() -> Option<Vec<Arc<allotment::Pool>>> {
+    for _ in 0..1000 {
+        match POOLS.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::yield_now(),
+            Err(TryLockError::Poisoned(pools)) => return Some(upgraded(&pools.into_inner())),
+            Ok(pools) => return Some(upgraded(&pools)),
+        }
+    }
+    None
+}
+
+fn upgraded(pools: &[Weak<allotment::Pool>]) -> Vec<Arc<allotment::Pool>> {
+    pools.iter().filter_map(Weak::upgrade).collect()
+}
+
 /// Name, number and figures of every pool that is alive, in the order in which they were made.
 #[pyfunction]
 pub(crate) fn all_stats(py: Python<'_>) -> Vec<(String, u64, PoolStats)> {
     py.detach(|| {
-        let pools: Vec<_> = POOLS.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let alive = pools.iter().filter_map(Weak::upgrade);
         // A pool of the process that this one was forked from has no figures here.
-        alive
+        alive()
+            .into_iter()
             .filter_map(|pool| {
                 Some((pool.options().name.clone(), pool.number(), PoolStats(pool.stats().ok()?)))
             })

@@ -10,6 +10,7 @@ pub const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How a pool is set up.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own, by name")]
 pub struct Options {
     /// The most it may reserve, in bytes, at least 1.
     pub limit: u64,
