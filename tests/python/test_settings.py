@@ -26,11 +26,12 @@ def test_nothing_set_gives_the_defaults(caplog: pytest.LogCaptureFixture) -> Non
     assert settings.system_reserve is None
     assert (settings.cpu_pool, settings.cpu_pool_limit) == (False, 64 * GIB)
     assert settings.log_level == 0
+    assert settings.guard is False
     assert warnings_of(caplog) == []
 
 
 def test_every_variable_says_what_it_accepts_and_does() -> None:
-    assert len({variable.name for variable in VARIABLES}) == len(VARIABLES) == 8
+    assert len({variable.name for variable in VARIABLES}) == len(VARIABLES) == 9
     assert all(variable.accepted and variable.effect for variable in VARIABLES)
 
 

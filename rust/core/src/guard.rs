@@ -140,7 +140,10 @@ impl fmt::Display for Leaks {
         let count = self.allocations.len();
         let (noun, verb) = if count == 1 { ("allocation", "was") } else { ("allocations", "were") };
         let bytes = self.bytes();
-        write!(f, "{}: {count} {noun} of {bytes} bytes ({}) {verb} never freed", self.name, Bytes(bytes))?;
+        write!(f, "{}: {count} {noun} {verb} never freed, {bytes} bytes", self.name)?;
+        if bytes >= 1024 {
+            write!(f, " ({})", Bytes(bytes))?;
+        }
         for Allocation { address, requested, id, .. } in self.allocations.iter().take(NAMED) {
             write!(f, "\n  allocation {id}: {requested} bytes at address {address:#x}")?;
         }

@@ -24,13 +24,13 @@ fn leaks_name_the_largest_and_count_all() {
     let one = Leaks::new("mine", vec![live(3)]).unwrap();
     assert_eq!(
         one.to_string(),
-        "mine: 1 allocation of 3 bytes (3 B) was never freed\n  allocation 3: 3 bytes at address 0x3000"
+        "mine: 1 allocation was never freed, 3 bytes\n  allocation 3: 3 bytes at address 0x3000"
     );
     let many = Leaks::new("mine", (1..=7).map(live).collect()).unwrap();
     assert_eq!(many.bytes(), 28);
     let text = many.to_string();
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!(lines[0], "mine: 7 allocations of 28 bytes (28 B) were never freed");
+    assert_eq!(lines[0], "mine: 7 allocations were never freed, 28 bytes");
     assert_eq!((lines[1], lines[6]), ("  allocation 7: 7 bytes at address 0x7000", "  and 2 more"));
     assert_eq!(lines.len(), 7);
 }
