@@ -28,6 +28,7 @@ PROGRAMS = {
     "address live": ("pool.malloc(1000)", LEAK, 0),
     "array live": ("a = np.frombuffer(pool.allocate(1000), np.uint8)", LEAK, 0),
     "pool gone first": ("a = pool.malloc(1000); del pool", LEAK, 0),
+    "in a cycle": ("a = [pool.allocate(1000)]; a.append(a); del a", "", 0),
     "closed": ("a = pool.malloc(1000); pool.close()", LEAK, 0),
     "sys.exit": ("a = pool.malloc(1000); sys.exit(3)", LEAK, 3),
     "uncaught exception": ("a = pool.malloc(1000); raise SystemError('mine')", r"(?s).*mine\n" + LEAK, 1),

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 
 use crate::environment;
 use crate::error::IntoPyErr;
+use crate::pool::collect_garbage;
 use crate::registry;
 
 /// The interpreter is at its end, and everything was said.
@@ -122,12 +123,19 @@ pub(crate) fn watch_exit(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Report the damage to pools in guard mode and what they still hold.
 #[pyfunction]
 fn report_at_exit(py: Python<'_>) {
+    let mut pools = py.detach(registry::alive_at_exit).unwrap_or_default();
+    pools.retain(|pool| pool.options().guard);
+    if !pools.is_empty() {
+        // What only garbage holds is no leak.
+        collect_garbage(py);
+    }
     py.detach(|| {
-        for pool in registry::alive_at_exit().unwrap_or_default() {
+        for pool in &pools {
             // A pool of the process that this one was forked from has nothing to say.
             let damages = pool.inspect().unwrap_or_default();
             report(&pool.options().name, &damages, pool.take_leaks().ok().flatten().as_ref());
         }
+        drop(pools);
     });
     ENDED.store(true, Ordering::Relaxed);
 }

@@ -333,12 +333,15 @@ impl Pool {
     /// Runs Python's collector; says whether that freed anything of this pool.
     fn collect_garbage(&self, refused: &Refused) -> bool {
         // After the interpreter's end there is no garbage to collect, and to attach would be a crash.
-        Python::try_attach(|py| {
-            if let Err(error) = py.import("gc").and_then(|gc| gc.call_method0("collect")) {
-                error.write_unraisable(py, None);
-            }
-        });
+        Python::try_attach(collect_garbage);
         self.core.freed_since(refused).unwrap_or(false)
+    }
+}
+
+/// Runs Python's collector.
+pub(crate) fn collect_garbage(py: Python<'_>) {
+    if let Err(error) = py.import("gc").and_then(|gc| gc.call_method0("collect")) {
+        error.write_unraisable(py, None);
     }
 }
 

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::details::{Details, OwnerGroup, SizeGroup, Splitter};
 use crate::owner::Capped;
-use crate::units::Bytes;
+use crate::units::{Bytes, round_down, round_up};
 
 /// No free chunk fits and there is no more to get. All figures are of the moment of the refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -74,7 +74,7 @@ impl OutOfMemory {
     /// What would help, in one sentence without an end.
     #[must_use]
     pub fn suggestion(&self) -> String {
-        let Self { needed, limit, in_use, reserved, .. } = *self;
+        let Self { requested, needed, limit, in_use, reserved, .. } = *self;
         if self.trim_helps {
             return "call trim(), or make the pool with trim_on_oom on".to_owned();
         }
@@ -98,7 +98,14 @@ impl OutOfMemory {
                 }
             }
             Verdict::Limit => {
-                format!("ask for {} or less, or raise the limit to {needed} bytes", Bytes(limit))
+                // For alignment, and for red zones: it counts against the limit, too.
+                let padding = needed - round_up(requested);
+                let most = if padding == 0 {
+                    Bytes(limit).to_string()
+                } else {
+                    format!("{} bytes", round_down(limit).saturating_sub(padding))
+                };
+                format!("ask for {most} or less, or raise the limit to {needed} bytes")
             }
             Verdict::Source => {
                 "free something, or find out what else uses the memory behind the source".to_owned()

@@ -24,7 +24,11 @@ fn the_limit_is_exact_with_the_red_zones_in_it() {
             let whole = limit / 256 * 256 - 512;
             assert!(!pool.can_allocate(whole + 1).unwrap());
             match pool.allocate(whole + 1).unwrap_err() {
-                AllocError::OutOfMemory(refused) => assert_eq!(refused.verdict, Verdict::Limit),
+                AllocError::OutOfMemory(refused) => {
+                    assert_eq!(refused.verdict, Verdict::Limit);
+                    let help = format!("ask for {whole} bytes or less, or raise the limit to ");
+                    assert!(refused.suggestion().starts_with(&help), "{}", refused.suggestion());
+                }
                 other => panic!("{other:?}"),
             }
             for _ in 0..3 {
