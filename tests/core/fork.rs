@@ -112,3 +112,20 @@ fn nobody_waits_in_an_inherited_pool() {
     assert!(matches!(result, Err(AllocError::Unusable(Unusable::Forked))), "{result:?}");
     drop(alone);
 }
+
+#[test]
+fn an_inherited_pool_in_guard_mode_looks_at_nothing_and_says_nothing() {
+    let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let options = Options { guard: true, ..Options::new(1 << 20) };
+    let pool = Pool::new(allotment_host::HostMemory::new(), options).unwrap();
+    let (freed, held) = (pool.allocate(1000).unwrap(), pool.allocate(1000).unwrap());
+    pool.free(freed.address).unwrap();
+    fork::entered_child();
+    assert_eq!(pool.free(held.address), Err(FreeError::Unusable(Unusable::Forked)));
+    pool.free_late(&held);
+    assert_eq!(pool.inspect(), Err(Unusable::Forked));
+    assert_eq!(pool.take_damage(), Err(Unusable::Forked));
+    assert_eq!(pool.take_leaks(), Err(Unusable::Forked));
+    drop(pool);
+    drop(alone);
+}

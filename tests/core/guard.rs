@@ -1,6 +1,8 @@
 //! Guard mode, over memory that is a list of bytes: what is written beside an allocation, or after its free, is
 //! found and told once, by the right call.
 
+#[path = "guard/figures.rs"]
+mod figures;
 #[path = "guard/memory.rs"]
 mod memory;
 #[path = "guard/quarantine.rs"]
