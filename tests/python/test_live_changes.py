@@ -127,6 +127,25 @@ def test_b004_what_is_free_goes_back_and_the_process_shrinks() -> None:
     assert np.all(np.frombuffer(kept, np.uint8) == 7)
 
 
+def test_what_is_free_beside_live_memory_goes_back_too() -> None:
+    pool = Pool("256MiB", growth=False)
+    before = resident()
+    held = [pool.allocate(8 * MIB) for _ in range(16)]
+    for one in held:
+        np.frombuffer(one, np.uint8)[:] = 1
+    kept = held.pop(7)
+    for one in held:
+        one.free()
+    assert resident() > before + 100 * MIB
+    assert pool.trim() == 0
+    assert resident() < before + 8 * MIB + 4 * MIB
+    assert np.all(np.frombuffer(kept, np.uint8) == 1)
+    again = pool.allocate(64 * MIB)
+    assert not np.frombuffer(again, np.uint8).any()
+    again.free()
+    kept.free()
+
+
 def test_devices_give_back(monkeypatch: pytest.MonkeyPatch) -> None:
     both = pools(fresh(monkeypatch, "2:64MiB"))
     for pool in both:

@@ -42,6 +42,14 @@ impl RegionSource for Outspoken {
         self.0.joins_regions()
     }
 
+    fn discards(&self) -> bool {
+        self.0.discards()
+    }
+
+    fn discard(&mut self, span: Grant) {
+        self.0.discard(span);
+    }
+
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         Some(Arc::new(OutspokenGuard(self.0.guard()?)))
     }

@@ -177,34 +177,6 @@ impl Allocator {
         self.free_chunk(handle);
     }
 
-    /// Takes the chunk at `address` back without making it free: it is in quarantine until
-    /// [`Allocator::release_from_quarantine`]. Returns it as it was.
-    ///
-    /// # Errors
-    /// As [`Allocator::free`].
-    pub(crate) fn quarantine(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<(Handle, Chunk)> {
-        let handle = self.live.remove(&mut self.chunks, address, id)?;
-        let former = *self.chunks.get(handle);
-        if let Some(owner) = former.owner {
-            self.owners.account_free(owner, round_up(former.requested));
-        }
-        let chunk = self.chunks.get_mut(handle);
-        chunk.requested = 0;
-        chunk.owner = None;
-        self.counters.account_free(former.requested, former.size);
-        self.quarantined.insert(handle);
-        Some((handle, former))
-    }
-
-    /// Makes a chunk in quarantine free, and merges it with its free neighbours.
-    pub(crate) fn release_from_quarantine(&mut self, handle: Handle) {
-        self.quarantined.remove(&handle);
-        let chunk = self.chunks.get_mut(handle);
-        let Chunk { size, prev, next, .. } = *chunk;
-        chunk.id = None;
-        self.merge_with_neighbours(handle, size, prev, next);
-    }
-
     /// Whether the allocation of number `id` is at `address`.
     pub(crate) fn is_live(&self, address: u64, id: Option<NonZeroU64>) -> bool {
         self.live.find(&self.chunks, address).is_some_and(|handle| self.chunks.get(handle).id == id)
@@ -430,5 +402,6 @@ impl Request {
     }
 }
 
+mod quarantine;
 #[cfg(test)]
 mod tests;

@@ -165,8 +165,8 @@ impl ChunkTable {
 
     /// All chunks in use, in no order.
     pub(crate) fn in_use(&self) -> impl Iterator<Item = &Chunk> {
-        // A vacant slot is as a free chunk left it.
-        self.slots.iter().filter(|chunk| !chunk.is_free())
+        // A vacant slot is as a free chunk left it, and one in quarantine holds nothing.
+        self.slots.iter().filter(|chunk| !chunk.is_free() && chunk.requested > 0)
     }
 
     /// Slots that hold a chunk.

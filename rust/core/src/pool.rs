@@ -41,6 +41,7 @@ mod options;
 mod questions;
 mod scope;
 mod state;
+mod trim;
 mod wait;
 
 use guarding::Guarded;
@@ -276,20 +277,6 @@ impl Pool {
         let _ = self.with_state(|state| {
             self.change_concerns(state, |concerns| concerns.pins.remove(&allocation.address))
         });
-    }
-
-    /// Hands back every wholly free region; returns their bytes.
-    ///
-    /// # Errors
-    /// When called by the source of this pool, or in a forked child.
-    pub fn trim(&self) -> Result<u64, Unusable> {
-        self.with_turn(|turn| {
-            let mut state = self.enter()?;
-            state.empty_quarantine();
-            let regions = state.allocator.give_up_free_regions();
-            drop(state);
-            Ok(hand_back(turn, regions))
-        })?
     }
 
     /// Walks everything and names the first invariant that does not hold. For tests.

@@ -70,6 +70,15 @@ pub trait RegionSource: Send {
         false
     }
 
+    /// Whether [`RegionSource::discard`] does anything. The answer never changes.
+    fn discards(&self) -> bool {
+        false
+    }
+
+    /// What is in a span of a region that is out is of no use to anybody: the memory behind it may go, until
+    /// somebody writes there again. The span stays out.
+    fn discard(&mut self, _span: Grant) {}
+
     /// What touches this source's memory for a pool in guard mode; none where that is not to be touched, or
     /// cannot be. The answer never changes.
     ///
@@ -91,6 +100,14 @@ impl<S: RegionSource + ?Sized> RegionSource for Box<S> {
 
     fn joins_regions(&self) -> bool {
         (**self).joins_regions()
+    }
+
+    fn discards(&self) -> bool {
+        (**self).discards()
+    }
+
+    fn discard(&mut self, span: Grant) {
+        (**self).discard(span);
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {

@@ -60,6 +60,16 @@ impl RegionSource for HostMemory {
         }
     }
 
+    fn discards(&self) -> bool {
+        true
+    }
+
+    /// # Panics
+    /// When the span is not all within grants that are out: its pages could be somebody else's.
+    fn discard(&mut self, span: Grant) {
+        self.out.with(span, || discard(span));
+    }
+
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         Some(Arc::new(HostGuard::new(&self.out)))
     }
@@ -86,6 +96,23 @@ fn map(length: usize, alignment: usize) -> Option<usize> {
     unmap(aligned + length, start + length + slack);
     Some(aligned)
 }
+
+/// Lets the system have the whole pages of a span, which then read as zero.
+#[cfg(target_os = "linux")]
+fn discard(span: Grant) {
+    let page = rustix::param::page_size();
+    let (Ok(start), Ok(end)) = (usize::try_from(span.address), usize::try_from(span.end())) else { return };
+    let (start, end) = (start.next_multiple_of(page), end / page * page);
+    if start < end {
+        let pages: *mut c_void = std::ptr::with_exposed_provenance_mut(start);
+        // SAFETY: the pages lie in a mapping of ours, and the caller says that nobody needs what is in them.
+        let discarded = unsafe { rustix::mm::madvise(pages, end - start, rustix::mm::Advice::LinuxDontNeed) };
+        debug_assert!(discarded.is_ok(), "pages of our own can be discarded");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn discard(_span: Grant) {}
 
 /// Unmaps the pages from `start` up to `end`; both lie in a mapping of ours, `start` at a page's start.
 fn unmap(start: usize, end: usize) {

@@ -1,4 +1,6 @@
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use allotment::{Options, Pool};
 
@@ -73,4 +75,77 @@ fn a_dropped_pool_unmaps_what_is_free_and_leaves_what_is_live() {
     drop(pool);
     assert_eq!(bytes_at(span(first))[0], 42);
     assert!(mapped(span(first)));
+}
+
+/// Pages of a span that are in physical memory.
+fn resident(span: Grant) -> u64 {
+    let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut inside = false;
+    let mut kilobytes = 0;
+    for line in smaps.lines() {
+        if let Some((range, _)) = line.split_once(' ')
+            && let Some((start, end)) = range.split_once('-')
+            && let (Ok(start), Ok(end)) = (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16))
+        {
+            inside = start < span.end() && span.address < end;
+        } else if inside && let Some(rss) = line.strip_prefix("Rss:") {
+            kilobytes += rss.trim().trim_end_matches(" kB").parse::<u64>().unwrap();
+        }
+    }
+    kilobytes * 1024
+}
+
+#[test]
+fn a_trim_discards_what_is_free_beside_what_is_live() {
+    let pool = Pool::new(HostMemory::new(), Options { growth: false, ..Options::new(64 << 20) }).unwrap();
+    let quarters = [(); 4].map(|()| pool.allocate(16 << 20).unwrap());
+    let span = |a: &allotment::Allocation| Grant { address: a.address, bytes: a.size };
+    for quarter in &quarters {
+        bytes_at(span(quarter)).fill(7);
+    }
+    let all = Grant { address: quarters[0].address, bytes: 64 << 20 };
+    assert!(resident(all) >= 64 << 20);
+    for which in [0, 1, 3] {
+        pool.free(quarters[which].address).unwrap();
+    }
+    assert_eq!(pool.trim(), Ok(0));
+    // The mapping that the system shows may be longer than the region.
+    assert!(resident(all) < 17 << 20, "{}", resident(all));
+    assert!(bytes_at(span(&quarters[2])).iter().all(|&byte| byte == 7));
+    pool.check().unwrap();
+    let again = pool.allocate(32 << 20).unwrap();
+    assert!(bytes_at(span(&again)).iter().all(|&byte| byte == 0), "what was discarded reads as zero");
+}
+
+#[test]
+fn a_trim_discards_nothing_that_somebody_gets_meanwhile() {
+    let pool = Pool::new(HostMemory::new(), Options::new(64 << 20)).unwrap();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for tag in 1..3_u8 {
+            let (pool, over) = (&pool, &over);
+            scope.spawn(move || {
+                let mut sizes = (0..).map(|step: u64| 1 + step * 7919 % (1 << 20));
+                while !over.load(Ordering::Relaxed) {
+                    let held: Vec<_> =
+                        sizes.by_ref().take(8).map(|size| pool.allocate(size).unwrap()).collect();
+                    let span = |a: &allotment::Allocation| Grant { address: a.address, bytes: a.size };
+                    for allocation in &held {
+                        bytes_at(span(allocation)).fill(tag);
+                    }
+                    for allocation in &held {
+                        assert!(bytes_at(span(allocation)).iter().all(|&byte| byte == tag));
+                        pool.free(allocation.address).unwrap();
+                    }
+                }
+            });
+        }
+        for _ in 0..300 {
+            pool.trim().unwrap();
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    pool.check().unwrap();
+    pool.trim().unwrap();
+    assert_eq!(pool.stats().unwrap().reserved, 0);
 }

@@ -85,6 +85,14 @@ impl<S: RegionSource> RegionSource for Capped<S> {
         self.upstream.joins_regions()
     }
 
+    fn discards(&self) -> bool {
+        self.upstream.discards()
+    }
+
+    fn discard(&mut self, span: Grant) {
+        self.upstream.discard(span);
+    }
+
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         self.upstream.guard()
     }

@@ -40,6 +40,14 @@ impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> RegionSource for Refusi
         self.upstream.joins_regions()
     }
 
+    fn discards(&self) -> bool {
+        self.upstream.discards()
+    }
+
+    fn discard(&mut self, span: Grant) {
+        self.upstream.discard(span);
+    }
+
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         self.upstream.guard()
     }

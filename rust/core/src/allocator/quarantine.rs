@@ -1,0 +1,55 @@
+//! Chunks that are neither in use nor free: nobody gets them, and no neighbour merges with them.
+
+use std::num::NonZeroU64;
+
+use super::Allocator;
+use crate::chunk::{Chunk, Handle};
+use crate::free_list::FreeChunk;
+use crate::source::Grant;
+use crate::units::round_up;
+
+impl Allocator {
+    /// Takes the chunk at `address` back without making it free: it is in quarantine until
+    /// [`Allocator::release_from_quarantine`]. Returns it as it was.
+    ///
+    /// # Errors
+    /// As [`Allocator::free`].
+    pub(crate) fn quarantine(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<(Handle, Chunk)> {
+        let handle = self.live.remove(&mut self.chunks, address, id)?;
+        let former = *self.chunks.get(handle);
+        if let Some(owner) = former.owner {
+            self.owners.account_free(owner, round_up(former.requested));
+        }
+        let chunk = self.chunks.get_mut(handle);
+        chunk.requested = 0;
+        chunk.owner = None;
+        self.counters.account_free(former.requested, former.size);
+        self.quarantined.insert(handle);
+        Some((handle, former))
+    }
+
+    /// Takes the free chunks of at least `bytes` bytes out of the bins, so that nobody gets them.
+    pub(crate) fn set_free_aside(&mut self, bytes: u64) -> Vec<(Handle, Grant)> {
+        let mut aside = self.bins.sorted(&self.chunks);
+        aside.retain(|free| free.size >= bytes);
+        for &FreeChunk { size, handle, .. } in &aside {
+            self.bins.remove(&mut self.chunks, handle, size);
+            // In use, as far as its neighbours are concerned.
+            self.chunks.get_mut(handle).id = Some(NonZeroU64::MAX);
+            self.quarantined.insert(handle);
+        }
+        aside
+            .into_iter()
+            .map(|free| (free.handle, Grant { address: free.address, bytes: free.size }))
+            .collect()
+    }
+
+    /// Makes a chunk in quarantine free, and merges it with its free neighbours.
+    pub(crate) fn release_from_quarantine(&mut self, handle: Handle) {
+        self.quarantined.remove(&handle);
+        let chunk = self.chunks.get_mut(handle);
+        let Chunk { size, prev, next, .. } = *chunk;
+        chunk.id = None;
+        self.merge_with_neighbours(handle, size, prev, next);
+    }
+}

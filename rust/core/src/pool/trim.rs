@@ -1,0 +1,39 @@
+//! Giving memory back on request.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use super::{Pool, hand_back};
+use crate::error::Unusable;
+
+/// Free chunks this long or longer are discarded by a trim: shorter ones seldom hold a whole page.
+const DISCARDED: u64 = 4096;
+
+impl Pool {
+    /// Hands back every wholly free region; returns their bytes. Of the others, what is free is discarded, where the
+    /// source can do so; nobody gets it meanwhile.
+    ///
+    /// # Errors
+    /// When called by the source of this pool, or in a forked child.
+    pub fn trim(&self) -> Result<u64, Unusable> {
+        self.with_turn(|turn| {
+            let mut state = self.enter()?;
+            state.empty_quarantine();
+            let regions = state.allocator.give_up_free_regions();
+            let aside = if turn.discards() { state.allocator.set_free_aside(DISCARDED) } else { Vec::new() };
+            drop(state);
+            let discarded = catch_unwind(AssertUnwindSafe(|| {
+                for &(_, span) in &aside {
+                    turn.discard(span);
+                }
+            }));
+            let mut state = self.enter()?;
+            for (chunk, _) in aside {
+                state.allocator.release_from_quarantine(chunk);
+            }
+            drop(state);
+            let released = hand_back(turn, regions);
+            discarded.unwrap_or_else(|panic| resume_unwind(panic));
+            Ok(released)
+        })?
+    }
+}
