@@ -217,7 +217,7 @@ def test_alignment_is_kept_and_watched(pool: Pool, alignment: int) -> None:
 def test_only_host_memory_can_be_guarded() -> None:
     for source in ("address-space", NumberSource(), MappedSource(MIB)):
         with pytest.raises(ValueError, match="not known to be memory of this process"):
-            Pool("1MiB", source=source, guard=True)  # type: ignore[arg-type]
+            Pool("1MiB", source=source, guard=True)
     with pytest.raises(ValueError, match=r"quarantine .12 parsecs."):
         Pool("1MiB", guard=True, quarantine="12 parsecs")
     with pytest.raises(TypeError, match="guard"):

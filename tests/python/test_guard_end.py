@@ -49,6 +49,17 @@ PROGRAMS = {
         r"mine: memory damaged: allocation 1, .* in front of its start.*\n",
         0,
     ),
+    "module imported twice": (
+        """
+a = pool.malloc(1000); poke(a + 1000)
+for name in [n for n in sys.modules if n.startswith("allotment")]:
+    del sys.modules[name]
+import allotment
+allotment.Pool("1MiB", guard=True).malloc(0)
+""",
+        r"mine: memory damaged: allocation 1, .* past its end.*\n" + LEAK,
+        0,
+    ),
     "a logger that says it elsewhere": (
         """
 import logging

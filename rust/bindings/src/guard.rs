@@ -131,6 +131,10 @@ pub(crate) fn watch_exit(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Report the damage to pools in guard mode and what they still hold.
 #[pyfunction]
 fn report_at_exit(py: Python<'_>) {
+    // Registered by each import of the module; there may have been several.
+    if ENDED.load(Ordering::Relaxed) {
+        return;
+    }
     let mut pools = py.detach(registry::alive_at_exit).unwrap_or_default();
     pools.retain(|pool| pool.options().guard);
     if !pools.is_empty() {

@@ -128,6 +128,21 @@ fn a_request_that_would_be_refused_empties_the_quarantine_first() {
 }
 
 #[test]
+fn a_refusal_comes_with_the_quarantine_empty_whether_or_not_regions_go_back() {
+    for trim_on_oom in [true, false] {
+        let options = Options { growth: false, trim_on_oom, quarantine: Some(64 * KIB), ..guarded(64 * KIB) };
+        let (pool, _) = over_paper(options);
+        let [kept, freed] = [(); 2].map(|()| pool.allocate(15 * KIB).unwrap());
+        pool.free(freed.address).unwrap();
+        let AllocError::OutOfMemory(refused) = pool.allocate(60 * KIB).unwrap_err() else { panic!() };
+        assert_eq!(refused.largest_free, refused.free);
+        // Only the quarantine is in the way of this one.
+        pool.allocate(40 * KIB).unwrap();
+        pool.free(kept.address).unwrap();
+    }
+}
+
+#[test]
 fn trim_gives_back_what_only_the_quarantine_holds() {
     let options = Options { quarantine: Some(64 * KIB), ..guarded(64 * KIB) };
     let (pool, _) = over_paper(options);
