@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-loom test-oracle test-python test-long fuzz fuzz-long mutations sanitize \
+.PHONY: help demo test test-rust test-loom test-oracle test-python test-numpy-suite test-long fuzz fuzz-long mutations sanitize \
         bench bench-check lint fmt types doc sdist-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -16,6 +16,8 @@ TENSORFLOW := tensorflow-cpu==2.21.0
 HOST = $(shell rustc --version --verbose | sed -n 's/^host: //p')
 # The sanitizers are in every toolchain, but only this variable unlocks them in a stable one.
 ASAN = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/sanitize
+# Some of NumPy's tests build a module, with what is in the environment.
+SUITE = PATH=$(abspath $(BIN)):$$PATH $(BIN)/python tests/numpy_suite/run.py
 MEMCHECK := valgrind --quiet --error-exitcode=99
 
 help:  ## list the targets
@@ -38,6 +40,12 @@ test-oracle: $(ORACLE)  ## the same decisions as TensorFlow's own allocator, eve
 
 test-python: develop  ## the package, its command line, and what the README says
 	$(BIN)/pytest -m "not long"
+
+test-numpy-suite: develop  ## NumPy's own tests of arrays, and some of SciPy's and pandas', with every array in a pool
+	$(BIN)/pip install meson ninja scipy pandas
+	$(SUITE) numpy._core
+	$(SUITE) scipy.linalg scipy.ndimage scipy.fft -- -m "not slow and not xslow"
+	$(SUITE) pandas.tests.reshape pandas.tests.groupby.methods pandas.tests.reductions -- --no-strict-data-files
 
 fuzz: $(ORACLE)  ## look for programs that a pool does wrong, guided by what the code does; ALLOTMENT_FUZZ_SECONDS each
 	cargo install --quiet --root target/cargo-fuzz cargo-fuzz

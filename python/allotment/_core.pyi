@@ -559,14 +559,44 @@ class ArrayMemory:
 
     An array's data goes back to the pool when the array dies, on any thread, and keeps the pool until then.
 
+    Args:
+        pool: Where the data is to be.
+        keeps_small_data: Keep some data of dead small arrays for the next ones. Whatever is asked of the pool finds it
+            given back; its peaks and its number of allocations may show it.
+        serves_forked_children: In a forked child, which cannot use the pool, give out NumPy's own memory instead of
+            refusing.
+
     Raises:
         ValueError: The pool's memory is not memory of this process.
         ImportError: NumPy is missing, or too old for memory handlers.
+        RuntimeError: NumPy's handlers are of a kind that this does not know.
     """
 
-    def __new__(cls, pool: Pool) -> Self: ...
-    def install(self) -> None:
-        """From here on, the data of arrays made in the current context is in the pool."""
+    def __new__(
+        cls, pool: Pool, *, keeps_small_data: bool = False, serves_forked_children: bool = False
+    ) -> Self: ...
+    def install(self) -> object:
+        """From here on, the data of arrays made in the current context is in the pool; return the former handler."""
+    @staticmethod
+    def restore(former: object) -> None:
+        """Make a handler that ``install`` returned the current context's again.
+
+        Raises:
+            ValueError: Not a handler.
+        """
+    def holds(self, address: SupportsIndex) -> bool:
+        """Whether an allocation of the pool starts at ``address``."""
+    def install_process_wide(self) -> None:
+        """From here on, the data of arrays made in any context without a handler of its own is in the pool.
+
+        The pool then lives as long as the process.
+
+        Raises:
+            RuntimeError: Another pool serves the process, or NumPy's default handler cannot be replaced.
+        """
+    @staticmethod
+    def stop_process_wide() -> bool:
+        """End ``install_process_wide``, for new arrays; return whether there was anything to end."""
     @staticmethod
     def take_refusal() -> BaseException | None:
         """Why a pool refused memory to an array last, on this thread; asked once for each refusal."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from allotment import HostMemory, InvalidFreeError, OutOfMemoryError, Pool
 from allotment._core import ArrayMemory
+from allotment.integrations import numpy as pooled
 
 MIB = 1 << 20
 Error = TypeVar("Error", bound=BaseException)
@@ -59,6 +60,21 @@ def arrays_in_a_pool() -> None:
         assert isinstance(ArrayMemory.take_refusal(), OutOfMemoryError)
 
     contextvars.copy_context().run(work)
+    assert pool.stats().num_live == 0
+
+
+def arrays_in_every_thread() -> None:
+    """NumPy's default handler replaced: data of before, small data kept back, data that outlives the serving."""
+    pool = Pool("64MiB")
+    before = [np.arange(size) for size in (1, 100, 100_000)]
+    pooled.install(pool, process_wide=True)
+    kept = [np.arange(size) for size in (1, 100, 300_000)]
+    for size in range(1, 2000, 7):
+        assert not np.zeros(size, np.uint8).any()
+    for array in (*before, *kept):
+        array.resize(200_000, refcheck=False)
+    pooled.uninstall()
+    del before, kept, array
     assert pool.stats().num_live == 0
 
 
@@ -120,5 +136,6 @@ def threads() -> None:
 if __name__ == "__main__":
     blocks_and_buffers()
     arrays_in_a_pool()
+    arrays_in_every_thread()
     a_source_and_misuse()
     threads()

@@ -13,6 +13,7 @@ use crate::allocation::Allocation;
 use crate::environment;
 use crate::error::{IntoPyErr, InvalidFreeError};
 use crate::guard::{self, Outspoken};
+use crate::numpy::SmallOf;
 use crate::refusal::Explanation;
 use crate::registry;
 use crate::scope::Scope;
@@ -27,6 +28,8 @@ use crate::tag;
 pub(crate) struct Pool {
     core: Arc<allotment::Pool>,
     is_host_memory: bool,
+    /// Given back before anybody asks the pool anything.
+    small: SmallOf,
 }
 
 #[pymethods]
@@ -91,7 +94,7 @@ impl Pool {
             }
             core.trim_when_idle(after)?;
         }
-        Ok(Self { core, is_host_memory: chosen.is_host_memory })
+        Ok(Self { core, is_host_memory: chosen.is_host_memory, small: SmallOf::default() })
     }
 
     /// The most the pool may reserve, in bytes.
@@ -110,7 +113,7 @@ impl Pool {
         limit_set_by: &str,
     ) -> PyResult<()> {
         let bytes = size_argument(limit, "limit")?;
-        let set = py.detach(|| self.core.set_limit(bytes, trim, limit_set_by));
+        let set = py.detach(|| self.settled().set_limit(bytes, trim, limit_set_by));
         set.map(drop).map_err(|error| error.into_py_err(py))
     }
 
@@ -168,7 +171,7 @@ impl Pool {
     #[pyo3(signature = (address))]
     fn free(&self, py: Python<'_>, address: &Bound<'_, PyAny>) -> PyResult<()> {
         let address = address_argument(address)?;
-        let freed = match self.core.try_free(address) {
+        let freed = match self.settled().try_free(address) {
             Ok(Some(())) => Ok(()),
             // Somebody else is inside: wait without the interpreter.
             Ok(None) => py.detach(|| self.core.free(address)),
@@ -179,17 +182,17 @@ impl Pool {
 
     /// What the pool holds and has done.
     fn stats(&self, py: Python<'_>) -> PyResult<PoolStats> {
-        py.detach(|| self.core.stats()).map(PoolStats).map_err(|error| error.into_py_err(py))
+        py.detach(|| self.settled().stats()).map(PoolStats).map_err(|error| error.into_py_err(py))
     }
 
     /// Make every peak what it is now; cumulative counters stay.
     fn reset_peaks(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.core.reset_peaks()).map_err(|error| error.into_py_err(py))
+        py.detach(|| self.settled().reset_peaks()).map_err(|error| error.into_py_err(py))
     }
 
     /// Every region and every chunk.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
-        let snapshot = py.detach(|| self.core.snapshot()).map_err(|error| error.into_py_err(py))?;
+        let snapshot = py.detach(|| self.settled().snapshot()).map_err(|error| error.into_py_err(py))?;
         Ok(Snapshot(Arc::new(snapshot)))
     }
 
@@ -200,13 +203,13 @@ impl Pool {
             let is_number = error.is_instance_of::<PyValueError>(py);
             if is_number && nbytes.gt(u64::MAX).unwrap_or(false) { Ok(u64::MAX) } else { Err(error) }
         })?;
-        py.detach(|| self.core.can_allocate(bytes)).map_err(|error| error.into_py_err(py))
+        py.detach(|| self.settled().can_allocate(bytes)).map_err(|error| error.into_py_err(py))
     }
 
     /// Whether a request would be served now; if not, why, and what would help.
     fn explain(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<Explanation> {
         let bytes = size_argument(nbytes, "nbytes")?;
-        let refused = py.detach(|| self.core.explain(bytes)).map_err(|error| error.into_py_err(py))?;
+        let refused = py.detach(|| self.settled().explain(bytes)).map_err(|error| error.into_py_err(py))?;
         Ok(Explanation(refused))
     }
 
@@ -214,19 +217,19 @@ impl Pool {
     #[pyo3(signature = (name, *, limit = None, every_thread = false))]
     fn scope(&self, name: String, limit: Option<&Bound<'_, PyAny>>, every_thread: bool) -> PyResult<Scope> {
         let limit = limit.map(|limit| size_argument(limit, "limit")).transpose()?;
-        Ok(Scope::new(Arc::clone(&self.core), name, limit, every_thread))
+        Ok(Scope::new(Arc::clone(&self.core), self.small.clone(), name, limit, every_thread))
     }
 
     /// Hand every wholly free region back to the source; return their bytes.
     fn trim(&self, py: Python<'_>) -> PyResult<u64> {
-        let released = py.detach(|| self.core.trim()).map_err(|error| error.into_py_err(py))?;
+        let released = py.detach(|| self.settled().trim()).map_err(|error| error.into_py_err(py))?;
         guard::raise_damage(py, &self.core)?;
         Ok(released)
     }
 
     /// The regions that a trim leaves, and what is in them.
     fn kept_regions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let kept = py.detach(|| self.core.kept_regions()).map_err(|error| error.into_py_err(py))?;
+        let kept = py.detach(|| self.settled().kept_regions()).map_err(|error| error.into_py_err(py))?;
         PyTuple::new(py, kept.into_iter().map(KeptRegion::from))
     }
 
@@ -271,10 +274,20 @@ impl Pool {
         self.is_host_memory
     }
 
+    pub(crate) fn small(&self) -> &SmallOf {
+        &self.small
+    }
+
+    /// The pool, with nothing kept back.
+    fn settled(&self) -> &allotment::Pool {
+        self.small.settle();
+        &self.core
+    }
+
     /// Takes no more requests, and says what is still allocated in guard mode.
     fn shut(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
-            self.core.close()?;
+            self.settled().close()?;
             guard::report_leaks(&self.core);
             Ok(())
         })
@@ -303,7 +316,7 @@ impl Pool {
         let mut collected = false;
         let mut interrupt = None;
         let taken = py.detach(|| {
-            self.core.allocate_or(bytes, alignment, |refused| {
+            self.settled().allocate_or(bytes, alignment, |refused| {
                 // Memory may be held by nothing but Python's own garbage.
                 let collect = !refused.is_hopeless() && !std::mem::replace(&mut collected, true);
                 if collect && self.collect_garbage(refused) {

@@ -7,11 +7,14 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
+use crate::numpy::SmallOf;
 
 /// Counts what is allocated from a pool in a `with` block, and caps it if asked to.
 #[pyclass(frozen, weakref, module = "allotment")]
 pub(crate) struct Scope {
     pool: Arc<allotment::Pool>,
+    /// Given back at the scope's ends, and before it is asked anything.
+    small: SmallOf,
     name: String,
     limit: Option<u64>,
     every_thread: bool,
@@ -28,11 +31,12 @@ enum State {
 impl Scope {
     pub(crate) fn new(
         pool: Arc<allotment::Pool>,
+        small: SmallOf,
         name: String,
         limit: Option<u64>,
         every_thread: bool,
     ) -> Self {
-        Self { pool, name, limit, every_thread, state: Mutex::new(State::New) }
+        Self { pool, small, name, limit, every_thread, state: Mutex::new(State::New) }
     }
 
     fn state(&self) -> State {
@@ -49,6 +53,7 @@ impl Scope {
             State::New => Ok(0),
             State::Left(stats) => Ok(of(&stats)),
             State::Open(scope) => {
+                self.small.settle();
                 let stats = py.detach(|| self.pool.scope_stats(scope)).map_err(|e| e.into_py_err(py))?;
                 Ok(stats.as_ref().map_or(0, of))
             }
@@ -108,6 +113,7 @@ impl Scope {
             )));
         };
         let (py, this) = (slf.py(), &*slf);
+        this.small.settle();
         let opened = py.detach(|| this.pool.open_scope(&this.name, this.limit, this.every_thread));
         this.set_state(State::Open(opened.map_err(|error| error.into_py_err(py))?));
         Ok(slf)
@@ -120,6 +126,7 @@ impl Scope {
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        self.small.settle();
         let State::Open(scope) = self.state() else {
             return Err(PyRuntimeError::new_err(format!("scope {:?} is not entered", self.name)));
         };

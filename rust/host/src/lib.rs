@@ -10,14 +10,22 @@ use allotment::MemoryGuard;
 use allotment::source::{Grant, Refusal, RegionSource};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
+mod clear;
 mod guard;
 mod out;
+mod regions;
 
+pub use clear::clear;
 use guard::HostGuard;
 use out::Out;
+pub use regions::end_of_region;
 
 /// Regions this long or longer start at a multiple of it, so that the system can back them with huge pages.
 const HUGE_PAGE: usize = 2 << 20;
+
+/// For regions this long or longer the system is asked to do so. The first region of a growing pool is shorter: a
+/// pool with little in it takes up little.
+const WORTH_HUGE_PAGES: usize = 2 * HUGE_PAGE;
 
 /// Grants regions of readable and writable host memory.
 ///
@@ -41,8 +49,12 @@ impl RegionSource for HostMemory {
         let length = usize::try_from(bytes).map_err(|_| Refusal::Declined)?;
         let alignment = usize::try_from(alignment).map_err(|_| Refusal::Declined)?;
         let alignment = if length >= HUGE_PAGE { alignment.max(HUGE_PAGE) } else { alignment };
-        let address = map(length, alignment).ok_or(Refusal::Declined)? as u64;
-        let grant = Grant { address, bytes };
+        let start = map(length, alignment).ok_or(Refusal::Declined)?;
+        if length >= WORTH_HUGE_PAGES {
+            ask_for_huge_pages(start, length);
+        }
+        let grant = Grant { address: start as u64, bytes };
+        regions::note(grant.address, grant.end());
         self.out.insert(grant);
         Ok(grant)
     }
@@ -52,6 +64,7 @@ impl RegionSource for HostMemory {
     /// memory from somebody else.
     fn release(&mut self, region: Grant) {
         for grant in self.out.remove(region) {
+            regions::forget(grant.address);
             // Both numbers were a `usize` when they were granted.
             if let (Ok(address), Ok(length)) = (usize::try_from(grant.address), usize::try_from(grant.bytes))
             {
@@ -113,6 +126,17 @@ fn discard(span: Grant) {
 
 #[cfg(not(target_os = "linux"))]
 fn discard(_span: Grant) {}
+
+/// Asks for huge pages: a first touch then costs a quarter. A system that has none says so, and nothing is lost.
+#[cfg(target_os = "linux")]
+fn ask_for_huge_pages(start: usize, length: usize) {
+    let pages: *mut c_void = std::ptr::with_exposed_provenance_mut(start);
+    // SAFETY: the caller has just mapped these pages, and what is in them stays as it is.
+    let _ = unsafe { rustix::mm::madvise(pages, length, rustix::mm::Advice::LinuxHugepage) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_huge_pages(_start: usize, _length: usize) {}
 
 /// Unmaps the pages from `start` up to `end`; both lie in a mapping of ours, `start` at a page's start.
 fn unmap(start: usize, end: usize) {

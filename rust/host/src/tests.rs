@@ -48,6 +48,39 @@ fn large_regions_start_at_a_huge_page() {
     }
 }
 
+/// What the kernel notes about the mapping that starts at the address.
+#[cfg(target_os = "linux")]
+fn flags(address: u64) -> String {
+    let maps = fs::read_to_string("/proc/self/smaps").unwrap();
+    let mapping = maps.split_once(&format!("{address:x}-")).expect("a mapping starts there").1;
+    let flags = mapping.lines().find(|line| line.starts_with("VmFlags:")).expect("a kernel that tells");
+    format!("{flags} ")
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_system_is_asked_for_huge_pages_where_a_region_is_long_enough() {
+    if !fs::exists("/sys/kernel/mm/transparent_hugepage").unwrap() {
+        return;
+    }
+    let mut host = HostMemory::new();
+    for (bytes, asked) in [(2 << 20, false), (4 << 20, true), (64 << 20, true)] {
+        let grant = host.reserve(bytes, 256).unwrap();
+        assert_eq!(flags(grant.address).contains(" hg "), asked, "{bytes} bytes");
+        host.release(grant);
+    }
+}
+
+#[test]
+fn the_end_of_a_region_is_known_while_it_is_out() {
+    let mut host = HostMemory::new();
+    let grant = host.reserve(5 << 20, 256).unwrap();
+    assert_eq!(end_of_region(grant.address + 1), Some(grant.end()));
+    assert_eq!(end_of_region(grant.end() - 1), Some(grant.end()));
+    host.release(grant);
+    assert_eq!(end_of_region(grant.address + 1), None);
+}
+
 #[test]
 fn address_space_is_free_and_too_much_is_declined() {
     let mut host = HostMemory::new();

@@ -1,0 +1,166 @@
+"""What do NumPy's expressions cost with their arrays in a pool, beside NumPy's own memory, and glibc's tuned?
+
+Budgets: at 16, 64 and 256 MiB 1.75 times as fast as NumPy's own in the geometric mean, and at no size below 0.97.
+Each figure is the median over fresh processes, which take turns: machines are shared and their speed drifts. A script,
+not a part of the test runner: memory that one measurement leaves behind is what another would find.
+"""
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from time import perf_counter_ns, process_time_ns
+
+import numpy as np
+
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = [64, 256, KIB, 4 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB]
+HEADLINE = [16 * MIB, 64 * MIB, 256 * MIB]
+#: glibc's allocator, told never to give memory back, and to ask for huge pages.
+TUNED = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=68719476736:glibc.malloc.hugetlb=1"
+#: Columns of the expressions over rows, as far as an array has so many elements.
+COLUMNS = 1024
+
+
+def expressions(nbytes: int) -> dict[str, Callable[[], object]]:
+    """Expressions over arrays of so many bytes, by name."""
+    n = max(nbytes // 8, 1)
+    columns = min(COLUMNS, math.isqrt(n))
+    a, b, c = (np.full(n, value) for value in (1.5, 2.5, 3.5))
+    rows = np.linspace(0.0, 1.0, n)[: n // columns * columns].reshape(-1, columns)
+    side = min(256, math.isqrt(n))
+    tall, square = a[: n // side * side].reshape(-1, side), np.full((side, side), 0.5)
+
+    def filled() -> None:
+        np.empty(n).fill(1.0)
+
+    def accumulated() -> None:
+        total = np.zeros(n)
+        total += a
+
+    def softmax() -> None:
+        powers = np.exp(rows - rows.max(axis=1, keepdims=True))
+        powers / powers.sum(axis=1, keepdims=True)
+
+    def standardise() -> None:
+        (rows - rows.mean(axis=0)) / (rows.std(axis=0) + 1.0)
+
+    return {
+        "a + b": lambda: a + b,
+        "a * b + c": lambda: a * b + c,
+        "empty, fill": filled,
+        "astype(float32)": lambda: a.astype(np.float32),
+        "zeros, += a": accumulated,
+        "softmax": softmax,
+        "standardise": standardise,
+        "matmul": lambda: tall @ square,
+        "empty, dropped": lambda: np.empty(n),
+        "zeros, dropped": lambda: np.zeros(n),
+    }
+
+
+def measure(side: str, nbytes: int, name: str, seconds: float) -> tuple[float, float]:
+    """Nanoseconds of wall and of CPU that a call takes, in this process."""
+    if side in ("pool", "process"):
+        import allotment
+        from allotment.integrations import numpy as pooled
+
+        pooled.install(allotment.Pool("16GiB"), process_wide=side == "process")
+    call = expressions(nbytes)[name]
+    call()
+    start = perf_counter_ns()
+    call()
+    once = max(perf_counter_ns() - start, 1)
+    calls = max(3, min(200_000, int(seconds * 1e9 / once)))
+    walls, cpus = [], []
+    for _ in range(5):
+        wall, cpu = perf_counter_ns(), process_time_ns()
+        for _ in range(max(1, calls // 5)):
+            call()
+        cpus.append(process_time_ns() - cpu)
+        walls.append(perf_counter_ns() - wall)
+    each = max(1, calls // 5)
+    return statistics.median(walls) / each, statistics.median(cpus) / each
+
+
+def in_fresh_process(side: str, nbytes: int, name: str, seconds: float) -> tuple[float, float]:
+    """The same, in a process of its own."""
+    environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    if side == "tuned":
+        environ["GLIBC_TUNABLES"] = TUNED
+    arguments = ["--one", side, str(nbytes), name, str(seconds)]
+    done = subprocess.run(
+        [sys.executable, __file__, *arguments], env=environ, check=True, capture_output=True, text=True
+    )
+    wall, cpu = json.loads(done.stdout)
+    return wall, cpu
+
+
+def text(nbytes: int) -> str:
+    """A size, for people."""
+    for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
+        if nbytes >= unit:
+            return f"{nbytes // unit} {name}"
+    return f"{nbytes} B"
+
+
+def report(figures: dict[tuple[str, int, str], list[tuple[float, float]]], sides: list[str]) -> None:
+    """Print how many times as fast as NumPy's own each side is, in CPU time and in wall time."""
+    names = list(dict.fromkeys(name for name, _, _ in figures))
+    sizes = list(dict.fromkeys(nbytes for _, nbytes, _ in figures))
+    for side in sides:
+        for clock, index in (("CPU", 1), ("wall", 0)):
+            print(f"\n| {side}, {clock} | " + " | ".join(map(text, sizes)) + " |")
+            print("|---|" + "---:|" * len(sizes))
+            headline = []
+            for name in names:
+                cells = []
+                for nbytes in sizes:
+                    if (name, nbytes, side) not in figures:
+                        cells.append("")
+                        continue
+                    own, theirs = (
+                        statistics.median(pair[index] for pair in figures[name, nbytes, each])
+                        for each in ("own", side)
+                    )
+                    cells.append(f"{own / theirs:.2f}")
+                    if nbytes in HEADLINE and "dropped" not in name and name != "matmul":
+                        headline.append(own / theirs)
+                print(f"| `{name}` | " + " | ".join(cells) + " |")
+            if headline:
+                mean = math.exp(statistics.fmean(map(math.log, headline)))
+                print(f"\ngeometric mean at 16, 64 and 256 MiB, without `matmul`: {mean:.2f}")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7, help="fresh processes for each figure")
+    parser.add_argument("--seconds", type=float, default=0.3, help="seconds of each")
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="bytes of an array")
+    parser.add_argument("--names", nargs="*", default=list(expressions(64)), help="expressions")
+    parser.add_argument("--sides", nargs="*", default=["pool", "process", "tuned"], help="beside NumPy's own")
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        side, nbytes, name, seconds = arguments.one
+        print(json.dumps(measure(side, int(nbytes), name, float(seconds))))
+        return
+    figures: dict[tuple[str, int, str], list[tuple[float, float]]] = {}
+    for name in arguments.names:
+        for nbytes in arguments.sizes:
+            for turn in range(arguments.rounds):
+                sides = ["own", *arguments.sides]
+                # Nobody always goes first.
+                for side in sides if turn % 2 else reversed(sides):
+                    pair = in_fresh_process(side, nbytes, name, arguments.seconds)
+                    figures.setdefault((name, nbytes, side), []).append(pair)
+    report(figures, arguments.sides)
+
+
+if __name__ == "__main__":
+    main()

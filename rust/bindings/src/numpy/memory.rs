@@ -1,0 +1,209 @@
+//! What a handler does with a pool: take, clear, resize, give back. Never unwinds, never needs the interpreter.
+
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::Arc;
+
+use allotment::{AllocError, FreeError, GRANULE, Pool, Unusable};
+use allotment_host::end_of_region;
+
+use super::abi::Functions;
+use super::small::Small;
+use crate::guard::log_damage;
+
+thread_local! {
+    /// Why a handler returned null last: NumPy's `MemoryError` has no room for it.
+    static REFUSED: Cell<Option<AllocError>> = const { Cell::new(None) };
+}
+
+/// Why a pool refused memory last, on this thread; asked once for each refusal.
+pub(super) fn take_refusal() -> Option<AllocError> {
+    REFUSED.take()
+}
+
+/// What came of a request to a pool.
+pub(super) enum Taken {
+    Data(*mut c_void),
+    /// Null, for NumPy to make a `MemoryError` of.
+    Refused,
+    /// This process was forked off the pool's.
+    Forked,
+}
+
+/// Where a handler's data is: a pool, and what is kept back of its small data, if anything is.
+#[derive(Clone)]
+pub(super) struct Home {
+    pub(super) pool: Arc<Pool>,
+    pub(super) small: Option<Arc<Small>>,
+}
+
+impl Home {
+    /// Takes memory; if the pool refuses, the reason is kept.
+    ///
+    /// It does not wait for a free, whatever the pool's options say: the caller may hold the interpreter, which
+    /// whoever would free needs. NumPy's smallest request is one byte; zero would have no address.
+    #[inline]
+    pub(super) fn take(&self, bytes: usize) -> Taken {
+        let bytes = bytes.max(1);
+        let Some(small) = &self.small else { return take(&self.pool, bytes) };
+        if let Some(data) = small.take(bytes) {
+            return Taken::Data(data);
+        }
+        let mut taken = take(&self.pool, bytes);
+        if let Taken::Refused = taken {
+            small.give_back();
+            taken = take(&self.pool, bytes);
+            if let Taken::Data(_) = taken {
+                forget_refusal();
+            }
+        }
+        if let Taken::Data(data) = taken {
+            small.handed_out(data, bytes);
+        }
+        taken
+    }
+
+    /// Gives memory back; an error if the pool does not know it, or was left behind by a fork.
+    #[inline]
+    pub(super) fn give_back(&self, data: *mut c_void) -> Result<(), FreeError> {
+        if self.small.as_ref().is_some_and(|small| small.keep(data)) {
+            return Ok(());
+        }
+        give_back(&self.pool, data)
+    }
+
+    /// Makes data `bytes` long if its chunk is.
+    pub(super) fn resize(&self, data: *mut c_void, bytes: usize) -> Resized {
+        let resized = resize(&self.pool, data, bytes);
+        if let (Some(small), Resized::InPlace | Resized::Short(_)) = (&self.small, &resized) {
+            small.resized(data);
+        }
+        resized
+    }
+
+    /// Moves data of `held` bytes to a longer chunk; null, and nothing happened, if the pool refuses.
+    ///
+    /// # Safety
+    /// `data` is the pool's, `held` bytes long, shorter than `bytes`, and the caller has it to itself.
+    pub(super) unsafe fn grow(&self, data: *mut c_void, held: usize, bytes: usize) -> *mut c_void {
+        let Taken::Data(longer) = self.take(bytes) else { return ptr::null_mut() };
+        // SAFETY: the caller's promise, and what was just taken is nobody else's.
+        unsafe { longer.cast::<u8>().copy_from_nonoverlapping(data.cast(), held) };
+        let _ = self.give_back(data);
+        longer
+    }
+}
+
+fn take(pool: &Pool, bytes: usize) -> Taken {
+    let bytes = bytes as u64;
+    // A host source never needs the interpreter, so waiting for the turn cannot stop whoever has it.
+    let allocate = || match pool.try_allocate(bytes, GRANULE) {
+        Ok(Some(allocation)) => Ok(allocation),
+        Ok(None) => pool.allocate_or(bytes, GRANULE, |_| false).map_err(|mut error| {
+            if let AllocError::OutOfMemory(refused) = &mut error {
+                // In a forked child the text goes without.
+                let _ = pool.look_into(refused);
+            }
+            error
+        }),
+        Err(error) => Err(error),
+    };
+    let taken = catch_unwind(AssertUnwindSafe(|| {
+        loop {
+            match allocate() {
+                // An array that is not made could only say that memory is short, and it is not.
+                Err(AllocError::Damaged(damage)) => log_damage(&pool.options().name, &damage),
+                taken => return taken,
+            }
+        }
+    }));
+    match taken {
+        Ok(Ok(allocation)) => Taken::Data(pointer(allocation.address)),
+        Ok(Err(error)) => {
+            let forked = matches!(error, AllocError::Unusable(Unusable::Forked));
+            // At a thread's very end there is nowhere to keep it.
+            let _ = REFUSED.try_with(|refused| refused.set(Some(error)));
+            if forked { Taken::Forked } else { Taken::Refused }
+        }
+        Err(_) => Taken::Refused,
+    }
+}
+
+/// Forgets a refusal that was not one in the end.
+pub(super) fn forget_refusal() {
+    let _ = REFUSED.try_with(Cell::take);
+}
+
+/// Makes what was just taken read as zero.
+///
+/// # Safety
+/// `data` is that many bytes of host memory that the caller has to itself.
+pub(super) unsafe fn clear(data: *mut c_void, bytes: usize) {
+    // SAFETY: the caller's promise. A panic (there is none known) must not unwind into C.
+    let _ = catch_unwind(|| unsafe { allotment_host::clear(data.cast(), bytes) });
+}
+
+/// NumPy has nobody to tell of a failure; damage is told by the next call that can.
+fn give_back(pool: &Pool, data: *mut c_void) -> Result<(), FreeError> {
+    let freed = catch_unwind(AssertUnwindSafe(|| match pool.free(data.expose_provenance() as u64) {
+        Err(FreeError::Damaged(damage)) => {
+            pool.keep_damage(damage);
+            Ok(())
+        }
+        freed => freed,
+    }));
+    freed.unwrap_or(Ok(()))
+}
+
+/// What came of asking a pool to make room where the data is.
+pub(super) enum Resized {
+    InPlace,
+    /// It does not fit; so many bytes of the data are worth copying elsewhere.
+    Short(usize),
+    /// The pool knows no such data, or was left behind by a fork.
+    Unknown,
+}
+
+fn resize(pool: &Pool, data: *mut c_void, bytes: usize) -> Resized {
+    let (address, bytes) = (data.expose_provenance() as u64, bytes.max(1) as u64);
+    match catch_unwind(AssertUnwindSafe(|| pool.resize_in_place(address, bytes))) {
+        Ok(Ok(held)) if held >= bytes => Resized::InPlace,
+        // A chunk shorter than `bytes`, so its length fits.
+        Ok(Ok(held)) => Resized::Short(usize::try_from(held).unwrap_or(0)),
+        _ => Resized::Unknown,
+    }
+}
+
+/// Whether the pool has an allocation that starts at `address`.
+pub(super) fn holds(pool: &Pool, address: u64) -> bool {
+    // An allocation is never longer than this, so nothing is resized.
+    pool.resize_in_place(address, u64::MAX).is_ok()
+}
+
+/// Moves data that a forked child cannot free to where NumPy's own handler keeps it.
+///
+/// # Safety
+/// `data` lies in a region of host memory that stays where it is; `original` are the functions of a live handler.
+pub(super) unsafe fn move_out(original: &Functions, data: *mut c_void, bytes: usize) -> *mut c_void {
+    let start = data.expose_provenance() as u64;
+    let Some(end) = end_of_region(start) else { return ptr::null_mut() };
+    // How long the data is only the parent's tables say. What lies behind it up to the region's end can be read, too,
+    // and means as little to NumPy as new memory does.
+    let readable = usize::try_from(end - start).unwrap_or(usize::MAX);
+    // SAFETY: the caller's promise; a region's bytes can be read to its end.
+    unsafe {
+        let moved = (original.malloc)(original.ctx, bytes);
+        if !moved.is_null() {
+            moved.cast::<u8>().copy_from_nonoverlapping(data.cast(), readable.min(bytes));
+        }
+        moved
+    }
+}
+
+fn pointer(address: u64) -> *mut c_void {
+    usize::try_from(address).map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
+}

@@ -1,0 +1,87 @@
+use allotment::source::{Grant, RegionSource};
+
+use super::*;
+use crate::HostMemory;
+
+fn pointer(grant: Grant) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(usize::try_from(grant.address).unwrap())
+}
+
+fn bytes_of(grant: Grant) -> &'static mut [u8] {
+    // SAFETY: the test holds the grant, and makes one slice of it at a time.
+    unsafe { std::slice::from_raw_parts_mut(pointer(grant), usize::try_from(grant.bytes).unwrap()) }
+}
+
+/// Pages of the span that take up memory.
+fn touched(grant: Grant) -> usize {
+    let page = rustix::param::page_size();
+    let map = File::open("/proc/self/pagemap").unwrap();
+    let mut count = 0;
+    let number = usize::try_from(grant.address).unwrap() / page;
+    for_each_touched(&map, number, usize::try_from(grant.bytes).unwrap() / page, |from, to| {
+        count += to - from;
+    });
+    count
+}
+
+#[test]
+fn what_nobody_touched_stays_untouched() {
+    let mut host = HostMemory::new();
+    let grant = host.reserve(1 << 33, 256).unwrap();
+    // SAFETY: the test holds the grant.
+    unsafe { clear(pointer(grant), 1 << 33) };
+    assert_eq!(touched(grant), 0);
+    host.release(grant);
+}
+
+#[test]
+fn what_was_written_is_zero_afterwards_wherever_it_was() {
+    let mut host = HostMemory::new();
+    let grant = host.reserve(9 << 20, 256).unwrap();
+    let length = 9 << 20;
+    let places =
+        [0, 1, 4095, 4096, 8191, (2 << 20) - 1, 2 << 20, (4 << 20) + 77, (8 << 20) + 4096, length - 1];
+    let (from, to) = (256, length - 256);
+    for place in places {
+        bytes_of(grant)[place] = 0xA5;
+    }
+    // SAFETY: the test holds the grant.
+    unsafe { clear(pointer(grant).add(from), to - from) };
+    for (place, &byte) in bytes_of(grant).iter().enumerate() {
+        let outside = place < from || place >= to;
+        assert_eq!(byte, if outside && places.contains(&place) { 0xA5 } else { 0 }, "at {place}");
+    }
+    host.release(grant);
+}
+
+#[test]
+fn a_span_that_was_filled_is_zero_afterwards_whatever_its_ends() {
+    let mut host = HostMemory::new();
+    let grant = host.reserve(6 << 20, 256).unwrap();
+    for (from, bytes) in
+        [(0, 6 << 20), (256, 3 << 20), (4096, 1 << 20), (4095, (1 << 20) + 2), (512, 700_000), (0, 0)]
+    {
+        bytes_of(grant).fill(0xA5);
+        // SAFETY: the test holds the grant.
+        unsafe { clear(pointer(grant).add(from), bytes) };
+        let (before, rest) = bytes_of(grant).split_at(from);
+        let (within, after) = rest.split_at(bytes);
+        assert!(within.iter().all(|&byte| byte == 0));
+        assert!(before.iter().chain(after).all(|&byte| byte == 0xA5));
+    }
+    host.release(grant);
+}
+
+#[test]
+fn pages_that_cannot_be_asked_for_count_as_touched() {
+    // Shorter than the answers would be: two pages can be read, the others cannot.
+    let path = std::env::temp_dir().join(format!("allotment-pagemap-{}", std::process::id()));
+    std::fs::write(&path, [0; 16]).unwrap();
+    let map = File::open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let mut runs = Vec::new();
+    for_each_touched(&map, 0, 2, |from, to| runs.push((from, to)));
+    assert_eq!(runs, []);
+    for_each_touched(&map, 0, 5, |from, to| runs.push((from, to)));
+    assert_eq!(runs, [(0, 5)]);
+}

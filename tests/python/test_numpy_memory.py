@@ -1,0 +1,377 @@
+"""NumPy's arrays in a pool: one context's handler, from install to uninstall (field reports B029, B030, B007, B032)."""
+
+import gc
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from allotment import OutOfMemoryError, Pool
+from allotment.integrations import numpy as pooled
+from support.numpy_handlers import DEFAULT, OURS, CurrentHandler, address_of, handler_name
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def pool() -> Pool:
+    return Pool("512MiB")
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_installed() -> Iterator[None]:
+    yield
+    assert handler_name() == DEFAULT
+    with pytest.raises(RuntimeError, match="nothing to uninstall"):
+        pooled.uninstall()
+
+
+def arrays_of_all_sizes() -> list["np.ndarray[Any, Any]"]:
+    return [np.empty(n, np.uint8) for n in (0, 1, 1 << 10, MIB, 64 * MIB)]
+
+
+def test_b029_the_name_is_ours_exactly_between_install_and_uninstall(pool: Pool) -> None:
+    before = np.empty(3)
+    pooled.install(pool)
+    arrays = arrays_of_all_sizes()
+    assert [handler_name(a) for a in arrays] == [OURS] * 5
+    assert handler_name() == OURS
+    pooled.uninstall()
+    after = np.empty(3)
+    assert [handler_name(each) for each in (before, after, *arrays)] == [DEFAULT] * 2 + [OURS] * 5
+    assert pool.stats().num_live == 5
+    del arrays
+    assert pool.stats().num_live == 0
+
+
+def test_b029_handlers_nest_and_the_former_one_comes_back(pool: Pool) -> None:
+    inner = Pool("64MiB")
+    with pooled.use(pool):
+        first = np.empty(10)
+        with pooled.use(inner):
+            second = np.empty(10)
+            with pooled.use(pool):
+                third = np.empty(10)
+            fourth = np.empty(10)
+        fifth = np.empty(10)
+    assert (pool.stats().num_live, inner.stats().num_live) == (3, 2)
+    del second, fourth
+    assert (pool.stats().num_live, inner.stats().num_live) == (3, 0)
+    del first, third, fifth
+    assert pool.stats().num_live == 0
+
+
+def test_b029_a_thousand_rounds_leave_no_reference_behind(pool: Pool) -> None:
+    inner = Pool("256MiB")
+    default = CurrentHandler().capsule
+
+    def round_of_two() -> None:
+        pooled.install(pool)
+        arrays = arrays_of_all_sizes()
+        with pooled.use(inner):
+            arrays += arrays_of_all_sizes()
+        pooled.uninstall()
+        assert [handler_name(a) for a in arrays] == [OURS] * 10
+
+    def counts() -> tuple[int, ...]:
+        gc.collect()
+        return (*(sys.getrefcount(each) for each in (pool, inner, default, None)), len(gc.get_objects()))
+
+    round_of_two()
+    before = counts()
+    for _ in range(1000):
+        round_of_two()
+    grown = [after - earlier for earlier, after in zip(before, counts(), strict=True)]
+    assert grown[:3] == [0, 0, 0]
+    # The interpreter's own objects come and go.
+    assert max(grown[3:]) < 100
+    assert (pool.stats().num_live, inner.stats().num_live) == (0, 0)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, MemoryError, StopIteration])
+def test_b029_the_former_handler_comes_back_after_an_exception(
+    pool: Pool, error: type[BaseException]
+) -> None:
+    with pooled.use(pool):
+        with pytest.raises(error), pooled.use(Pool("1MiB")):
+            raise error
+        kept = np.empty(100)
+    assert address_of(kept)
+    assert pool.stats().num_live == 1
+    assert handler_name() == DEFAULT
+
+
+def test_a_handler_that_somebody_else_installed_comes_back(pool: Pool) -> None:
+    from allotment._core import ArrayMemory
+
+    theirs = Pool("1MiB")
+    former = ArrayMemory(theirs).install()
+    try:
+        with pooled.use(pool):
+            a = np.empty(10)
+        b = np.empty(10)
+    finally:
+        ArrayMemory.restore(former)
+    assert (pool.stats().num_live, theirs.stats().num_live) == (1, 1)
+    del a, b
+    assert (pool.stats().num_live, theirs.stats().num_live) == (0, 0)
+
+
+def test_a_block_can_be_entered_again_inside_itself(pool: Pool) -> None:
+    block = pooled.use(pool)
+    with block, block:
+        a = np.empty(1)
+    assert handler_name() == DEFAULT
+    with block:
+        b = np.empty(1)
+    assert (handler_name(a), handler_name(b)) == (OURS, OURS)
+
+
+def test_a_block_ends_what_was_installed_inside_it(pool: Pool) -> None:
+    with pooled.use(pool):
+        pooled.install(Pool("1MiB"))
+    assert handler_name() == DEFAULT
+
+
+def test_a_block_left_in_another_context_changes_nothing_there(pool: Pool) -> None:
+    import contextvars
+
+    block = pooled.use(pool)
+    contextvars.copy_context().run(block.__enter__)
+    other = Pool("1MiB")
+    with pooled.use(other):
+        block.__exit__(None, None, None)
+        a = np.empty(1)
+    assert other.stats().num_live == 1
+    del a
+
+
+def test_misuse_is_an_error_that_says_what_to_do(pool: Pool) -> None:
+    with pytest.raises(RuntimeError, match=r"install\(\) was not called"):
+        pooled.uninstall()
+    pooled.install(pool)
+    with pytest.raises(RuntimeError, match=r"uninstall\(\) first"):
+        pooled.install(Pool("1MiB"))
+    assert handler_name() == OURS
+    pooled.uninstall()
+    with pooled.use(pool), pytest.raises(RuntimeError, match="ends by itself"):
+        pooled.uninstall()
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"/GPU:0", object(), Pool, ["GPU:0"]])
+def test_what_is_neither_pool_nor_device_is_a_type_error(wrong: Any) -> None:
+    for call in (pooled.install, pooled.use):
+        with pytest.raises(TypeError, match="a Pool, or on a logical device or its name"):
+            call(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("/GPU:99", "No matching devices"), ("", "has no pool"), ("CPU:0", "has no pool")],
+)
+def test_a_device_that_has_no_pool_or_is_not_there_is_a_value_error(name: str, words: str) -> None:
+    for call in (pooled.install, pooled.use):
+        with pytest.raises(ValueError, match=words):
+            call(name)
+
+
+def test_a_pool_of_made_up_addresses_is_refused() -> None:
+    with pytest.raises(ValueError, match="memory of this process"):
+        pooled.install(Pool("1MiB", source="address-space"))
+
+
+def test_a_pool_without_room_for_one_array_is_not_installed() -> None:
+    full = Pool("1MiB", growth=False)
+    kept = full.malloc("1MiB")
+    for process_wide in (False, True):
+        with pytest.raises(MemoryError, match="first array") as refused:
+            pooled.install(full, process_wide)
+        assert isinstance(refused.value.__cause__, OutOfMemoryError)
+        assert handler_name() == DEFAULT
+    closed = Pool("1MiB")
+    closed.close()
+    with pytest.raises(MemoryError) as refused, pooled.use(closed):
+        pass
+    assert "closed" in str(refused.value.__cause__)
+    full.free(kept)
+
+
+def test_b030_free_goes_to_whoever_allocated_in_any_order(pool: Pool) -> None:
+    with pooled.use(pool):
+        ours = [np.full(n + 1, n, np.int64) for n in range(0, 3000, 100)]
+    theirs = [np.full(n + 1, n, np.int64) for n in range(0, 3000, 100)]
+    mixed = [*ours[::2], *theirs[::2], *reversed(ours[1::2]), *theirs[1::2]]
+    del ours, theirs
+    while mixed:
+        assert (mixed[len(mixed) // 2] == mixed[len(mixed) // 2].size - 1).all()
+        del mixed[len(mixed) // 2]
+    assert pool.stats().num_live == 0
+
+
+@pytest.mark.parametrize("larger", [11, 300, 200_000, 3 * MIB])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_b030_an_array_of_ours_is_resized_after_uninstall(pool: Pool, larger: int, dtype: type) -> None:
+    with pooled.use(pool):
+        a: np.ndarray[Any, Any] = np.arange(10, dtype=dtype)
+    for size in (larger, 5, larger, 0, 1):
+        a.resize(size, refcheck=False)
+        assert handler_name(a) == OURS
+        assert (a[:5] == np.arange(5)[: a.size]).all() or size == 1
+        assert not a[10:].any()
+    assert pool.stats().num_live == 1
+    del a
+    assert pool.stats().num_live == 0
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 2), (0,), (), (0, 0), (5, 0), (1,), (1, 1, 1)])
+@pytest.mark.parametrize("make", [np.empty, np.zeros, np.ones])
+def test_b030_shapes_with_a_zero_in_them(pool: Pool, make: Any, shape: tuple[int, ...]) -> None:
+    with pooled.use(pool):
+        a = make(shape)
+        b = a.copy()
+        c = a + b
+    assert [each.shape for each in (a, b, np.asarray(c))] == [shape] * 3
+    assert handler_name(a) == OURS
+    assert address_of(a)
+    assert pool.stats().num_live >= 2
+    del a, b, c
+    assert pool.stats().num_live == 0
+
+
+def test_b007_zero_bytes_are_never_null_and_null_is_nothing(pool: Pool) -> None:
+    with pooled.use(pool):
+        handler = CurrentHandler()
+    before = pool.stats().num_live
+    given = [
+        handler.malloc(0),
+        handler.malloc(0),
+        handler.calloc(0, 8),
+        handler.calloc(3, 0),
+        handler.realloc(None, 0),
+    ]
+    assert all(given)
+    assert len(set(given)) == 5
+    for size, address in enumerate(given):
+        handler.free(address, size * 1000)
+    handler.free(None, 0)
+    handler.free(None, 17)
+    assert pool.stats().num_live == before == 0
+
+
+def test_free_never_trusts_the_size(pool: Pool) -> None:
+    with pooled.use(pool):
+        handler = CurrentHandler()
+    for told in (0, 1, 1 << 40):
+        address = handler.malloc(5000)
+        handler.free(address, told)
+    assert pool.stats().in_use == 0
+
+
+def test_what_nobody_can_have_is_null(pool: Pool) -> None:
+    with pooled.use(pool):
+        handler = CurrentHandler()
+    assert handler.malloc(2**64 - 1) is None
+    assert handler.calloc(2**33, 2**33) is None
+    kept = handler.malloc(100)
+    assert handler.realloc(kept, 2**62) is None
+    handler.free(kept, 100)
+    assert pool.stats().num_live == 0
+
+
+def test_data_starts_at_a_multiple_of_64(pool: Pool) -> None:
+    with pooled.use(pool):
+        arrays = [np.empty(n, np.uint8) for n in (1, 7, 100, 4097, MIB + 1)]
+    assert [address_of(a) % 64 for a in arrays] == [0] * 5
+
+
+def test_b032_no_memory_is_numpys_own_error_and_a_smaller_request_is_served() -> None:
+    pool = Pool("16MiB")
+    with pooled.use(pool):
+        for ask in (
+            lambda: np.empty(17 * MIB, np.uint8),
+            lambda: np.zeros((5, MIB)),
+            lambda: np.ones(MIB) + [np.ones(MIB // 2)] * 3,
+            lambda: np.arange(MIB * 4),
+        ):
+            with pytest.raises(MemoryError, match=r"Unable to allocate|\A\Z|pool") as refused:
+                ask()
+            assert type(refused.value).__module__ in (
+                "numpy._core._exceptions",
+                "numpy.exceptions",
+                "builtins",
+            )
+            reason = pooled.take_refusal()
+            assert isinstance(reason, OutOfMemoryError)
+            assert reason.limit == 16 * MIB
+            assert pooled.take_refusal() is None
+            assert np.ones(1000).sum() == 1000
+        grown = np.ones(MIB)
+        with pytest.raises(MemoryError):
+            grown.resize(3 * MIB, refcheck=False)
+        assert grown.size == MIB
+        assert grown.all()
+    del grown, refused
+    assert pool.stats().num_live == 0
+
+
+def test_a_request_does_not_wait_for_memory_whatever_the_pool_says() -> None:
+    pool = Pool("1MiB", wait_seconds=60)
+    with pooled.use(pool), pytest.raises(MemoryError):
+        np.empty(2 * MIB)
+    kept = pool.malloc(MIB // 2)
+    with pooled.use(pool), pytest.raises(MemoryError):
+        np.empty(MIB, np.uint8)
+    pool.free(kept)
+
+
+def test_readers_that_resize_without_the_interpreters_lock(pool: Pool, tmp_path: Path) -> None:
+    numbers = np.arange(20_000)
+    text = " ".join(map(str, numbers))
+    path = tmp_path / "numbers"
+    path.write_text(text)
+    with pooled.use(pool):
+        read = [
+            np.fromfile(path, dtype=np.int64, sep=" "),
+            np.fromstring(text, dtype=np.int64, sep=" "),
+            np.fromiter(iter(range(20_000)), np.int64),
+            np.fromiter((n for n in range(20_000)), np.int64),
+            np.loadtxt(io.StringIO(text.replace(" ", "\n")), dtype=np.int64),
+        ]
+    for each in read:
+        assert (each == numbers).all()
+    assert [handler_name(each) for each in read[:4]] == [OURS] * 4
+    del read, each
+    assert pool.stats().num_live == 0
+
+
+def test_zeros_are_zero_in_memory_that_was_used(pool: Pool) -> None:
+    with pooled.use(pool):
+        for size in (1, 100, 4096, 70_000, MIB, 3 * MIB + 5, 40 * MIB):
+            for _ in range(3):
+                np.full(size, 0xA5, np.uint8)
+                zeros = np.zeros(size, np.uint8)
+                assert not zeros.any()
+                zeros[size // 2] = 1
+                del zeros
+
+
+def test_untouched_zeros_take_up_no_memory() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    pool = Pool("1TiB")
+    before = resident()
+    with pooled.use(pool):
+        huge = np.zeros(1 << 36, np.uint8)
+        huge[123_456_789] = 7
+        first, last = huge[0], huge[-1]
+        del huge
+        again = np.zeros(1 << 36, np.uint8)
+        assert (first, last, again[123_456_789]) == (0, 0, 0)
+    assert resident() - before < 64 * MIB
+    del again
+    assert pool.trim() >= 1 << 36
