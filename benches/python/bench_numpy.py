@@ -25,6 +25,9 @@ TUNED = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=68719476736:glibc.m
 #: Columns of the expressions over rows, as far as an array has so many elements.
 COLUMNS = 1024
 
+#: Nanoseconds of wall and of CPU of each process, by expression, bytes and side.
+Figures = dict[tuple[str, int, str], list[tuple[float, float]]]
+
 
 def expressions(nbytes: int) -> dict[str, Callable[[], object]]:
     """Expressions over arrays of so many bytes, by name."""
@@ -108,7 +111,15 @@ def text(nbytes: int) -> str:
     return f"{nbytes} B"
 
 
-def report(figures: dict[tuple[str, int, str], list[tuple[float, float]]], sides: list[str]) -> None:
+def ratio(figures: Figures, name: str, nbytes: int, side: str, clock: int) -> float:
+    """How many times as fast as NumPy's own a side is."""
+    own, theirs = (
+        statistics.median(pair[clock] for pair in figures[name, nbytes, each]) for each in ("own", side)
+    )
+    return own / theirs
+
+
+def report(figures: Figures, sides: list[str]) -> None:
     """Print how many times as fast as NumPy's own each side is, in CPU time and in wall time."""
     names = list(dict.fromkeys(name for name, _, _ in figures))
     sizes = list(dict.fromkeys(nbytes for _, nbytes, _ in figures))
@@ -123,13 +134,10 @@ def report(figures: dict[tuple[str, int, str], list[tuple[float, float]]], sides
                     if (name, nbytes, side) not in figures:
                         cells.append("")
                         continue
-                    own, theirs = (
-                        statistics.median(pair[index] for pair in figures[name, nbytes, each])
-                        for each in ("own", side)
-                    )
-                    cells.append(f"{own / theirs:.2f}")
+                    times = ratio(figures, name, nbytes, side, index)
+                    cells.append(f"{times:.2f}")
                     if nbytes in HEADLINE and "dropped" not in name and name != "matmul":
-                        headline.append(own / theirs)
+                        headline.append(times)
                 print(f"| `{name}` | " + " | ".join(cells) + " |")
             if headline:
                 mean = math.exp(statistics.fmean(map(math.log, headline)))
@@ -150,7 +158,7 @@ def main() -> None:
         side, nbytes, name, seconds = arguments.one
         print(json.dumps(measure(side, int(nbytes), name, float(seconds))))
         return
-    figures: dict[tuple[str, int, str], list[tuple[float, float]]] = {}
+    figures: Figures = {}
     for name in arguments.names:
         for nbytes in arguments.sizes:
             for turn in range(arguments.rounds):
@@ -159,6 +167,8 @@ def main() -> None:
                 for side in sides if turn % 2 else reversed(sides):
                     pair = in_fresh_process(side, nbytes, name, arguments.seconds)
                     figures.setdefault((name, nbytes, side), []).append(pair)
+            ratios = (f"{side} {ratio(figures, name, nbytes, side, 1):.2f}" for side in arguments.sides)
+            print(f"{name}, {text(nbytes)}:", *ratios, file=sys.stderr)
     report(figures, arguments.sides)
 
 
