@@ -35,10 +35,15 @@ pub unsafe fn clear(start: *mut u8, bytes: usize) {
         start.write_bytes(0, first);
         start.add(last).write_bytes(0, bytes - last);
     }
-    let number = (start.addr() + first) / page;
-    for_each_touched(&map, number, pages, |from, to| {
-        // SAFETY: `from` and `to` count pages between `first` and `last`.
-        unsafe { start.add(first + from * page).write_bytes(0, (to - from) * page) };
+    let from = start.addr();
+    let zero = |begin: usize, end: usize| {
+        // SAFETY: both callers are told of pages between `first` and `last`.
+        unsafe { start.add(begin - from).write_bytes(0, end - begin) };
+    };
+    let reached = scan::for_each_touched(&map, from + first, from + last, zero);
+    // An older kernel is asked page by page.
+    for_each_touched(&map, reached / page, (from + last - reached) / page, |begin, end| {
+        zero(reached + begin * page, reached + end * page);
     });
 }
 
@@ -71,5 +76,18 @@ fn for_each_touched(map: &File, number: usize, pages: usize, mut touched: impl F
     }
 }
 
+#[cfg(target_os = "linux")]
+mod scan;
+#[cfg(not(target_os = "linux"))]
+mod scan {
+    pub(super) fn for_each_touched(
+        _: &super::File,
+        start: usize,
+        _: usize,
+        _: impl FnMut(usize, usize),
+    ) -> usize {
+        start
+    }
+}
 #[cfg(test)]
 mod tests;

@@ -72,6 +72,34 @@ fn a_span_that_was_filled_is_zero_afterwards_whatever_its_ends() {
     host.release(grant);
 }
 
+/// As the kernel tells in one call, where it does.
+#[cfg(target_os = "linux")]
+#[test]
+fn both_ways_of_asking_tell_the_same() {
+    let page = rustix::param::page_size();
+    let mut host = HostMemory::new();
+    let grant = host.reserve(3 << 20, 256).unwrap();
+    for place in (0..3 << 20).step_by(5 * page) {
+        bytes_of(grant)[place] = 1;
+    }
+    let start = pointer(grant).addr();
+    let map = File::open("/proc/self/pagemap").unwrap();
+    let mut told = Vec::new();
+    let mut pages = Vec::new();
+    let mut note = |from: usize, to: usize| told.extend((from..to).step_by(page));
+    let reached = scan::for_each_touched(&map, start, start + (3 << 20), &mut note);
+    let count = (reached - start) / page;
+    for_each_touched(&map, start / page, count, |from, to| {
+        pages.extend((from..to).map(|number| start + number * page));
+    });
+    assert_eq!(told, pages);
+    // No `pagemap` at all: nothing is told, and whoever asks goes on from the start.
+    let other = File::open("/dev/null").unwrap();
+    let all = scan::for_each_touched(&other, start, start + page, |_, _| panic!("told of a page"));
+    assert_eq!(all, start);
+    host.release(grant);
+}
+
 #[test]
 fn pages_that_cannot_be_asked_for_count_as_touched() {
     // Shorter than the answers would be: two pages can be read, the others cannot.
