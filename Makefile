@@ -44,7 +44,8 @@ test-python: develop  ## the package, its command line, and what the README says
 test-numpy-suite: develop  ## NumPy's own tests of arrays, and some of SciPy's and pandas', with every array in a pool
 	$(BIN)/pip install meson ninja scipy pandas
 	$(SUITE) numpy._core
-	$(SUITE) scipy.linalg scipy.ndimage scipy.fft -- -m "not slow and not xslow"
+	$(SUITE) scipy.ndimage scipy.fft scipy.linalg.tests.test_basic scipy.linalg.tests.test_batch \
+		scipy.linalg.tests.test_decomp -- -m "not slow and not xslow"
 	$(SUITE) pandas.tests.reshape pandas.tests.groupby.methods pandas.tests.reductions -- --no-strict-data-files
 
 fuzz: $(ORACLE)  ## look for programs that a pool does wrong, guided by what the code does; ALLOTMENT_FUZZ_SECONDS each
