@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 /// Below this many bytes writing zeros costs less than asking which pages were touched.
-const WORTH_ASKING: usize = 1 << 20;
+const WORTH_ASKING: usize = 8 << 20;
 
 /// A page is in memory, or was and is swapped out; see the kernel's `pagemap` document.
 const TOUCHED: u64 = 0b11 << 62;

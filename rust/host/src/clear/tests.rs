@@ -57,9 +57,9 @@ fn what_was_written_is_zero_afterwards_wherever_it_was() {
 #[test]
 fn a_span_that_was_filled_is_zero_afterwards_whatever_its_ends() {
     let mut host = HostMemory::new();
-    let grant = host.reserve(6 << 20, 256).unwrap();
+    let grant = host.reserve(12 << 20, 256).unwrap();
     for (from, bytes) in
-        [(0, 6 << 20), (256, 3 << 20), (4096, 1 << 20), (4095, (1 << 20) + 2), (512, 700_000), (0, 0)]
+        [(0, 12 << 20), (256, 9 << 20), (4096, 8 << 20), (4095, (8 << 20) + 2), (512, 700_000), (0, 0)]
     {
         bytes_of(grant).fill(0xA5);
         // SAFETY: the test holds the grant.
