@@ -82,6 +82,7 @@ bench: develop $(ORACLE)  ## speed, fill and bookkeeping, beside others in the s
 	$(ORACLE_VENV)/bin/pip install $(TENSORFLOW)
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python \
 		$(BIN)/pytest benches/python/*.py --benchmark-only --benchmark-columns=min,median,iqr,rounds
+	$(BIN)/python benches/python/bench_numpy.py
 	$(BIN)/python benches/draw.py target/bench benches/pictures
 
 bench-check:  ## the benchmarks compile

@@ -147,11 +147,11 @@ def report(figures: Figures, sides: list[str]) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="fresh processes for each figure")
-    parser.add_argument("--seconds", type=float, default=0.3, help="seconds of each")
+    parser.add_argument("--rounds", type=int, default=3, help="fresh processes for each figure")
+    parser.add_argument("--seconds", type=float, default=0.05, help="seconds of each")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="bytes of an array")
     parser.add_argument("--names", nargs="*", default=list(expressions(64)), help="expressions")
-    parser.add_argument("--sides", nargs="*", default=["pool", "process", "tuned"], help="beside NumPy's own")
+    parser.add_argument("--sides", nargs="*", default=["pool", "tuned"], help="beside NumPy's own")
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
