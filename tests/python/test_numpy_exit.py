@@ -1,4 +1,4 @@
-"""The end of the interpreter, and forks, with NumPy's arrays in a pool (field reports B027, B026)."""
+"""The end of the interpreter, and forks, with NumPy's arrays in a pool."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def check(install: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", ENDS)
 @pytest.mark.parametrize("install", INSTALLS)
-def test_b027_the_status_is_the_programs_own_and_nothing_is_said(install: str, name: str) -> None:
+def test_the_status_is_the_programs_own_and_nothing_is_said(install: str, name: str) -> None:
     check(install, name)
 
 
@@ -78,7 +78,7 @@ def test_b027_the_status_is_the_programs_own_and_nothing_is_said(install: str, n
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", ENDS)
 @pytest.mark.parametrize("install", INSTALLS)
-def test_b027_two_hundred_times(install: str, name: str) -> None:
+def test_two_hundred_times(install: str, name: str) -> None:
     for _ in range(200):
         check(install, name)
 
@@ -127,11 +127,11 @@ assert pool.stats().num_live == 0
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize("install", INSTALLS)
-def test_b026_a_forked_child_has_numpys_own_memory(install: str) -> None:
+def test_a_forked_child_has_numpys_own_memory(install: str) -> None:
     passes(IN_CHILD.replace("INSTALL", INSTALLS[install]))
 
 
-def test_b026_a_forked_child_ends_by_itself() -> None:
+def test_a_forked_child_ends_by_itself() -> None:
     passes(
         """
         import warnings

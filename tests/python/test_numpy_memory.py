@@ -1,4 +1,4 @@
-"""NumPy's arrays in a pool: one context's handler, from install to uninstall (field reports B029, B030, B007, B032)."""
+"""NumPy's arrays in a pool: one context's handler, from install to uninstall."""
 
 import gc
 import io
@@ -34,7 +34,7 @@ def arrays_of_all_sizes() -> list["np.ndarray[Any, Any]"]:
     return [np.empty(n, np.uint8) for n in (0, 1, 1 << 10, MIB, 64 * MIB)]
 
 
-def test_b029_the_name_is_ours_exactly_between_install_and_uninstall(pool: Pool) -> None:
+def test_the_name_is_ours_exactly_between_install_and_uninstall(pool: Pool) -> None:
     before = np.empty(3)
     pooled.install(pool)
     arrays = arrays_of_all_sizes()
@@ -48,7 +48,7 @@ def test_b029_the_name_is_ours_exactly_between_install_and_uninstall(pool: Pool)
     assert pool.stats().num_live == 0
 
 
-def test_b029_handlers_nest_and_the_former_one_comes_back(pool: Pool) -> None:
+def test_handlers_nest_and_the_former_one_comes_back(pool: Pool) -> None:
     inner = Pool("64MiB")
     with pooled.use(pool):
         first = np.empty(10)
@@ -65,7 +65,7 @@ def test_b029_handlers_nest_and_the_former_one_comes_back(pool: Pool) -> None:
     assert pool.stats().num_live == 0
 
 
-def test_b029_a_thousand_rounds_leave_no_reference_behind(pool: Pool) -> None:
+def test_a_thousand_rounds_leave_no_reference_behind(pool: Pool) -> None:
     inner = Pool("256MiB")
     default = CurrentHandler().capsule
 
@@ -93,9 +93,7 @@ def test_b029_a_thousand_rounds_leave_no_reference_behind(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, MemoryError, StopIteration])
-def test_b029_the_former_handler_comes_back_after_an_exception(
-    pool: Pool, error: type[BaseException]
-) -> None:
+def test_the_former_handler_comes_back_after_an_exception(pool: Pool, error: type[BaseException]) -> None:
     with pooled.use(pool):
         with pytest.raises(error), pooled.use(Pool("1MiB")):
             raise error
@@ -200,7 +198,7 @@ def test_a_pool_without_room_for_one_array_is_not_installed() -> None:
     full.free(kept)
 
 
-def test_b030_free_goes_to_whoever_allocated_in_any_order(pool: Pool) -> None:
+def test_free_goes_to_whoever_allocated_in_any_order(pool: Pool) -> None:
     with pooled.use(pool):
         ours = [np.full(n + 1, n, np.int64) for n in range(0, 3000, 100)]
     theirs = [np.full(n + 1, n, np.int64) for n in range(0, 3000, 100)]
@@ -214,7 +212,7 @@ def test_b030_free_goes_to_whoever_allocated_in_any_order(pool: Pool) -> None:
 
 @pytest.mark.parametrize("larger", [11, 300, 200_000, 3 * MIB])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float64])
-def test_b030_an_array_of_ours_is_resized_after_uninstall(pool: Pool, larger: int, dtype: type) -> None:
+def test_an_array_of_ours_is_resized_after_uninstall(pool: Pool, larger: int, dtype: type) -> None:
     with pooled.use(pool):
         a: np.ndarray[Any, Any] = np.arange(10, dtype=dtype)
     for size in (larger, 5, larger, 0, 1):
@@ -229,7 +227,7 @@ def test_b030_an_array_of_ours_is_resized_after_uninstall(pool: Pool, larger: in
 
 @pytest.mark.parametrize("shape", [(2, 0, 2), (0,), (), (0, 0), (5, 0), (1,), (1, 1, 1)])
 @pytest.mark.parametrize("make", [np.empty, np.zeros, np.ones])
-def test_b030_shapes_with_a_zero_in_them(pool: Pool, make: Any, shape: tuple[int, ...]) -> None:
+def test_shapes_with_a_zero_in_them(pool: Pool, make: Any, shape: tuple[int, ...]) -> None:
     with pooled.use(pool):
         a = make(shape)
         b = a.copy()
@@ -242,7 +240,7 @@ def test_b030_shapes_with_a_zero_in_them(pool: Pool, make: Any, shape: tuple[int
     assert pool.stats().num_live == 0
 
 
-def test_b007_zero_bytes_are_never_null_and_null_is_nothing(pool: Pool) -> None:
+def test_zero_bytes_are_never_null_and_null_is_nothing(pool: Pool) -> None:
     with pooled.use(pool):
         handler = CurrentHandler()
     before = pool.stats().num_live
@@ -288,7 +286,7 @@ def test_data_starts_at_a_multiple_of_64(pool: Pool) -> None:
     assert [address_of(a) % 64 for a in arrays] == [0] * 5
 
 
-def test_b032_no_memory_is_numpys_own_error_and_a_smaller_request_is_served() -> None:
+def test_no_memory_is_numpys_own_error_and_a_smaller_request_is_served() -> None:
     pool = Pool("16MiB")
     with pooled.use(pool):
         for ask in (

@@ -1,4 +1,4 @@
-"""Which threads and tasks use a pool through NumPy, and that arrays may die in any (field reports B030, B025)."""
+"""Which threads and tasks use a pool through NumPy, and that arrays may die in any."""
 
 import asyncio
 import contextvars
@@ -42,7 +42,7 @@ def inherits() -> bool:
     return bool(in_thread(mark.get))
 
 
-def test_b030_a_new_thread_has_a_context_of_its_own(pool: Pool) -> None:
+def test_a_new_thread_has_a_context_of_its_own(pool: Pool) -> None:
     expected = OURS if inherits() else DEFAULT
     with pooled.use(pool):
         assert in_thread(made_here) == expected
@@ -50,21 +50,21 @@ def test_b030_a_new_thread_has_a_context_of_its_own(pool: Pool) -> None:
             assert executor.submit(made_here).result() == expected
 
 
-def test_b030_a_copied_context_brings_the_pool_to_a_thread(pool: Pool) -> None:
+def test_a_copied_context_brings_the_pool_to_a_thread(pool: Pool) -> None:
     with pooled.use(pool):
         inside = contextvars.copy_context()
     assert in_thread(lambda: inside.run(made_here)) == OURS
     assert made_here() == DEFAULT
 
 
-def test_b030_a_thread_pool_can_install_it_in_each_thread(pool: Pool) -> None:
+def test_a_thread_pool_can_install_it_in_each_thread(pool: Pool) -> None:
     with ThreadPoolExecutor(4, initializer=pooled.install, initargs=(pool,)) as executor:
         assert set(executor.map(lambda _: made_here(), range(50))) == {OURS}
     assert made_here() == DEFAULT
     assert pool.stats().num_live == 0
 
 
-def test_b030_tasks_and_their_threads_are_inside(pool: Pool) -> None:
+def test_tasks_and_their_threads_are_inside(pool: Pool) -> None:
     async def task() -> list[str | None]:
         names = [made_here(), await asyncio.to_thread(made_here)]
         await asyncio.sleep(0)
@@ -93,7 +93,7 @@ def test_a_task_that_uninstalls_does_so_for_itself(pool: Pool) -> None:
     assert asyncio.run(main()) == [DEFAULT, OURS]
 
 
-def test_b030_arrays_die_on_other_threads_than_their_own(pool: Pool) -> None:
+def test_arrays_die_on_other_threads_than_their_own(pool: Pool) -> None:
     made: queue.SimpleQueue[Array | None] = queue.SimpleQueue()
 
     def reap() -> int:
@@ -119,7 +119,7 @@ def test_b030_arrays_die_on_other_threads_than_their_own(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize("after_uninstall", [False, True])
-def test_b030_arrays_of_tasks_are_freed_in_another_thread(pool: Pool, after_uninstall: bool) -> None:
+def test_arrays_of_tasks_are_freed_in_another_thread(pool: Pool, after_uninstall: bool) -> None:
     async def main() -> list[Array]:
         async def task(n: int) -> Array:
             await asyncio.sleep(0)
@@ -140,7 +140,7 @@ def test_b030_arrays_of_tasks_are_freed_in_another_thread(pool: Pool, after_unin
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("views", [False, True])
-def test_b025_garbage_collected_inside_every_step(pool: Pool, views: bool) -> None:
+def test_garbage_collected_inside_every_step(pool: Pool, views: bool) -> None:
     threshold = gc.get_threshold()
     gc.set_threshold(1)
     try:
@@ -163,7 +163,7 @@ def test_b025_garbage_collected_inside_every_step(pool: Pool, views: bool) -> No
 
 
 @pytest.mark.timeout(60)
-def test_b025_threads_that_run_out_of_memory_and_try_again() -> None:
+def test_threads_that_run_out_of_memory_and_try_again() -> None:
     pool = Pool("24MiB")
     refused = [0]
 
