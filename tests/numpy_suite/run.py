@@ -7,6 +7,8 @@ that nobody can reach any more.
 import gc
 import sys
 import tempfile
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,6 +64,18 @@ def held_by_somebody() -> set[int]:
     return found
 
 
+def path_of(module: str) -> Path:
+    """Where a module's file is, or the folder of a package.
+
+    Raises:
+        ModuleNotFoundError: It is not installed.
+    """
+    found = find_spec(module)
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError(f"no module named {module!r}")
+    return Path(found.origin).parent if found.submodule_search_locations else Path(found.origin)
+
+
 def main(arguments: list[str]) -> int:
     """Run and check; the exit status."""
     split = arguments.index("--") if "--" in arguments else len(arguments)
@@ -80,7 +94,9 @@ def main(arguments: list[str]) -> int:
             "-p",
             "no:benchmark",
         ]
-        status = int(pytest.main([*options, "--pyargs", *modules, *more], plugins=[Deselect()]))
+        # By path: a library's own options are known only where pytest finds its conftest at the start.
+        paths = [str(path_of(module)) for module in modules]
+        status = int(pytest.main([*options, *paths, *more], plugins=[Deselect()]))
     pooled.uninstall()
     served = pool.stats()
     # What test modules hold goes with them.
