@@ -24,7 +24,7 @@ const FEW: u32 = 16;
 
 /// The most chunks of the list of a bin that has a tree: what was freed last is often wanted first, and is
 /// spared the way into the tree and out of it.
-const LATEST: u32 = 8;
+const LATEST: u32 = 4;
 
 // What is left of a tree finds room in the list, however full that is; and a list beside a tree has never so much
 // room as one of a single chunk.
