@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from allotment._core import HostMemory, Pool
+from allotment._core import HostMemory, Pool, format_size
+from allotment.devices import settings as environment
 from allotment.devices.names import full_name, short_name
 from allotment.devices.physical import Physical
 from allotment.devices.plan import Kind, LogicalPlan
 from allotment.devices.settings import Settings
 from allotment.devices.values import LogicalDevice, LogicalIndex, PhysicalDevice
+from allotment.errors import AlreadyExistsError
 
 #: TensorFlow's name for the CPU's pool.
 CPU_POOL_NAME = "bfc_cpu_allocator_for_gpu"
@@ -45,16 +47,55 @@ class LogicalDeviceRuntime:
         return LogicalDevice(self.short_name, self.kind)
 
 
-def make_devices(plans: Iterable[LogicalPlan], settings: Settings) -> tuple[LogicalDeviceRuntime, ...]:
-    """Make logical devices and their pools. Nothing is reserved before the first allocation."""
-    cpu_pool = _make_cpu_pool(settings) if settings.cpu_pool else None
-    memories: dict[PhysicalDevice, HostMemory] = {}
+@dataclass(slots=True)
+class Made:
+    """What a process has made so far. Its sessions and its eager operations share the pools."""
+
+    #: Logical GPUs by index: whoever is first decides on limit and growth.
+    gpus: dict[int, LogicalDeviceRuntime] = field(default_factory=dict)
+    #: One for all logical devices of a GPU: what one has reserved, the others cannot.
+    memories: dict[PhysicalDevice, HostMemory] = field(default_factory=dict)
+    cpu_pool: Pool | None = None
+
+
+def make_devices(
+    plans: Iterable[LogicalPlan], settings: Settings, made: Made | None = None
+) -> tuple[LogicalDeviceRuntime, ...]:
+    """Make logical devices and their pools. Nothing is reserved before the first allocation.
+
+    A GPU that the process has ``made`` stays as it is.
+
+    Raises:
+        AlreadyExistsError: That one is on another physical GPU.
+    """
+    made = Made() if made is None else made
+    if settings.cpu_pool and made.cpu_pool is None:
+        made.cpu_pool = _make_cpu_pool(settings)
     return tuple(
-        LogicalDeviceRuntime(
-            plan, cpu_pool if plan.kind == "CPU" else _make_gpu_pool(plan, settings, memories)
-        )
+        LogicalDeviceRuntime(plan, made.cpu_pool) if plan.kind == "CPU" else _gpu(plan, settings, made)
         for plan in plans
     )
+
+
+def _gpu(plan: LogicalPlan, settings: Settings, made: Made) -> LogicalDeviceRuntime:
+    found = made.gpus.get(plan.index)
+    if found is None:
+        pool = _make_gpu_pool(plan, settings, made.memories)
+        found = made.gpus[plan.index] = LogicalDeviceRuntime(plan, pool)
+    elif found.physical != plan.physical:
+        raise AlreadyExistsError(
+            None,
+            None,
+            f"TensorFlow device (GPU:{plan.index}) is being mapped to multiple devices "
+            f"({plan.physical.device.name.rpartition(':')[2]} now, and "
+            f"{found.physical.device.name.rpartition(':')[2]} previously), which is not supported. This may be the "
+            "result of providing different GPU configurations (ConfigProto.gpu_options, for example different "
+            "visible_device_list) when creating multiple Sessions in the same process. This is not currently "
+            "supported.",
+        )
+    else:
+        _report_late(plan, found.plan)
+    return found
 
 
 def _make_cpu_pool(settings: Settings) -> Pool:
@@ -73,7 +114,6 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
     assert plan.physical.gpu is not None
     assert plan.limit is not None
     assert plan.growth is not None
-    # One for all logical devices of a GPU: what one has reserved, the others cannot.
     memory = memories.setdefault(plan.physical.device, HostMemory(plan.physical.gpu.memory))
     return Pool(
         # A limit below 1 MiB counts as 0 in TensorFlow: such a device exists and can allocate nothing. A pool
@@ -86,3 +126,23 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
         name=f"GPU_{plan.index}_bfc",
         limit_set_by=plan.limit.set_by,
     )
+
+
+def _report_late(wanted: LogicalPlan, first: LogicalPlan) -> None:
+    """Say which options have no effect because the GPU's pool exists."""
+    assert wanted.limit is not None
+    assert first.limit is not None
+    assert wanted.growth is not None
+    assert first.growth is not None
+    name = f"GPU:{wanted.index}"
+    if wanted.growth.on != first.growth.on:
+        environment.warn(
+            f"gpu_options.allow_growth = {wanted.growth.on} has no effect on {name}: its pool was made earlier in this "
+            f"process, with growth {'on' if first.growth.on else 'off'}."
+        )
+    if wanted.limit.nbytes != first.limit.nbytes:
+        environment.warn(
+            f"{wanted.limit.set_by}, which means {format_size(wanted.limit.nbytes)}, has no effect on {name}: its pool "
+            f"was made earlier in this process, with a limit of {format_size(first.limit.nbytes)} "
+            f"({first.limit.set_by})."
+        )

@@ -108,5 +108,5 @@ def _limit_of_whole(configuration: Configuration, gpu: Gpu) -> Limit:
     if override is not None and override <= gpu.memory:
         return Limit(nbytes, SYSTEM_RESERVE.name)
     if fraction:
-        return Limit(nbytes, f"config.gpu.set_per_process_memory_fraction({fraction})")
+        return Limit(nbytes, f"{configuration.fraction_set_by}({fraction})")
     return Limit(nbytes, "all of the GPU's memory")
