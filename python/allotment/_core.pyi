@@ -94,7 +94,9 @@ class OwnerGroup:
 class Splitter:
     """An allocation between two free chunks: without it they would be one."""
 
-    def __new__(cls, address: int, size: int, id: int, owner: str | None, before: int, after: int) -> Self: ...
+    def __new__(
+        cls, address: int, size: int, id: int, owner: str | None, before: int, after: int
+    ) -> Self: ...
     def __getnewargs__(self) -> tuple[int, int, int, str | None, int, int]: ...
     @property
     def address(self) -> int:
