@@ -5,6 +5,7 @@ import pytest
 
 import allotment as tf
 from allotment.graph.node import SymbolicTensor
+from support import op_samples
 
 
 @pytest.fixture
@@ -136,6 +137,14 @@ v1 = tf.compat.v1
         (lambda p: tf.zeros([100_000, 100_000]), "(100000, 100000)"),
         (lambda p: tf.reshape(tf.zeros([100, 60]), [60, 100]), "(60, 100)"),
         (lambda p: tf.cast(p, tf.int32) // 2, "(None, 500)"),
+        (lambda p: tf.reshape(tf.ones([1, 64]) * p[:, :1], [-1, 4, 4, 4]), "(None, 4, 4, 4)"),
+        (lambda p: tf.reshape(tf.reshape(p[:, :64], [-1, 4, 4, 4]), [-1, 64]), "(None, 64)"),
+        (lambda p: p[:20], "(None, 500)"),
+        (lambda p: tf.zeros([1 << 21])[:100], "(100,)"),
+        (lambda p: tf.zeros([3000, 3000])[5:1005, ::2], "(1000, 1500)"),
+        (lambda p: tf.matmul(tf.zeros([3000, 4000]), tf.zeros([4000, 5000])), "(3000, 5000)"),
+        (lambda p: tf.reduce_mean(tf.zeros([3000, 4000]), axis=1), "(3000,)"),
+        (lambda p: tf.reshape(p, [3, 10]), "(3, 10)"),
         (lambda p: tf.shape(p), "(2,)"),
     ],
 )
@@ -188,3 +197,60 @@ def test_names_that_are_given_whole_are_made_unique(graph: tf.Graph) -> None:
         x = tf.constant([1.0, 2.0])
         first, second = x[0], x[1]
     assert (first.name, second.name) == ("strided_slice:0", "strided_slice_1:0")
+
+
+def test_eager_variables_have_no_place_in_a_graph(graph: tf.Graph) -> None:
+    v = tf.Variable(1.0)
+    with graph.as_default():
+        for use in (lambda: v + 1.0, v.value, lambda: v.assign(2.0)):
+            with pytest.raises(RuntimeError, match="made eagerly has no place in a graph"):
+                use()
+    assert v.numpy() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda p: tf.unique(p)[0], "(None,)"),
+        (lambda p: tf.boolean_mask(tf.zeros([3, 2]), tf.greater(p, 0)), "(None, 2)"),
+        (lambda p: tf.math.segment_sum(tf.zeros([3, 2]), p), "(None, 2)"),
+        (lambda p: tf.range(p[0]), "(None,)"),
+        (lambda p: tf.range(10, 2, -3), "(3,)"),
+        (lambda p: tf.linalg.inv(tf.zeros([2, 3, 3])), "(2, 3, 3)"),
+        (lambda p: tf.math.floordiv(p, p), "(3,)"),
+        (lambda p: tf.linalg.svd(v1.placeholder(tf.float32, [None, 4]), compute_uv=False), "(None,)"),
+    ],
+)
+def test_shapes_that_depend_on_elements_are_unknown(graph: tf.Graph, make: object, shape: str) -> None:
+    with graph.as_default():
+        made = make(v1.placeholder(tf.int32, [3]))  # type: ignore[operator]
+    assert str(made.shape) == shape
+
+
+def test_every_sample_is_the_same_in_a_graph() -> None:
+    eager, samples = op_samples.inputs(), op_samples.samples()
+    expected = {name: tf.nest.flatten(sample(eager)) for name, sample in samples.items()}
+    with tf.Graph().as_default():
+        symbolic = op_samples.inputs()
+        recorded = {name: tf.nest.flatten(sample(symbolic)) for name, sample in samples.items()}
+        found = v1.Session(config=v1.ConfigProto()).run(recorded)
+    for name, values in expected.items():
+        for value, got, symbol in zip(values, found[name], recorded[name], strict=True):
+            np.testing.assert_array_equal(np.asarray(value), got, err_msg=name)
+            assert symbol.shape.is_compatible_with(got.shape), name
+            assert symbol.dtype.as_numpy_dtype == got.dtype, name
+
+
+def test_unknown_batches_train_and_drop_out(graph: tf.Graph) -> None:
+    with graph.as_default():
+        images = v1.placeholder(tf.float32, [None, 8, 8, 1])
+        labels = v1.placeholder(tf.int64, [None])
+        hidden = tf.nn.relu(tf.nn.conv2d(images, tf.ones([3, 3, 1, 4]), strides=[1, 1, 1, 1], padding="SAME"))
+        flat = tf.reshape(tf.nn.max_pool2d(hidden, 2, 2, "VALID"), [-1, 4 * 4 * 4])
+        logits = tf.matmul(tf.nn.dropout(flat, 0.5), tf.ones([64, 10]))
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        found = v1.Session(config=v1.ConfigProto()).run(
+            [losses, tf.argmax(logits, 1)], {images: np.ones((5, 8, 8, 1)), labels: [0, 1, 2, 3, 4]}
+        )
+    assert str(logits.shape) == "(None, 10)"
+    assert [each.shape for each in found] == [(5,), (5,)]

@@ -148,9 +148,11 @@ import allotment as tf
 tf.testing.simulate_gpus("1:64MiB")
 v1 = tf.compat.v1
 graph = tf.Graph()
-options = v1.GPUOptions(allow_growth=True, per_process_gpu_memory_fraction=0.5)
-first = v1.Session(graph=graph, config=v1.ConfigProto(gpu_options=options))
-second = v1.Session(graph=graph, config=v1.ConfigProto())
+first = v1.Session(graph=graph, config=v1.ConfigProto(gpu_options=v1.GPUOptions(per_process_gpu_memory_fraction=0.5)))
+silent = v1.Session(graph=graph, config=v1.ConfigProto())
+options = v1.GPUOptions(allow_growth=True, per_process_gpu_memory_fraction=0.25)
+options.experimental.internal_fragmentation_fraction = 0.5
+second = v1.Session(graph=graph, config=v1.ConfigProto(gpu_options=options))
 print([session.list_devices()[1].memory_limit_bytes >> 20 for session in (first, second)])
 with tf.device("/gpu:0"):
     try:
@@ -160,5 +162,27 @@ with tf.device("/gpu:0"):
 """)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[32, 32]", "32 gpu_options.per_process_gpu_memory_fraction(0.5)"]
-    assert "gpu_options.allow_growth = False has no effect on GPU:0" in done.stderr
-    assert "64 MiB, has no effect on GPU:0: its pool was made earlier" in done.stderr
+    made = "has no effect on GPU:0: its pool was made earlier in this process, with"
+    growth, limit, split = done.stderr.splitlines()
+    assert growth == f"gpu_options.allow_growth {made} growth off."
+    assert limit.startswith(
+        f"gpu_options.per_process_gpu_memory_fraction(0.25), which means 16 MiB, {made} a limit"
+    )
+    assert split.startswith(f"gpu_options.experimental.internal_fragmentation_fraction = 0.5 {made} 0")
+
+
+def test_tags_name_nodes() -> None:
+    done = run_program(
+        "import os\nos.environ['ALLOTMENT_OWNER_TAGS'] = '1'\n"
+        + SETUP
+        + """
+with tf.Graph().as_default():
+    total = tf.zeros([6 << 20], name="first") + tf.ones([11 << 20], name="second")[:6 << 20]
+    try:
+        v1.Session(config=v1.ConfigProto()).run(total)
+    except tf.errors.ResourceExhaustedError as error:
+        print([owner.owner.partition(" at ")[0] for owner in error.by_owner])
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["['first']"]

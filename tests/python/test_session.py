@@ -144,6 +144,12 @@ def test_random_numbers_are_new_in_each_run_and_one_in_it(session: v1.Session) -
     assert session.run(x).tolist() != first.tolist()
 
 
+def test_stateless_random_numbers_are_the_same_in_each_run(session: v1.Session) -> None:
+    x = tf.random.stateless_uniform([3], seed=[1, 2])
+    assert session.run(x).tolist() == session.run(x).tolist()
+    assert len(set(session.run(x).tolist())) == 3
+
+
 def test_sessions_end(session: v1.Session) -> None:
     x = tf.constant(1.0)
     with pytest.raises(RuntimeError, match="not re-entrant"), session:

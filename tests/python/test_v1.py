@@ -16,6 +16,11 @@ x = tf.placeholder(tf.float32, [None, 2], name="x")
 with tf.name_scope("layer"), tf.device("/gpu:0"):
     w = tf.Variable(tf.ones([2, 1]), name="w")
     y = tf.nn.relu(tf.matmul(x, w) - 1.0)
+with tf.colocate_with(w):
+    beside = tf.random_uniform([2])
+with tf.name_scope(None, "default"):
+    assert tf.constant(1.0).name == "default/Const:0"
+assert beside.device == "/device:GPU:0"
 step = tf.Variable(0, trainable=False, name="step")
 with tf.control_dependencies([w.assign_add([[1.0], [1.0]])]):
     more = tf.assign_add(step, 1)
@@ -100,4 +105,28 @@ for name in ("nothing", "experimental"):
         "True",
         "module 'allotment.compat.v1' has no attribute 'nothing'",
         "module 'allotment.compat.v1' has no attribute 'experimental'",
+    ]
+
+
+def test_names_and_arguments_that_are_gone_since() -> None:
+    assert run("""
+import allotment.v1 as tf
+from allotment.compat.aliases import MOVED
+x = tf.random_uniform([2, 3], seed=1)
+parts = [
+    tf.reduce_sum(x, reduction_indices=[1], keep_dims=True),
+    tf.argmax(x, dimension=1),
+    tf.to_int32(tf.log(x + 1.0) * 100.0),
+    tf.squeeze(tf.expand_dims(x, dim=0), squeeze_dims=[0]),
+]
+print([str(part.shape) for part in parts], parts[2].name)
+try:
+    tf.reduce_sum(x, axis=1, reduction_indices=1)
+except ValueError as error:
+    print(error)
+print(all(callable(getattr(tf, name)) for name in MOVED))
+""") == [
+        "['(2, 1)', '(2,)', '(2, 3)', '(2, 3)'] ToInt32:0",
+        "Cannot specify both 'axis' and 'reduction_indices'.",
+        "True",
     ]

@@ -3,10 +3,13 @@
 Every public name of the package is here, too; those below are TensorFlow 1's own.
 """
 
+import functools
 import sys
 from typing import Any
 
 from allotment import config, debugging, errors, test
+from allotment.compat.aliases import MOVED
+from allotment.compat.arguments import RENAMED, renamed, to_double, to_float, to_int32, to_int64
 from allotment.compat.constants import constant
 from allotment.compat.devices import device
 from allotment.compat.variables import (
@@ -139,15 +142,22 @@ __all__ = [
     "reset_default_graph",
     "resource_variables_enabled",
     "test",
+    "to_double",
+    "to_float",
+    "to_int32",
+    "to_int64",
     "trainable_variables",
     "variables_initializer",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    package = sys.modules["allotment"]
+    package: Any = sys.modules["allotment"]
+    if name in MOVED:
+        return functools.reduce(getattr, MOVED[name].split("."), package)
     if name in package.__all__ and name not in _NOT_IN_1:
-        return getattr(package, name)
+        found = getattr(package, name)
+        return renamed(found, RENAMED[name]) if name in RENAMED else found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -156,4 +166,4 @@ _NOT_IN_1 = frozenset({"experimental", "testing"})
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *sys.modules["allotment"].__all__} - _NOT_IN_1)
+    return sorted({*__all__, *MOVED, *sys.modules["allotment"].__all__} - _NOT_IN_1)

@@ -32,6 +32,10 @@ class Configuration:
     process_fraction: float = 0.0
     #: What asked for that share, for people.
     fraction_set_by: str = "config.gpu.set_per_process_memory_fraction"
+    #: What asked for logical devices, for people.
+    splits_set_by: str = "logical device configuration"
+    #: Share of a limit from which on the rest of a split is kept, as a session's options say it.
+    fragmentation: float = 0.0
     #: Growth of all GPUs as a session's options say it, which goes with splits; ``None`` outside of sessions.
     session_growth: bool | None = None
     #: Whether GPUs are numbered in the order of ``visible``, as in a session's list.

@@ -7,7 +7,7 @@ from allotment._core import HostMemory, Pool, format_size
 from allotment.devices import settings as environment
 from allotment.devices.names import full_name, short_name
 from allotment.devices.physical import Physical
-from allotment.devices.plan import Kind, LogicalPlan
+from allotment.devices.plan import WHOLE_GPU, Kind, LogicalPlan
 from allotment.devices.settings import Settings
 from allotment.devices.values import LogicalDevice, LogicalIndex, PhysicalDevice
 from allotment.errors import AlreadyExistsError
@@ -123,26 +123,28 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
         source=memory,
         trim_on_oom=settings.trim_on_oom,
         joins_regions=False,
+        fragmentation_fraction=plan.fragmentation,
         name=f"GPU_{plan.index}_bfc",
         limit_set_by=plan.limit.set_by,
     )
 
 
 def _report_late(wanted: LogicalPlan, first: LogicalPlan) -> None:
-    """Say which options have no effect because the GPU's pool exists."""
+    """Say which options have no effect because the GPU's pool exists; what nobody asked for needs no word."""
     assert wanted.limit is not None
     assert first.limit is not None
     assert wanted.growth is not None
     assert first.growth is not None
-    name = f"GPU:{wanted.index}"
-    if wanted.growth.on != first.growth.on:
+    before = f"no effect on GPU:{wanted.index}: its pool was made earlier in this process, with"
+    if wanted.growth.on and not first.growth.on:
+        environment.warn(f"{wanted.growth.set_by} has {before} growth off.")
+    if wanted.limit.nbytes != first.limit.nbytes and wanted.limit.set_by != WHOLE_GPU:
         environment.warn(
-            f"gpu_options.allow_growth = {wanted.growth.on} has no effect on {name}: its pool was made earlier in this "
-            f"process, with growth {'on' if first.growth.on else 'off'}."
+            f"{wanted.limit.set_by}, which means {format_size(wanted.limit.nbytes)}, has {before} a limit of "
+            f"{format_size(first.limit.nbytes)} ({first.limit.set_by})."
         )
-    if wanted.limit.nbytes != first.limit.nbytes:
+    if wanted.fragmentation not in (0, first.fragmentation):
         environment.warn(
-            f"{wanted.limit.set_by}, which means {format_size(wanted.limit.nbytes)}, has no effect on {name}: its pool "
-            f"was made earlier in this process, with a limit of {format_size(first.limit.nbytes)} "
-            f"({first.limit.set_by})."
+            f"gpu_options.experimental.internal_fragmentation_fraction = {wanted.fragmentation} has {before} "
+            f"{first.fragmentation}."
         )

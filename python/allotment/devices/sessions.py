@@ -28,6 +28,8 @@ class SessionOptions:
     #: Limits in MiB of the logical devices on each visible GPU.
     splits: Sequence[Sequence[float]] = ()
     allocator: str = ""
+    #: Share of a limit from which on the rest of a split is kept; 0 for TensorFlow's rule.
+    fragmentation: float = 0.0
 
 
 def session_devices(context: Context, options: SessionOptions | None) -> tuple[LogicalDeviceRuntime, ...]:
@@ -42,6 +44,7 @@ def session_devices(context: Context, options: SessionOptions | None) -> tuple[L
         configuration = context.assemble()
         return make_devices(plan_devices(configuration), configuration.settings, context.made)
     configuration = _configured(context.state().configuration, options)
+    context.report_growth(configuration)
     return make_devices(plan_devices(configuration), configuration.settings, context.made)
 
 
@@ -61,6 +64,8 @@ def _configured(process: Configuration, options: SessionOptions) -> Configuratio
     configuration.keeps_order = True
     configuration.session_growth = options.growth
     configuration.process_fraction = options.fraction
+    configuration.splits_set_by = "gpu_options.experimental.virtual_devices"
+    configuration.fragmentation = options.fragmentation
     configuration.fraction_set_by = "gpu_options.per_process_gpu_memory_fraction"
     if len(options.splits) > len(chosen):
         raise InvalidArgumentError(

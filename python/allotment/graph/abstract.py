@@ -1,6 +1,6 @@
 """What is known of a tensor before it is computed: its shape, and its value if it depends on constants alone."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -43,27 +43,27 @@ class Abstract:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes.
+        """The lengths of the axes; one that is not known goes with every other, and is no number.
 
         Raises:
-            ValueError: One is not known.
+            ValueError: Not even how many there are is known.
         """
-        shape = self._tensor._shape
-        if not shape.is_fully_defined():
+        dims = self._tensor._shape._dims
+        if dims is None:
             raise self._unknown("shape")
-        return shape._dims  # type: ignore[return-value]
+        if None in dims:
+            lengths: list[Any] = [
+                UnknownLength(self, axis) if dim is None else dim for axis, dim in enumerate(dims)
+            ]
+            return tuple(lengths)
+        return dims  # type: ignore[return-value]
 
     @property
     def ndim(self) -> int:
-        """The number of axes.
-
-        Raises:
-            ValueError: It is not known.
-        """
+        """The number of axes; if it is not known, it goes with every other, and is no number."""
         rank = self._tensor._shape.rank
-        if rank is None:
-            raise self._unknown("number of axes")
-        return rank
+        unknown: Any = UnknownLength(self, None)
+        return unknown if rank is None else rank
 
     @property
     def size(self) -> int:
@@ -115,6 +115,49 @@ class Abstract:
             f"the {what} of {self._tensor!r} must be known when the graph is built, and it is not. Give "
             f"placeholders a full shape, use `set_shape`, or pass a Python value where a number is needed."
         )
+
+
+class UnknownLength:
+    """The length of an axis, or the number of axes, that only running tells.
+
+    It may be equal to any; computing with it is an error.
+    """
+
+    __slots__ = ("_abstract", "axis")
+
+    def __init__(self, abstract: Abstract, axis: int | None) -> None:
+        self._abstract = abstract
+        #: Which axis; ``None`` for their number.
+        self.axis = axis
+
+    @property
+    def tensor(self) -> "SymbolicTensor":
+        """The tensor whose axis it is."""
+        return self._abstract._tensor
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is int and other in (-1, 0, 1):
+            # Whoever asks for these does something else then.
+            raise self._abstract._unknown("shape")
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __index__(self) -> int:
+        raise self._abstract._unknown("shape")
+
+    def _refuse(self, *others: Any) -> NoReturn:  # noqa: ARG002 - one for operators of all sorts
+        raise self._abstract._unknown("shape")
+
+    __int__ = __bool__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = _refuse
+
+    def __str__(self) -> str:
+        return "?"
 
 
 def constant_value(tensor: "SymbolicTensor") -> np.ndarray[Any, Any] | None:

@@ -16,7 +16,7 @@ class _VirtualDevices(Message):
 
 
 class _GPUExperimental(Message):
-    """Options of GPUs that TensorFlow calls experimental. ``virtual_devices`` has its effect; the rest is kept."""
+    """Experimental options of GPUs: ``virtual_devices`` and the split rule have their effect, the rest is kept."""
 
     VirtualDevices = _VirtualDevices
     FIELDS: ClassVar = {

@@ -45,7 +45,8 @@ def execute(
     """
     values = program.values.copy()
     for slot, value in zip(program.fed, fed, strict=True):
-        values[slot] = value
+        # Counted like what a program makes itself, where the host has a pool.
+        values[slot] = value if program.host.pool is None else inside_of(program.host)(np.copy, value)
     for segment in program.segments:
         _run_segment(program, segment, values, report_upon_oom, trace)
     return [_result(values[slot]) for slot in program.fetched]
@@ -62,7 +63,10 @@ def _run_segment(
     call: Callable[..., None] = inside
     if trace is not None or (segment.home.pool is not None and segment.home.pool.owner_tags):
         # One by one: tags and traces want to know which node it is.
-        steps = [step._replace(function=partial(inside, step.function)) for step in steps]
+        steps = [
+            step._replace(function=partial(inside, _called(step.function, operation.name)))
+            for step, operation in zip(steps, segment.operations, strict=True)
+        ]
         call = _plainly
     position = _Position()
     collected = -1
@@ -102,6 +106,16 @@ def _let_go(error: Exception, values: list[Any]) -> None:
     """Free what a failed run holds: the frames of an error would keep it for as long as somebody looks at that."""
     values.clear()
     error.__traceback__ = None
+
+
+def _called(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function under another name, for tags."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__name__ = name
+    return call
 
 
 def _plainly(function: Callable[..., None], *args: Any) -> None:

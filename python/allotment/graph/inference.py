@@ -1,24 +1,26 @@
 """Types and shapes of a new node's outputs, from what is known of its inputs.
 
-No operation has a second body for shapes: its own function is tried on small arrays of zeros. Lengths that are
-unknown or large are replaced by small ones, twice with different stand-ins:
+No operation has a second body for shapes: its own function is tried on arrays of zeros, of ones and of numbers that
+differ, for what depends on the elements. Lengths that are unknown, or make arrays too large to try, are replaced by
+small ones, twice with different stand-ins:
 
     input          first try      second try      result            so the result is
-    (?, 500)       (13, 17)       (14, 19)        (13, 1) (14, 1)   (?, 1)
+    (?, 5)         (29, 5)        (3, 5)          (29, 1) (3, 1)    (?, 1)
 
 A length of the result that is a stand-in in both tries is the length it stands for; one that is the same in both
-is itself; any other is unknown. Where the function refuses small arrays and the real ones are small enough, it is
-tried on those.
+is itself; any other is unknown. Known lengths are replaced only where no number among the arguments could tell.
 """
 
 import itertools
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from allotment.dtypes import BY_NUMPY, DType
-from allotment.graph.abstract import is_plain
+from allotment.graph.abstract import constant_value, is_plain
 from allotment.ops.execute import same_shapes
 from allotment.ops.table import Operation
 from allotment.tensor_shape import TensorShape
@@ -27,14 +29,22 @@ from allotment.tensor_shape import TensorShape
 Output = tuple[DType, TensorShape]
 Dims = tuple[int | None, ...]
 
-#: Lengths from here on have stand-ins.
-_LARGE: Final = 24
-#: Stand-ins of the first and the second try, as many as there may be different lengths.
-_STAND_INS: Final = ((29, 31, 37, 41, 43, 47), (53, 59, 61, 67, 71, 73))
-#: Another pair, for functions that only take lengths that can be divided.
-_ROUND_STAND_INS: Final = ((48, 96, 144, 192, 240, 288), (60, 120, 180, 300, 360, 420))
-#: Real arrays up to this many elements are tried.
+#: Arrays up to this many elements are tried as they are, but for unknown lengths.
+_CHEAP: Final = 1 << 14
+#: And up to this many if nothing else tells.
 _SMALL: Final = 1 << 20
+#: Lengths from here on have stand-ins where arrays are too large.
+_LARGE: Final = 24
+_STAND_INS: Final = ((29, 31, 37, 41, 43, 47), (53, 59, 61, 67, 71, 73))
+#: Pairs of stand-ins, the first pair that a function takes. An unknown length, which is the first of them, may be
+#: smaller than those that are known; and some functions only take lengths that can be divided.
+_PAIRS: Final = (
+    (_STAND_INS[0], (3, *_STAND_INS[1][1:])),
+    _STAND_INS,
+    ((48,), (60,)),
+)
+#: They look at no element, so that arrays of any size can be tried.
+_VIEWS: Final = frozenset({"ExpandDims", "Reshape", "Slice", "Squeeze", "StridedSlice"})
 _UNKNOWN: Final = TensorShape(None)
 
 
@@ -49,16 +59,58 @@ def infer(
             return made
     types = [tensor._dtype for tensor in inputs]
     if None in shapes:
-        return None
-    for pairs in (_STAND_INS, _ROUND_STAND_INS):
-        made = _with_stand_ins(row, types, shapes, args, kwargs, pairs)
+        return _types_alone(row, types, shapes, args, kwargs)
+    known = [_small_value(tensor) for tensor in inputs]
+    trial = _Trial(row, types, shapes, known, args, kwargs)
+    unknown = any(None in shape for shape in trial.shapes)
+    if trial.cost() <= _CHEAP:
+        made = trial.with_stand_ins([None], _PAIRS) if unknown else trial.as_it_is()
+        if made is not None or not unknown:
+            return made
+    elif not _has_numbers(args):
+        made = trial.with_stand_ins(_large_lengths(trial.shapes, args), _PAIRS[:2])
         if made is not None:
             return made
-    sizes = [dim for shape in shapes for dim in shape or ()]
-    if None in sizes or sum(tensor._shape.num_elements() or 0 for tensor in inputs) > _SMALL:
+    if unknown:
+        return _types_alone(row, types, shapes, args, kwargs)
+    return trial.as_it_is() if trial.cost() <= _SMALL or row.name in _VIEWS else None
+
+
+def _has_numbers(args: tuple[Any, ...]) -> bool:
+    """Whether arguments have numbers that may be lengths, and are not replaced with the lengths."""
+    for argument in args:
+        for each in argument if type(argument) is tuple else (argument,):
+            ends = (each.start, each.stop, each.step) if isinstance(each, slice) else (each,)
+            replaced = type(argument) is tuple and type(each) is int and each >= _LARGE
+            if any(isinstance(end, int) and abs(end) >= _LARGE for end in ends) and not replaced:
+                return True
+    return False
+
+
+def _types_alone(
+    row: Operation,
+    types: list[DType],
+    shapes: Sequence[Dims | None],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> list[Output] | None:
+    """The types of outputs whose shapes cannot be told: of arrays of some small shapes that the function takes."""
+    if row.name in _AS_MANY_AS_LONG:
         return None
-    tried = _try(row, types, shapes, args, kwargs)
-    return None if tried is None else [(row.result or dtype, TensorShape(shape)) for dtype, shape in tried]
+    plain = tuple(_replaced(each, {}) for each in args)
+    for length, rank in itertools.product((3, 2, 4), (2, 1, 3, 4, 0)):
+        guessed = [
+            (length,) * rank if shape is None else tuple(length if dim is None else dim for dim in shape)
+            for shape in shapes
+        ]
+        tried = _try(row, types, guessed, [None] * len(types), plain, kwargs)
+        if tried is not None:
+            return [(row.result or dtype, _UNKNOWN) for dtype, _ in tried]
+    return None
+
+
+#: They make as many tensors as an axis is long.
+_AS_MANY_AS_LONG: Final = frozenset({"Unpack"})
 
 
 def _elementwise(row: Operation, inputs: Sequence[Any], shapes: list[Dims | None]) -> list[Output] | None:
@@ -66,7 +118,9 @@ def _elementwise(row: Operation, inputs: Sequence[Any], shapes: list[Dims | None
     if row.result is not None:
         dtype = row.result
     else:
-        tried = _try(row, [tensor._dtype for tensor in inputs], [()] * len(inputs), (), {})
+        tried = _try(
+            row, [tensor._dtype for tensor in inputs], [()] * len(inputs), [None] * len(inputs), (), {}
+        )
         if tried is None or len(tried) != 1:
             return None
         dtype = tried[0][0]
@@ -96,43 +150,70 @@ def broadcast(left: Dims, right: Dims) -> Dims | None:
     return tuple(reversed(dims))
 
 
-def _with_stand_ins(
-    row: Operation,
-    types: list[DType],
-    shapes: list[Dims],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    pairs: tuple[Sequence[int], Sequence[int]],
-) -> list[Output] | None:
-    large = _large_lengths(shapes, args)
-    if len(large) > len(pairs[0]):
-        return None
-    tries = []
-    for numbers in pairs if large else pairs[:1]:
-        stand_ins = dict(zip(large, numbers, strict=False))
-        small = [tuple(stand_ins.get(dim, dim) for dim in shape) for shape in shapes]
-        replaced = tuple(_replaced(each, stand_ins) for each in args)
-        tried = _try(
-            row, types, small, replaced, {name: _replaced(each, stand_ins) for name, each in kwargs.items()}
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What is tried."""
+
+    row: Operation
+    types: list[DType]
+    shapes: list[Dims]
+    known: list[Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def cost(self) -> int:
+        """Elements of the inputs, and of what shapes among the arguments ask for."""
+        asked = [
+            math.prod(abs(each) for each in argument if type(each) is int and each)
+            for argument in self.args
+            if type(argument) is tuple
+        ]
+        inputs = [
+            math.prod(_STAND_INS[0][0] if dim is None else dim for dim in shape) for shape in self.shapes
+        ]
+        return sum(inputs) * max([1, *asked]) if self.row.name == "Tile" else sum(inputs) + sum(asked)
+
+    def as_it_is(self) -> list[Output] | None:
+        """The outputs of arrays as large as the real ones."""
+        args = tuple(_replaced(each, {}) for each in self.args)
+        tried = _try(self.row, self.types, self.shapes, self.known, args, self.kwargs)
+        return (
+            None
+            if tried is None
+            else [(self.row.result or dtype, TensorShape(dims)) for dtype, dims in tried]
         )
-        if tried is None:
-            return None
-        tries.append((tried, {number: length for length, number in stand_ins.items()}))
-    first, lengths = tries[0]
-    if not large:
-        return [(row.result or dtype, TensorShape(shape)) for dtype, shape in first]
-    second, other_lengths = tries[1]
-    if len(first) != len(second):
+
+    def with_stand_ins(self, lengths: Sequence[Any], pairs: Sequence[Any]) -> list[Output] | None:
+        """The outputs of arrays whose lengths have stand-ins; of several pairs the first that the function takes."""
+        for first, second in pairs:
+            if len(lengths) <= len(first):
+                made = self._with_pair(
+                    dict(zip(lengths, first, strict=False)), dict(zip(lengths, second, strict=False))
+                )
+                if made is not None:
+                    return made
         return None
-    return [
-        (row.result or dtype, _joined(shape, other, lengths, other_lengths))
-        for (dtype, shape), (_, other) in zip(first, second, strict=True)
-    ]
+
+    def _with_pair(self, *pair: dict[Any, int]) -> list[Output] | None:
+        tries = []
+        for stand_ins in pair:
+            shapes = [tuple(stand_ins.get(dim, dim) for dim in shape) for shape in self.shapes]
+            args = tuple(_replaced(each, stand_ins) for each in self.args)
+            kwargs = {name: _replaced(each, stand_ins) for name, each in self.kwargs.items()}
+            tried = _try(self.row, self.types, shapes, self.known, args, kwargs)
+            if tried is None:
+                return None
+            tries.append((tried, {number: length for length, number in stand_ins.items()}))
+        (first, lengths), (second, other_lengths) = tries
+        if len(first) != len(second):
+            return None
+        return [
+            (self.row.result or dtype, _joined(dims, other, lengths, other_lengths))
+            for (dtype, dims), (_, other) in zip(first, second, strict=True)
+        ]
 
 
-def _joined(
-    first: tuple[int, ...], second: tuple[int, ...], lengths: dict[int, Any], other_lengths: dict[int, Any]
-) -> TensorShape:
+def _joined(first: Dims, second: Dims, lengths: dict[int, Any], other_lengths: dict[int, Any]) -> TensorShape:
     if len(first) != len(second):
         return _UNKNOWN
     dims: list[int | None] = []
@@ -145,17 +226,11 @@ def _joined(
 
 
 def _large_lengths(shapes: list[Dims], args: tuple[Any, ...]) -> list[int | None]:
-    found: dict[int | None, None] = {}
-    for shape in shapes:
-        for dim in shape:
-            if dim is None or dim >= _LARGE:
-                found[dim] = None
-    for argument in args:
-        if type(argument) is tuple:
-            for each in argument:
-                if type(each) is int and each >= _LARGE:
-                    found[each] = None
-    return list(found)
+    """The lengths that have stand-ins, an unknown one first."""
+    numbers = [each for argument in args if type(argument) is tuple for each in argument if type(each) is int]
+    dims = [dim for shape in shapes for dim in shape]
+    large = dict.fromkeys(dim for dim in (*dims, *numbers) if dim is not None and dim >= _LARGE)
+    return [None, *large]
 
 
 def _replaced(argument: Any, stand_ins: dict[Any, int]) -> Any:
@@ -167,35 +242,85 @@ def _replaced(argument: Any, stand_ins: dict[Any, int]) -> Any:
     return argument
 
 
+#: What one try tells of each output: its type, and its shape with ``None`` where that depends on the elements.
+Tried = list[tuple[DType, Dims]]
+
+
 def _try(
-    row: Operation, types: list[DType], shapes: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> list[tuple[DType, tuple[int, ...]]] | None:
-    result = None
-    # Zeros are places in every array, but not divisors: then ones are tried.
-    for value in (0, 1):
-        arrays = [_filled(dtype, shape, value) for dtype, shape in zip(types, shapes, strict=True)]
+    row: Operation,
+    types: list[DType],
+    shapes: Sequence[Any],
+    known: Sequence[Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Tried | None:
+    """What a function makes of arrays of several fillings, as far as they agree."""
+    found: Tried | None = None
+    # Zeros are places in every array, but not divisors; of equal elements there is one; few matrices have an inverse.
+    for fill in (np.zeros, np.ones, _counted, _identity):
+        if fill is _identity and found is not None:
+            break
+        arrays = [
+            _array(fill, dtype, shape) if value is None or value.shape != shape else value
+            for dtype, shape, value in zip(types, shapes, known, strict=True)
+        ]
         try:
             with np.errstate(all="ignore"):
                 result = row.function(*arrays, *args, **kwargs)
-            break
         except Exception:
             continue
-    if result is None:
-        return None
-    results = result if type(result) is tuple else (result,)
-    found = []
-    for each in results:
-        array = np.asarray(each)
-        if array.dtype not in BY_NUMPY:
+        made = _described(result)
+        found = made if found is None or made is None else _agreed(found, made)
+        if found is None:
             return None
-        found.append((BY_NUMPY[array.dtype], array.shape))
     return found
 
 
-def _filled(dtype: DType, shape: tuple[int, ...], value: int) -> np.ndarray[Any, Any]:
+def _described(result: Any) -> Tried | None:
+    made: Tried = []
+    for each in result if type(result) is tuple else (result,):
+        array = np.asarray(each)
+        if array.dtype not in BY_NUMPY:
+            return None
+        made.append((BY_NUMPY[array.dtype], array.shape))
+    return made
+
+
+def _agreed(one: Tried, other: Tried) -> Tried | None:
+    if len(one) != len(other) or any(len(a) != len(b) for (_, a), (_, b) in zip(one, other, strict=True)):
+        return None
+    return [
+        (dtype, tuple(a if a == b else None for a, b in zip(left, right, strict=True)))
+        for (dtype, left), (_, right) in zip(one, other, strict=True)
+    ]
+
+
+def _small_value(tensor: Any) -> np.ndarray[Any, Any] | None:
+    """The elements of an input that says what to make, where they are known."""
+    count = tensor._shape.num_elements()
+    return (
+        constant_value(tensor) if count is not None and count < _LARGE and tensor._dtype.is_integer else None
+    )
+
+
+def _array(fill: Any, dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     if dtype.numpy == np.dtype(object):
         return np.full(shape, b"", object)
-    return np.full(shape, value, dtype.numpy)
+    if math.prod(shape) > _SMALL:
+        return np.broadcast_to(fill((), dtype.numpy), shape)
+    return fill(shape, dtype.numpy)  # type: ignore[no-any-return]
+
+
+def _counted(shape: tuple[int, ...], numpy: Any) -> np.ndarray[Any, Any]:
+    """Elements that differ, and none of them large: they may say how much to make."""
+    return (np.arange(math.prod(shape)) % 3).astype(numpy).reshape(shape)
+
+
+def _identity(shape: tuple[int, ...], numpy: Any) -> np.ndarray[Any, Any]:
+    """Matrices that have an inverse."""
+    if len(shape) < 2:
+        return np.ones(shape, numpy)
+    return np.broadcast_to(np.eye(*shape[-2:], dtype=numpy), shape).copy()
 
 
 __all__ = ["Output", "broadcast", "infer"]

@@ -3,6 +3,7 @@
 All other nodes call the function of their row, as eager operations do.
 """
 
+import copy
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.graph.abstract import is_plain
 from allotment.graph.faults import graph_error
 from allotment.graph.node import Operation
 from allotment.ops.resources import ADD, SUBTRACT, Storage
@@ -41,6 +43,8 @@ def kernel(node: Operation, storages: Storages, device: Device, home: Device) ->
         return make(node, storages, device, home)
     if node._variable is not None:
         return _change(node, storages)
+    if node._row.name.startswith("Stateless"):
+        return _drawn_alike(node)
     return None
 
 
@@ -136,6 +140,18 @@ def _change(node: Operation, storages: Storages) -> Callable[..., Any]:
                 raise graph_error(errors.InvalidArgumentError, node, wrong)
             storage.array = np.asarray(function(*arrays, *args, storage))
             return storage.array
+
+    return call
+
+
+def _drawn_alike(node: Operation) -> Callable[..., Any]:
+    """What draws from a generator as it was when the node was made, so that each run gives the same numbers."""
+    function, args, kwargs = node._row.function, node._args, node._kwargs
+
+    def call(*arrays: Any) -> Any:
+        return function(
+            *arrays, *[each if is_plain(each) else copy.deepcopy(each) for each in args], **kwargs
+        )
 
     return call
 

@@ -270,7 +270,7 @@ class SymbolicTensor(Tensor):
     def __bool__(self) -> NoReturn:
         raise OperatorNotAllowedInGraphError(
             "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. You can attempt the following resolutions "
-            "to the problem: compute it in a session and use the value, or use tf.cond or tf.where instead."
+            "to the problem: compute it in a session and use the value, or choose between tensors with tf.where."
         )
 
     def __iter__(self) -> Iterator[Any]:

@@ -1,6 +1,6 @@
 """Nodes and scopes that only graphs have: placeholders, colocation, names with a default."""
 
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from allotment.devices.placement import thread
@@ -39,19 +39,15 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     return graph.add(PLACEHOLDER_WITH_DEFAULT, (tensor,), [output], name=name)._outputs[0]
 
 
-@contextmanager
-def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
     """Put the nodes of a ``with`` block on the device of another one. As ``tf.compat.v1.colocate_with``."""
     graph = thread.state.graph
-    if graph is None:
-        yield
-        return
-    with graph.colocate_with(op, ignore_existing):
-        yield
+    return nullcontext() if graph is None else graph.colocate_with(op, ignore_existing)
 
 
-@contextmanager
-def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Any:
+def name_scope(
+    name: str | None, default_name: str | None = None, values: Any = None
+) -> AbstractContextManager[str]:
     """Put a name in front of the names of nodes. As ``tf.compat.v1.name_scope``.
 
     Args:
@@ -69,8 +65,7 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
             f"`default_name` type ({type(chosen)}) is not a string type. You likely meant to pass this into the "
             "`values` kwarg."
         )
-    with get_default_graph().name_scope(chosen) as scope:
-        yield scope
+    return get_default_graph().name_scope(chosen)
 
 
 __all__ = [

@@ -1,7 +1,8 @@
 """In which order nodes run: after what they need, and so that little memory is held at once."""
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from allotment import errors
 from allotment.graph.node import Operation, SymbolicTensor
@@ -22,23 +23,26 @@ def needed(targets: Sequence[Operation], fed: set[SymbolicTensor]) -> list[Opera
 
 
 def ordered(
-    operations: Sequence[Operation], fed: set[SymbolicTensor], kept: set[SymbolicTensor]
+    operations: Sequence[Operation],
+    fed: set[SymbolicTensor],
+    kept: set[SymbolicTensor],
+    placed: Mapping[Operation, object],
 ) -> list[Operation]:
     """The order in which nodes run: the one of those that are tried which holds the least at its peak.
 
     Tried are the order in which they were made, which is the one of a program without a graph; depth first from
-    the last; and always the node next that frees most or takes least. What draws random numbers or touches a
-    variable stays in the order in which it was made.
+    the last; and always the node next that frees most or takes least. Another order than the first is only taken if
+    it is worse on no device. What draws random numbers or touches a variable stays in the order in which it was made.
 
     Raises:
         InvalidArgumentError: Nodes that wait for each other.
     """
     before = _before(operations, fed)
     made = _by(operations, before, lambda operation: operation._number)
-    best, least = made, peak(made, fed, kept)
+    best, least = made, peaks(made, fed, kept, placed)
     for order in (_depth_first(made, before), _greedy(operations, before, fed, kept)):
-        held = peak(order, fed, kept)
-        if held < least:
+        held = peaks(order, fed, kept, placed)
+        if held != least and all(most <= least[device] for device, most in held.items()):
             best, least = order, held
     return best
 
@@ -167,7 +171,9 @@ def _greedy(
     return order
 
 
-_MANY = 64
+_MANY: Final = 64
+#: What a pool rounds to.
+_GRANULE: Final = 256
 
 
 def _uses(operations: Sequence[Operation], fed: set[SymbolicTensor]) -> dict[SymbolicTensor, int]:
@@ -181,26 +187,36 @@ def _uses(operations: Sequence[Operation], fed: set[SymbolicTensor]) -> dict[Sym
 
 
 def size_of(tensor: SymbolicTensor) -> int:
-    """Bytes of a tensor as far as its shape is known: unknown lengths count as 1."""
+    """Bytes that a tensor takes as far as its shape is known: unknown lengths count as 1."""
     count = 1
     for dim in tensor._shape._dims or ():
         count *= 1 if dim is None else dim
-    return count * tensor._dtype.size
+    return -(-count * tensor._dtype.size // _GRANULE) * _GRANULE
 
 
-def peak(order: Sequence[Operation], fed: set[SymbolicTensor], kept: set[SymbolicTensor]) -> int:
-    """The most bytes that tensors take at once when nodes run in an order, each freed after its last use."""
+def peaks(
+    order: Sequence[Operation],
+    fed: set[SymbolicTensor],
+    kept: set[SymbolicTensor],
+    placed: Mapping[Operation, object],
+) -> dict[object, int]:
+    """For each device the most bytes that tensors take at once, each freed after its last use, in an order."""
     uses = _uses(order, fed)
-    held = most = 0
+    held: dict[object, int] = {}
+    most: dict[object, int] = {}
     for operation in order:
-        held += sum(map(size_of, operation._outputs))
-        most = max(most, held)
+        device = placed[operation]
+        held[device] = held.get(device, 0) + sum(map(size_of, operation._outputs))
+        copies = [
+            each for each in dict.fromkeys(operation._computed_with) if placed.get(each._op) is not device
+        ]
+        most[device] = max(most.get(device, 0), held[device] + sum(map(size_of, copies)))
         for tensor in dict.fromkeys(operation._computed_with):
             if tensor in uses:
                 uses[tensor] -= 1
                 if uses[tensor] == 0 and tensor not in kept:
-                    held -= size_of(tensor)
-        held -= sum(
+                    held[placed[tensor._op]] -= size_of(tensor)
+        held[device] -= sum(
             size_of(tensor)
             for tensor in operation._outputs
             if uses.get(tensor, 0) == 0 and tensor not in kept
@@ -208,4 +224,4 @@ def peak(order: Sequence[Operation], fed: set[SymbolicTensor], kept: set[Symboli
     return most
 
 
-__all__ = ["needed", "ordered", "peak", "size_of"]
+__all__ = ["needed", "ordered", "peaks", "size_of"]

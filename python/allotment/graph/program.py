@@ -56,6 +56,8 @@ class Program:
     """What a run of a session does."""
 
     segments: list[Segment]
+    #: Where values that are fed go.
+    host: Device
     #: What the slots hold at first: constants that need no copy.
     values: list[Any]
     fed: list[int]
@@ -72,6 +74,8 @@ class _Builder:
         #: Slots by tensor and the memory it is in.
         self.slots: dict[tuple[SymbolicTensor, Device], int] = {}
         self.homes: dict[SymbolicTensor, Device] = {}
+        #: The node that a tensor was last copied for.
+        self.copied: dict[tuple[SymbolicTensor, Device], Operation] = {}
         self.values: list[Any] = []
         self.tensors: list[SymbolicTensor] = []
         self.raw: list[tuple[Operation, Device, Device, Step]] = []
@@ -95,12 +99,13 @@ class _Builder:
         stays = row.reads_anywhere or tensor._dtype is string or row.host is Host.OUTPUT
         if stays or at is home or at.pool is home.pool:
             return self.slots[tensor, at]
-        found = self.slots.get((tensor, home))
-        if found is None:
-            step = Step(ONE, np.copy, (self.slots[tensor, at],), (), {}, self.slot(tensor, home), ())
+        if self.copied.get((tensor, home)) is not operation:
+            # A copy for each node that needs one, as eagerly: kept for the next, it might be held for long.
+            self.copied[tensor, home] = operation
+            source = self.slots[tensor, at]
+            step = Step(ONE, np.copy, (source,), (), {}, self.slot(tensor, home), ())
             self.raw.append((operation, device, home, step))
-            found = self.slots[tensor, home]
-        return found
+        return self.slots[tensor, home]
 
     def add(self, operation: Operation) -> None:
         """Add the step of a node."""
@@ -151,7 +156,7 @@ def build(
     """
     given, kept = set(fed), set(tensors)
     targets = [tensor._op for tensor in tensors if tensor not in given] + list(operations)
-    order = ordered(needed(targets, given), given, kept)
+    order = ordered(needed(targets, given), given, kept, placed)
     builder = _Builder(placed, host, storages)
     builder.read_anywhere = _read_anywhere(order)
     slots = [builder.feed(tensor) for tensor in fed]
@@ -159,7 +164,9 @@ def build(
         if not all(tensor in given for tensor in operation._outputs) or not operation._outputs:
             builder.add(operation)
     fetched = [builder.slots[tensor, builder.homes[tensor]] for tensor in tensors]
-    return Program(_segments(builder.raw, set(fetched)), builder.values, slots, fetched, builder.tensors)
+    return Program(
+        _segments(builder.raw, set(fetched)), host, builder.values, slots, fetched, builder.tensors
+    )
 
 
 def _read_anywhere(order: Sequence[Operation]) -> set[SymbolicTensor]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -42,8 +42,25 @@ class Recording:
         #: What constants are called that are made of operands.
         self._operands: dict[int, str] = {}
 
-    def check(self, op: str, name: str | None) -> None:
-        """Check nothing: wishes are looked at when a session places the graph."""
+    def check(self, op: str, name: str | None) -> None:  # noqa: ARG002 - a placement's signature
+        """Refuse what reads or changes an eager variable; nodes come to ``record``.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError(
+            f"{op}: a variable that was made eagerly has no place in a graph. Make the variable inside of "
+            "`with graph.as_default():`, or use it outside."
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # What else a placement has is asked for values, which a graph does not have.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise RuntimeError(
+            "Attempting to capture an EagerTensor without building a function. Use it outside of "
+            "`with graph.as_default():`, or feed its value."
+        )
 
     @contextmanager
     def naming(self, operands: dict[int, str]) -> Iterator[None]:
@@ -126,7 +143,12 @@ class Recording:
                 f"how many tensors {row.name} makes must be known when the graph is built, and the shape of "
                 f"{inputs[0]!r} does not tell. Give placeholders a full shape, or use `set_shape`."
             )
-        return [(expected_type(row, inputs, args), TensorShape(None))]
+        asked = (
+            args[0]
+            if args and type(args[0]) is tuple and all(type(each) is int for each in args[0])
+            else None
+        )
+        return [(expected_type(row, inputs, args), expected_shape(row, Lengths(None, asked)))]
 
 
 def expected_type(row: Row, inputs: Sequence[Any], args: tuple[Any, ...]) -> DType:

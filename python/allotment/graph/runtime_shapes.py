@@ -30,7 +30,8 @@ def as_lengths(shape: Any) -> Any:
     Raises:
         TypeError: No shape.
     """
-    from allotment.graph.abstract import constant_value
+    from allotment.graph.abstract import UnknownLength, constant_value
+    from allotment.ops.array import shape as shape_of
     from allotment.ops.joining import packed
 
     if isinstance(shape, Tensor):
@@ -40,7 +41,11 @@ def as_lengths(shape: Any) -> Any:
         dims = shape.shape._dims
         known = dims is not None and len(dims) == 1 and dims[0] is not None
         return Lengths(shape, (None,) * dims[0] if known else None)  # type: ignore[operator, index]
-    if isinstance(shape, list | tuple) and any(isinstance(each, Tensor) for each in shape):
+    if isinstance(shape, list | tuple):
+        shape = [
+            shape_of(each.tensor)[each.axis] if isinstance(each, UnknownLength) else each for each in shape
+        ]
+    if isinstance(shape, list) and any(isinstance(each, Tensor) for each in shape):
         values = [constant_value(each) if isinstance(each, Tensor) else each for each in shape]  # type: ignore[arg-type]
         if all(each is not None for each in values):
             return tuple(int(each) for each in values if each is not None)

@@ -263,6 +263,7 @@ def _options(config: ConfigProto) -> SessionOptions:
         fraction=gpu.per_process_gpu_memory_fraction,
         splits=[list(each.memory_limit_mb) for each in gpu.experimental.virtual_devices],
         allocator=gpu.allocator_type,
+        fragmentation=gpu.experimental.internal_fragmentation_fraction,
     )
 
 
