@@ -186,3 +186,72 @@ with tf.Graph().as_default():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["['first']"]
+
+
+RANDOM = """
+import random
+from allotment.devices.context import context
+
+def program(seed):
+    draw = random.Random(seed)
+    kinds = ["constant", "one", "two", "two", "product", "mean", "joined"]
+    return [(draw.choice(kinds), draw.random(), draw.random(), draw.choice([8, 64, 128]), draw.choice([0, 0, 0, 1]))
+            for _ in range(draw.randint(5, 60))]
+
+def steps(program):
+    values = []
+    for number, (kind, one, other, rows, gpu) in enumerate(program):
+        with tf.device(f"/gpu:{gpu}"):
+            if number == 0 or kind == "constant":
+                values.append(tf.constant(np.full((rows, 128), one, np.float32)))
+                yield values, ()
+                continue
+            left, right = int(one * number), int(other * number)
+            x, y = values[left], values[right]
+            if kind == "one":
+                made = tf.sqrt(tf.abs(x) + 1.0)
+            elif kind == "two":
+                made = x[:8] + y[:8] * 0.5
+            elif kind == "product":
+                made = tf.concat([tf.matmul(x, tf.transpose(y))[:, :8]] * 16, 1)
+            elif kind == "mean":
+                made = x - tf.reduce_mean(x, axis=1, keepdims=True)
+            else:
+                made = tf.concat([x, y], 0)[:128]
+            values.append(made)
+            del made, x, y
+            yield values, (left, right)
+
+def peaks():
+    figures = [context().made.gpus[number].pool.stats() for number in (0, 1)]
+    for number in (0, 1):
+        context().made.gpus[number].pool.reset_peaks()
+    assert all(each.in_use == 0 for each in figures)
+    return [each.peak_requested for each in figures]
+
+for seed in range(80):
+    last = {}
+    with tf.Graph().as_default():
+        for values, used in steps(program(seed)):
+            last.update(dict.fromkeys(used, len(values) - 1))
+        session = v1.Session(config=v1.ConfigProto())
+        in_graph = session.run(values[-1])
+    graph_peaks = peaks()
+    for values, used in steps(program(seed)):
+        # Let go as early as a program can.
+        for number in range(len(values) - 1):
+            if last.get(number, -1) < len(values):
+                values[number] = None
+    eager = values[-1].numpy()
+    del values
+    eager_peaks = peaks()
+    assert np.array_equal(eager, in_graph, equal_nan=True), seed
+    assert all(graph <= other for graph, other in zip(graph_peaks, eager_peaks)), (seed, graph_peaks, eager_peaks)
+print("done")
+"""
+
+
+def test_random_programs_take_no_more_than_eagerly() -> None:
+    done = run_program(SETUP.replace("1:64MiB", "2:64MiB") + RANDOM)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["done"]
