@@ -112,6 +112,12 @@ def test_eager_tensors_and_tensors_of_other_graphs_are_refused(graph: tf.Graph) 
         ),
         (lambda: tf.add([1.0, 2.0], [1.0, 2.0, 3.0]), ValueError, r"Incompatible shapes: \[2\] vs. \[3\]"),
         (lambda: tf.matmul([[1.0, 2.0]], [[1.0, 2.0]]), ValueError, "Matrix size-incompatible"),
+        (
+            lambda: tf.matmul(v1.placeholder(tf.float32, [None, 4]), [[1.0]]),
+            ValueError,
+            r"In\[0\]: \[\?,4\], In\[1\]: \[1,1\]",
+        ),
+        (lambda: tf.print(tf.constant(1.0)), tf.errors.UnimplementedError, "Fetch the tensors in a session"),
         (lambda: tf.sqrt(tf.constant("text")), TypeError, "not in list of allowed values of Sqrt"),
     ],
 )

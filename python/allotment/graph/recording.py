@@ -11,8 +11,7 @@ from allotment.graph.inference import Output, infer
 from allotment.graph.node import SymbolicTensor
 from allotment.graph.runtime_shapes import Lengths, as_lengths, expected_shape, with_lengths
 from allotment.ops.convert import to_array
-from allotment.ops.execute import same_shapes
-from allotment.ops.table import Host, broadcast_fault, operation
+from allotment.ops.table import Host, dims, operation
 from allotment.ops.table import Operation as Row
 from allotment.tensor import EagerTensor
 from allotment.tensor_shape import TensorShape
@@ -136,7 +135,7 @@ class Recording:
         made = infer(row, inputs, args, kwargs)
         if made is not None:
             return made
-        if all(tensor._shape.is_fully_defined() for tensor in inputs) and row.fault is not None:
+        if row.fault is not None:
             _refuse(row, inputs, args, kwargs)
         if row.name in _MANY_OUTPUTS:
             raise ValueError(
@@ -190,19 +189,19 @@ def _check_types(row: Row, inputs: Sequence[Any]) -> None:
 
 
 def _refuse(row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise what is wrong with shapes that are all known; what depends on values is left to the session."""
-    arrays = [np.broadcast_to(np.ones((), each._dtype.numpy), each._shape._dims) for each in inputs]
-    if row.fault is same_shapes:
-        fault = broadcast_fault(arrays)
-    else:
-        assert row.fault is not None
-        fault = row.fault(*arrays, *args, **kwargs)
+    """Raise what is wrong with shapes, as far as they are known; what depends on values is left to the session."""
+    assert row.fault is not None
+    try:
+        fault = row.fault(*[each._array for each in inputs], *args, **kwargs)
+    except (TypeError, ValueError, AttributeError, IndexError):
+        # It asked for more than is known.
+        return
     if fault is not None:
         raise ValueError(f"{fault} for '{row.name}' with input shapes: {_told(inputs)}.")
 
 
 def _told(inputs: Sequence[Any]) -> str:
-    return ", ".join("[" + ",".join(map(str, each._shape._dims)) + "]" for each in inputs)
+    return ", ".join(dims(each._array) if each._shape.rank is not None else "<unknown>" for each in inputs)
 
 
 def _shaped(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -14,7 +14,6 @@ from allotment.ops.name_scopes import name_scope
 _AS_THEY_ARE: Final = frozenset(
     {
         "allotment.config",
-        "allotment.debugging",
         "allotment.errors",
         "allotment.test",
         "allotment.dtypes",
