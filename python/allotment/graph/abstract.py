@@ -1,5 +1,6 @@
 """What is known of a tensor before it is computed: its shape, and its value if it depends on constants alone."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
@@ -96,6 +97,15 @@ class Abstract:
 
     def __bool__(self) -> bool:
         return bool(self._elements())
+
+    def __len__(self) -> int:
+        return len(self._elements())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._elements())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._elements()[key]
 
     def __getattr__(self, name: str) -> Any:
         # What else an array has, as ``tolist``, is the known value's.

@@ -261,8 +261,8 @@ def _try(
         if fill is _identity and found is not None:
             break
         arrays = [
-            _array(fill, dtype, shape) if value is None or value.shape != shape else value
-            for dtype, shape, value in zip(types, shapes, known, strict=True)
+            _array(fill, dtype, shape, number) if value is None or value.shape != shape else value
+            for number, (dtype, shape, value) in enumerate(zip(types, shapes, known, strict=True))
         ]
         try:
             with np.errstate(all="ignore"):
@@ -297,23 +297,26 @@ def _agreed(one: Tried, other: Tried) -> Tried | None:
 
 def _small_value(tensor: Any) -> np.ndarray[Any, Any] | None:
     """The elements of an input that says what to make, where they are known."""
-    count = tensor._shape.num_elements()
-    return (
-        constant_value(tensor) if count is not None and count < _LARGE and tensor._dtype.is_integer else None
-    )
+    dims = tensor._shape._dims
+    # What says how much to make is a number or a list of numbers.
+    listed = len(dims) == 0 or (len(dims) == 1 and dims[0] is not None and dims[0] < _LARGE)
+    return constant_value(tensor) if listed else None
 
 
-def _array(fill: Any, dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def _array(fill: Any, dtype: DType, shape: tuple[int, ...], number: int) -> np.ndarray[Any, Any]:
+    """The array of an input, which has a number."""
     if dtype.numpy == np.dtype(object):
         return np.full(shape, b"", object)
     if math.prod(shape) > _SMALL:
         return np.broadcast_to(fill((), dtype.numpy), shape)
-    return fill(shape, dtype.numpy)  # type: ignore[no-any-return]
+    made: np.ndarray[Any, Any] = fill(shape, dtype.numpy)
+    # Inputs that differ, such as the ends of a range.
+    return made if fill is not _counted else ((made + number) % 3).astype(dtype.numpy)
 
 
-def _counted(shape: tuple[int, ...], numpy: Any) -> np.ndarray[Any, Any]:
+def _counted(shape: tuple[int, ...], numpy: Any) -> np.ndarray[Any, Any]:  # noqa: ARG001 - as NumPy's makers
     """Elements that differ, and none of them large: they may say how much to make."""
-    return (np.arange(math.prod(shape)) % 3).astype(numpy).reshape(shape)
+    return (np.arange(math.prod(shape)) % 3).reshape(shape)
 
 
 def _identity(shape: tuple[int, ...], numpy: Any) -> np.ndarray[Any, Any]:
