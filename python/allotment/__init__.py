@@ -68,6 +68,8 @@ from allotment.dtypes import (
     uint32,
     uint64,
 )
+from allotment.graph.graph import Graph
+from allotment.graph.node import Operation
 from allotment.ops import operators as _operators  # noqa: F401 - gives tensors their operators
 from allotment.ops.array import (
     bitcast,
@@ -215,10 +217,12 @@ __all__ = [
     "DType",
     "DeviceSpec",
     "Explanation",
+    "Graph",
     "HostMemory",
     "InvalidFreeError",
     "KeptRegion",
     "MemoryDamageError",
+    "Operation",
     "OutOfMemoryError",
     "OwnerGroup",
     "Pool",

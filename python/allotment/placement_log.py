@@ -48,3 +48,16 @@ def copied(text: str) -> None:
     finally:
         if logger.level == logging.NOTSET:
             logger.removeHandler(_handler)
+
+
+def said(text: str) -> None:
+    """Say something of a session's placement, whether eager placement is logged or not."""
+    level, attached = logger.level, _handler in logger.handlers
+    logger.setLevel(logging.INFO)
+    logger.addHandler(_handler)
+    try:
+        logger.info("%s", text)
+    finally:
+        logger.setLevel(level)
+        if not attached:
+            logger.removeHandler(_handler)

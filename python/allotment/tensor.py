@@ -22,6 +22,11 @@ class Tensor(Operands):
 
     __slots__ = ()
 
+    if TYPE_CHECKING:
+        # An eager tensor's own, and what is known of a symbolic one.
+        _array: Any
+        _dtype: DType
+
     @property
     def dtype(self) -> DType:
         """The type of the elements."""

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allotment.aggregation import VariableAggregation, VariableSynchronization
+from allotment.devices.placement import thread
 from allotment.dtypes import DType, as_dtype
 from allotment.operands import Operands
 from allotment.ops import resources
@@ -47,6 +48,14 @@ class Variable(LegacyVariable, Operands):
     Raises:
         ValueError: No value, or one of another shape or type.
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Variable":  # noqa: ARG004 - read by __init__
+        """Make an eager variable, or one of a graph while that is the default."""
+        if cls is Variable and thread.state.graph is not None:
+            from allotment.graph.variables import GraphVariable
+
+            return object.__new__(GraphVariable)
+        return object.__new__(cls)
 
     def __init__(
         self,

@@ -1,6 +1,169 @@
-"""``tf.compat.v1``: what TensorFlow 2.21 has under this name."""
+"""``tf.compat.v1``: what TensorFlow 2.21 has under this name.
+
+Every public name of the package is here, too; those below are TensorFlow 1's own.
+"""
+
+import functools
+import sys
+from typing import Any
 
 from allotment import config, debugging, errors, test
+from allotment.compat.aliases import MOVED
+from allotment.compat.arguments import RENAMED, renamed, to_double, to_float, to_int32, to_int64
+from allotment.compat.constants import constant
+from allotment.compat.devices import device
+from allotment.compat.variables import (
+    all_variables,
+    assign,
+    assign_add,
+    assign_sub,
+    get_variable,
+    global_variables,
+    global_variables_initializer,
+    initialize_all_variables,
+    is_variable_initialized,
+    local_variables,
+    local_variables_initializer,
+    trainable_variables,
+    variables_initializer,
+)
 from allotment.device_spec import MutableDeviceSpec as DeviceSpec
+from allotment.graph.collections import GraphKeys
+from allotment.graph.config_proto import (
+    ConfigProto,
+    GPUOptions,
+    GraphOptions,
+    OptimizerOptions,
+    RunMetadata,
+    RunOptions,
+)
+from allotment.graph.default import (
+    disable_eager_execution,
+    enable_eager_execution,
+    get_default_graph,
+    reset_default_graph,
+)
+from allotment.graph.graph import Graph
+from allotment.graph.node import Operation
+from allotment.graph.nodes import colocate_with, name_scope, placeholder, placeholder_with_default
+from allotment.graph.session import InteractiveSession, Session, get_default_session
+from allotment.graph.variables import (
+    GraphVariable,
+    disable_resource_variables,
+    enable_resource_variables,
+    resources_by_default,
+)
+from allotment.variable import Variable as _Variable
 
-__all__ = ["DeviceSpec", "config", "debugging", "errors", "test"]
+
+def disable_v2_behavior() -> None:
+    """Record operations from now on, and make reference variables. As ``tf.compat.v1.disable_v2_behavior``."""
+    disable_eager_execution()
+    disable_resource_variables()
+
+
+def enable_v2_behavior() -> None:
+    """Check that operations run when they are called. As ``tf.compat.v1.enable_v2_behavior``.
+
+    Raises:
+        ValueError: A graph is the default.
+    """
+    enable_eager_execution()
+    enable_resource_variables()
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    """Keep a value under a name in the default graph."""
+    get_default_graph().add_to_collection(name, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """Return the values under a name in the default graph."""
+    return get_default_graph().get_collection(key, scope)
+
+
+def executing_eagerly_outside_functions() -> bool:
+    """Whether operations run when they are called."""
+    from allotment.ops.array import executing_eagerly
+
+    return executing_eagerly()
+
+
+#: Made eagerly or in a graph, as ``tf.Variable`` is.
+Variable = _Variable
+resource_variables_enabled = resources_by_default
+
+__all__ = [
+    "ConfigProto",
+    "DeviceSpec",
+    "GPUOptions",
+    "Graph",
+    "GraphKeys",
+    "GraphOptions",
+    "GraphVariable",
+    "InteractiveSession",
+    "Operation",
+    "OptimizerOptions",
+    "RunMetadata",
+    "RunOptions",
+    "Session",
+    "Variable",
+    "add_to_collection",
+    "all_variables",
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "colocate_with",
+    "config",
+    "constant",
+    "debugging",
+    "device",
+    "disable_eager_execution",
+    "disable_resource_variables",
+    "disable_v2_behavior",
+    "enable_eager_execution",
+    "enable_resource_variables",
+    "enable_v2_behavior",
+    "errors",
+    "executing_eagerly_outside_functions",
+    "get_collection",
+    "get_default_graph",
+    "get_default_session",
+    "get_variable",
+    "global_variables",
+    "global_variables_initializer",
+    "initialize_all_variables",
+    "is_variable_initialized",
+    "local_variables",
+    "local_variables_initializer",
+    "name_scope",
+    "placeholder",
+    "placeholder_with_default",
+    "reset_default_graph",
+    "resource_variables_enabled",
+    "test",
+    "to_double",
+    "to_float",
+    "to_int32",
+    "to_int64",
+    "trainable_variables",
+    "variables_initializer",
+]
+
+
+def __getattr__(name: str) -> Any:
+    package: Any = sys.modules["allotment"]
+    if name in MOVED:
+        return functools.reduce(getattr, MOVED[name].split("."), package)
+    if name in package.__all__ and name not in _NOT_IN_1:
+        found = getattr(package, name)
+        return renamed(found, RENAMED[name]) if name in RENAMED else found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+#: Names of this package's own.
+_NOT_IN_1 = frozenset({"experimental", "testing"})
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *MOVED, *sys.modules["allotment"].__all__} - _NOT_IN_1)

@@ -30,6 +30,16 @@ class Configuration:
     #: Growth and share of memory of all GPUs, as ``config.gpu`` sets them; a share of 0 is TensorFlow's rule.
     process_growth: bool = False
     process_fraction: float = 0.0
+    #: What asked for that share, for people.
+    fraction_set_by: str = "config.gpu.set_per_process_memory_fraction"
+    #: What asked for logical devices, for people.
+    splits_set_by: str = "logical device configuration"
+    #: Share of a limit from which on the rest of a split is kept, as a session's options say it.
+    fragmentation: float = 0.0
+    #: Growth of all GPUs as a session's options say it, which goes with splits; ``None`` outside of sessions.
+    session_growth: bool | None = None
+    #: Whether GPUs are numbered in the order of ``visible``, as in a session's list.
+    keeps_order: bool = False
 
     def __post_init__(self) -> None:
         self.visible = [physical.device for physical in self.physical]
@@ -42,7 +52,11 @@ class Configuration:
 
     @property
     def visible_gpus(self) -> tuple[Physical, ...]:
-        """The GPUs that are used, by index and not in the order they were given, as in TensorFlow."""
+        """The GPUs that are used, by index and not in the order they were given, as in TensorFlow; but see above."""
+        if self.keeps_order:
+            return tuple(
+                self.require(device) for device in self.visible if self.require(device).gpu is not None
+            )
         return tuple(gpu for gpu in self.gpus if gpu.device in self.visible)
 
     def require(self, device: Any) -> Physical:

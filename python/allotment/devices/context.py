@@ -9,7 +9,7 @@ from allotment.devices.caller import find_caller
 from allotment.devices.configuration import Configuration
 from allotment.devices.flags import Flags
 from allotment.devices.growth import check_growth, configured_growth, dropped_growth, overridden_growth
-from allotment.devices.logical import LogicalDeviceRuntime, make_devices
+from allotment.devices.logical import LogicalDeviceRuntime, Made, make_devices
 from allotment.devices.physical import discover
 from allotment.devices.plan import plan_devices
 from allotment.devices.settings import Settings, late_changes, read_settings
@@ -41,6 +41,8 @@ class Context(Flags):
         self._ready: Ready | None = None
         self._simulated_gpus: tuple[int, ...] | None = None
         self._reported: set[str] = set()
+        #: Pools that exist, of sessions and of the devices that are ready.
+        self.made = Made()
 
     def ready(self) -> Ready:
         """The logical devices; made by the first call. Later calls cost next to nothing.
@@ -146,7 +148,7 @@ class Context(Flags):
             if self._ready is not None:
                 return self._ready
             configuration = self.assemble()
-            devices = make_devices(plan_devices(configuration), configuration.settings)
+            devices = make_devices(plan_devices(configuration), configuration.settings, self.made)
             state = self.state()
             self._state = self._ready = Ready(configuration, state.asked_by, started_by, devices)
             self._policy_per_thread = True

@@ -95,6 +95,8 @@ def check_growth(configuration: Configuration) -> None:
 
 def configured_growth(configuration: Configuration, device: PhysicalDevice) -> Growth:
     """What the program's own calls amount to for one GPU."""
+    if configuration.session_growth is not None:
+        return Growth(configuration.session_growth, "gpu_options.allow_growth")
     if (own := configuration.own_growth.get(device)) is not None:
         return Growth(own, "allotment.experimental.set_memory_growth")
     if configuration.splits:

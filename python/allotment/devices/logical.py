@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from allotment._core import HostMemory, Pool
+from allotment._core import HostMemory, Pool, format_size
+from allotment.devices import settings as environment
 from allotment.devices.names import full_name, short_name
 from allotment.devices.physical import Physical
-from allotment.devices.plan import Kind, LogicalPlan
+from allotment.devices.plan import WHOLE_GPU, Kind, LogicalPlan
 from allotment.devices.settings import Settings
 from allotment.devices.values import LogicalDevice, LogicalIndex, PhysicalDevice
+from allotment.errors import AlreadyExistsError
 
 #: TensorFlow's name for the CPU's pool.
 CPU_POOL_NAME = "bfc_cpu_allocator_for_gpu"
@@ -45,16 +47,55 @@ class LogicalDeviceRuntime:
         return LogicalDevice(self.short_name, self.kind)
 
 
-def make_devices(plans: Iterable[LogicalPlan], settings: Settings) -> tuple[LogicalDeviceRuntime, ...]:
-    """Make logical devices and their pools. Nothing is reserved before the first allocation."""
-    cpu_pool = _make_cpu_pool(settings) if settings.cpu_pool else None
-    memories: dict[PhysicalDevice, HostMemory] = {}
+@dataclass(slots=True)
+class Made:
+    """What a process has made so far. Its sessions and its eager operations share the pools."""
+
+    #: Logical GPUs by index: whoever is first decides on limit and growth.
+    gpus: dict[int, LogicalDeviceRuntime] = field(default_factory=dict)
+    #: One for all logical devices of a GPU: what one has reserved, the others cannot.
+    memories: dict[PhysicalDevice, HostMemory] = field(default_factory=dict)
+    cpu_pool: Pool | None = None
+
+
+def make_devices(
+    plans: Iterable[LogicalPlan], settings: Settings, made: Made | None = None
+) -> tuple[LogicalDeviceRuntime, ...]:
+    """Make logical devices and their pools. Nothing is reserved before the first allocation.
+
+    A GPU that the process has ``made`` stays as it is.
+
+    Raises:
+        AlreadyExistsError: That one is on another physical GPU.
+    """
+    made = Made() if made is None else made
+    if settings.cpu_pool and made.cpu_pool is None:
+        made.cpu_pool = _make_cpu_pool(settings)
     return tuple(
-        LogicalDeviceRuntime(
-            plan, cpu_pool if plan.kind == "CPU" else _make_gpu_pool(plan, settings, memories)
-        )
+        LogicalDeviceRuntime(plan, made.cpu_pool) if plan.kind == "CPU" else _gpu(plan, settings, made)
         for plan in plans
     )
+
+
+def _gpu(plan: LogicalPlan, settings: Settings, made: Made) -> LogicalDeviceRuntime:
+    found = made.gpus.get(plan.index)
+    if found is None:
+        pool = _make_gpu_pool(plan, settings, made.memories)
+        found = made.gpus[plan.index] = LogicalDeviceRuntime(plan, pool)
+    elif found.physical != plan.physical:
+        raise AlreadyExistsError(
+            None,
+            None,
+            f"TensorFlow device (GPU:{plan.index}) is being mapped to multiple devices "
+            f"({plan.physical.device.name.rpartition(':')[2]} now, and "
+            f"{found.physical.device.name.rpartition(':')[2]} previously), which is not supported. This may be the "
+            "result of providing different GPU configurations (ConfigProto.gpu_options, for example different "
+            "visible_device_list) when creating multiple Sessions in the same process. This is not currently "
+            "supported.",
+        )
+    else:
+        _report_late(plan, found.plan)
+    return found
 
 
 def _make_cpu_pool(settings: Settings) -> Pool:
@@ -74,7 +115,6 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
     assert plan.physical.gpu is not None
     assert plan.limit is not None
     assert plan.growth is not None
-    # One for all logical devices of a GPU: what one has reserved, the others cannot.
     memory = memories.setdefault(plan.physical.device, HostMemory(plan.physical.gpu.memory))
     return Pool(
         # A limit below 1 MiB counts as 0 in TensorFlow: such a device exists and can allocate nothing. A pool
@@ -84,7 +124,29 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
         source=memory,
         trim_on_oom=settings.trim_on_oom,
         joins_regions=False,
+        fragmentation_fraction=plan.fragmentation,
         name=f"GPU_{plan.index}_bfc",
         limit_set_by=plan.limit.set_by,
         guard=settings.guard,
     )
+
+
+def _report_late(wanted: LogicalPlan, first: LogicalPlan) -> None:
+    """Say which options have no effect because the GPU's pool exists; what nobody asked for needs no word."""
+    assert wanted.limit is not None
+    assert first.limit is not None
+    assert wanted.growth is not None
+    assert first.growth is not None
+    before = f"no effect on GPU:{wanted.index}: its pool was made earlier in this process, with"
+    if wanted.growth.on and not first.growth.on:
+        environment.warn(f"{wanted.growth.set_by} has {before} growth off.")
+    if wanted.limit.nbytes != first.limit.nbytes and wanted.limit.set_by != WHOLE_GPU:
+        environment.warn(
+            f"{wanted.limit.set_by}, which means {format_size(wanted.limit.nbytes)}, has {before} a limit of "
+            f"{format_size(first.limit.nbytes)} ({first.limit.set_by})."
+        )
+    if wanted.fragmentation not in (0, first.fragmentation):
+        environment.warn(
+            f"gpu_options.experimental.internal_fragmentation_fraction = {wanted.fragmentation} has {before} "
+            f"{first.fragmentation}."
+        )

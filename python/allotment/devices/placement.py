@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -32,6 +32,9 @@ _context: Final = context()
 
 class Placement:
     """What a thread's operations share while its scope and the flags stay as they are."""
+
+    #: Nothing is recorded: operations run.
+    graph: ClassVar[None] = None
 
     __slots__ = (
         "_inside",
@@ -157,6 +160,14 @@ class Placement:
         return inside
 
 
+def inside_of(device: Device) -> Callable[..., Any]:
+    """Return ``Placement.inside`` of a device in this thread, also of one that is a session's own."""
+    inside = thread.state.inside.get(device)
+    if inside is None:
+        inside = thread.state.inside[device] = _inside(device)
+    return inside
+
+
 def _inside(device: Device) -> Callable[..., Any]:
     inner = contextvars.Context()
     # Divisions by zero and the like have a value and no warning, as in TensorFlow.
@@ -173,13 +184,19 @@ def _is_unknown(wish: DeviceName, ready: Ready) -> bool:
     return (wish.kind, wish.index) == ("CPU", 0) and all(device.name != name for device in ready.devices)
 
 
+#: The graph that threads start with, once eager execution is off.
+default_graph: Any = None
+
+
 class _State:
     """What each thread has of its own."""
 
-    __slots__ = ("inside", "placement", "placements", "wish")
+    __slots__ = ("graph", "inside", "placement", "placements", "wish")
 
     def __init__(self) -> None:
         self.wish = NO_WISH
+        #: The graph that operations are recorded in, instead of run; then there is no placement.
+        self.graph: Any = default_graph
         #: The placement of that wish, or ``None`` if it is still to be made.
         self.placement: Placement | None = None
         self.placements: dict[Wish, Placement] = {}
@@ -197,7 +214,7 @@ thread: Final = _Thread()
 
 
 def current_placement() -> Placement:
-    """The placement of this thread's scope.
+    """The placement of this thread's scope, or what stands for one while a graph is the default.
 
     Raises:
         OpError: The process's devices cannot be made.
@@ -206,6 +223,8 @@ def current_placement() -> Placement:
     placement = state.placement
     if placement is not None and placement.version == _context.flags_version:
         return placement
+    if state.graph is not None:
+        return state.graph._recording  # type: ignore[no-any-return]
     placement = state.placements.get(state.wish)
     if placement is None or placement.version != _context.flags_version:
         placement = state.placements[state.wish] = Placement(state.wish.name, state.inside)
@@ -234,17 +253,22 @@ class device:  # noqa: N801 - the name of TensorFlow's function
         if type(device_name) is not str and callable(device_name):
             raise RuntimeError("tf.device does not support functions.")
         # Looked at, not asked: a scope has to cost next to nothing.
-        if _context._ready is None:
+        if _context._ready is None and thread.state.graph is None:
             _context.ready()
         self._given = device_name
         #: What it set, while it is entered, and what was set before.
         self._wish: Wish | None = None
         self._outer: Wish
         #: The same of earlier entries: a scope may be entered again inside itself.
-        self._again: list[tuple[Wish, Wish]] | None = None
+        self._again: list[Any] | None = None
 
     def __enter__(self) -> None:
         state = thread.state
+        if state.graph is not None:
+            scope = state.graph.device(self._given)
+            scope.__enter__()
+            self._again = [*(self._again or ()), scope]
+            return
         outer = state.wish
         given = self._given
         wish = outer.merged_with(given) if type(given) is str else read_wish(given, outer)
@@ -260,6 +284,10 @@ class device:  # noqa: N801 - the name of TensorFlow's function
         state = thread.state
         wish = self._wish
         if state.wish is not wish:
+            if wish is None and self._again:
+                # Entered while a graph was the default: the scope is the graph's.
+                self._again.pop().__exit__(kind, value, trace)
+                return
             if wish is None:
                 # TensorFlow looks at what it entered last, and there is nothing.
                 raise IndexError("list index out of range")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from allotment._core import format_size
 from allotment.devices.configuration import Configuration
@@ -15,6 +15,9 @@ from allotment.devices.variables import SYSTEM_RESERVE
 from allotment.errors import InternalError, InvalidArgumentError, NotFoundError
 
 Kind = Literal["CPU", "GPU"]
+
+#: What set the limit of a GPU that nobody set one for.
+WHOLE_GPU: Final = "all of the GPU's memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class LogicalPlan:
     #: ``None`` for the CPU.
     limit: Limit | None = None
     growth: Growth | None = None
+    #: Share of the limit from which on the rest of a split is kept; 0 is TensorFlow's rule.
+    fragmentation: float = 0.0
 
 
 def plan_devices(configuration: Configuration) -> tuple[LogicalPlan, ...]:
@@ -66,7 +71,7 @@ def _plan_gpus(configuration: Configuration) -> Iterator[LogicalPlan]:
     wanted.sort(key=lambda entry: entry[0])
     for index, (_, gpu, limit) in enumerate(wanted):
         growth = effective_growth(configuration, gpu.device)
-        yield LogicalPlan("GPU", LogicalIndex(index), gpu, limit, growth)
+        yield LogicalPlan("GPU", LogicalIndex(index), gpu, limit, growth, configuration.fragmentation)
 
 
 def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]:
@@ -89,7 +94,7 @@ def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]
             f"The logical devices configured for {physical.device.name} ask for {asked} MiB of memory, but "
             f"it has {format_size(room)} ({room // MIB} MiB). Lower a memory_limit, or configure fewer.",
         )
-    return [Limit(limit, "logical device configuration") for limit in limits]
+    return [Limit(limit, configuration.splits_set_by) for limit in limits]
 
 
 def _limit_of_whole(configuration: Configuration, gpu: Gpu) -> Limit:
@@ -108,5 +113,5 @@ def _limit_of_whole(configuration: Configuration, gpu: Gpu) -> Limit:
     if override is not None and override <= gpu.memory:
         return Limit(nbytes, SYSTEM_RESERVE.name)
     if fraction:
-        return Limit(nbytes, f"config.gpu.set_per_process_memory_fraction({fraction})")
-    return Limit(nbytes, "all of the GPU's memory")
+        return Limit(nbytes, f"{configuration.fraction_set_by}({fraction})")
+    return Limit(nbytes, WHOLE_GPU)

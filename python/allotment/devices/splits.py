@@ -94,6 +94,9 @@ def check_splits_together(configuration: Configuration) -> None:
     gpus = configuration.visible_gpus
     if not configuration.splits or not gpus:
         return
+    if configuration.session_growth is not None and not any(splits_of(configuration, gpu) for gpu in gpus):
+        # A session's: its CPUs are always configured, and do not count.
+        return
     if configuration.process_fraction > 0:
         raise _invalid("It's invalid to set per_process_gpu_memory_fraction when virtual_devices is set.")
     # A GPU without a configuration counts as one device, one with an empty list as none.

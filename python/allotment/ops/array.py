@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
+from allotment.devices.placement import thread
 from allotment.dtypes import DType, as_dtype, int32, string
 from allotment.ops import faults
 from allotment.ops.arguments import dtype_of, to_tensors
@@ -255,13 +256,17 @@ def is_tensor(x: Any) -> bool:
 
 def executing_eagerly() -> bool:
     """Whether operations run when they are called. As ``tf.executing_eagerly``."""
-    return True
+    return thread.state.graph is None
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value of a tensor as an array, ``None`` for what has no value that stays. As ``tf.get_static_value``."""
     if isinstance(tensor, EagerTensor):
         return tensor.numpy()
+    if isinstance(tensor, Tensor):
+        from allotment.graph.abstract import constant_value
+
+        return constant_value(tensor)  # type: ignore[arg-type]
     return None if hasattr(tensor, "_as_tensor") else tensor
 
 

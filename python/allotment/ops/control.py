@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from allotment import nest
+from allotment.devices.placement import thread
 from allotment.ops.array import is_tensor
 from allotment.ops.assertions import Assert
 from allotment.ops.convert import to_tensor
@@ -138,14 +139,18 @@ def while_loop(
     return nest.map_structure(to_tensor, values)
 
 
-def no_op(name: str | None = None) -> None:
-    """Do nothing. As ``tf.no_op``."""
-    return
+def no_op(name: str | None = None) -> Any:
+    """Do nothing; in a graph add an operation that does nothing. As ``tf.no_op``."""
+    graph = thread.state.graph
+    return None if graph is None else graph.group((), name or "NoOp")
 
 
-def group(*inputs: Any, **kwargs: Any) -> None:
-    """Do nothing: what is grouped has run. As ``tf.group``."""
-    return
+def group(*inputs: Any, **kwargs: Any) -> Any:
+    """Do nothing: what is grouped has run; in a graph add an operation that waits for all. As ``tf.group``."""
+    graph = thread.state.graph
+    return (
+        None if graph is None else graph.group(nest.flatten(list(inputs)), kwargs.get("name") or "group_deps")
+    )
 
 
 def tuple_of(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> Sequence[Any]:
@@ -154,7 +159,13 @@ def tuple_of(tensors: Sequence[Any], control_inputs: Any = None, name: str | Non
 
 
 def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
-    """Return a context that does nothing: operations run when they are called. As ``tf.control_dependencies``."""
+    """Let operations run before those of a ``with`` block. As ``tf.control_dependencies``.
+
+    Eagerly the context does nothing: operations run when they are called.
+    """
+    graph = thread.state.graph
+    if graph is not None:
+        return graph.control_dependencies(control_inputs)  # type: ignore[no-any-return]
     if callable(control_inputs):
         control_inputs()
     return contextlib.nullcontext()

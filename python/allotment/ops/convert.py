@@ -19,12 +19,12 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
         ValueError: A tensor of another type than ``dtype``; a value that no tensor can hold.
         TypeError: A value of another sort than ``dtype`` or ``like``.
     """
-    if isinstance(value, EagerTensor):
+    if isinstance(value, Tensor):
         if dtype is not None and value._dtype is not dtype:
             raise ValueError(
                 f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {value._dtype.name}: {value!r}"
             )
-        return value
+        return value  # type: ignore[return-value]
     convert = getattr(value, "_as_tensor", None)
     if convert is not None:
         converted: EagerTensor = convert()

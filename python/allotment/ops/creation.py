@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allotment import placement_log
-from allotment.devices.placement import Placement, current_placement
+from allotment.devices.placement import Placement, current_placement, thread
 from allotment.dtypes import BY_NUMPY, DType, as_dtype, float32, int32, string
 from allotment.ops.convert import dtype_argument, to_array, to_tensor, to_tensor_if_it_fits
 from allotment.ops.execute import bring, compute, run
@@ -15,7 +15,7 @@ from allotment.ops.shapes import shape_argument
 from allotment.ops.table import CPU_ONLY, EVERYWHERE, Host, operation
 from allotment.ops.table import dims as shown
 from allotment.ops.values import TensorsInsideError
-from allotment.tensor import EagerTensor, tensor_of
+from allotment.tensor import EagerTensor, Tensor, tensor_of
 
 _INT32_MAX = 2**31 - 1
 
@@ -28,6 +28,8 @@ def eager_const(value: Any, dtype: DType | None = None) -> EagerTensor:
     Texts and int32 stay in host memory, whatever the device (placement, section 5.3).
     """
     placement = current_placement()
+    if placement.graph is not None:
+        return placement.constant(value, dtype)
     host = placement.host
     # Made on the host first: the element type decides which devices can have it.
     array = compute(placement, host, host, _const.name, None, to_array, value, dtype)
@@ -59,6 +61,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
         ValueError: The value is of a kind that has no tensor, or a sequence with tensors in it.
     """
     wanted = dtype_argument(dtype)
+    if thread.state.graph is not None:
+        return _graph_constant(value, wanted, shape, name)
     if isinstance(value, EagerTensor):
         if wanted is not None and wanted is not value._dtype:
             raise TypeError(
@@ -87,6 +91,17 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     )
 
 
+def _graph_constant(value: Any, dtype: DType | None, shape: Any, name: str) -> EagerTensor:
+    if isinstance(value, Tensor):
+        raise TypeError(f"a constant of a graph is made of a value, and {value!r} is a tensor of its own")
+    recording: Any = current_placement()
+    lengths = None if shape is None else shape_argument(shape)
+    try:
+        return recording.constant(value, dtype, lengths, name)  # type: ignore[no-any-return]
+    except TensorsInsideError as error:
+        raise ValueError(str(error)) from None
+
+
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> EagerTensor:
@@ -106,10 +121,13 @@ def shape_input(shape: Any) -> tuple[int, ...]:
 
     The constant is made only where somebody sees it, in the log.
     """
-    if isinstance(shape, EagerTensor):
+    placement = current_placement()
+    if placement.graph is not None:
+        return placement.lengths(shape)
+    if isinstance(shape, Tensor):
         return shape_argument(shape)
     lengths = shape_argument(shape)
-    if current_placement().logging:
+    if placement.logging:
         large = any(length > _INT32_MAX for length in lengths)
         eager_const(np.array(lengths, np.int64 if large else np.int32))
     return lengths
@@ -155,9 +173,9 @@ _fill = operation("Fill", _full, fault=_fill_fault, takes=lambda _: True, reads_
 
 def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:
     """The value to fill with: it stays on the host, so that a device can be filled to the last byte."""
-    if isinstance(value, EagerTensor) or hasattr(value, "_as_tensor"):
-        return to_tensor(value)
     placement = current_placement()
+    if placement.graph is not None or isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
+        return to_tensor(value, None if isinstance(value, Tensor) else dtype)
     host = placement.host
     array = compute(placement, host, host, _const.name, None, to_array, value, dtype)
     made = tensor_of(array, BY_NUMPY[array.dtype], host, host)

@@ -12,7 +12,7 @@ from allotment.ops.element_types import INEXACT, INTEGERS, NUMBERS, REALS
 from allotment.ops.execute import binary, same_shapes
 from allotment.ops.public import public, public_binary
 from allotment.ops.table import operation
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 
 real_divide = public(
     binary(operation("RealDiv", np.true_divide, fault=same_shapes, takes=INEXACT.__contains__)),
@@ -51,7 +51,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> EagerTensor:
 
     A number or an array takes the type of the tensor beside it, on either side.
     """
-    if not isinstance(x, EagerTensor) and (isinstance(y, EagerTensor) or hasattr(y, "_as_tensor")):
+    if not isinstance(x, Tensor) and (isinstance(y, Tensor) or hasattr(y, "_as_tensor")):
         x, y = to_pair(x, y)
     return truediv(x, y, name)
 

@@ -44,6 +44,8 @@ def run(
         ResourceExhaustedError: The device's memory does not hold the result or a temporary.
     """
     placement = current_placement()
+    if placement.graph is not None:
+        return placement.record(row, inputs, args, kwargs, name)
     check_types(row, inputs, name)
     device = placement.place(kinds_for(row, inputs), row.name, name, row.constants)
     return run_on(placement, device, row, inputs, *args, name=name, **kwargs)
@@ -91,6 +93,8 @@ def binary(
 
     def call(x: Any, y: Any, name: str | None = None) -> EagerTensor:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
+            if thread.state.graph is not None:
+                return record(x, y, name)  # type: ignore[no-any-return]
             x, y = pair(x, y)
         dtype = x._dtype
         if dtype is y._dtype and (floats if dtype is float32 else dtype in quick):
@@ -112,6 +116,13 @@ def binary(
                 return made
         chosen = texts if texts is not None and dtype is string else row
         return run(chosen, (x, y), name=name)  # type: ignore[no-any-return]
+
+    def record(x: Any, y: Any, name: str | None) -> Any:
+        def add(x: Any, y: Any, name: str) -> Any:
+            return run(texts if texts is not None and x._dtype is string else row, (x, y), name=name)
+
+        recording: Any = current_placement()
+        return recording.pair(add, pair, x, y, name or row.name)
 
     return call
 

@@ -16,7 +16,7 @@ from allotment.ops.element_types import INDICES, NUMBERS, TRUTHS, check_attribut
 from allotment.ops.execute import run
 from allotment.ops.slicing import take
 from allotment.ops.table import dims, operation
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 
 #: What slices can be numbered with.
 _NUMBERS: tuple[DType, ...] = (int16, *INDICES)
@@ -233,7 +233,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         raise ValueError("x and y must both be non-None or both be None.")
     if x is None:
         return run(_where, (to_tensor(condition),), name=name)  # type: ignore[no-any-return]
-    test = condition if isinstance(condition, EagerTensor) else to_tensor(condition, like=bool_)
+    test: Any = condition if isinstance(condition, Tensor) else to_tensor(condition, like=bool_)
     if test._dtype is not bool_:
         raise faults.mismatched("SelectV2", 0, bool_, test._dtype, name)
     x, y = to_pair(x, y)

@@ -16,7 +16,7 @@ from allotment.ops.element_types import check_attribute
 from allotment.ops.execute import run
 from allotment.ops.gathering import boolean_mask
 from allotment.ops.slicing import Index, strided_slice_row, take
-from allotment.tensor import EagerTensor, tensor_of
+from allotment.tensor import EagerTensor, Tensor, tensor_of
 
 _NAME: Final = "strided_slice/"
 #: Element types of scalars that can be an index.
@@ -102,7 +102,7 @@ def _number(value: Any) -> int:
         return int(value)
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu":
         return int(value)
-    if isinstance(value, EagerTensor) and value._dtype in _WHOLE and value._array.ndim == 0:
+    if isinstance(value, Tensor) and value._dtype in _WHOLE and value._array.ndim == 0:
         return int(value._array)
     if dtype_of(value) in _WHOLE and tuple(value.shape) == ():
         return int(value)

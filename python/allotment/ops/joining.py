@@ -15,7 +15,7 @@ from allotment.ops.convert import to_tensor
 from allotment.ops.creation import eager_const
 from allotment.ops.execute import run
 from allotment.ops.table import dims, operation
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 
 
 def _concat_fault(*arrays: Array, axis: int) -> str | None:
@@ -117,14 +117,14 @@ def packed(values: Any, dtype: DType | None) -> EagerTensor:
 def _packed(values: Any, dtype: DType, *, cast_tensors: bool) -> EagerTensor:
     tensors = []
     for value in values:
-        if isinstance(value, EagerTensor) or hasattr(value, "_as_tensor"):
+        if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
             tensor = to_tensor(value)
             tensors.append(cast(tensor, dtype) if cast_tensors else tensor)
         elif _holds_tensors(value):
             tensors.append(_packed(value, dtype, cast_tensors=cast_tensors))
         else:
             tensors.append(eager_const(value, dtype))
-    name = "packed" if all(isinstance(value, EagerTensor) for value in values) else None
+    name = "packed" if all(isinstance(value, Tensor) for value in values) else None
     return run(_pack, tensors, axis=0, name=name)  # type: ignore[no-any-return]
 
 
@@ -139,8 +139,7 @@ def _first_type(values: Any) -> DType | None:
 
 def _holds_tensors(values: Any) -> bool:
     return isinstance(values, list | tuple) and any(
-        _holds_tensors(value) or isinstance(value, EagerTensor) or hasattr(value, "_as_tensor")
-        for value in values
+        _holds_tensors(value) or isinstance(value, Tensor) or hasattr(value, "_as_tensor") for value in values
     )
 
 

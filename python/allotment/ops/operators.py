@@ -63,10 +63,10 @@ def _do_not_go_together(x: EagerTensor, y: EagerTensor) -> bool:
 def _truths_or_bits(truths: Operator, bits: Operator) -> Operator:
     """The operator of truth values and, bit by bit, of integers."""
 
-    def call(x: Any, y: Any) -> EagerTensor:
+    def call(x: Any, y: Any, name: str | None = None) -> EagerTensor:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
             x, y = to_pair(x, y)
-        return (truths if x._dtype is bool_ else bits)(x, y)  # type: ignore[no-any-return]
+        return (truths if x._dtype is bool_ else bits)(x, y, name)  # type: ignore[no-any-return]
 
     return call
 

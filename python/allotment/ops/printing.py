@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment import nest
+from allotment import errors, nest
+from allotment.devices.placement import thread
 from allotment.dtypes import string
 from allotment.ops.array import _anything, is_tensor
 from allotment.ops.arrays import Array
@@ -137,7 +138,14 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
 
     Raises:
         ValueError: Another stream, or another keyword.
+        UnimplementedError: A graph is the default: there are no values to write.
     """
+    if thread.state.graph is not None:
+        raise errors.UnimplementedError(
+            None,
+            None,
+            "tf.print writes values, and a graph has none. Fetch the tensors in a session and print them.",
+        )
     stream = kwargs.pop("output_stream", sys.stderr)
     name = kwargs.pop("name", None)
     shown = kwargs.pop("summarize", 3)

@@ -14,7 +14,7 @@ from allotment.ops.creation import reshape, shape_input
 from allotment.ops.element_types import INDICES, check_attribute
 from allotment.ops.execute import run
 from allotment.ops.table import Host, dims, operation
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 from allotment.tensor_shape import TensorShape
 
 
@@ -228,11 +228,7 @@ def pad(
     widths = _widths(paddings, name)
     kind = mode.upper() if isinstance(mode, str) else mode
     if kind == "CONSTANT":
-        if (
-            not isinstance(constant_values, EagerTensor)
-            and np.isscalar(constant_values)
-            and constant_values == 0
-        ):
+        if not isinstance(constant_values, Tensor) and np.isscalar(constant_values) and constant_values == 0:
             return run(_pad_row, (tensor,), widths, name=name)  # type: ignore[no-any-return]
         value = to_tensor(constant_values, like=tensor._dtype)
         return run(_pad_with_row, (tensor, value), widths, name=name)  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ from allotment.ops.creation import eager_const, fill
 from allotment.ops.element_types import FLOATS, REALS, check_attribute
 from allotment.ops.execute import run
 from allotment.ops.table import dims, operation
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 
 #: Types of ranges, each before those that it becomes beside them.
 _RANGE_TYPES = (int32, int64, float32, float64)
@@ -73,12 +73,12 @@ def range(  # noqa: A001 - the name TensorFlow has
 
 
 def _bound(value: Any, wanted: DType | None) -> EagerTensor:
-    tensor = value if isinstance(value, EagerTensor) else to_tensor(value, wanted)
+    tensor = value if isinstance(value, Tensor) else to_tensor(value, wanted)
     if tensor._dtype not in _RANGE_TYPES:
         raise TypeError(
             f"a range is of int32, int64, float32 or float64, not of {tensor._dtype.name}: {value!r}"
         )
-    return tensor
+    return tensor  # type: ignore[return-value]
 
 
 def _linspace_fault(start: Array, stop: Array, num: int, axis: int) -> str | None:
@@ -222,7 +222,7 @@ def _is_nothing(value: Any) -> bool:
 
 
 def _mark(value: Any, wanted: DType | None, beside: Any) -> EagerTensor:
-    if isinstance(beside, EagerTensor) and wanted is None:
+    if isinstance(beside, Tensor) and wanted is None:
         return to_pair(value, beside)[0]
     return to_tensor(value, wanted)
 

@@ -4,7 +4,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from allotment.tensor import EagerTensor
+from allotment.tensor import Tensor
 from allotment.tensor_shape import TensorShape
 
 
@@ -16,8 +16,9 @@ def shape_argument(shape: Any) -> tuple[int, ...]:
     """
     if type(shape) is int:
         return (shape,)
-    if isinstance(shape, EagerTensor):
-        shape = shape._array
+    if isinstance(shape, Tensor):
+        # Of a graph's tensor only what is known is there to be read.
+        shape = np.asarray(shape._array)
     if isinstance(shape, np.ndarray):
         if shape.dtype.kind not in "iu" and shape.size:
             raise TypeError(f"a shape must be whole numbers, not {shape.dtype}")

@@ -127,7 +127,7 @@ def _order(logits: EagerTensor, axis: Any) -> list[int] | None:
     """The axes with one moved to the end, ``None`` if it is there."""
     rank = logits.ndim
     number = -1 if axis is None else number_argument(axis, "axis")
-    if number in (-1, rank - 1):
+    if number == -1 or number == rank - 1:
         return None
     if not -rank <= number < rank:
         raise errors.InvalidArgumentError(

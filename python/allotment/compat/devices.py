@@ -1,0 +1,25 @@
+"""``tf.compat.v1.device``: device scopes that take functions in graphs."""
+
+from typing import Any
+
+from allotment.devices import placement
+
+
+def device(device_name_or_function: Any) -> Any:
+    """Wish a device for the operations of a ``with`` block. As ``tf.compat.v1.device``.
+
+    In a graph a function of the node may choose.
+
+    Raises:
+        RuntimeError: A function, and operations run eagerly.
+        ValueError: On entry: not a device name.
+    """
+    graph = placement.thread.state.graph
+    if graph is not None:
+        return graph.device(device_name_or_function)
+    if callable(device_name_or_function) and not isinstance(device_name_or_function, str):
+        raise RuntimeError("tf.device does not support functions when eager execution is enabled.")
+    return placement.device(device_name_or_function)
+
+
+__all__ = ["device"]

@@ -1,0 +1,111 @@
+"""The devices of a session: its own view of what exists, over the pools that the process shares."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from allotment.devices.configuration import Configuration
+from allotment.devices.context import Context
+from allotment.devices.logical import LogicalDeviceRuntime, make_devices
+from allotment.devices.physical import Physical
+from allotment.devices.plan import plan_devices
+from allotment.devices.values import LogicalDeviceConfiguration
+from allotment.errors import InvalidArgumentError
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """What a session's ``ConfigProto`` says of devices."""
+
+    #: Logical CPUs, 1 if it does not say.
+    cpus: int = 1
+    #: The most GPUs to use; ``None`` for all.
+    gpus: int | None = None
+    #: Physical GPUs in the order of their logical numbers, with commas; empty for all.
+    visible: str = ""
+    growth: bool = False
+    #: Share of each GPU's memory; 0 for TensorFlow's rule.
+    fraction: float = 0.0
+    #: Limits in MiB of the logical devices on each visible GPU.
+    splits: Sequence[Sequence[float]] = ()
+    allocator: str = ""
+    #: Share of a limit from which on the rest of a split is kept; 0 for TensorFlow's rule.
+    fragmentation: float = 0.0
+
+
+def session_devices(context: Context, options: SessionOptions | None) -> tuple[LogicalDeviceRuntime, ...]:
+    """Make the devices of a session; without options they are those of ``config``. The context stays as it is.
+
+    Raises:
+        OpError: The options ask for devices that do not exist.
+    """
+    if options is None:
+        if context.is_ready:
+            return context.ready().devices
+        configuration = context.assemble()
+        return make_devices(plan_devices(configuration), configuration.settings, context.made)
+    configuration = _configured(context.state().configuration, options)
+    context.report_growth(configuration)
+    return make_devices(plan_devices(configuration), configuration.settings, context.made)
+
+
+def _configured(process: Configuration, options: SessionOptions) -> Configuration:
+    configuration = Configuration(process.settings, process.physical)
+    cpu, gpus = configuration.physical[0], list(configuration.gpus)
+    configuration.splits[cpu.device] = [LogicalDeviceConfiguration()] * max(options.cpus, 0)
+    if not gpus:
+        # As in TensorFlow: nothing that is said of GPUs matters, be it impossible.
+        return configuration
+    if options.allocator not in ("", "BFC"):
+        raise InvalidArgumentError(None, None, f"Invalid allocator type: {options.allocator}")
+    chosen = _chosen(gpus, options.visible)
+    if options.gpus is not None:
+        chosen = chosen[: max(options.gpus, 0)]
+    configuration.visible = [cpu.device, *(gpu.device for gpu in chosen)]
+    configuration.keeps_order = True
+    configuration.session_growth = options.growth
+    configuration.process_fraction = options.fraction
+    configuration.splits_set_by = "gpu_options.experimental.virtual_devices"
+    configuration.fragmentation = options.fragmentation
+    configuration.fraction_set_by = "gpu_options.per_process_gpu_memory_fraction"
+    if len(options.splits) > len(chosen):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"gpu_options.experimental.virtual_devices has {len(options.splits)} entries for {len(chosen)} visible "
+            "GPUs; give one for each GPU.",
+        )
+    for gpu, limits in zip(chosen, options.splits, strict=False):
+        if limits:
+            configuration.splits[gpu.device] = [LogicalDeviceConfiguration(limit) for limit in limits]
+    return configuration
+
+
+def _chosen(gpus: list[Physical], visible: str) -> list[Physical]:
+    """The GPUs of a ``visible_device_list``, in its order."""
+    if not visible:
+        return gpus
+    chosen: list[Physical] = []
+    for entry in visible.split(","):
+        try:
+            number = int(entry)
+        except ValueError:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Could not parse entry in 'visible_device_list': '{entry}'. visible_device_list = {visible}",
+            ) from None
+        if not 0 <= number < len(gpus):
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"'visible_device_list' listed an invalid Device id '{number}' but visible device count is {len(gpus)}",
+            )
+        if gpus[number] in chosen:
+            raise InvalidArgumentError(
+                None, None, f"visible_device_list contained a duplicate entry: {visible}"
+            )
+        chosen.append(gpus[number])
+    return chosen
+
+
+__all__ = ["SessionOptions", "session_devices"]

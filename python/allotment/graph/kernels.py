@@ -1,0 +1,189 @@
+"""What nodes do that are more than a function of their inputs: constants, placeholders, variables.
+
+All other nodes call the function of their row, as eager operations do.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from allotment import errors
+from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.graph.abstract import is_plain
+from allotment.graph.faults import graph_error
+from allotment.graph.node import Operation
+from allotment.ops.resources import ADD, SUBTRACT, Storage
+from allotment.ops.table import Host, operation
+
+PLACEHOLDER: Final = operation("Placeholder", lambda: None, host=Host.NEVER)
+#: Its input is what it gives if nothing is fed.
+PLACEHOLDER_WITH_DEFAULT: Final = operation(
+    "PlaceholderWithDefault", lambda array: array, takes=lambda _: True
+)
+NO_OP: Final = operation("NoOp", lambda: None)
+#: Where a variable lives. The value is the session's.
+VARIABLE: Final = operation("VariableV2", lambda: None, host=Host.NEVER, takes=lambda _: True)
+HANDLE: Final = operation("VarHandleOp", lambda: None, host=Host.NEVER, takes=lambda _: True)
+READ: Final = operation("ReadVariableOp", lambda array: array, host=Host.NEVER, takes=lambda _: True)
+#: The changes of reference variables; those of resources have rows of their own in ``ops.resources``.
+ASSIGN: Final = operation("Assign", lambda array: array, host=Host.NEVER, takes=lambda _: True)
+ASSIGN_ADD: Final = operation("AssignAdd", ADD.function, fault=ADD.fault, takes=ADD.takes)
+ASSIGN_SUBTRACT: Final = operation("AssignSub", SUBTRACT.function, fault=SUBTRACT.fault, takes=SUBTRACT.takes)
+
+#: The values of a session's variables, by the node where the variable lives.
+Storages = dict[Operation, Storage]
+
+
+def kernel(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any] | None:
+    """What a node calls with its inputs' arrays, or ``None`` if that is the function of its row."""
+    make = _KERNELS.get(node._row.name)
+    if make is not None:
+        return make(node, storages, device, home)
+    if node._variable is not None:
+        return _change(node, storages)
+    if node._row.name.startswith("Stateless"):
+        return _drawn_alike(node)
+    return None
+
+
+def _constant(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any]:
+    value = node._args[0]
+    return (lambda: value) if home.pool is None else (lambda: np.copy(value))
+
+
+def _placeholder(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any]:
+    def call() -> Any:
+        output = node._outputs[0]
+        dims = output._shape._dims
+        shape = (
+            "<unknown>"
+            if dims is None
+            else "[" + ",".join("?" if each is None else str(each) for each in dims) + "]"
+        )
+        raise graph_error(
+            errors.InvalidArgumentError,
+            node,
+            f"You must feed a value for placeholder tensor '{node.name}' with dtype {output._dtype.error_name} and "
+            f"shape {shape}",
+        )
+
+    return call
+
+
+def stored(node: Operation, storages: Storages) -> Storage:
+    """The storage of the variable that a node reads or changes.
+
+    Raises:
+        FailedPreconditionError: Nothing has been assigned to it in this session.
+    """
+    variable = node if node._variable is None else node._variable
+    storage = storages.get(variable)
+    if storage is None:
+        name = variable.name
+        if variable.type == "VariableV2":
+            text = f"Attempting to use uninitialized value {name}"
+        else:
+            text = (
+                f"Could not find variable {name}. This could mean that the variable has been deleted. In TF1, it can "
+                f"also mean the variable is uninitialized. Debug info: container=localhost, status error message="
+                f"Resource localhost/{name} does not exist. Run its initializer, or tf.global_variables_initializer(), "
+                "in this session first."
+            )
+        raise graph_error(errors.FailedPreconditionError, node, text)
+    return storage
+
+
+def _read(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any]:
+    def call() -> Any:
+        storage = stored(node, storages)
+        with storage.lock:
+            return storage.array
+
+    return call
+
+
+def _assign(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any]:
+    variable = node._variable
+    assert variable is not None
+    shape = variable._outputs[0]._shape
+
+    def call(value: Any) -> Any:
+        if not shape.is_compatible_with(value.shape):
+            raise graph_error(
+                errors.InvalidArgumentError,
+                node,
+                f"Assign requires shapes of both tensors to match. lhs shape= {list(shape)} rhs shape= "
+                f"{list(value.shape)}",
+            )
+        storage = storages.get(variable)
+        if storage is None:
+            storages[variable] = Storage(value, variable._outputs[0]._dtype, device, home)
+        else:
+            with storage.lock:
+                storage.array = value
+        return value
+
+    return call
+
+
+def _change(node: Operation, storages: Storages) -> Callable[..., Any]:
+    """A row of ``ops.resources``, with the session's storage behind its arguments."""
+    function, fault, args = node._row.function, node._row.fault, node._args
+
+    def call(*arrays: Any) -> Any:
+        storage = stored(node, storages)
+        with storage.lock:
+            wrong = None if fault is None else fault(*arrays, *args, storage)
+            if wrong is not None:
+                raise graph_error(errors.InvalidArgumentError, node, wrong)
+            storage.array = np.asarray(function(*arrays, *args, storage))
+            return storage.array
+
+    return call
+
+
+def _drawn_alike(node: Operation) -> Callable[..., Any]:
+    """What draws from a generator as it was when the node was made, so that each run gives the same numbers."""
+    function, args, kwargs = node._row.function, node._args, node._kwargs
+
+    def call(*arrays: Any) -> Any:
+        return function(
+            *arrays, *[each if is_plain(each) else copy.deepcopy(each) for each in args], **kwargs
+        )
+
+    return call
+
+
+def _is_initialized(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any]:
+    variable = node._variable
+    return lambda: np.array(variable in storages)
+
+
+_KERNELS: Final[dict[str, Callable[..., Callable[..., Any]]]] = {
+    "AssignVariableOp": _assign,
+    "Assign": _assign,
+    "Const": _constant,
+    "IsVariableInitialized": _is_initialized,
+    "Placeholder": _placeholder,
+    "ReadVariableOp": _read,
+    "VarIsInitializedOp": _is_initialized,
+    "VariableV2": _read,
+    "VarHandleOp": _read,
+}
+
+__all__ = [
+    "ASSIGN",
+    "ASSIGN_ADD",
+    "ASSIGN_SUBTRACT",
+    "HANDLE",
+    "NO_OP",
+    "PLACEHOLDER",
+    "PLACEHOLDER_WITH_DEFAULT",
+    "READ",
+    "VARIABLE",
+    "Storages",
+    "kernel",
+    "stored",
+]

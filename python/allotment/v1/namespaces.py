@@ -1,0 +1,97 @@
+"""What names of ``compat.v1`` are in ``allotment.v1``: the same, recording in the default graph."""
+
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Final
+
+from allotment.compat import v1 as compat
+from allotment.compat.v1 import Variable as AnyVariable
+from allotment.devices.placement import device
+from allotment.graph.default import get_default_graph, in_graph
+from allotment.graph.variables import GraphVariable
+from allotment.ops.name_scopes import name_scope
+
+#: They say what is recorded and what is not, or configure the process: they are not recorded themselves.
+_AS_THEY_ARE: Final = frozenset(
+    {
+        "allotment.config",
+        "allotment.errors",
+        "allotment.test",
+        "allotment.dtypes",
+        "allotment.version",
+        "allotment.nest",
+        "allotment.compat",
+    }
+)
+_FUNCTIONS_AS_THEY_ARE: Final = frozenset(
+    {
+        "disable_eager_execution",
+        "disable_v2_behavior",
+        "enable_eager_execution",
+        "get_default_graph",
+        "get_default_session",
+        "reset_default_graph",
+    }
+)
+
+
+class Variable(GraphVariable):
+    """A variable of the default graph: of the first releases' kind unless ``use_resource`` says otherwise."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        with get_default_graph().as_default():
+            super().__init__(*args, **_referred(kwargs))
+
+
+def _executing_eagerly() -> bool:
+    """Whether operations run when they are called: not those of this namespace."""
+    return False
+
+
+def _referred(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a variable, which is no resource unless they say so."""
+    return {**options, "use_resource": bool(options.get("use_resource"))}
+
+
+def _get_variable(*args: Any, **kwargs: Any) -> Any:
+    """Make a variable; see ``compat.v1.get_variable``. A reference variable unless ``use_resource`` is true."""
+    with get_default_graph().as_default():
+        return compat.get_variable(*args, **_referred(kwargs))
+
+
+class _GraphNamespace(ModuleType):
+    """A namespace of functions, recording."""
+
+    def __init__(self, module: ModuleType, name: str) -> None:
+        super().__init__(name, module.__doc__)
+        self.__wrapped__ = module
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = in_graphs(getattr(self.__wrapped__, name), f"{self.__name__}.{name}")
+        setattr(self, name, made)
+        return made
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__wrapped__)
+
+
+def in_graphs(given: Any, name: str) -> Any:
+    """What stands for a name of ``compat.v1``: functions record, classes and values are the same."""
+    last = name.rpartition(".")[2]
+    if given is AnyVariable:
+        return Variable
+    if last == "get_variable":
+        return _get_variable
+    if last in ("executing_eagerly", "executing_eagerly_outside_functions"):
+        return _executing_eagerly
+    if isinstance(given, ModuleType):
+        return given if given.__name__ in _AS_THEY_ARE else _GraphNamespace(given, name)
+    if given in (device, name_scope) or (
+        isinstance(given, FunctionType | BuiltinFunctionType) and last not in _FUNCTIONS_AS_THEY_ARE
+    ):
+        return in_graph(given)
+    return given
+
+
+__all__ = ["in_graphs"]

@@ -1,0 +1,95 @@
+"""``ConfigProto`` and the messages in it."""
+
+import copy
+
+import pytest
+
+import allotment as tf
+
+v1 = tf.compat.v1
+
+
+def test_a_message_is_written_as_protocol_buffers_write_it() -> None:
+    config = v1.ConfigProto(
+        device_count={"GPU": 2, "CPU": 1},
+        gpu_options={
+            "allow_growth": True,
+            "per_process_gpu_memory_fraction": 0.4,
+            "visible_device_list": "1,0",
+        },
+        log_device_placement=True,
+        graph_options=v1.GraphOptions(place_pruned_graph=True),
+    )
+    assert str(config).splitlines() == [
+        *(
+            "device_count {",
+            '  key: "CPU"',
+            "  value: 1",
+            "}",
+            "device_count {",
+            '  key: "GPU"',
+            "  value: 2",
+            "}",
+        ),
+        *("gpu_options {", "  per_process_gpu_memory_fraction: 0.4", "  allow_growth: true"),
+        *('  visible_device_list: "1,0"', "}", "log_device_placement: true"),
+        *("graph_options {", "  place_pruned_graph: true", "}"),
+    ]
+    assert config.SerializeToString().hex() == (
+        "0a070a0343505510010a070a0347505510023210099a9999999999d93f20012a03312c30400152023001"
+    )
+
+
+def test_copies_and_comparisons_go_by_value() -> None:
+    one = v1.ConfigProto(gpu_options=v1.GPUOptions(allow_growth=True))
+    other = copy.deepcopy(one)
+    assert one == other
+    other.gpu_options.allow_growth = False
+    other.gpu_options.experimental.virtual_devices.add(memory_limit_mb=[10, 20])
+    assert one != other
+    one.MergeFrom(other)
+    assert one.gpu_options.allow_growth
+    assert list(one.gpu_options.experimental.virtual_devices[0].memory_limit_mb) == [10.0, 20.0]
+    one.Clear()
+    assert str(one) == ""
+    with pytest.raises(
+        TypeError, match="must be instance of same class: expected ConfigProto got GPUOptions"
+    ):
+        one.CopyFrom(v1.GPUOptions())
+
+
+def test_what_is_set_is_known() -> None:
+    config = v1.ConfigProto()
+    assert not config.HasField("gpu_options")
+    config.gpu_options.CopyFrom(v1.GPUOptions(allow_growth=True))
+    assert config.HasField("gpu_options")
+    config.ClearField("gpu_options")
+    assert not config.gpu_options.allow_growth
+    for call in (config.HasField, config.ClearField):
+        with pytest.raises(ValueError, match=r'no .*"foo" field'):
+            call("foo")
+    assert "foo" not in dir(config)
+    assert "gpu_options" in dir(config)
+    assert not hasattr(config, "foo")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda config: setattr(config, "intra_op_parallelism_threads", 1.5),
+        lambda config: setattr(config, "intra_op_parallelism_threads", "1"),
+        lambda config: config.device_count.__setitem__(1, 1),
+        lambda config: config.device_count.__setitem__("CPU", "1"),
+        lambda config: config.device_filters.append(3),
+        lambda config: setattr(config.gpu_options, "visible_device_list", 0),
+    ],
+)
+def test_values_of_other_types_are_refused(change: object) -> None:
+    config = v1.ConfigProto()
+    with pytest.raises(TypeError):
+        change(config)  # type: ignore[operator]
+    assert str(config) == ""
+
+
+def test_none_is_as_if_it_were_not_given() -> None:
+    assert v1.ConfigProto(gpu_options=None, log_device_placement=None) == v1.ConfigProto()
