@@ -170,3 +170,88 @@ fn tags_name_who_allocated_where_they_are_wanted() {
     pool.close_scope(scope).expect("this process").expect("open");
     pool.check().expect("every invariant holds");
 }
+
+#[test]
+fn what_was_ever_allocated_may_be_more_than_there_is() {
+    let pool = Pool::new(AddressSpace::new(0), Options::new(allotment::MAX_BYTES)).expect("options in range");
+    let scope = pool.open_scope("long", None, false).expect("this process");
+    for _ in 0..6 {
+        let half = pool.allocate(1 << 62).expect("fits");
+        pool.free_allocation(&half).expect("live");
+    }
+    let stats = pool.close_scope(scope).expect("this process").expect("open");
+    assert_eq!(figures(&stats), (1 << 62, u64::MAX, u64::MAX, 0));
+}
+
+#[test]
+fn requests_above_every_limit_break_nothing_while_they_are_pending() {
+    let pool = pool();
+    let scope = pool.open_scope("all", None, true).expect("this process");
+    thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| (0..200).for_each(|_| assert!(pool.allocate(allotment::MAX_BYTES).is_err())));
+        }
+    });
+    assert_eq!(pool.close_scope(scope).expect("this process").expect("open").peak, 0);
+    pool.allocate(MIB).expect("fits");
+    pool.check().expect("every invariant holds");
+}
+
+#[test]
+fn a_cap_is_named_even_where_a_trim_would_make_room() {
+    let options = Options { trim_on_oom: false, ..Options::new(8 * MIB) };
+    let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
+    let large = pool.allocate(7 * MIB).expect("fits");
+    pool.free_allocation(&large).expect("live");
+    let _scope = pool.open_scope("small", Some(1024), false).expect("this process");
+    let refused = refusal(&pool, 4096);
+    assert!(!refused.trim_helps && refused.to_string().contains("scope \"small\""), "{refused}");
+    assert_eq!(pool.explain(4096).expect("in range").expect("capped").trim_helps, refused.trim_helps);
+}
+
+#[test]
+fn nobody_waits_for_room_that_a_cap_will_never_leave() {
+    let wait = std::time::Duration::from_secs(20);
+    let pool =
+        Pool::new(AddressSpace::new(0), Options { wait, ..Options::new(MIB) }).expect("options in range");
+    let _scope = pool.open_scope("small", Some(1024), false).expect("this process");
+    let start = std::time::Instant::now();
+    assert_eq!(refusal(&pool, 4096).verdict, Verdict::Scope);
+    assert!(start.elapsed() < wait / 2);
+}
+
+#[test]
+fn a_cap_ends_with_its_scope_whatever_is_open_inside() {
+    let pool = pool();
+    let outer = pool.open_scope("outer", Some(256), false).expect("this process");
+    let inner = pool.open_scope("inner", None, false).expect("this process");
+    pool.close_scope(outer).expect("this process").expect("open");
+    pool.allocate(1024).expect("no cap any more");
+    assert_eq!(pool.close_scope(inner).expect("this process").expect("open").live, 1024);
+}
+
+#[test]
+fn a_thread_may_allocate_while_it_ends() {
+    struct AtTheEnd(std::cell::RefCell<Option<std::sync::Arc<Pool>>>);
+    impl Drop for AtTheEnd {
+        fn drop(&mut self) {
+            if let Some(pool) = self.0.take() {
+                pool.allocate(256).expect("fits");
+            }
+        }
+    }
+    thread_local! {
+        static END: AtTheEnd = const { AtTheEnd(std::cell::RefCell::new(None)) };
+    }
+    let pool = std::sync::Arc::new(pool());
+    let shared = pool.open_scope("all", None, true).expect("this process");
+    let theirs = std::sync::Arc::clone(&pool);
+    let thread = thread::spawn(move || {
+        END.with(|end| end.0.replace(Some(std::sync::Arc::clone(&theirs))));
+        let own = theirs.open_scope("own", None, false).expect("this process");
+        theirs.close_scope(own).expect("this process").expect("open");
+    });
+    thread.join().expect("no panic");
+    assert!(pool.close_scope(shared).expect("this process").is_some());
+    assert_eq!(pool.stats().expect("this process").num_live, 1);
+}

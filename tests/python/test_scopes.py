@@ -97,6 +97,27 @@ def test_a_scope_is_entered_once_and_left_where_it_was_entered() -> None:
         scope.__enter__()
 
 
+def test_of_two_threads_one_enters() -> None:
+    for _ in range(50):
+        pool = Pool("1MiB")
+        scope = pool.scope("both", limit=256, every_thread=True)
+        start = threading.Barrier(2)
+
+        def enter(scope: Scope = scope, start: threading.Barrier = start) -> bool:
+            start.wait()
+            try:
+                scope.__enter__()
+            except RuntimeError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(2) as threads:
+            entered = [threads.submit(enter) for _ in range(2)]
+            assert sorted(one.result() for one in entered) == [False, True]
+        scope.__exit__(None, None, None)
+        pool.free(pool.malloc(1024))
+
+
 def test_scopes_left_in_another_order_lose_nothing() -> None:
     pool = Pool("64MiB")
     first, second = pool.scope("first"), pool.scope("second")

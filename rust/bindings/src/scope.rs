@@ -24,6 +24,8 @@ pub(crate) struct Scope {
 #[derive(Clone)]
 enum State {
     New,
+    /// A thread is at it.
+    Opening,
     Open(allotment::Scope),
     Left(ScopeStats),
 }
@@ -43,6 +45,16 @@ impl Scope {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Lets one thread open it, and no other.
+    fn claim(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = matches!(*state, State::New);
+        if new {
+            *state = State::Opening;
+        }
+        new
+    }
+
     fn set_state(&self, state: State) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
@@ -50,7 +62,7 @@ impl Scope {
     /// A figure: of now while the block runs, of its end afterwards.
     fn figure(&self, py: Python<'_>, of: fn(&ScopeStats) -> u64) -> PyResult<u64> {
         match self.state() {
-            State::New => Ok(0),
+            State::New | State::Opening => Ok(0),
             State::Left(stats) => Ok(of(&stats)),
             State::Open(scope) => {
                 self.small.settle();
@@ -106,16 +118,20 @@ impl Scope {
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        let State::New = slf.state() else {
+        if !slf.claim() {
             return Err(PyRuntimeError::new_err(format!(
                 "scope {:?} was entered before: make another",
                 slf.name
             )));
-        };
+        }
         let (py, this) = (slf.py(), &*slf);
-        this.small.settle();
-        let opened = py.detach(|| this.pool.open_scope(&this.name, this.limit, this.every_thread));
-        this.set_state(State::Open(opened.map_err(|error| error.into_py_err(py))?));
+        match py.detach(|| this.pool.open_scope(&this.name, this.limit, this.every_thread)) {
+            Ok(opened) => this.set_state(State::Open(opened)),
+            Err(error) => {
+                this.set_state(State::New);
+                return Err(error.into_py_err(py));
+            }
+        }
         Ok(slf)
     }
 
@@ -141,7 +157,7 @@ impl Scope {
 
     fn __repr__(&self) -> String {
         let state = match self.state() {
-            State::New => "new",
+            State::New | State::Opening => "new",
             State::Open(_) => "entered",
             State::Left(_) => "left",
         };

@@ -62,6 +62,8 @@ pub(crate) struct Allocator {
     pub(crate) owners: Owners,
     /// Chunks in quarantine: held by no allocation, and not free yet.
     pub(crate) quarantined: BTreeSet<Handle>,
+    /// Size of the largest free chunk that is set aside for a moment, 0 if none is.
+    aside: u64,
     growth: Growth,
     pub(crate) limit: u64,
     limit_set_by: Arc<str>,
@@ -82,6 +84,7 @@ impl Allocator {
             counters: Counters::default(),
             owners: Owners::default(),
             quarantined: BTreeSet::new(),
+            aside: 0,
             growth: Growth::new(limit, growth),
             limit,
             limit_set_by,
@@ -286,7 +289,8 @@ impl Allocator {
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        self.counters.stats(self.limit, self.bins.largest(&self.chunks), self.live.len(), self.regions.len())
+        let largest = self.bins.largest(&self.chunks).max(self.aside);
+        self.counters.stats(self.limit, largest, self.live.len(), self.regions.len())
     }
 
     /// The refusal of a request, with the figures of this moment.

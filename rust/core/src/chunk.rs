@@ -55,6 +55,11 @@ impl Chunk {
         self.id.is_none()
     }
 
+    /// Whether an allocation holds it, and not the quarantine.
+    pub(crate) fn holds_something(&self) -> bool {
+        !self.is_free() && self.requested > 0
+    }
+
     /// The first byte after it.
     pub(crate) fn end(&self) -> u64 {
         self.address + self.size
@@ -165,8 +170,8 @@ impl ChunkTable {
 
     /// All chunks in use, in no order.
     pub(crate) fn in_use(&self) -> impl Iterator<Item = &Chunk> {
-        // A vacant slot is as a free chunk left it, and one in quarantine holds nothing.
-        self.slots.iter().filter(|chunk| !chunk.is_free() && chunk.requested > 0)
+        // A vacant slot is as a free chunk left it.
+        self.slots.iter().filter(|chunk| chunk.holds_something())
     }
 
     /// Slots that hold a chunk.

@@ -159,7 +159,7 @@ fn splitter(allocator: &Allocator) -> Option<Splitter> {
     let between = beside.filter_map(|handle| {
         let chunk = chunks.get(handle);
         let (before, after) = (chunks.get(chunk.prev?), chunks.get(chunk.next?));
-        let parts = before.is_free() && after.is_free() && !chunk.is_free();
+        let parts = before.is_free() && after.is_free() && chunk.holds_something();
         parts.then(|| (before.size + chunk.size + after.size, chunk, before.size, after.size))
     });
     let (_, chunk, before, after) = between.max_by_key(|&(hole, chunk, ..)| (hole, chunk.address))?;

@@ -32,7 +32,7 @@ pub(crate) fn kept(allocator: &Allocator) -> Vec<KeptRegion> {
 
 fn kept_region(allocator: &Allocator, region: &Region) -> Option<KeptRegion> {
     let chunks =
-        || allocator.chunks.run(region.first).map(|(_, chunk)| chunk).filter(|chunk| !chunk.is_free());
+        || allocator.chunks.run(region.first).map(|(_, chunk)| chunk).filter(|chunk| chunk.holds_something());
     let largest = chunks().max_by_key(|chunk| (chunk.size, std::cmp::Reverse(chunk.address)))?;
     Some(KeptRegion {
         address: region.span.address,

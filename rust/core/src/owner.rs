@@ -63,11 +63,14 @@ struct Owner {
     parent: Option<OwnerId>,
     limit: Option<u64>,
     live: u64,
-    /// Of requests that are being served: they count against caps, and nowhere else.
-    pending: u64,
+    /// Of requests that are being served: they count against caps, and nowhere else. Several may ask for more than
+    /// there is of anything.
+    pending: u128,
     num_live: u64,
     peak: u64,
+    /// Ever, and so up to the largest number there is.
     allocated: u64,
+    freed: u64,
     /// Owners below, requests being served, and whether it is an open scope or a tag of one: who needs the slot.
     holders: u32,
 }
@@ -100,7 +103,10 @@ impl Owners {
         for (_, tag) in tags {
             self.let_go(tag);
         }
-        self.get_mut(owner).serial = 0;
+        let closed = self.get_mut(owner);
+        closed.serial = 0;
+        // A scope inside it may stay open; the cap ends with the scope.
+        closed.limit = None;
         self.let_go(owner);
         Some(figures)
     }
@@ -126,7 +132,7 @@ impl Owners {
         self.upwards(owner).find_map(|id| {
             let Owner { limit, live, pending, .. } = *self.get(id);
             let limit = limit?;
-            (bytes > limit.saturating_sub(live + pending)).then(|| Capped {
+            (u128::from(live) + pending + u128::from(bytes) > u128::from(limit)).then(|| Capped {
                 name: self.path(id),
                 limit,
                 live,
@@ -137,12 +143,12 @@ impl Owners {
     /// Counts a request against the caps while it is being served.
     pub(crate) fn account_pending(&mut self, owner: OwnerId, bytes: u64) {
         self.get_mut(owner).holders += 1;
-        self.for_each_upwards(owner, |owner| owner.pending += bytes);
+        self.for_each_upwards(owner, |owner| owner.pending += u128::from(bytes));
     }
 
     /// Takes back [`Owners::account_pending`]: the request was served or refused.
     pub(crate) fn account_settled(&mut self, owner: OwnerId, bytes: u64) {
-        self.for_each_upwards(owner, |owner| owner.pending -= bytes);
+        self.for_each_upwards(owner, |owner| owner.pending -= u128::from(bytes));
         self.let_go(owner);
     }
 
@@ -151,7 +157,7 @@ impl Owners {
         self.for_each_upwards(owner, |owner| {
             owner.live += bytes;
             owner.peak = owner.peak.max(owner.live);
-            owner.allocated += bytes;
+            owner.allocated = owner.allocated.saturating_add(bytes);
             owner.num_live += 1;
         });
     }
@@ -160,6 +166,7 @@ impl Owners {
     pub(crate) fn account_free(&mut self, owner: OwnerId, bytes: u64) {
         self.for_each_upwards(owner, |owner| {
             owner.live -= bytes;
+            owner.freed = owner.freed.saturating_add(bytes);
             owner.num_live -= 1;
         });
         self.vacate_if_done(owner);
@@ -170,13 +177,14 @@ impl Owners {
         self.for_each_upwards(owner, |owner| {
             owner.live = owner.live - before + after;
             owner.peak = owner.peak.max(owner.live);
-            owner.allocated += after.saturating_sub(before);
+            owner.allocated = owner.allocated.saturating_add(after.saturating_sub(before));
+            owner.freed = owner.freed.saturating_add(before.saturating_sub(after));
         });
     }
 
     fn stats(&self, id: OwnerId) -> ScopeStats {
-        let Owner { limit, live, num_live, peak, allocated, .. } = *self.get(id);
-        ScopeStats { name: self.path(id), limit, live, num_live, peak, allocated, freed: allocated - live }
+        let Owner { limit, live, num_live, peak, allocated, freed, .. } = *self.get(id);
+        ScopeStats { name: self.path(id), limit, live, num_live, peak, allocated, freed }
     }
 
     /// What each owner holds itself, without the owners below it: name, allocations, bytes.

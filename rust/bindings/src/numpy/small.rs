@@ -77,7 +77,8 @@ impl Small {
     /// Kept data of so many bytes.
     #[inline]
     pub(super) fn take(&self, bytes: usize) -> Option<*mut c_void> {
-        if bytes > LONGEST {
+        // In a scope each allocation is somebody's.
+        if bytes > LONGEST || !self.pool.is_plain() {
             return None;
         }
         let address = self.with(|shelves| shelves.take(bytes))??;
@@ -98,7 +99,7 @@ impl Small {
     pub(super) fn keep(&self, data: *mut c_void) -> bool {
         let address = data.expose_provenance() as u64;
         let Some(bytes) = self.bytes_at(address) else { return false };
-        let kept = self.with(|shelves| shelves.keep(address, bytes)).unwrap_or(false);
+        let kept = self.pool.is_plain() && self.with(|shelves| shelves.keep(address, bytes)).unwrap_or(false);
         if !kept {
             self.forget(address);
         }

@@ -32,6 +32,7 @@ impl Allocator {
     pub(crate) fn set_free_aside(&mut self, bytes: u64) -> Vec<(Handle, Grant)> {
         let mut aside = self.bins.sorted(&self.chunks);
         aside.retain(|free| free.size >= bytes);
+        self.aside = aside.last().map_or(0, |free| free.size);
         for &FreeChunk { size, handle, .. } in &aside {
             self.bins.remove(&mut self.chunks, handle, size);
             // In use, as far as its neighbours are concerned.
@@ -42,6 +43,19 @@ impl Allocator {
             .into_iter()
             .map(|free| (free.handle, Grant { address: free.address, bytes: free.size }))
             .collect()
+    }
+
+    /// Makes what was set aside free again.
+    pub(crate) fn take_back_aside(&mut self, aside: Vec<(Handle, Grant)>) {
+        for (chunk, _) in aside {
+            self.release_from_quarantine(chunk);
+        }
+        self.aside = 0;
+    }
+
+    /// Whether a free chunk of at least `needed` bytes is there, or is set aside for a moment.
+    pub(crate) fn has_free(&self, needed: u64) -> bool {
+        self.bins.fits(&self.chunks, needed) || needed <= self.aside
     }
 
     /// Makes a chunk in quarantine free, and merges it with its free neighbours.

@@ -52,6 +52,13 @@ impl Pool {
         Ok(())
     }
 
+    /// Whether nobody waits, nothing is pinned, no scope is open, and the pool is not closed: at a glance, and only at
+    /// this moment.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.late.is_bare()
+    }
+
     /// Its own number among all pools of the process.
     #[must_use]
     pub fn number(&self) -> u64 {
@@ -81,7 +88,7 @@ impl Pool {
             }
             let capped = self.cap_broken(state, request);
             let fits = |allocator: &Allocator| {
-                allocator.bins.fits(&allocator.chunks, request.needed)
+                allocator.has_free(request.needed)
                     || allocator.may_grow(request.needed)
                     || (self.options.trim_on_oom && allocator.release_would_help(request.needed))
             };
@@ -93,6 +100,7 @@ impl Pool {
             let mut refused = self.refusal(state, request, false);
             if capped.is_some() {
                 refused.verdict = Verdict::Scope;
+                refused.trim_helps = false;
                 refused.capped = capped;
             }
             if with_details {

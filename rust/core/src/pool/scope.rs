@@ -55,7 +55,10 @@ impl Drop for Charge<'_> {
             // In a forked child nobody asks for more.
             let _ = self.pool.with_state(|state| {
                 state.allocator.owners.account_settled(owner, self.request.rounded());
+                // Whoever was refused on account of this may have room now.
+                state.changes += 1;
             });
+            self.pool.freed.ring();
         }
     }
 }
@@ -124,7 +127,12 @@ impl Pool {
         let Some(owner) = self.owner(state, request) else { return Ok(charge) };
         if let Some(capped) = state.allocator.owners.cap_broken(owner, request.rounded()) {
             let refused = *self.refusal(state, request, false);
-            return Err(Box::new(OutOfMemory { verdict: Verdict::Scope, capped: Some(capped), ..refused }));
+            return Err(Box::new(OutOfMemory {
+                verdict: Verdict::Scope,
+                capped: Some(capped),
+                trim_helps: false,
+                ..refused
+            }));
         }
         state.allocator.owners.account_pending(owner, request.rounded());
         charge.request.owner = Some(owner);
@@ -146,15 +154,18 @@ impl Pool {
         if !state.concerns().tags {
             return scope;
         }
-        let owners = &mut state.allocator.owners;
-        TAG.with_borrow(|tag| tag.as_ref().map(|tag| owners.tag(scope, tag))).or(scope)
+        // At a thread's very end it has no tag any more.
+        let tag = TAG.try_with(|tag| tag.borrow().clone()).ok().flatten();
+        tag.map(|tag| state.allocator.owners.tag(scope, &tag)).or(scope)
     }
 
     /// The innermost scope that this thread is in.
     fn innermost(&self, state: &State) -> Option<OwnerId> {
-        let own = SCOPES.with_borrow(|scopes| {
-            scopes.iter().rev().find(|(pool, _)| *pool == self.number).map(|(_, scope)| scope.owner)
+        // At a thread's very end it is in no scope any more.
+        let own = SCOPES.try_with(|scopes| {
+            scopes.borrow().iter().rev().find(|(pool, _)| *pool == self.number).map(|(_, scope)| scope.owner)
         });
+        let own = own.ok().flatten();
         own.or_else(|| innermost_shared(state))
     }
 }

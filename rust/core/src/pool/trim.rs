@@ -27,9 +27,7 @@ impl Pool {
                 }
             }));
             let mut state = self.enter()?;
-            for (chunk, _) in aside {
-                state.allocator.release_from_quarantine(chunk);
-            }
+            state.allocator.take_back_aside(aside);
             drop(state);
             let released = hand_back(turn, regions);
             discarded.unwrap_or_else(|panic| resume_unwind(panic));

@@ -22,7 +22,8 @@ impl Refused {
     /// Whether a free, of whatever, could let the request be served.
     #[must_use]
     pub fn is_hopeless(&self) -> bool {
-        self.out_of_memory.verdict == Verdict::Limit
+        let OutOfMemory { requested, verdict, capped, .. } = &*self.out_of_memory;
+        *verdict == Verdict::Limit || capped.as_ref().is_some_and(|capped| *requested > capped.limit)
     }
 }
 
