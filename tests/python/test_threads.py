@@ -82,7 +82,7 @@ def storm(steps: int, deadline: float) -> None:
             assert stats.reserved <= stats.peak_reserved <= stats.limit
             pool.trim()
             pool.reset_peaks()
-            time.sleep(0.001)
+            time.sleep(0.005)
 
     def work(tag: int) -> None:
         stamped(pool, tag, steps, refused)

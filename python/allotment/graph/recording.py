@@ -196,8 +196,18 @@ def _refuse(row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict
     except (TypeError, ValueError, AttributeError, IndexError):
         # It asked for more than is known.
         return
-    if fault is not None:
+    if fault is not None and _is_of_shapes(row, inputs, args, kwargs):
         raise ValueError(f"{fault} for '{row.name}' with input shapes: {_told(inputs)}.")
+
+
+def _is_of_shapes(row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether other values of the same shapes would not go together either."""
+    assert row.fault is not None
+    ones = [np.broadcast_to(np.ones((), each._array.dtype), each._array.shape) for each in inputs]
+    try:
+        return row.fault(*ones, *args, **kwargs) is not None
+    except (TypeError, ValueError, AttributeError, IndexError):
+        return True
 
 
 def _told(inputs: Sequence[Any]) -> str:

@@ -17,7 +17,6 @@ from allotment.graph.kernels import ASSIGN, ASSIGN_ADD, ASSIGN_SUBTRACT, HANDLE,
 from allotment.graph.node import Operation, SymbolicTensor, session_for
 from allotment.graph.operators import methods_of
 from allotment.ops import resources
-from allotment.ops.array import identity
 from allotment.ops.convert import to_tensor
 from allotment.ops.operators import attach
 from allotment.ops.table import OPERATIONS
@@ -208,7 +207,7 @@ class GraphVariable(Variable):
     def read_value(self) -> Any:
         """Return a tensor: its value, read by a node of its own."""
         with self._graph.as_default():
-            return self._read() if self._is_resource else identity(self._snapshot)
+            return self._read() if self._is_resource else self._read("read")
 
     def numpy(self) -> NoReturn:
         """Has a meaning only eagerly.
