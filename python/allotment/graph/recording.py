@@ -203,8 +203,8 @@ def _refuse(row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict
 def _is_of_shapes(row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether other values of the same shapes would not go together either."""
     assert row.fault is not None
-    ones = [np.broadcast_to(np.ones((), each._array.dtype), each._array.shape) for each in inputs]
     try:
+        ones = [np.broadcast_to(np.ones((), each._array.dtype), each._array.shape) for each in inputs]
         return row.fault(*ones, *args, **kwargs) is not None
     except (TypeError, ValueError, AttributeError, IndexError):
         return True
