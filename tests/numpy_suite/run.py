@@ -44,23 +44,23 @@ def held_by_somebody() -> set[int]:
     """Addresses of the data of every array that can be reached from what Python's collector knows."""
     found: set[int] = set()
     seen: set[int] = set()
-    todo: list[Any] = list(gc.get_objects())
+    waiting: list[Any] = list(gc.get_objects())
     # The collector does not look into what is in here: an array keeps another one alive as its base.
-    while todo:
-        each = todo.pop()
+    while waiting:
+        each = waiting.pop()
         if id(each) in seen:
             continue
         seen.add(id(each))
-        todo += gc.get_referents(each)
+        waiting += gc.get_referents(each)
         if isinstance(each, np.ndarray):
             found.add(each.__array_interface__["data"][0])
-            todo.append(each.base)
+            waiting.append(each.base)
             if each.dtype.hasobject and each.dtype.names is None and each.dtype.kind == "O":
-                todo += each.ravel().tolist()
+                waiting += each.ravel().tolist()
         elif isinstance(each, memoryview):
-            todo.append(each.obj)
+            waiting.append(each.obj)
         elif isinstance(each, np.void | np.flatiter):
-            todo.append(each.base)
+            waiting.append(each.base)
     return found
 
 

@@ -19,6 +19,8 @@ use crate::source::Grant;
 use crate::stats::{Counters, Stats};
 use crate::units::{GRANULE, MAX_BYTES, align_up, round_up, share_of};
 
+pub(crate) use request::Request;
+
 /// A remainder of this many bytes is kept, however large the request, unless a fraction is set.
 const SPLIT_THRESHOLD: u64 = 128 << 20;
 
@@ -40,15 +42,6 @@ pub struct Allocation {
 pub(crate) struct Limit {
     pub(crate) bytes: u64,
     pub(crate) set_by: Arc<str>,
-}
-
-/// A request in bytes, and in the bytes a chunk must have to serve it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Request {
-    pub(crate) bytes: u64,
-    pub(crate) needed: u64,
-    /// Whom it is for, with the request noted as pending; none for nobody in particular.
-    pub(crate) owner: Option<OwnerId>,
 }
 
 /// Chunks, bins, regions and counters of one pool.
@@ -391,21 +384,7 @@ impl Allocation {
     }
 }
 
-impl Request {
-    /// A request of `bytes` bytes at a multiple of `alignment`; above the granule that takes padding.
-    ///
-    /// None above [`MAX_BYTES`].
-    pub(crate) fn new(bytes: u64, alignment: u64) -> Option<Self> {
-        let padded = bytes.checked_add(alignment.saturating_sub(GRANULE))?;
-        (padded <= MAX_BYTES).then(|| Self { bytes, needed: round_up(padded), owner: None })
-    }
-
-    /// The request in whole granules: what its owner holds.
-    pub(crate) fn rounded(&self) -> u64 {
-        round_up(self.bytes)
-    }
-}
-
 mod quarantine;
+mod request;
 #[cfg(test)]
 mod tests;

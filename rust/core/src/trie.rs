@@ -277,41 +277,6 @@ impl Tries {
         }
     }
 
-    /// Adds chunks below to `found`, the largest first, until there are `count`.
-    pub(crate) fn collect_largest(
-        &self,
-        chunks: &ChunkTable,
-        root: NodeId,
-        found: &mut Vec<Handle>,
-        count: usize,
-    ) {
-        let node = self.node(root);
-        for digit in (0..CHILDREN).rev() {
-            if found.len() >= count {
-                return;
-            }
-            match node.child(digit) {
-                Child::Nothing => {}
-                Child::List(head, _) => {
-                    found.extend(free_list::members(chunks, Some(head)).take(count - found.len()));
-                }
-                Child::Node(below) => self.collect_largest(chunks, below, found, count),
-            }
-        }
-    }
-
-    /// Adds every chunk below to `all`.
-    pub(crate) fn collect(&self, chunks: &ChunkTable, root: NodeId, all: &mut Vec<Handle>) {
-        let node = self.node(root);
-        for digit in 0..CHILDREN {
-            match node.child(digit) {
-                Child::Nothing => {}
-                Child::List(head, _) => all.extend(free_list::members(chunks, Some(head))),
-                Child::Node(below) => self.collect(chunks, below, all),
-            }
-        }
-    }
-
     /// A node above `below` for a chunk that differs from all in it.
     fn fork(&mut self, chunks: &mut ChunkTable, below: NodeId, key: Key, handle: Handle) -> NodeId {
         let Node { prefix, shift, count, .. } = *self.node(below);
@@ -400,5 +365,6 @@ impl Tries {
     }
 }
 
+mod collect;
 #[cfg(test)]
 mod tests;
