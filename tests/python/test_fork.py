@@ -189,6 +189,29 @@ def test_a_child_forked_from_c_is_noticed_before_any_hook() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_child_forked_while_all_pools_are_asked_makes_and_counts_its_own() -> None:
+    done = run_program(
+        """
+        import os, threading
+        from allotment import Pool
+        from allotment._core import all_stats
+        pools = [Pool("1MiB") for _ in range(200)]
+        def busy():
+            while True:
+                all_stats()
+        for _ in range(3):
+            threading.Thread(target=busy, daemon=True).start()
+        for _ in range(100):
+            pid = os.fork()
+            if pid == 0:
+                own = Pool("1MiB", name="own")
+                os._exit([name for name, _, _ in all_stats()] != ["own"])
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_worker_process_started_by_fork_makes_its_own_pool() -> None:
     done = run_program(
         """

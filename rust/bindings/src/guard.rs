@@ -135,7 +135,7 @@ fn report_at_exit(py: Python<'_>) {
     if ENDED.load(Ordering::Relaxed) {
         return;
     }
-    let mut pools = py.detach(registry::alive_at_exit).unwrap_or_default();
+    let mut pools = py.detach(registry::alive);
     pools.retain(|pool| pool.options().guard);
     if !pools.is_empty() {
         // What only garbage holds is no leak.

@@ -15,7 +15,7 @@ use crate::size::whole_number;
 use door::Door;
 use memory::Home;
 
-pub(crate) use small::SmallOf;
+pub(crate) use small::{SmallOf, WeakSmallOf};
 
 mod abi;
 mod door;

@@ -84,7 +84,8 @@ impl Pool {
         let core =
             allotment::Pool::new(Outspoken(chosen.source), options).map_err(|error| error.into_py_err(py))?;
         let core = Arc::new(core);
-        registry::note(&core);
+        let small = SmallOf::default();
+        registry::note(&core, &small);
         if let Some(after) = idle {
             if !chosen.any_thread {
                 return Err(PyValueError::new_err(
@@ -92,9 +93,14 @@ impl Pool {
                      interpreter calls it",
                 ));
             }
-            core.trim_when_idle(after)?;
+            let small = small.downgrade();
+            core.trim_when_idle(after, move || {
+                if let Some(small) = small.upgrade() {
+                    small.settle();
+                }
+            })?;
         }
-        Ok(Self { core, is_host_memory: chosen.is_host_memory, small: SmallOf::default() })
+        Ok(Self { core, is_host_memory: chosen.is_host_memory, small })
     }
 
     /// The most the pool may reserve, in bytes.

@@ -4,11 +4,12 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use allotment::{AllocError, FreeError, GRANULE, Pool, Unusable};
+use allotment::{AllocError, FreeError, GRANULE, Pool, Refused, Unusable};
 use allotment_host::end_of_region;
 
 use super::abi::Functions;
@@ -49,18 +50,11 @@ impl Home {
     #[inline]
     pub(super) fn take(&self, bytes: usize) -> Taken {
         let bytes = bytes.max(1);
-        let Some(small) = &self.small else { return take(&self.pool, bytes) };
+        let Some(small) = &self.small else { return take(&self.pool, bytes, || false) };
         if let Some(data) = small.take(bytes) {
             return Taken::Data(data);
         }
-        let mut taken = take(&self.pool, bytes);
-        if let Taken::Refused = taken {
-            small.give_back();
-            taken = take(&self.pool, bytes);
-            if let Taken::Data(_) = taken {
-                forget_refusal();
-            }
-        }
+        let taken = take(&self.pool, bytes, || small.give_back());
         if let Taken::Data(data) = taken {
             small.handed_out(data, bytes);
         }
@@ -98,18 +92,23 @@ impl Home {
     }
 }
 
-fn take(pool: &Pool, bytes: usize) -> Taken {
+/// `make_room` is tried once before the pool refuses; it says whether anything was given back.
+fn take(pool: &Pool, bytes: usize, make_room: impl Fn() -> bool) -> Taken {
     let bytes = bytes as u64;
     // A host source never needs the interpreter, so waiting for the turn cannot stop whoever has it.
     let allocate = || match pool.try_allocate(bytes, GRANULE) {
         Ok(Some(allocation)) => Ok(allocation),
-        Ok(None) => pool.allocate_or(bytes, GRANULE, |_| false).map_err(|mut error| {
-            if let AllocError::OutOfMemory(refused) = &mut error {
-                // In a forked child the text goes without.
-                let _ = pool.look_into(refused);
-            }
-            error
-        }),
+        Ok(None) => {
+            let mut tried = false;
+            let make_room = |_: &Refused| !mem::replace(&mut tried, true) && make_room();
+            pool.allocate_or(bytes, GRANULE, make_room).map_err(|mut error| {
+                if let AllocError::OutOfMemory(refused) = &mut error {
+                    // In a forked child the text goes without.
+                    let _ = pool.look_into(refused);
+                }
+                error
+            })
+        }
         Err(error) => Err(error),
     };
     let taken = catch_unwind(AssertUnwindSafe(|| {

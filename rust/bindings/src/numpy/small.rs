@@ -15,7 +15,7 @@
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use allotment::{GRANULE, Pool};
 use allotment_sync::Mutex;
@@ -51,6 +51,20 @@ impl SmallOf {
         if let Some(small) = self.0.get() {
             small.give_back();
         }
+    }
+
+    /// The same for who must not keep the pool.
+    pub(crate) fn downgrade(&self) -> WeakSmallOf {
+        WeakSmallOf(Arc::downgrade(&self.0))
+    }
+}
+
+/// A [`SmallOf`] that is there for as long as the pool's object is.
+pub(crate) struct WeakSmallOf(Weak<OnceLock<Arc<Small>>>);
+
+impl WeakSmallOf {
+    pub(crate) fn upgrade(&self) -> Option<SmallOf> {
+        self.0.upgrade().map(SmallOf)
     }
 }
 
@@ -111,13 +125,15 @@ impl Small {
         self.forget(data.expose_provenance() as u64);
     }
 
-    /// Gives back all that is kept, unless somebody else is inside.
-    pub(super) fn give_back(&self) {
+    /// Gives back all that is kept, unless somebody else is inside; says whether that was anything.
+    pub(super) fn give_back(&self) -> bool {
+        let mut any = false;
         while let Some(Some(address)) = self.with(Shelves::take_any) {
             self.forget(address);
             // In a forked child it is not the child's to give back.
-            let _ = self.pool.free(address);
+            any |= self.pool.free(address).is_ok();
         }
+        any
     }
 
     fn note_at(&self, address: u64) -> &AtomicU64 {

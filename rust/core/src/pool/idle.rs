@@ -11,13 +11,17 @@ impl Pool {
     /// From now on, hands back the wholly free regions whenever the pool was not used for `after`, or somewhat longer.
     ///
     /// A thread of its own looks, so the source must be one that any thread may call at any time. It ends with the
-    /// pool; in a forked child there is none.
+    /// pool; in a forked child there is none. `before` is called first: for who keeps back memory that nobody uses.
     ///
     /// # Errors
     /// When the system has no thread left.
-    pub fn trim_when_idle(self: &Arc<Self>, after: Duration) -> io::Result<()> {
+    pub fn trim_when_idle(
+        self: &Arc<Self>,
+        after: Duration,
+        before: impl Fn() + Send + 'static,
+    ) -> io::Result<()> {
         let pool = Arc::downgrade(self);
-        let look = move || look(&pool, after);
+        let look = move || look(&pool, after, &before);
         thread::Builder::new().name("allotment-idle".to_owned()).spawn(look).map(drop)
     }
 
@@ -27,7 +31,7 @@ impl Pool {
     }
 }
 
-fn look(pool: &Weak<Pool>, after: Duration) {
+fn look(pool: &Weak<Pool>, after: Duration, before: &impl Fn()) {
     let mut last = None;
     let mut trimmed = false;
     loop {
@@ -37,7 +41,9 @@ fn look(pool: &Weak<Pool>, after: Duration) {
         if last.replace(activity) != Some(activity) {
             trimmed = false;
         } else if !trimmed {
-            // Only once for each time it falls idle.
+            before();
+            // Only once for each time it falls idle: what was kept back counts as use.
+            last = pool.activity();
             trimmed = pool.trim().is_ok();
         }
     }
