@@ -53,10 +53,8 @@ pub(crate) fn note(pool: &Arc<allotment::Pool>, small: &SmallOf) {
 
 /// The pools that are alive, in the order in which they were made, with nothing kept back.
 pub(crate) fn alive() -> Vec<Arc<allotment::Pool>> {
-    let (pools, small): (Vec<_>, Vec<_>) = pools()
-        .iter()
-        .filter_map(|noted| Some((noted.pool.upgrade()?, noted.small.upgrade())))
-        .unzip();
+    let (pools, small): (Vec<_>, Vec<_>) =
+        pools().iter().filter_map(|noted| Some((noted.pool.upgrade()?, noted.small.upgrade()))).unzip();
     for small in small.into_iter().flatten() {
         small.settle();
     }
