@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from allotment import Allocation, Pool
+from allotment.integrations import numpy as pooled
 from support.child import run_program
 
 pytestmark = [
@@ -78,6 +79,9 @@ def test_b026_a_child_reads_drops_is_refused_and_ends() -> None:
             pool.trim,
             pool.close,
             lambda: pool.can_allocate(1),
+            lambda: pooled.install(pool),
+            lambda: pooled.install(pool, process_wide=True),
+            lambda: pooled.use(pool),
         ]
         for call in calls:
             with pytest.raises(RuntimeError, match=r"forked.*spawn"):

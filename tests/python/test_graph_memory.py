@@ -5,6 +5,7 @@ import json
 import pytest
 
 from support.child import run_program
+from support.devices import run_on_gpus
 
 SETUP = """
 import json
@@ -255,3 +256,22 @@ def test_random_programs_take_no_more_than_eagerly() -> None:
     done = run_program(SETUP.replace("1:64MiB", "2:64MiB") + RANDOM)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["done"]
+
+
+@pytest.mark.parametrize("fraction", [-1.0, float("nan"), float("inf")])
+def test_a_memory_fraction_that_is_none_is_an_error_that_names_it(fraction: float) -> None:
+    done = run_on_gpus(
+        "1:64MiB",
+        f"""
+        import allotment.v1 as v1
+        config = v1.ConfigProto(gpu_options=v1.GPUOptions(per_process_gpu_memory_fraction=float("{fraction}")))
+        try:
+            v1.Session(config=config)
+        except v1.errors.InvalidArgumentError as error:
+            assert "per_process_gpu_memory_fraction must be 0" in str(error)
+            assert str(error).endswith("not {fraction}.")
+        else:
+            raise AssertionError("accepted")
+        """,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -113,3 +113,36 @@ print("done")
 """,
         gpus="1:32MiB",
     )
+
+
+def test_a_result_of_a_size_that_cannot_be_asked_for_is_refused_with_the_devices_figures() -> None:
+    done = run_on_gpus(
+        "1:64MiB",
+        r"""
+        import allotment as tf
+        import allotment.v1 as v1
+
+        def refused(call):
+            try:
+                call()
+            except tf.errors.ResourceExhaustedError as error:
+                assert (error.limit, error.verdict) == (64 << 20, "limit"), error
+                return str(error)
+
+        with tf.device("GPU:0"):
+            for call in (
+                lambda: tf.zeros([1 << 62]),
+                lambda: tf.tile(tf.zeros([1]), [1 << 62]),
+                lambda: tf.random.uniform([1 << 61]),
+            ):
+                assert "OOM when allocating tensor of more than 9223372036854775552 bytes on" in refused(call)
+        with v1.device("/gpu:0"):
+            lengths = v1.placeholder(v1.int64, [1])
+            many = v1.fill(lengths, 1.0)
+        with v1.Session() as session:
+            text = refused(lambda: session.run(many, {lengths: [1 << 62]}))
+            assert "Node: 'Fill'\nOOM when allocating tensor of more than" in text
+            assert session.run(many, {lengths: [3]}).sum() == 3
+        """,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -193,3 +193,9 @@ def test_devices_without_pools_have_no_scope(monkeypatch: pytest.MonkeyPatch) ->
         tf.experimental.memory_scope("step")
     with pytest.raises(ValueError, match="CPU:0 has no pool"):
         tf.experimental.memory_scope("step", "CPU:0")
+
+
+@pytest.mark.parametrize("name", [None, 3, b"step"])
+def test_a_name_is_a_text(name: object) -> None:
+    with pytest.raises(TypeError, match=f"name must be a text, such as 'step', not {type(name).__name__}"):
+        Pool("1MiB").scope(name)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """The devices of a session: its own view of what exists, over the pools that the process shares."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,6 +58,13 @@ def _configured(process: Configuration, options: SessionOptions) -> Configuratio
         return configuration
     if options.allocator not in ("", "BFC"):
         raise InvalidArgumentError(None, None, f"Invalid allocator type: {options.allocator}")
+    if not (math.isfinite(options.fraction) and options.fraction >= 0):
+        raise InvalidArgumentError(
+            None,
+            None,
+            "per_process_gpu_memory_fraction must be 0 (all but a reserve) or more, such as 0.4, not "
+            f"{options.fraction}.",
+        )
     chosen = _chosen(gpus, options.visible)
     if options.gpus is not None:
         chosen = chosen[: max(options.gpus, 0)]

@@ -97,7 +97,10 @@ def _run_segment(
                 raise
             raise of_node(error, segment.operations[position.value]) from None
         except (ValueError, np.linalg.LinAlgError) as error:
-            invalid = _invalid(segment, position.value, steps, values, error)
+            if isinstance(error, ValueError) and faults.is_beyond_memory(error):
+                invalid = _exhausted(program, segment, position.value, values, report_upon_oom, error)
+            else:
+                invalid = _invalid(segment, position.value, steps, values, error)
             _let_go(error, values)
             raise invalid from error
 
@@ -160,7 +163,12 @@ def _run_traced(
 
 
 def _exhausted(
-    program: Program, segment: Segment, at: int, values: list[Any], report: bool, error: MemoryError
+    program: Program,
+    segment: Segment,
+    at: int,
+    values: list[Any],
+    report: bool,
+    error: MemoryError | ValueError,
 ) -> BaseException:
     """The error of a device whose memory does not hold what a node makes; with the tensors that are there, if asked."""
     operation, device = segment.operations[at], segment.devices[at]

@@ -86,7 +86,7 @@ def install(pool_or_device: Pool | LogicalDevice | str, process_wide: bool = Fal
         ValueError: No such device, or it has no pool; or the pool's memory is not memory of this process.
         MemoryError: The pool has no room for a first array. Its cause is the pool's reason.
         RuntimeError: Something is installed already; or NumPy does not take the handler; or, process-wide, this is no
-            NumPy that it was tried with.
+            NumPy that it was tried with; or the pool is that of a process which this one was forked from.
     """
     memory = _memory(pool_or_device)
     if process_wide:
@@ -131,7 +131,8 @@ class use:  # noqa: N801 - reads as a statement
         TypeError: Neither a pool nor a device.
         ValueError: No such device, or it has no pool; or the pool's memory is not memory of this process.
         MemoryError: On entry: the pool has no room for a first array. Its cause is the pool's reason.
-        RuntimeError: On entry: NumPy does not take the handler.
+        RuntimeError: On entry: NumPy does not take the handler; or the pool is that of a process which this one was
+            forked from.
     """
 
     __slots__ = ("_memory",)
@@ -165,6 +166,8 @@ def _memory(pool_or_device: Any) -> ArrayMemory:
 
 def _pool(pool_or_device: Any) -> Pool:
     if isinstance(pool_or_device, Pool):
+        # An error in a forked child, where its arrays would be in NumPy's own memory.
+        pool_or_device.can_allocate(0)
         return pool_or_device
     name = pool_or_device.name if isinstance(pool_or_device, LogicalDevice) else pool_or_device
     if not isinstance(name, str):

@@ -25,9 +25,6 @@ from allotment.tensor import EagerTensor, tensor_of
 _ndarray: Final = np.ndarray
 _context: Final = context()
 
-#: What NumPy says of arrays that no address space holds, instead of raising a ``MemoryError``.
-_TOO_LARGE: Final = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")
-
 #: Copying is what they are for: no policy forbids it.
 _COPIERS: Final = frozenset({"Identity", "_EagerConst"})
 
@@ -235,8 +232,8 @@ def compute(
     try:
         return inside(function, *args, **kwargs)
     except ValueError as error:
-        if any(words in str(error) for words in _TOO_LARGE):
-            raise faults.exhausted(op, device, home, name, MemoryError()) from None
+        if faults.is_beyond_memory(error):
+            raise faults.exhausted(op, device, home, name, error) from None
         raise
     except MemoryError:
         # Tensors that only cycles hold are memory, too.

@@ -1,9 +1,17 @@
 """The errors of operations, in TensorFlow's words (placement, sections 4.2, 5.4 and 5.6)."""
 
+from typing import Final
+
 from allotment import errors
 from allotment._core import ArrayMemory
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.dtypes import BY_NUMPY, DType
+
+#: What NumPy says of arrays that no address space holds, instead of raising a ``MemoryError``.
+_TOO_LARGE: Final = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")
+
+#: The largest request that a pool counts.
+_LARGEST: Final = (1 << 63) - 256
 
 
 def tail(op: str, name: str | None) -> str:
@@ -57,24 +65,46 @@ def conflicting(op: str, where: str, name: str | None) -> errors.InvalidArgument
     )
 
 
-def exhausted(op: str, device: Device, home: Device, name: str | None, error: MemoryError) -> BaseException:
+def is_beyond_memory(error: ValueError) -> bool:
+    """Whether NumPy did not even ask for the memory of an array, as no address space holds it."""
+    return any(words in str(error) for words in _TOO_LARGE)
+
+
+def exhausted(
+    op: str, device: Device, home: Device, name: str | None, error: MemoryError | ValueError
+) -> BaseException:
     """The error of a device whose memory does not hold a result.
 
     TensorFlow's line comes first, then the report of the pool that refused. What else a pool raises, as in a
     forked child, is passed on as it is.
     """
+    if isinstance(error, ValueError):
+        return _beyond_memory(op, device, home, name)
     refusal = ArrayMemory.take_refusal()
     if refusal is not None and not isinstance(refusal, MemoryError):
         return refusal
     # NumPy's error knows which array it could not make.
     shape = ",".join(map(str, getattr(error, "shape", ())))
     dtype = BY_NUMPY.get(getattr(error, "dtype", None))  # type: ignore[arg-type]
+    what = f"tensor with shape[{shape}] and type {dtype.error_name if dtype else 'unknown'}"
+    return errors.ResourceExhaustedError.of_pool(_line(op, device, home, name, what), refusal)
+
+
+def _beyond_memory(op: str, device: Device, home: Device, name: str | None) -> BaseException:
+    """The same for a result of a size that cannot be asked for: with the pool's report on the largest that can."""
+    refusal: BaseException | None = None
+    if home.pool is not None:
+        try:
+            home.pool.malloc(_LARGEST)
+        except (MemoryError, RuntimeError) as refused:
+            refusal = refused
+    what = f"tensor of more than {_LARGEST} bytes"
+    return errors.ResourceExhaustedError.of_pool(_line(op, device, home, name, what), refusal)
+
+
+def _line(op: str, device: Device, home: Device, name: str | None, what: str) -> str:
     allocator = "cpu" if home.pool is None else home.pool.name
-    line = (
-        f"{_head(op, device)}OOM when allocating tensor with shape[{shape}] and type "
-        f"{dtype.error_name if dtype else 'unknown'} on {home.name} by allocator {allocator}{tail(op, name)}"
-    )
-    return errors.ResourceExhaustedError.of_pool(line, refusal)
+    return f"{_head(op, device)}OOM when allocating {what} on {home.name} by allocator {allocator}{tail(op, name)}"
 
 
 def _head(op: str, device: Device) -> str:

@@ -221,7 +221,16 @@ impl Pool {
 
     /// Count what is allocated in a `with` block, and cap it if asked to.
     #[pyo3(signature = (name, *, limit = None, every_thread = false))]
-    fn scope(&self, name: String, limit: Option<&Bound<'_, PyAny>>, every_thread: bool) -> PyResult<Scope> {
+    fn scope(
+        &self,
+        name: &Bound<'_, PyAny>,
+        limit: Option<&Bound<'_, PyAny>>,
+        every_thread: bool,
+    ) -> PyResult<Scope> {
+        let Ok(name) = name.extract::<String>() else {
+            let kind = name.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("name must be a text, such as 'step', not {kind}")));
+        };
         let limit = limit.map(|limit| size_argument(limit, "limit")).transpose()?;
         Ok(Scope::new(Arc::clone(&self.core), self.small.clone(), name, limit, every_thread))
     }
@@ -378,7 +387,7 @@ fn address_argument(value: &Bound<'_, PyAny>) -> PyResult<u64> {
             return PyTypeError::new_err("an Allocation is freed by its own free(), not by its pool's");
         }
         if error.is_instance_of::<PyValueError>(py) {
-            InvalidFreeError::new_err(error.to_string())
+            InvalidFreeError::new_err(error.value(py).to_string())
         } else {
             error
         }

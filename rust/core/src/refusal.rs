@@ -110,7 +110,7 @@ impl OutOfMemory {
             Verdict::Source => {
                 "free something, or find out what else uses the memory behind the source".to_owned()
             }
-            Verdict::Scope => "free something of the scope, or give it a larger limit".to_owned(),
+            Verdict::Scope => "free something of the scope, or make it with a larger limit".to_owned(),
         }
     }
 
