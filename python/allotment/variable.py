@@ -139,11 +139,11 @@ class Variable(LegacyVariable, Operands):
 
     def value(self) -> EagerTensor:
         """Return the value as a tensor on the variable's device."""
-        return resources.read(self._storage)
+        return self._as_tensor()
 
     def read_value(self) -> EagerTensor:
         """Return the value as a tensor on the device of the scope."""
-        return identity(resources.read(self._storage))
+        return identity(self._as_tensor())
 
     def numpy(self) -> Any:
         """Return the value in NumPy's own memory: a scalar for rank 0, else a fresh array."""
@@ -151,7 +151,11 @@ class Variable(LegacyVariable, Operands):
 
     def _as_tensor(self) -> EagerTensor:
         """What operations compute with."""
-        return resources.read(self._storage)
+        value = resources.read(self._storage)
+        recorder = thread.state.recorder
+        if recorder is not None:
+            recorder.read(self, value)
+        return value
 
     def assign(
         self,
@@ -244,7 +248,7 @@ class Variable(LegacyVariable, Operands):
         return other
 
     def __getitem__(self, key: Any) -> Any:
-        tensor = getitem(resources.read(self._storage), key)
+        tensor = getitem(self._as_tensor(), key)
         return tensor if is_mask(key) else VariablePart(self, index_of(key), tensor)
 
     def __iter__(self) -> Iterator[EagerTensor]:
