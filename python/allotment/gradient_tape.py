@@ -197,8 +197,8 @@ class GradientTape:
             _warn(
                 "Calling GradientTape.gradient on a persistent tape inside its context is significantly less efficient "
                 "than calling it outside the context (it causes the gradient ops to be recorded on the tape, leading "
-                "to increased CPU and memory usage). Only call GradientTape.gradient inside the context if you actually "
-                "want to trace the gradient in order to compute higher order derivatives.",
+                "to increased CPU and memory usage). Only call GradientTape.gradient inside the context if you "
+                "actually want to trace the gradient in order to compute higher order derivatives.",
                 1,
             )
         elif self._recording:

@@ -51,9 +51,16 @@ def shape_of(tensor: Any) -> Any:
 
 def summed_to(upstream: Any, lengths: Any) -> Any:
     """Add up a gradient over the axes along which a tensor of some shape was broadcast."""
-    if type(lengths) is tuple and lengths == shape_of(upstream):
+    if type(lengths) is tuple and _has_shape(upstream, lengths):
         return upstream
     return run(_row, (upstream,), shape_input(lengths))
+
+
+def _has_shape(tensor: Any, lengths: tuple[Any, ...]) -> bool:
+    if type(tensor) is EagerTensor:
+        return tensor._array.shape == lengths
+    # What stands for an unknown length is equal to any.
+    return all(type(each) is int for each in lengths) and tensor.shape.as_list() == list(lengths)
 
 
 @gradient("SumToShape", inputs=False)
