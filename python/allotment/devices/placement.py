@@ -191,7 +191,7 @@ default_graph: Any = None
 class _State:
     """What each thread has of its own."""
 
-    __slots__ = ("graph", "inside", "placement", "placements", "wish")
+    __slots__ = ("graph", "inside", "placement", "placements", "strategy", "wish")
 
     def __init__(self) -> None:
         self.wish = NO_WISH
@@ -201,6 +201,8 @@ class _State:
         self.placement: Placement | None = None
         self.placements: dict[Wish, Placement] = {}
         self.inside: dict[Device, Callable[..., Any]] = {}
+        #: What says how variables are made, while a strategy is in force.
+        self.strategy: Any = None
 
 
 class _Thread(threading.local):
