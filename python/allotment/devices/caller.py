@@ -30,4 +30,5 @@ def find_caller() -> Caller:
 
 
 def is_ours(module: str | None) -> bool:
+    """Whether a module is one of this package."""
     return module is not None and module.partition(".")[0] == _PACKAGE

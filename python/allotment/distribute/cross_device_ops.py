@@ -68,13 +68,16 @@ class CrossDeviceOps(ABC):
         Raises:
             InvalidArgumentError: Shapes or types differ between replicas.
         """
-        return self.batch_reduce(reduce_op, [(per_replica_value, destinations)], options)[0]
+        made: EagerTensor | Mirrored = self.batch_reduce(
+            reduce_op, [(per_replica_value, destinations)], options
+        )[0]
+        return made
 
     def batch_reduce(
         self,
         reduce_op: Any,
         value_destination_pairs: Sequence[tuple[Any, Any]],
-        options: Any = None,  # noqa: ARG002 - TensorFlow's signature
+        options: Any = None,
     ) -> list[Any]:
         """``reduce`` for several values."""
         op = reduce_op_argument(reduce_op)

@@ -75,8 +75,8 @@ class StrategyExtended:
     def replica_deadline(self, seconds: float | None) -> None:
         if seconds is not None and not 0 < seconds <= LONGEST_DEADLINE:
             raise ValueError(
-                f"replica_deadline must be more than 0 and at most {LONGEST_DEADLINE} seconds, or None for no deadline, "
-                f"not {seconds!r}"
+                f"replica_deadline must be more than 0 and at most {LONGEST_DEADLINE} seconds, or None for no "
+                f"deadline, not {seconds!r}"
             )
         self._own_deadline = (seconds,)
 
@@ -183,9 +183,13 @@ class StrategyExtended:
         """Whether a variable was made in this strategy's scope."""
         return getattr(v, "distribute_strategy", None) is self._strategy
 
-    def _new_variable(self, scope: Scope, *args: Any, **kwargs: Any) -> Variable:  # noqa: ARG002 - for others
+    def _new_variable(self, scope: Scope, *args: Any, **kwargs: Any) -> Variable:
         """What ``Variable.__new__`` returns in the scope, for the arguments it got."""
         return object.__new__(Variable)
+
+    def _first_value(self, value: EagerTensor) -> EagerTensor:
+        """What a variable starts with, if this process would start with ``value``."""
+        return value
 
     def _input_context(self) -> InputContext:
         """Which part of the input is read in this process."""

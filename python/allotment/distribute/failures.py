@@ -55,7 +55,7 @@ def add_notes(
     stopped: type[BaseException],
 ) -> None:
     """Say in a note which replica an error is of, and what became of each other one."""
-    lines = []
+    lines: list[str] = []
     for replica, place in zip(replicas, told, strict=True):
         own = replica.error
         if own is error:

@@ -84,11 +84,8 @@ def from_function(strategy: "Strategy", dataset_fn: Callable[[Any], Any]) -> Dis
 
     def dealt(elements: Iterator[Any]) -> Iterator[Any]:
         for element in elements:
-            batches = [element]
-            for _ in names[1:]:
-                # A replica for which nothing is left gets a batch without rows.
-                batches.append(next(elements, None))
-            yield _dealt(batches, names)
+            # A replica for which nothing is left gets a batch without rows.
+            yield _dealt([element, *(next(elements, None) for _ in names[1:])], names)
 
     return DistributedDataset(dataset, dealt)
 
@@ -106,14 +103,14 @@ def _divided(element: Any, names: tuple[str, ...]) -> Any:
     leaves = _on_host(nest.flatten(element))
     if len(names) == 1:
         return nest.pack_sequence_as(element, [_brought(leaf, names[0]) for leaf in leaves])
-    rows = {leaf.shape[0] if leaf.ndim else None for leaf in leaves}
-    if len(rows) > 1 or None in rows:
+    rows = {leaf._array.shape[:1] for leaf in leaves}
+    if len(rows) > 1 or () in rows:
         shapes = ", ".join(str(leaf.shape) for leaf in leaves)
         raise ValueError(
-            "an element of a data set is divided among the replicas along its first axis, which must be the same for all "
-            f"of it: a batch. There are shapes {shapes}; Dataset.batch makes batches."
+            "an element of a data set is divided among the replicas along its first axis, which must be the same for "
+            f"all of it: a batch. There are shapes {shapes}; Dataset.batch makes batches."
         )
-    size = -(-next(iter(rows), 0) // len(names))
+    size = -(-next(iter(rows), (0,))[0] // len(names))
     parts = [
         PerReplica(
             [

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from allotment.devices.context import context
 from allotment.devices.placement import device, thread
@@ -137,16 +137,12 @@ class MirroredExtended(StrategyExtended):
                 made.append(concat(self._gather_between(list(tensors), axis), axis))
         return made
 
-    def _gather_between(self, tensors: list[EagerTensor], axis: int) -> list[EagerTensor]:  # noqa: ARG002
+    def _gather_between(self, tensors: list[EagerTensor], axis: int) -> list[EagerTensor]:
         """The tensors of all processes, in the order of their replicas."""
         return tensors
 
     def _new_variable(self, scope: Scope, *args: Any, **kwargs: Any) -> Any:
         return variables.new_variable(scope, args, kwargs)
-
-    def _first_value(self, value: EagerTensor) -> EagerTensor:
-        """What a variable starts with, if this process would start with ``value``."""
-        return value
 
 
 def _devices_argument(devices: Any) -> tuple[str, ...]:

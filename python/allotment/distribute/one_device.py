@@ -35,16 +35,16 @@ class OneDeviceStrategy(Strategy):
 class _OneReplicaExtended(StrategyExtended):
     """What strategies of one replica have in common."""
 
-    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:  # noqa: ARG002 - one replica
+    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
         return value
 
-    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:  # noqa: ARG002 - TensorFlow's signature
+    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """Return the tensor: there is one device."""
         return tensor
 
     def _all_reduce(
         self,
-        reduce_op: ReduceOp,  # noqa: ARG002 - the value of one replica is its sum and its mean
+        reduce_op: ReduceOp,
         values: Sequence[Sequence[EagerTensor]],
     ) -> Sequence[Sequence[EagerTensor]]:
         return values
@@ -81,7 +81,7 @@ class OneDeviceExtended(_OneReplicaExtended):
         """Call a function on the device."""
         return alone(self._strategy, self._name, fn, tuple(args), dict(kwargs or {}))
 
-    def _new_variable(self, scope: Scope, *args: Any, **kwargs: Any) -> Variable:  # noqa: ARG002 - for others
+    def _new_variable(self, scope: Scope, *args: Any, **kwargs: Any) -> Variable:
         made: Variable = object.__new__(_OneDeviceVariable)
         made._device_name = self._name  # type: ignore[attr-defined]
         return made

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from allotment import nest
-from allotment.distribute.reduce_op import ReduceOp, reduce_op_argument
+from allotment.distribute.reduce_op import reduce_op_argument
 from allotment.distribute.values import regroup, select
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ class Alone:
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
 
-    def meet(self, what: str, key: Any, perform: Perform, arguments: Any) -> Any:  # noqa: ARG002 - as of others
+    def meet(self, what: str, key: Any, perform: Perform, arguments: Any) -> Any:
         """Do what a meeting is for."""
         with entered(Scope(self._strategy, None)):
             return perform([arguments])[0]

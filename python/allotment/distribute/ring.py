@@ -27,7 +27,7 @@ class NcclAllReduce(CrossDeviceOps):
     def __init__(self, num_packs: int = 1) -> None:
         check_packs("NCCL all-reduce", num_packs)
 
-    def _sum(self, rows: Sequence[Array], sources: Sequence[Member], first: Member) -> list[Part]:  # noqa: ARG002
+    def _sum(self, rows: Sequence[Array], sources: Sequence[Member], first: Member) -> list[Part]:
         count, size = len(rows), rows[0].size
         bounds = [size * index // count for index in range(count + 1)]
         parts = []

@@ -83,7 +83,7 @@ class Strategy:
         fn: Callable[..., Any],
         args: Sequence[Any] = (),
         kwargs: dict[str, Any] | None = None,
-        options: Any = None,  # noqa: ARG002 - TensorFlow's signature
+        options: Any = None,
     ) -> Any:
         """Call a function once for each replica, on the replica's device, all at the same time.
 
@@ -132,14 +132,14 @@ class Strategy:
             tensor = to_tensor(value)
             total = reduce_sum(tensor, axis=axis)
             if op is ReduceOp.MEAN:
-                return total / tensor.shape[axis]
+                return total / tensor._array.shape[axis]
             return extended._reduce_to(op, total, first)
         sums, length = [], 0
         for each in value.values:
             tensor = to_tensor(each)
             with device(tensor.device):
                 sums.append(reduce_sum(tensor, axis=axis))
-            length += tensor.shape[axis]
+            length += tensor._array.shape[axis]
         total = extended._reduce_to(ReduceOp.SUM, regroup(sums), first)
         with device(total.device):
             return total / length if op is ReduceOp.MEAN else total
@@ -188,7 +188,7 @@ class Strategy:
         ]
         return regroup(values)
 
-    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> DistributedDataset:  # noqa: ARG002
+    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> DistributedDataset:
         """Divide each batch of a data set among the replicas.
 
         A batch is cut along the first axis into consecutive parts, each with the same number of rows, rounded up; the
@@ -204,7 +204,7 @@ class Strategy:
     def distribute_datasets_from_function(
         self,
         dataset_fn: Callable[[Any], Any],
-        options: Any = None,  # noqa: ARG002
+        options: Any = None,
     ) -> DistributedDataset:
         """Let each replica read batches of its own: the elements of a data set by turns.
 

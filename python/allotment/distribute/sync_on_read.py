@@ -6,13 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from allotment.aggregation import VariableAggregation
-from allotment.distribute.reduce_op import ReduceOp, of_aggregation
+from allotment.distribute.reduce_op import of_aggregation
 from allotment.distribute.scopes import current_scope
-from allotment.distribute.values import Mirrored, PerReplica, regroup
+from allotment.distribute.values import PerReplica
 from allotment.distribute.variables import DistributedVariable, tensors
 from allotment.ops.convert import to_tensor
 from allotment.tensor import EagerTensor
-from allotment.variable import Variable
 
 
 class SyncOnReadVariable(DistributedVariable):
@@ -27,7 +26,8 @@ class SyncOnReadVariable(DistributedVariable):
         if scope is not None and scope.replica is not None:
             return super()._as_tensor()
         if self._aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-            return self._values[0].value()
+            first: EagerTensor = self._values[0].value()
+            return first
         value: EagerTensor = self._strategy.extended.reduce_to(
             of_aggregation(self._aggregation), PerReplica(tensors(self)), self._values[0].device
         )
@@ -61,4 +61,4 @@ class SyncOnReadVariable(DistributedVariable):
         return np.array(self._as_tensor()._array, dtype=dtype)
 
 
-__all__ = ["Mirrored", "ReduceOp", "SyncOnReadVariable", "Variable", "regroup"]
+__all__ = ["SyncOnReadVariable"]

@@ -21,8 +21,8 @@ class HierarchicalCopyAllReduce(CrossDeviceOps):
     def __init__(self, num_packs: int = 1) -> None:
         check_packs("HierarchicalCopy", num_packs)
 
-    def _sum(self, rows: Sequence[Array], sources: Sequence[Member], first: Member) -> list[Part]:  # noqa: ARG002
-        sums, homes = list(rows), [source.home for source in sources]
+    def _sum(self, rows: Sequence[Array], sources: Sequence[Member], first: Member) -> list[Part]:
+        sums = list(rows)
         distance = 1
         while distance < len(sums):
             for index in range(0, len(sums) - distance, 2 * distance):

@@ -5,13 +5,13 @@ when it assigns, and when it reads the one on the device of the scope, or the fi
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.devices.placement import current_placement, device
-from allotment.distribute.reduce_op import ReduceOp, of_aggregation
-from allotment.distribute.scopes import Scope, check_same, current_scope, entered
+from allotment.distribute.reduce_op import of_aggregation
+from allotment.distribute.scopes import Scope, check_same, current_scope
 from allotment.distribute.values import DistributedValues, Mirrored, regroup, select
 from allotment.ops.convert import to_tensor
 from allotment.ops.resources import Storage
@@ -59,7 +59,8 @@ class DistributedVariable(DistributedValues, Variable):
         return next((each for each in copies if each._storage.device is home), copies[0])
 
     @property
-    def _storage(self) -> Storage:  # type: ignore[override] - the copy's, whichever it is
+    def _storage(self) -> Storage:  # type: ignore[override]
+        """That of the copy that is meant."""
         return self._own()._storage
 
     @property
@@ -75,7 +76,7 @@ class DistributedVariable(DistributedValues, Variable):
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:  # noqa: ARG002
+    ) -> Any:
         """Replace the value: of all copies, or as a replica says it; see ``aggregation``.
 
         As a replica, without an aggregation, of its own copy. With one all replicas wait for each other, their values
@@ -89,13 +90,13 @@ class DistributedVariable(DistributedValues, Variable):
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:  # noqa: ARG002
+    ) -> Any:
         """Add to the value; see ``assign``."""
         return self._change("assign_add", delta, name, read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:  # noqa: ARG002
+    ) -> Any:
         """Subtract from the value; see ``assign``."""
         return self._change("assign_sub", delta, name, read_value)
 
@@ -110,22 +111,22 @@ class DistributedVariable(DistributedValues, Variable):
                 made.append(getattr(copy, method)(select(index, value), name=name, read_value=read_value))
         return made
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> NoReturn:  # noqa: ARG002
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> NoReturn:
         """Not for variables with several copies."""
         raise self._no_scattering("scatter_nd_update")
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> NoReturn:  # noqa: ARG002
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> NoReturn:
         """Not for variables with several copies."""
         raise self._no_scattering("scatter_nd_add")
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> NoReturn:  # noqa: ARG002
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> NoReturn:
         """Not for variables with several copies."""
         raise self._no_scattering("scatter_nd_sub")
 
     def _no_scattering(self, method: str) -> NotImplementedError:
         return NotImplementedError(
-            f"{type(self).__name__}.{method} does not exist: assign tf.tensor_{method.replace('_nd', '_nd', 1)}(...) of "
-            "the value, or call it on each copy in strategy.extended.update."
+            f"{type(self).__name__} has no {method}: assign tf.tensor_{method}(...) of its value, or call it on each "
+            "copy by strategy.extended.update."
         )
 
     def __copy__(self) -> "DistributedVariable":
@@ -286,4 +287,4 @@ def _plain(given: dict[str, Any]) -> Variable:
     return made
 
 
-__all__ = ["DistributedVariable", "MirroredVariable", "ReduceOp", "entered", "new_variable", "tensors"]
+__all__ = ["DistributedVariable", "MirroredVariable", "new_variable", "tensors"]
