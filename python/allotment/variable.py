@@ -156,7 +156,11 @@ class Variable(LegacyVariable, Operands):
 
     def _as_tensor(self) -> EagerTensor:
         """What operations compute with."""
-        return resources.read(self._storage)
+        value = resources.read(self._storage)
+        recorder = thread.state.recorder
+        if recorder is not None:
+            recorder.read(self, value)
+        return value
 
     def assign(
         self,
