@@ -49,12 +49,17 @@ class Variable(LegacyVariable, Operands):
         ValueError: No value, or one of another shape or type.
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> "Variable":  # noqa: ARG004 - read by __init__
-        """Make an eager variable, or one of a graph while that is the default."""
-        if cls is Variable and thread.state.graph is not None:
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Variable":
+        """Make an eager variable, or one of a graph or strategy while that is in force."""
+        if cls is not Variable:
+            return object.__new__(cls)
+        if thread.state.graph is not None:
             from allotment.graph.variables import GraphVariable
 
             return object.__new__(GraphVariable)
+        if thread.state.strategy is not None:
+            made: Variable = thread.state.strategy.new_variable(*args, **kwargs)
+            return made
         return object.__new__(cls)
 
     def __init__(

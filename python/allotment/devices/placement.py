@@ -196,7 +196,7 @@ default_graph: Any = None
 class _State:
     """What each thread has of its own."""
 
-    __slots__ = ("graph", "inside", "others", "placement", "placements", "recorder", "wish")
+    __slots__ = ("graph", "inside", "others", "placement", "placements", "recorder", "strategy", "wish")
 
     def __init__(self) -> None:
         self.wish = NO_WISH
@@ -210,6 +210,8 @@ class _State:
         #: The placements for when there is a recorder, while there is none, and the other way around.
         self.others: dict[Wish, Placement] = {}
         self.inside: dict[Device, Callable[..., Any]] = {}
+        #: What says how variables are made, while a strategy is in force.
+        self.strategy: Any = None
 
 
 class _Thread(threading.local):
