@@ -114,6 +114,9 @@ class Sequential(Model):
                 self._ends = (start, layer(self._ends[1]))
         self.built = True
 
+    def _build_with(self, batch: Any) -> None:
+        self.build(batch.x.shape)
+
     def call(self, inputs: Any, training: bool | None = None) -> Any:  # noqa: ARG002 - the layers are told
         """Compute the output."""
         value = inputs
