@@ -5,6 +5,8 @@
 Imports and names, nothing else; long because each public name stands here twice.
 """
 
+from typing import TYPE_CHECKING
+
 from allotment import (
     bitwise,
     compat,
@@ -212,6 +214,18 @@ from allotment.variable import Variable
 #: A new axis of length 1, in an index.
 newaxis = None
 
+if TYPE_CHECKING:
+    from allotment import keras
+else:
+
+    def __getattr__(name):
+        """Import Keras when it is asked for: programs without models need not wait for it."""
+        if name == "keras":
+            from importlib import import_module
+
+            return import_module("allotment.keras")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Allocation",
@@ -334,6 +348,7 @@ __all__ = [
     "int32",
     "int64",
     "is_tensor",
+    "keras",
     "less",
     "less_equal",
     "linalg",

@@ -29,7 +29,9 @@ def refuse_unless_none(owner: str, **arguments: object) -> None:
     """
     for name, value in arguments.items():
         if value is not None and value is not False:
-            raise NotImplementedError(f"{owner}: `{name}` is not offered, leave it out. Received: {name}={value}")
+            raise NotImplementedError(
+                f"{owner}: `{name}` is not offered, leave it out. Received: {name}={value}"
+            )
 
 
 __all__ = ["NotOfferedError", "absent", "refuse_unless_none"]

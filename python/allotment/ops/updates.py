@@ -25,7 +25,9 @@ def _row(name: str, function: Callable[..., None]) -> Operation:
             return None
         return f"var and grad do not have the same shape{dims(storage.array)} {dims(gradient)}"
 
-    def changed(gradient: Array, kept: tuple[Storage, ...], numbers: tuple[Any, ...], storage: Storage) -> Array:
+    def changed(
+        gradient: Array, kept: tuple[Storage, ...], numbers: tuple[Any, ...], storage: Storage
+    ) -> Array:
         for each in kept:
             each.array = resources.writable(each)
         array = resources.writable(storage)

@@ -71,9 +71,7 @@ def padding_argument(padding: Any) -> str:
         ValueError: No such padding.
     """
     if str(padding).lower() not in ("valid", "same"):
-        raise ValueError(
-            f"The `padding` argument must be one of {{'valid', 'same'}}. Received: {padding}"
-        )
+        raise ValueError(f"The `padding` argument must be one of {{'valid', 'same'}}. Received: {padding}")
     return str(padding).upper()
 
 

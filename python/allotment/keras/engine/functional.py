@@ -116,6 +116,4 @@ class Functional(Model):
         """Do nothing: the layers were built when they were called."""
 
 
-
-
 __all__ = ["Functional"]

@@ -1,6 +1,6 @@
 """Layers: a computation with variables of its own. The base class of all, the user's own included."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -21,9 +21,10 @@ from allotment.ops.convert import to_tensor
 from allotment.tensor import EagerTensor
 from allotment.variable import Variable
 
-
 #: What ``Layer.__init__`` sets: whoever lacks it has not called it.
-_SET_BY_INIT: Final = frozenset({"built", "dtype", "name", "nodes", "input_spec", "_trainable", "_build_shape"})
+_SET_BY_INIT: Final = frozenset(
+    {"built", "dtype", "name", "nodes", "input_spec", "_trainable", "_build_shape"}
+)
 
 
 class Layer:
@@ -71,15 +72,13 @@ class Layer:
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Any) -> None:  # noqa: ARG002 - those that have variables look at it
         """Make the variables. Called once, before the first ``call``, with the shape of its first argument."""
         self.built = True
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output from inputs."""
-        raise NotImplementedError(
-            f"Layer {type(self).__name__} does not have a `call()` method implemented."
-        )
+        raise NotImplementedError(f"Layer {type(self).__name__} does not have a `call()` method implemented.")
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of what a call with an input of this shape gives.
@@ -96,13 +95,14 @@ class Layer:
         Raises:
             ValueError: The inputs are no tensors, or of a shape that the layer does not take.
         """
+        inputs: Any
         if args and type(args[0]) is EagerTensor and args[0]._dtype.name == self.dtype:
             inputs = args[0]
         elif symbolic_in((args, kwargs)):
             return self._record(args, kwargs)
         else:
             args = tuple(nest.map_structure(self._input, arg) for arg in args)
-            inputs = args[0] if args else next(iter(kwargs.values()), None)
+            inputs = args[0] if args else next(iter(kwargs.values()))
         if not self.built:
             self._build_for(inputs)
         if self.input_spec is not None:
@@ -280,8 +280,8 @@ class Layer:
         mine = self.weights
         if len(weights) != len(mine):
             raise ValueError(
-                f"You called `set_weights(weights)` on layer {self.name!r} with a weight list of length {len(weights)}, "
-                f"but the layer was expecting {len(mine)} weights."
+                f"You called `set_weights(weights)` on layer {self.name!r} with a weight list of length "
+                f"{len(weights)}, but the layer was expecting {len(mine)} weights."
             )
         values = [np.asarray(value) for value in weights]
         for variable, value in zip(mine, values, strict=True):
@@ -326,7 +326,6 @@ def _tensors_of(shape: Any, dtype: str) -> Any:
     if isinstance(shape, list | tuple) and any(isinstance(each, list | tuple | dict) for each in shape):
         return type(shape)(_tensors_of(each, dtype) for each in shape)
     return KerasTensor(shape, dtype)
-
 
 
 __all__ = ["Layer", "elements_of"]

@@ -21,7 +21,9 @@ class _Call:
         self.outputs = [places[id(tensor)] for tensor in nest.flatten(node.outputs)]
         args, kwargs = node.arguments
         #: Where the only argument is, if it is one tensor.
-        self.single = places[id(args[0])] if len(args) == 1 and args[0] in node.inputs and not kwargs else None
+        self.single = (
+            places[id(args[0])] if len(args) == 1 and args[0] in node.inputs and not kwargs else None
+        )
         #: The values that nobody takes after this call.
         self.drops: list[int] = []
 
@@ -55,7 +57,7 @@ class Plan:
     def __init__(self, inputs: Sequence[KerasTensor], outputs: Sequence[KerasTensor]) -> None:
         known = {id(tensor) for tensor in inputs}
         nodes = _nodes_before(outputs, known)
-        ordered = _by_depth(nodes, outputs, known)
+        ordered = _by_depth(nodes, known)
         tensors = [*inputs, *(tensor for node in ordered for tensor in nest.flatten(node.outputs))]
         places = {id(tensor): place for place, tensor in enumerate(tensors)}
         self._size = len(tensors)
@@ -99,7 +101,7 @@ def _nodes_before(outputs: Sequence[KerasTensor], known: set[int]) -> list[Node]
     return list(done)
 
 
-def _by_depth(nodes: Sequence[Node], outputs: Sequence[KerasTensor], known: set[int]) -> list[Node]:
+def _by_depth(nodes: Sequence[Node], known: set[int]) -> list[Node]:
     """The calls in Keras' order, which is that of layers and weights: those that are farthest from outputs first."""
     depth: dict[Node, int] = defaultdict(int)
     deepest: dict[Layer, int] = defaultdict(int)

@@ -56,7 +56,7 @@ def once(function: Callable[[], None]) -> None:
 def beside(variable: Any) -> AbstractContextManager[Any]:
     """Put what is made in a ``with`` block on the device of a variable, on those of all its copies if it has some."""
     strategy = getattr(variable, "distribute_strategy", None)
-    return device(variable.device) if strategy is None else strategy.scope()  # type: ignore[no-any-return]
+    return device(variable.device) if strategy is None else strategy.scope()
 
 
 class PerReplicaNumber:
@@ -72,11 +72,11 @@ class PerReplicaNumber:
         return number
 
     def own(self) -> float:
-        """This replica's number; the first's where none runs."""
+        """The replica's number; the first's where none runs."""
         return self._numbers.get(replica() or 0, 0)
 
     def total(self) -> float:
-        """This replica's number; the sum of all where none runs."""
+        """The replica's number; the sum of all where none runs."""
         return sum(self._numbers.values()) if replica() is None else self.own()
 
     def reset(self) -> None:

@@ -43,7 +43,11 @@ class Sequential(Model):
         Raises:
             ValueError: No layer, or a second layer of this name.
         """
-        if isinstance(layer, KerasTensor) and layer.node is not None and isinstance(layer.node.layer, InputLayer):
+        if (
+            isinstance(layer, KerasTensor)
+            and layer.node is not None
+            and isinstance(layer.node.layer, InputLayer)
+        ):
             layer = layer.node.layer
         if not isinstance(layer, Layer):
             raise ValueError(
@@ -58,7 +62,9 @@ class Sequential(Model):
             )
         if isinstance(layer, InputLayer):
             if self._layers:
-                raise ValueError(f"Sequential model '{self.name}' has layers already; an Input must be the first.")
+                raise ValueError(
+                    f"Sequential model '{self.name}' has layers already; an Input must be the first."
+                )
             self._layers.append(layer)
             self._ends = (layer.output, layer.output)
             return

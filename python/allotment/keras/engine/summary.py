@@ -59,19 +59,17 @@ def _totals(model: "Model") -> list[tuple[str, list[Variable]]]:
 def size_text(variables: list[Variable]) -> str:
     """The bytes of variables, for people."""
     size: float = sum((each.shape.num_elements() or 0) * each.dtype.size for each in variables)
-    for unit in ("B", "KB", "MB", "GB"):
-        if size < 1024:
-            break
-        size /= 1024
-    else:
-        unit = "TB"
+    units = iter(("B", "KB", "MB", "GB", "TB"))
+    unit = next(units)
+    while size >= 1024:
+        size, unit = size / 1024, next(units)
     return f"{size:.2f} {unit}"
 
 
 def _nodes(model: "Model") -> frozenset[Node] | None:
     """The calls that are of this model, if that is known: a layer may be in several."""
     plan = getattr(model, "_plan", None)
-    return None if plan is None else plan.nodes  # type: ignore[no-any-return]
+    return None if plan is None else plan.nodes
 
 
 def _has_branches(model: "Model", nodes: frozenset[Node]) -> bool:
@@ -100,7 +98,9 @@ def _shape(layer: Layer, nodes: frozenset[Node] | None) -> str:
     calls = [node for node in layer.nodes if nodes is None or node in nodes]
     if calls:
         shapes = [tensor.shape for tensor in nest.flatten(calls[0].outputs)]
-    elif layer._build_shape is not None and type(layer).compute_output_shape is not Layer.compute_output_shape:
+    elif (
+        layer._build_shape is not None and type(layer).compute_output_shape is not Layer.compute_output_shape
+    ):
         shapes = [layer.compute_output_shape(layer._build_shape)]
     else:
         return "?"

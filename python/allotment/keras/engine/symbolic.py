@@ -49,8 +49,10 @@ class KerasTensor:
             "own instead."
         )
 
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ARG002 - NumPy's signature
-        raise ValueError(f"A KerasTensor is symbolic: it has no values that could be an array. Received: {self}")
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise ValueError(
+            f"A KerasTensor is symbolic: it has no values that could be an array. Received: {self}"
+        )
 
     def __bool__(self) -> NoReturn:
         raise TypeError("A symbolic KerasTensor cannot be used as a boolean.")
@@ -83,7 +85,9 @@ class Node:
             tensor.node, tensor.index = self, index
         layer.nodes.append(self)
 
-    def arguments_with(self, value_of: Callable[[KerasTensor], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def arguments_with(
+        self, value_of: Callable[[KerasTensor], Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with something else in the place of each symbolic tensor."""
 
         def put(value: Any) -> Any:

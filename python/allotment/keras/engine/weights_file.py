@@ -14,12 +14,16 @@ def save_weights(model: "Model", filepath: Any, overwrite: bool) -> None:
     """Write all variables. See ``Model.save_weights``."""
     path = _checked(filepath)
     if not model.built:
-        raise ValueError(f"You are saving a model that has not yet been built: {model.name!r} has no variables.")
+        raise ValueError(
+            f"You are saving a model that has not yet been built: {model.name!r} has no variables."
+        )
     if not overwrite and os.path.exists(path):
         raise FileExistsError(f"{path} is there already; pass overwrite=True to replace it")
     values = zip(model.weights, model.get_weights(), strict=True)
     # The order is part of the name: two variables may have one name.
-    named: dict[str, Any] = {f"{at}:{each.name.removesuffix(':0')}": value for at, (each, value) in enumerate(values)}
+    named: dict[str, Any] = {
+        f"{at}:{each.name.removesuffix(':0')}": value for at, (each, value) in enumerate(values)
+    }
     # NumPy would add to a name that is a text.
     with open(path, "wb") as file:
         np.savez(file, allow_pickle=False, **named)
@@ -44,7 +48,8 @@ def _checked(filepath: Any) -> str:
     path = os.fspath(filepath)
     if not path.endswith(".npz"):
         raise ValueError(
-            f"The filename must end in `.npz`: weights are kept as NumPy's archives, HDF5 is not offered. Received: {path}"
+            "The filename must end in `.npz`: weights are kept as NumPy's archives, HDF5 is not offered. "
+            f"Received: {path}"
         )
     return str(path)
 

@@ -84,7 +84,9 @@ class Conv2D(Layer):
         axis = 1 if self.channels_first else -1
         channels = input_shape[axis]
         if channels is None:
-            raise ValueError(f"The channel dimension of the inputs should be defined. Received: {input_shape}")
+            raise ValueError(
+                f"The channel dimension of the inputs should be defined. Received: {input_shape}"
+            )
         if channels % self.groups:
             raise ValueError(
                 "The number of input channels must be evenly divisible by the number of groups. "
@@ -142,7 +144,9 @@ def windows_of(
         batch, *image, depth = input_shape
     counts: list[int | None] = []
     for length, span, stride in zip(image, spans, strides, strict=True):
-        counts.append(None if length is None else -(-(length if padding == "SAME" else length - span + 1) // stride))
+        counts.append(
+            None if length is None else -(-(length if padding == "SAME" else length - span + 1) // stride)
+        )
     if any(count is not None and count <= 0 for count in counts):
         raise ValueError(
             f"Computed output size would be zero or negative. Received: `inputs.shape={input_shape}`, "

@@ -138,7 +138,9 @@ class Embedding(Layer):
         embeddings_constraint: Callable[..., Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        refuse(self, kwargs, "embeddings_regularizer", "mask_zero", "weights", "lora_rank", "quantization_config")
+        refuse(
+            self, kwargs, "embeddings_regularizer", "mask_zero", "weights", "lora_rank", "quantization_config"
+        )
         kwargs.pop("input_length", None)
         super().__init__(**kwargs)
         self.input_dim, self.output_dim = positive(input_dim, "input_dim"), positive(output_dim, "output_dim")

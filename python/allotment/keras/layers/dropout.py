@@ -34,7 +34,8 @@ class Dropout(Layer):
         super().__init__(**kwargs)
         if not 0 <= rate <= 1:
             raise ValueError(
-                f"Invalid value received for argument `rate`. Expected a float value between 0 and 1. Received: rate={rate}"
+                "Invalid value received for argument `rate`. Expected a float value between 0 and 1. "
+                f"Received: rate={rate}"
             )
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
         self._calls = PerReplicaNumber()
@@ -54,8 +55,7 @@ class Dropout(Layer):
         shape = inputs._array.shape
         if self.noise_shape is not None:
             shape = tuple(
-                own if wanted is None else wanted
-                for own, wanted in zip(shape, self.noise_shape, strict=True)
+                own if wanted is None else wanted for own, wanted in zip(shape, self.noise_shape, strict=True)
             )
         seed = (self._seed, (int(call) << 16) + (replica() or 0))
         kept = greater_equal(stateless_uniform(shape, seed, dtype=inputs._dtype), self.rate)

@@ -94,9 +94,7 @@ class Concatenate(Layer):
         result = list(first)
         result[axis] = None if None in lengths else sum(each or 0 for each in lengths)
         for shape in shapes:
-            others = [
-                (a, b) for at, (a, b) in enumerate(zip(first, shape, strict=False)) if at != axis
-            ]
+            others = [(a, b) for at, (a, b) in enumerate(zip(first, shape, strict=False)) if at != axis]
             if len(shape) != len(first) or any(None not in pair and pair[0] != pair[1] for pair in others):
                 raise ValueError(
                     "A `Concatenate` layer requires inputs with matching shapes except for the concatenation axis. "

@@ -87,8 +87,8 @@ class BatchNormalization(Layer):
             self._remember(mean, variance, inputs._array.shape[0])
         else:
             mean, variance = self.moving_mean.value(), self.moving_variance.value()
-        values = (self._met(each) for each in (mean, variance, self.beta, self.gamma))
-        return batch_normalization(inputs, *values, self.epsilon)
+        offset, scale = self._met(self.beta), self._met(self.gamma)
+        return batch_normalization(inputs, self._met(mean), self._met(variance), offset, scale, self.epsilon)
 
     def _met(self, value: Any) -> Any:
         return value if value is None or self._meeting is None else reshape(value, self._meeting)

@@ -14,15 +14,7 @@ from allotment.tensor import EagerTensor
 
 
 class _Pooling2D(Layer):
-    """One number for each window of each channel.
-
-    Args:
-        pool_size: Height and width of a window, as one number or two.
-        strides: How far it moves, as one number or two; its own size if not given.
-        padding: ``"valid"`` or ``"same"``.
-        data_format: ``"channels_last"`` unless ``"channels_first"``.
-        **kwargs: Those of every layer.
-    """
+    """One number for each window of each channel."""
 
     keeps_dtype = True
     pool: ClassVar[Callable[..., EagerTensor]]
@@ -58,16 +50,21 @@ class _Pooling2D(Layer):
 
 
 class MaxPooling2D(_Pooling2D):
-    """The largest element of each window. As ``keras.layers.MaxPooling2D``; see ``AveragePooling2D``."""
+    """The largest element of each window. As ``keras.layers.MaxPooling2D``.
+
+    Args:
+        pool_size: Height and width of a window, as one number or two.
+        strides: How far it moves, as one number or two; its own size if not given.
+        padding: ``"valid"`` or ``"same"``.
+        data_format: ``"channels_last"`` unless ``"channels_first"``.
+        **kwargs: Those of every layer.
+    """
 
     pool = staticmethod(max_pool2d)
 
 
 class AveragePooling2D(_Pooling2D):
-    __doc__ = (_Pooling2D.__doc__ or "").replace(
-        "One number for each window of each channel.",
-        "The mean of each window. As ``keras.layers.AveragePooling2D``.",
-    )
+    """The mean of each window. As ``keras.layers.AveragePooling2D``; see ``MaxPooling2D``."""
 
     pool = staticmethod(avg_pool2d)
 

@@ -85,7 +85,9 @@ class Loss:
         if self.reduction == "sum":
             return reduce_sum(values)
         if self.reduction != "sum_over_batch_size":
-            raise ValueError(f"a loss to train with is one number: {self.name!r} has reduction={self.reduction!r}")
+            raise ValueError(
+                f"a loss to train with is one number: {self.name!r} has reduction={self.reduction!r}"
+            )
         own = len(to_tensor(y_pred))
         if values.ndim == 0:
             # A loss of the user's own that has made them one already.

@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from allotment.dtypes import float32
+import numpy as np
+
+from allotment.aggregation import VariableAggregation, VariableSynchronization
+from allotment.dtypes import as_dtype, float32
+from allotment.keras import initializers
 from allotment.keras.engine.names import snake_case, unique_name
 from allotment.keras.engine.replicas import PerReplicaNumber
 from allotment.keras.losses.loss import spread
@@ -14,13 +18,14 @@ from allotment.ops.math import multiply
 from allotment.ops.reduce import reduce_sum
 from allotment.ops.repetition import broadcast_to
 from allotment.tensor import EagerTensor
+from allotment.variable import Variable
 
 
 class Metric:
     """Something that is measured over batches. As ``keras.metrics.Metric``.
 
-    A metric of your own says in ``update_state`` what a batch adds, in ``result`` what that makes, and forgets all in
-    ``reset_state``. What it adds up it keeps with ``add_number``: one number for each replica.
+    A metric of your own makes variables with ``add_weight``, adds to them in ``update_state``, and says in ``result``
+    what they make. In the scope of a strategy each replica adds to its own copy; all are added up when they are read.
 
     Args:
         dtype: Of the result, float32 unless given.
@@ -31,19 +36,48 @@ class Metric:
         self.name = unique_name(snake_case(type(self).__name__)) if name is None else name
         self.dtype = dtype
         self._numbers: list[PerReplicaNumber] = []
+        #: Variables, with what they start with.
+        self._added: list[tuple[Variable, Any]] = []
 
-    def add_number(self) -> PerReplicaNumber:
-        """Make a number that starts at zero and that ``reset_state`` sets back to it."""
+    def add_variable(
+        self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None, name: Any = None
+    ) -> Variable:
+        """Make a variable for something that is added up.
+
+        Args:
+            shape: Its shape, a single number unless given.
+            initializer: What makes its first value, or the name of that.
+            dtype: Its type, float32 unless given.
+            name: The name, behind that of the metric.
+        """
+        make = initializers.get(initializer)
+        wanted = as_dtype(dtype or self.dtype or "float32")
+        variable = Variable(
+            lambda: make(tuple(shape), dtype=wanted),
+            trainable=False,
+            name=f"{self.name}/{name or 'variable'}",
+            aggregation=VariableAggregation.SUM,
+            synchronization=VariableSynchronization.ON_READ,
+        )
+        self._added.append((variable, np.array(variable.numpy())))
+        return variable
+
+    def add_weight(
+        self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None, name: Any = None
+    ) -> Variable:
+        """Make a variable; see ``add_variable``."""
+        return self.add_variable(shape, initializer, dtype, name)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """What was made with ``add_weight``."""
+        return [variable for variable, _ in self._added]
+
+    def _number(self) -> PerReplicaNumber:
+        """Make a number that starts at zero and that ``reset_state`` sets back to it. Cheaper than a variable."""
         number = PerReplicaNumber()
         self._numbers.append(number)
         return number
-
-    def add_weight(self, *args: Any, **kwargs: Any) -> Any:
-        """Not offered."""
-        raise NotImplementedError(
-            f"Metric {type(self).__name__}: `add_weight` is not offered; keep sums with `add_number()`, add to them "
-            "with `number.add(amount)` and read them with `number.total()`"
-        )
 
     def update_state(self, *args: Any, **kwargs: Any) -> None:
         """Take in a batch."""
@@ -53,12 +87,16 @@ class Metric:
 
     def result(self) -> Any:
         """Return what was measured since the last reset."""
-        raise NotImplementedError(f"Metric {type(self).__name__} does not have a `result()` method implemented.")
+        raise NotImplementedError(
+            f"Metric {type(self).__name__} does not have a `result()` method implemented."
+        )
 
     def reset_state(self) -> None:
         """Forget all batches."""
         for number in self._numbers:
             number.reset()
+        for variable, first in self._added:
+            variable.assign(first)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Take in a batch, and return what was measured since the last reset."""
@@ -74,7 +112,7 @@ class Sum(Metric):
 
     def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
         super().__init__(dtype, name)
-        self._total = self.add_number()
+        self._total = self._number()
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Add values, each times its weight."""
@@ -90,7 +128,7 @@ class Mean(Metric):
 
     def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
         super().__init__(dtype, name)
-        self._total, self._count = self.add_number(), self.add_number()
+        self._total, self._count = self._number(), self._number()
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Take in values, each as often as its weight says."""
@@ -131,7 +169,9 @@ class MeanMetricWrapper(Mean):
         super().__init__(getattr(fn, "__name__", "mean") if name is None else name, dtype)
         self._function, self._arguments = fn, arguments
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(  # type: ignore[override]  # as in Keras: a mean of something else than values
+        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+    ) -> None:
         """Take in a batch."""
         super().update_state(self._function(y_true, y_pred, **self._arguments), sample_weight)
 

@@ -1,12 +1,13 @@
 """What changes variables by gradients. As ``keras.optimizers``, those that are offered."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.keras.absent import absent
 from allotment.keras.optimizers.optimizer import Optimizer
 from allotment.keras.optimizers.rules import SGD, Adagrad, Adam, RMSprop
 
-_BY_NAME: Final[dict[str, type[Optimizer]]] = {
+_BY_NAME: Final[dict[str, Callable[[], Optimizer]]] = {
     "adagrad": Adagrad,
     "adam": Adam,
     "rmsprop": RMSprop,
@@ -22,9 +23,7 @@ def get(identifier: Any) -> Any:
     """
     if isinstance(identifier, str) and identifier.lower() in _BY_NAME:
         return _BY_NAME[identifier.lower()]()
-    if isinstance(identifier, type) and issubclass(identifier, Optimizer):
-        return identifier()
-    if hasattr(identifier, "apply_gradients"):
+    if hasattr(identifier, "apply_gradients") and not isinstance(identifier, type):
         return identifier
     raise ValueError(f"Could not interpret optimizer identifier: {identifier}")
 

@@ -36,7 +36,7 @@ class LearningRate(Operands):
     def __float__(self) -> float:
         return self._optimizer._rate
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: ARG002 - it is always new
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.numpy(), dtype)
 
     def __format__(self, spec: str) -> str:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from allotment.devices.placement import device
@@ -10,7 +11,7 @@ from allotment.keras.absent import refuse_unless_none
 from allotment.keras.engine.names import snake_case, unique_name
 from allotment.keras.engine.replicas import PerReplicaNumber, beside, once, sum_over_replicas
 from allotment.keras.optimizers.learning_rate import LearningRate, rate_argument
-from allotment.ops.creation import constant, zeros
+from allotment.ops.creation import constant
 from allotment.ops.math import maximum, minimum
 from allotment.ops.norms import clip_by_global_norm, clip_by_norm
 from allotment.tensor import EagerTensor
@@ -121,7 +122,9 @@ class Optimizer:
                 variable.assign(variable.constraint(variable))
         return self.iterations
 
-    def apply(self, grads: Sequence[Any], trainable_variables: Iterable[Variable] | None = None) -> EagerTensor:
+    def apply(
+        self, grads: Sequence[Any], trainable_variables: Iterable[Variable] | None = None
+    ) -> EagerTensor:
         """Change variables by their gradients; without variables, those of ``build``."""
         wanted = self._of if trainable_variables is None else list(trainable_variables)
         return self.apply_gradients(zip(grads, wanted, strict=True))
@@ -133,7 +136,9 @@ class Optimizer:
     def _check(self, pairs: Sequence[Any], given: Any) -> None:
         if not pairs:
             raise ValueError("No gradients provided for any variable.")
-        missing = [pair[1].name for pair in given if pair[0] is None] if isinstance(given, list | tuple) else []
+        missing = (
+            [pair[1].name for pair in given if pair[0] is None] if isinstance(given, list | tuple) else []
+        )
         if missing:
             warnings.warn(
                 f"Gradients do not exist for variables {missing} when minimizing the loss. If using `model.compile()`, "
@@ -149,7 +154,7 @@ class Optimizer:
         with beside(variable):
             return tuple(
                 Variable(
-                    lambda start=start: zeros(variable.shape, variable.dtype) + start,  # type: ignore[misc]
+                    partial(constant, start, variable.dtype, variable.shape),
                     trainable=False,
                     name=f"{self.name}/{variable.name.removesuffix(':0')}_{name}",
                 )

@@ -38,8 +38,8 @@ class Outputs:
         if isinstance(given, list | tuple):
             if len(given) != count:
                 raise ValueError(
-                    f"For a model with multiple outputs, when providing the `{what}` argument as a list, it should have "
-                    f"as many entries as the model has outputs. Received:\n{what}={given}\nof length {len(given)} "
+                    f"For a model with multiple outputs, when providing the `{what}` argument as a list, it should "
+                    f"have as many entries as the model has outputs. Received:\n{what}={given}\nof length {len(given)} "
                     f"whereas the model has {count} outputs."
                 )
             return list(given)
@@ -90,12 +90,14 @@ class CompiledLoss:
         true, weights = self._outputs.values(y, count), self._outputs.values(sample_weight, count)
         total: EagerTensor | None = None
         parts = []
-        for (loss, share), *values in zip(self._made, true, predicted, weights, strict=True):
+        for (loss, share), own, made, weight in zip(self._made, true, predicted, weights, strict=True):
             if loss is None:
                 continue
-            if values[0] is None:
-                raise ValueError(f"there is no `y` to compute the loss {loss.name!r} with: pass targets, or no loss")
-            part = loss.part(*values, samples)
+            if own is None:
+                raise ValueError(
+                    f"there is no `y` to compute the loss {loss.name!r} with: pass targets, or no loss"
+                )
+            part = loss.part(own, made, weight, samples)
             parts.append(part)
             if share != 1.0:
                 part = multiply(part, share)
@@ -131,7 +133,9 @@ class CompiledMetrics:
             return
         predicted = nest.flatten(y_pred)
         true = self._outputs.values(y, len(predicted))
-        for at, (given, *values) in enumerate(zip(self._wanted(len(predicted)), true, predicted, strict=True)):
+        for at, (given, *values) in enumerate(
+            zip(self._wanted(len(predicted)), true, predicted, strict=True)
+        ):
             made = [metrics.as_object(each, *(tuple(value.shape) for value in values)) for each in given]
             if len(predicted) > 1:
                 prefix = self._outputs.names[at] if self._outputs.names else f"output_{at}"

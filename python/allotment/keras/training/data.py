@@ -92,11 +92,13 @@ class Arrays:
         first = math.floor(self._rows * (1.0 - share))
         if first in (0, self._rows):
             raise ValueError(
-                f"Training data contains {self._rows} samples, which is not sufficient to split it into a validation and "
-                f"training set as specified by `validation_split={share}`. Either provide more data, or a different "
+                f"Training data contains {self._rows} samples, which is not sufficient to split it into a validation "
+                f"and training set as specified by `validation_split={share}`. Either provide more data, or a different "
                 "value for the `validation_split` argument."
             )
-        halves = [self._all.map(lambda array, rows=rows: array[rows]) for rows in (slice(first), slice(first, None))]
+        halves = [
+            self._all.map(lambda array, rows=rows: array[rows]) for rows in (slice(first), slice(first, None))
+        ]
         return (
             Arrays(*halves[0], self._size, self._shuffle),
             Arrays(*halves[1], self._size, False),
@@ -167,7 +169,9 @@ def data_of(
                     f"When providing `x` as a Dataset or an iterable, `{name}` should not be passed. It gives both."
                 )
         if batch_size is not None:
-            raise ValueError("When providing `x` as a Dataset or an iterable, `batch_size` should not be passed.")
+            raise ValueError(
+                "When providing `x` as a Dataset or an iterable, `batch_size` should not be passed."
+            )
         return Stream(x, steps)
     arrays = Arrays(x, y, sample_weight, batch_size, shuffle)
     return arrays if steps is None or steps >= arrays.steps else Stream(_Again(arrays), steps)
@@ -185,8 +189,8 @@ def _count(source: Any) -> int | None:
     count = int(cardinality())
     if count == _ENDLESS:
         raise ValueError(
-            "When passing an infinitely repeating dataset, please specify a `steps_per_epoch` value so that epoch level "
-            "callbacks continue to work."
+            "When passing an infinitely repeating dataset, please specify a `steps_per_epoch` value so that epoch "
+            "level callbacks continue to work."
         )
     return count if count >= 0 else None
 
@@ -209,7 +213,9 @@ def host_array(value: Any) -> Any:
     """
     array = value._array if isinstance(value, Tensor) else np.asarray(value)
     if array.ndim == 0:
-        raise ValueError(f"data are arrays whose rows are samples. Received: {value!r} (of type {type(value)})")
+        raise ValueError(
+            f"data are arrays whose rows are samples. Received: {value!r} (of type {type(value)})"
+        )
     return array.astype(np.float32) if array.dtype == np.float64 else array
 
 

@@ -65,7 +65,9 @@ class ProgressBar(Callback):
 
     def _told(self, logs: Logs | None) -> str:
         a_step = (time.perf_counter() - self._begun) / max(self._done, 1)
-        return " - ".join([duration_text(a_step), *(f"{name}: {number_text(v)}" for name, v in (logs or {}).items())])
+        return " - ".join(
+            [duration_text(a_step), *(f"{name}: {number_text(v)}" for name, v in (logs or {}).items())]
+        )
 
 
 class TrainingProgress(ProgressBar):

@@ -42,7 +42,7 @@ class Runner:
                 "the model was made outside of this strategy's scope, so that its variables have no copies for the "
                 "replicas. Make and compile it inside of `with strategy.scope():`."
             )
-        return nullcontext() if self._strategy is None else self._strategy.scope()  # type: ignore[no-any-return]
+        return nullcontext() if self._strategy is None else self._strategy.scope()
 
     def run(self, step: Callable[[Batch], Any], batch: Batch) -> list[Any]:
         """Call a step with the part of each replica as tensors on its device. Returns the results of those here."""

@@ -181,7 +181,12 @@ class Trainer(Steps):
         return nest.map_structure(lambda *parts: np.concatenate(parts), *found)
 
     def train_on_batch(
-        self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, return_dict: bool = False
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        return_dict: bool = False,
     ) -> Any:
         """Train with one batch. Returns as ``evaluate``, over all batches since ``reset_metrics``."""
         self._check_compiled()
