@@ -40,17 +40,17 @@ class Metric:
         self._added: list[tuple[Variable, Any]] = []
 
     def add_variable(
-        self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None, name: Any = None
+        self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None
     ) -> Variable:
         """Make a variable for something that is added up.
 
         Args:
             shape: Its shape, a single number unless given.
-            initializer: What makes its first value, or the name of that.
+            initializer: What makes its first value, or the name of that; zeros unless given.
             dtype: Its type, float32 unless given.
             name: The name, behind that of the metric.
         """
-        make = initializers.get(initializer)
+        make = initializers.get("zeros" if initializer is None else initializer)
         wanted = as_dtype(dtype or self.dtype or "float32")
         variable = Variable(
             lambda: make(tuple(shape), dtype=wanted),
@@ -63,7 +63,7 @@ class Metric:
         return variable
 
     def add_weight(
-        self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None, name: Any = None
+        self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None
     ) -> Variable:
         """Make a variable; see ``add_variable``."""
         return self.add_variable(shape, initializer, dtype, name)

@@ -93,8 +93,8 @@ class Arrays:
         if first in (0, self._rows):
             raise ValueError(
                 f"Training data contains {self._rows} samples, which is not sufficient to split it into a validation "
-                f"and training set as specified by `validation_split={share}`. Either provide more data, or a different "
-                "value for the `validation_split` argument."
+                f"and training set as specified by `validation_split={share}`. Either provide more data, or a "
+                "different value for the `validation_split` argument."
             )
         halves = [
             self._all.map(lambda array, rows=rows: array[rows]) for rows in (slice(first), slice(first, None))
