@@ -23,7 +23,7 @@ from allotment.variable import Variable
 
 #: What ``Layer.__init__`` sets: whoever lacks it has not called it.
 _SET_BY_INIT: Final = frozenset(
-    {"built", "dtype", "name", "nodes", "input_spec", "_trainable", "_build_shape"}
+    {"built", "dtype", "name", "nodes", "input_spec", "_trainable", "_build_shape", "_weights"}
 )
 
 
@@ -61,6 +61,8 @@ class Layer:
         self.sample_shape: Shape | None = None if input_shape is None else tuple(input_shape)
         #: The calls with symbolic tensors.
         self.nodes: list[Node] = []
+        #: What ``add_weight`` made, in that order.
+        self._weights: list[Variable] = []
         self._trainable = trainable
         self._build_shape: Any = None
 
@@ -212,7 +214,7 @@ class Layer:
             aggregation=aggregation,
             synchronization=synchronization,
         )
-        self.__dict__.setdefault("_weights", []).append(variable)
+        self._weights.append(variable)
         return variable
 
     @property
