@@ -173,16 +173,15 @@ class Steps:
         Returns:
             Numbers by name.
         """
-        self._train(Batch(*data))
+        self._train(Batch(*data), self.trainable_weights)
         return self.get_metrics_result()
 
-    def _train(self, batch: Batch) -> None:
+    def _train(self, batch: Batch, variables: Sequence["Variable"]) -> None:
         x, y, sample_weight = batch
         with GradientTape() as tape:
             y_pred = self(x, training=True)
             loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
         self._track(loss, y_pred)
-        variables = self.trainable_weights
         gradients = tape.gradient(loss, variables)
         # Only what the metrics need is held while variables change.
         del tape, loss, x

@@ -22,6 +22,7 @@ from allotment.ops.convert import to_tensor
 
 if TYPE_CHECKING:
     from allotment.keras.engine.model import Model
+    from allotment.variable import Variable
 
 
 class Trainer(Steps):
@@ -234,9 +235,13 @@ class Trainer(Steps):
         return logs
 
     def _train_step(self) -> Callable[[Batch], Any]:
-        # Nobody looks at what our own step returns: the metrics say it.
         if type(self).train_step is Steps.train_step:
-            return self._train
+            # Looking for the variables takes as long as a small layer does.
+            found: dict[str, list[Variable]] = {}
+            # Nobody looks at what our own step returns: the metrics say it.
+            return lambda batch: self._train(
+                batch, found.get("all") or found.setdefault("all", self.trainable_weights)
+            )
         return lambda batch: self.train_step(batch.as_data())
 
     def _test_step(self) -> Callable[[Batch], Any]:
