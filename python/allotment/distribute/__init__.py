@@ -1,5 +1,8 @@
 """One program on several devices. As ``tf.distribute``."""
 
+from typing import NoReturn
+
+from allotment.distribute import experimental
 from allotment.distribute.cross_device_ops import CrossDeviceOps
 from allotment.distribute.extended import StrategyExtended
 from allotment.distribute.input import DistributedDataset, DistributedIterator
@@ -36,9 +39,14 @@ __all__ = [
     "ReplicaContext",
     "Strategy",
     "StrategyExtended",
+    "experimental",
     "experimental_set_strategy",
     "get_replica_context",
     "get_strategy",
     "has_strategy",
     "in_cross_replica_context",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise AttributeError(f"tf.distribute has no {name!r} here. There are: {', '.join(__all__)}.")

@@ -40,7 +40,7 @@ def _together(context: ReplicaContext, name: str, detail: Hashable, combine: _Co
         made = combine(list(zip(*given, strict=True)))
         return [[of_value[index] for of_value in made] for index in range(len(given))]
 
-    what = f"{name} of {len(flat)} tensors"
+    what = f"{name} of {len(flat)} tensor{'s' * (len(flat) != 1)}"
     made = context._line.meet(what, (what, detail), perform, flat)
     return nest.pack_sequence_as(value, made) if nest.is_nested(value) else made[0]
 
