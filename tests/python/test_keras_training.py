@@ -105,9 +105,7 @@ def test_training_is_what_a_loop_by_hand_makes(
 @pytest.mark.parametrize("rule", RATES)
 def test_replicas_agree_to_rounding(found: Any, rule: str) -> None:
     for replicas in REPLICAS[1:]:
-        np.testing.assert_allclose(
-            found[f"{rule} {replicas} history"], found[f"{rule} 0 history"], rtol=1e-6
-        )
+        np.testing.assert_allclose(found[f"{rule} {replicas} history"], found[f"{rule} 0 history"], rtol=1e-6)
         for index in range(4):
             one, other = found[f"{rule} {replicas} w{index}"], found[f"{rule} 0 w{index}"]
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

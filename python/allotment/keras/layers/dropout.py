@@ -3,7 +3,7 @@
 from typing import Any
 
 from allotment.keras.engine.layer import Layer
-from allotment.keras.engine.replicas import PerReplicaNumber, replica
+from allotment.keras.engine.replicas import PerReplicaNumber, once, replica
 from allotment.keras.engine.symbolic import Shape
 from allotment.ops.comparison import greater_equal
 from allotment.ops.gathering import where
@@ -38,12 +38,11 @@ class Dropout(Layer):
                 f"Received: rate={rate}"
             )
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
+        self.built = True
         self._calls = PerReplicaNumber()
 
-    def build(self, input_shape: Any) -> None:  # noqa: ARG002 - no variables
-        """Draw a seed. Not when the layer is made: that asks for no device."""
-        self._seed = int(uniform((), 0, 2**31 - 1, "int32")) if self.seed is None else self.seed
-        self.built = True
+    def _draw_seed(self) -> None:
+        self.seed = int(uniform((), 0, 2**31 - 1, "int32"))
 
     def call(self, inputs: EagerTensor, training: bool | None = None) -> EagerTensor:
         """Compute the output."""
@@ -51,13 +50,16 @@ class Dropout(Layer):
             return inputs
         if self.rate == 1:
             return multiply(inputs, 0.0)
+        if self.seed is None:
+            # Not when the layer is made: that asks for no device.
+            once(self._draw_seed)
         call = self._calls.add(1) - 1
         shape = inputs._array.shape
         if self.noise_shape is not None:
             shape = tuple(
                 own if wanted is None else wanted for own, wanted in zip(shape, self.noise_shape, strict=True)
             )
-        seed = (self._seed, (int(call) << 16) + (replica() or 0))
+        seed = (self.seed, (int(call) << 16) + (replica() or 0))
         kept = greater_equal(stateless_uniform(shape, seed, dtype=inputs._dtype), self.rate)
         return where(kept, multiply(inputs, 1 / (1 - self.rate)), 0.0)
 

@@ -57,7 +57,8 @@ class Runner:
             result = step(part.batch.map(to_tensor))
             results[thread.state.strategy.replica._index] = result
 
-        self._strategy.run(replica, (made,))
+        with self.scope():
+            self._strategy.extended._call(replica, (made,), {})
         return results
 
 

@@ -150,7 +150,7 @@ class Trainer(Steps):
         bar = TestProgress(data.steps, level) if level else None
         hooks = self._hooks([*(callbacks or ()), *([bar] if bar else [])], {"steps": data.steps})
         try:
-            return _as_asked(self._test_all(data, hooks), return_dict)
+            return self._as_asked(self._test_all(data, hooks), return_dict)
         finally:
             if bar is not None:
                 bar.stop()
@@ -193,7 +193,7 @@ class Trainer(Steps):
         self._check_compiled()
         refuse_unless_none("train_on_batch", class_weight=class_weight)
         batch = Batch(x, y, sample_weight).map(host_array)
-        return _as_asked(self._logs(self._run(self._train_step(), batch)), return_dict)
+        return self._as_asked(self._logs(self._run(self._train_step(), batch)), return_dict)
 
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
@@ -201,7 +201,7 @@ class Trainer(Steps):
         """Evaluate with one batch. Returns as ``evaluate``, over all batches since ``reset_metrics``."""
         self._check_compiled()
         batch = Batch(x, y, sample_weight).map(host_array)
-        return _as_asked(self._logs(self._run(self._test_step(), batch)), return_dict)
+        return self._as_asked(self._logs(self._run(self._test_step(), batch)), return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """Compute the outputs for one batch as arrays."""
@@ -272,7 +272,16 @@ class Trainer(Steps):
         logs: Logs = {name: float(value) for name, value in self.get_metrics_result().items()}
         if results and isinstance(results[0], dict):
             logs = averaged(results) | {name: logs[name] for name in results[0] if name in logs}
-        return logs
+        # By name, as Keras has them.
+        return dict(sorted(logs.items()))
+
+    def _as_asked(self, logs: Logs, return_dict: bool) -> Any:
+        """Numbers by name, or the loss, or the loss and then the others in a list."""
+        if return_dict:
+            return logs
+        names = [each.name for each in self.metrics if each.name in logs]
+        values = [logs[name] for name in dict.fromkeys([*names, *logs])]
+        return values[0] if len(values) == 1 else values
 
     def _hooks(self, callbacks: Sequence[Callback], params: dict[str, Any]) -> CallbackList:
         model: Model = self  # type: ignore[assignment]
@@ -298,13 +307,6 @@ def _validation(validation_data: Any, batch_size: int | None, steps: int | None)
 def _needs_logs(hooks: CallbackList, hook: str) -> bool:
     """Whether anybody looks at the numbers of each batch."""
     return hooks.overrides(hook, lambda each: isinstance(each, ProgressBar) and not each.moves)
-
-
-def _as_asked(logs: Logs, return_dict: bool) -> Any:
-    if return_dict:
-        return logs
-    values = list(logs.values())
-    return values[0] if len(values) == 1 else values
 
 
 __all__ = ["Trainer"]
