@@ -70,7 +70,8 @@ class DenseNet:
         mean = self.first[index] / (1 - 0.9**self.steps)
         root = np.sqrt(self.second[index] / (1 - 0.999**self.steps))
         # Where Keras adds its epsilon: to the root before that is corrected for its start at zero.
-        return self.rate * mean / (root + 1e-7 / np.sqrt(1 - 0.999**self.steps))
+        change: Array = self.rate * mean / (root + 1e-7 / np.sqrt(1 - 0.999**self.steps))
+        return change
 
 
 def classes_of_points(samples: int, seed: int = 0) -> tuple[Array, Array]:

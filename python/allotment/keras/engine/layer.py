@@ -72,7 +72,8 @@ class Layer:
                 f"In layer {type(self).__name__!r}, you forgot to call `super().__init__()` as the first statement in "
                 "the `__init__()` method. Go add it!"
             )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        # Once more, for its own words: a property may have raised the error.
+        return object.__getattribute__(self, name)
 
     def build(self, input_shape: Any) -> None:  # noqa: ARG002 - those that have variables look at it
         """Make the variables. Called once, before the first ``call``, with the shape of its first argument."""

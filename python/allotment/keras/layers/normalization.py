@@ -82,11 +82,13 @@ class BatchNormalization(Layer):
 
     def call(self, inputs: EagerTensor, training: bool | None = None) -> EagerTensor:
         """Compute the output; in training, remember mean and variance."""
+        samples = inputs._array.shape[0]
+        mean, variance = self.moving_mean.value(), self.moving_variance.value()
         if training and self.trainable:
-            mean, variance = moments(inputs, self._reduced)
-            self._remember(mean, variance, inputs._array.shape[0])
-        else:
-            mean, variance = self.moving_mean.value(), self.moving_variance.value()
+            # Of no samples, as the last replica may get, there is no mean.
+            if samples:
+                mean, variance = moments(inputs, self._reduced)
+            self._remember(mean, variance, samples)
         offset, scale = self._met(self.beta), self._met(self.gamma)
         return batch_normalization(inputs, self._met(mean), self._met(variance), offset, scale, self.epsilon)
 

@@ -140,6 +140,11 @@ class Mean(Metric):
         self._total.add(total)
         self._count.add(count)
 
+    @property
+    def is_used(self) -> bool:
+        """Whether there are values."""
+        return self._count.total() > 0
+
     def result(self) -> EagerTensor:
         """Return the mean, 0 of no values."""
         return constant(self._mean(), self.dtype or float32)

@@ -5,6 +5,7 @@ from typing import Any
 
 from allotment import nest
 from allotment.keras import losses, metrics
+from allotment.keras.engine.replicas import once
 from allotment.keras.metrics.metric import Metric
 from allotment.ops.math import add, multiply
 from allotment.tensor import EagerTensor
@@ -107,8 +108,8 @@ class CompiledLoss:
         return total, parts
 
 
-class CompiledMetrics:
-    """The metrics of the outputs. They are made when there are values: ``"accuracy"`` depends on their shapes.
+class CompiledMetrics(Metric):
+    """The metrics of the outputs as one. They are made when there are values: ``"accuracy"`` depends on their shapes.
 
     Args:
         given: Metrics for the output, or for each one.
@@ -116,21 +117,14 @@ class CompiledMetrics:
     """
 
     def __init__(self, given: Any, outputs: Outputs) -> None:
+        super().__init__(name="compile_metrics")
         self._given, self._outputs = given, outputs
         self._by_output: list[list[Metric]] = []
         for each in nest.flatten(given):
             if not (isinstance(each, str) and each in metrics._BY_SHAPE):
                 metrics.get(each)
 
-    @property
-    def all(self) -> list[Metric]:
-        """The metrics there are so far."""
-        return [metric for each in self._by_output for metric in each]
-
-    def make(self, y: Any, y_pred: Any) -> None:
-        """Make the metrics for values of these shapes, if they are not there yet."""
-        if self._by_output or self._given is None:
-            return
+    def _make(self, y: Any, y_pred: Any) -> None:
         predicted = nest.flatten(y_pred)
         true = self._outputs.values(y, len(predicted))
         for at, (given, *values) in enumerate(
@@ -152,15 +146,28 @@ class CompiledMetrics:
             given = [given] * count
         return [nest.flatten(each) if each is not None else [] for each in given]
 
-    def update(self, y: Any, y_pred: Any) -> None:
+    def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:  # noqa: ARG002 - they have none
         """Take in a batch."""
         if self._given is None:
             return
+        if not self._by_output:
+            once(lambda: self._make(y, y_pred))
         predicted = nest.flatten(y_pred)
+        if len(predicted[0]) == 0:
+            return
         true = self._outputs.values(y, len(predicted))
         for made, *values in zip(self._by_output, true, predicted, strict=True):
             for metric in made:
                 metric.update_state(*values)
+
+    def result(self) -> dict[str, Any]:
+        """Return all metrics by name."""
+        return {metric.name: metric.result() for each in self._by_output for metric in each}
+
+    def reset_state(self) -> None:
+        """Forget all batches."""
+        for metric in (metric for each in self._by_output for metric in each):
+            metric.reset_state()
 
 
 __all__ = ["CompiledLoss", "CompiledMetrics", "Outputs"]

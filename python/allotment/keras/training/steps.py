@@ -7,11 +7,12 @@ from allotment import nest
 from allotment.gradient_tape import GradientTape
 from allotment.keras import optimizers
 from allotment.keras.absent import refuse_unless_none
-from allotment.keras.engine.replicas import number_of_replicas, sum_over_replicas
-from allotment.keras.engine.tracking import found_in
+from allotment.keras.engine.replicas import number_of_replicas, once, sum_over_replicas
+from allotment.keras.engine.tracking import found_in, without_repeats
 from allotment.keras.metrics.metric import Mean, Metric
 from allotment.keras.training.compiled import CompiledLoss, CompiledMetrics, Outputs
 from allotment.keras.training.data import Batch
+from allotment.ops.array import zeros_like
 from allotment.tensor import EagerTensor
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ class Steps:
         self.optimizer: Any = None
         self.loss: Any = None
         self._loss_of: CompiledLoss | None = None
-        self._metrics_of: CompiledMetrics | None = None
+        # In the order in which `metrics` is to find them.
         self._loss_tracker = Mean("loss")
         self._part_trackers: list[Mean] = []
+        self._metrics_of: CompiledMetrics | None = None
         #: Number of samples in the batch at hand, in those of all replicas together.
         self._samples: int | None = None
 
@@ -83,15 +85,11 @@ class Steps:
 
     @property
     def metrics(self) -> list[Metric]:
-        """The loss and the metrics, as far as they are there: those by name are made with the first batch."""
-        compiled = [] if self._metrics_of is None else self._metrics_of.all
-        known = [self._loss_tracker, *self._part_trackers, *compiled]
-        own = [each for each in found_in(self, Metric) if all(each is not other for other in known)]
-        return [*([self._loss_tracker] if self._tracks_loss else []), *self._part_trackers, *compiled, *own]
-
-    @property
-    def _tracks_loss(self) -> bool:
-        return self._loss_of is not None
+        """The loss, those that the model was compiled with as one, and those among the attributes."""
+        own: list[Metric] = without_repeats(found_in(self, Metric))
+        if self._loss_of is None:
+            own.remove(self._loss_tracker)
+        return own
 
     @property
     def metrics_names(self) -> list[str]:
@@ -137,16 +135,16 @@ class Steps:
         names = getattr(self, "output_names", None) or [
             f"output_{index}" for index in range(len(nest.flatten(y_pred)))
         ]
-        trackers = self._part_trackers
-        if len(trackers) != len(parts):
-            # Replicas that come here together make the same ones.
-            trackers = self._part_trackers = [Mean(f"{name}_loss") for name in names[: len(parts)]]
-        for tracker, part in zip(trackers, parts, strict=True):
-            tracker.add(float(part) * samples, rows)
+        if not self._part_trackers:
+            once(lambda: self._part_trackers.extend(Mean(f"{name}_loss") for name in names))
+        for tracker, part in zip(self._part_trackers, parts, strict=True):
+            if rows:
+                tracker.add(float(part) * samples, rows)
 
     def _track(self, loss: EagerTensor, y_pred: Any) -> None:
         rows = len(nest.flatten(y_pred)[0])
-        self._loss_tracker.add(float(loss) * (rows if self._samples is None else self._samples), rows)
+        if rows:
+            self._loss_tracker.add(float(loss) * (rows if self._samples is None else self._samples), rows)
 
     def compute_metrics(
         self,
@@ -161,8 +159,7 @@ class Steps:
 
     def _update_metrics(self, y: Any, y_pred: Any) -> None:
         if self._metrics_of is not None:
-            self._metrics_of.make(y, y_pred)
-            self._metrics_of.update(y, y_pred)
+            self._metrics_of.update_state(y, y_pred)
 
     def train_step(self, data: Any) -> dict[str, Any]:
         """Train with a batch, or a replica with its part. Override it for a training of your own.
@@ -171,7 +168,8 @@ class Steps:
             data: ``(x,)``, ``(x, y)`` or ``(x, y, sample_weight)``.
 
         Returns:
-            Numbers by name.
+            Numbers by name. With several replicas those of ``metrics`` are over all of them, others their mean. What
+            ``compute_loss`` gives is the part of a replica: all parts add up to the loss.
         """
         self._train(Batch(*data), self.trainable_weights)
         return self.get_metrics_result()
@@ -183,6 +181,9 @@ class Steps:
             loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
         self._track(loss, y_pred)
         gradients = tape.gradient(loss, variables)
+        if batch.rows == 0:
+            # Of no samples a mean is no number, and whatever that makes of the gradients counts nothing.
+            gradients = [None if each is None else zeros_like(each) for each in gradients]
         # Only what the metrics need is held while variables change.
         del tape, loss, x
         apply_gradients(self.optimizer, gradients, variables)

@@ -115,9 +115,9 @@ class Trainer(Steps):
             for epoch in range(initial_epoch, epochs):
                 self.reset_metrics()
                 hooks.call("on_epoch_begin", epoch)
-                logs = self._train_all(data.batches(), hooks)
+                logs = _sorted(self._train_all(data.batches(), hooks))
                 if validation is not None and (epoch + 1) % validation_freq == 0:
-                    found = self._test_all(validation, hooks)
+                    found = _sorted(self._test_all(validation, hooks))
                     logs |= {f"val_{name}": value for name, value in found.items()}
                 hooks.call("on_epoch_end", epoch, logs)
                 if self.stop_training:
@@ -150,7 +150,7 @@ class Trainer(Steps):
         bar = TestProgress(data.steps, level) if level else None
         hooks = self._hooks([*(callbacks or ()), *([bar] if bar else [])], {"steps": data.steps})
         try:
-            return self._as_asked(self._test_all(data, hooks), return_dict)
+            return _as_asked(self._test_all(data, hooks), return_dict)
         finally:
             if bar is not None:
                 bar.stop()
@@ -193,7 +193,7 @@ class Trainer(Steps):
         self._check_compiled()
         refuse_unless_none("train_on_batch", class_weight=class_weight)
         batch = Batch(x, y, sample_weight).map(host_array)
-        return self._as_asked(self._logs(self._run(self._train_step(), batch)), return_dict)
+        return _as_asked(self._logs(self._run(self._train_step(), batch)), return_dict)
 
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
@@ -201,7 +201,7 @@ class Trainer(Steps):
         """Evaluate with one batch. Returns as ``evaluate``, over all batches since ``reset_metrics``."""
         self._check_compiled()
         batch = Batch(x, y, sample_weight).map(host_array)
-        return self._as_asked(self._logs(self._run(self._test_step(), batch)), return_dict)
+        return _as_asked(self._logs(self._run(self._test_step(), batch)), return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """Compute the outputs for one batch as arrays."""
@@ -215,7 +215,7 @@ class Trainer(Steps):
         for index, batch in enumerate(batches):
             hooks.call("on_train_batch_begin", index)
             results = self._run(step, batch)
-            hooks.call("on_train_batch_end", index, self._logs(results) if tells else None)
+            hooks.call("on_train_batch_end", index, _sorted(self._logs(results)) if tells else None)
             if self.stop_training:
                 break
         return self._logs(results)
@@ -229,9 +229,9 @@ class Trainer(Steps):
         for index, batch in enumerate(data.batches()):
             hooks.call("on_test_batch_begin", index)
             results = self._run(step, batch)
-            hooks.call("on_test_batch_end", index, self._logs(results) if tells else None)
+            hooks.call("on_test_batch_end", index, _sorted(self._logs(results)) if tells else None)
         logs = self._logs(results)
-        hooks.call("on_test_end", logs)
+        hooks.call("on_test_end", _sorted(logs))
         return logs
 
     def _train_step(self) -> Callable[[Batch], Any]:
@@ -271,17 +271,10 @@ class Trainer(Steps):
         """The numbers by name: metrics over all batches and replicas, and what a step of the user's own returns."""
         logs: Logs = {name: float(value) for name, value in self.get_metrics_result().items()}
         if results and isinstance(results[0], dict):
+            if not self._loss_tracker.is_used:
+                logs.pop("loss", None)
             logs = averaged(results) | {name: logs[name] for name in results[0] if name in logs}
-        # By name, as Keras has them.
-        return dict(sorted(logs.items()))
-
-    def _as_asked(self, logs: Logs, return_dict: bool) -> Any:
-        """Numbers by name, or the loss, or the loss and then the others in a list."""
-        if return_dict:
-            return logs
-        names = [each.name for each in self.metrics if each.name in logs]
-        values = [logs[name] for name in dict.fromkeys([*names, *logs])]
-        return values[0] if len(values) == 1 else values
+        return logs
 
     def _hooks(self, callbacks: Sequence[Callback], params: dict[str, Any]) -> CallbackList:
         model: Model = self  # type: ignore[assignment]
@@ -307,6 +300,19 @@ def _validation(validation_data: Any, batch_size: int | None, steps: int | None)
 def _needs_logs(hooks: CallbackList, hook: str) -> bool:
     """Whether anybody looks at the numbers of each batch."""
     return hooks.overrides(hook, lambda each: isinstance(each, ProgressBar) and not each.moves)
+
+
+def _sorted(logs: Logs) -> Logs:
+    """The numbers in the order of their names, as Keras shows them."""
+    return dict(sorted(logs.items()))
+
+
+def _as_asked(logs: Logs, return_dict: bool) -> Any:
+    """Numbers by name; or the loss, or the loss and then the others in a list."""
+    if return_dict:
+        return _sorted(logs)
+    values = list(logs.values())
+    return values[0] if len(values) == 1 else values
 
 
 __all__ = ["Trainer"]
