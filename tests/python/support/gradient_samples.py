@@ -179,6 +179,8 @@ _MATH: dict[str, Sample] = {
     "clip_by_global_norm": (lambda x, y: tf.clip_by_global_norm([x, y], 0.5), [reals(3), reals(2)]),
     "l2_normalize": (lambda x: m.l2_normalize(x, 1), [reals(3, 3)]),
     "polyval": (lambda c, x: m.polyval([c, 2 * c, c * c], x), [reals(), reals(3)]),
+    "linspace": (lambda x, y: tf.linspace(x, y, 4, axis=1), [reals(3), reals(2, 1)]),
+    "linspace of one": (lambda x, y: tf.linspace(x, y, 1), [reals(), reals()]),
     "check_numerics": (lambda x: debugging.check_numerics(x, "here"), [reals(3)]),
 }
 
@@ -366,7 +368,10 @@ _NN: dict[str, Sample] = {
     "softmax": (nn.softmax, [reals(3, 4)]),
     "softmax, axis": (lambda x: nn.softmax(x, axis=0), [reals(3, 4)]),
     "log_softmax": (nn.log_softmax, [reals(3, 4)]),
-    "cross entropy": (nn.softmax_cross_entropy_with_logits, [between(0.1, 0.9, 3, 4), reals(3, 4)]),
+    "cross entropy": (
+        lambda labels, logits: nn.softmax_cross_entropy_with_logits(nn.softmax(labels), logits),
+        [reals(3, 4), reals(3, 4)],
+    ),
     "sparse cross entropy": (
         lambda x: nn.sparse_softmax_cross_entropy_with_logits([1, 0, 3], x),
         [reals(3, 4)],

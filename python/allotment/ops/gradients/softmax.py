@@ -28,9 +28,8 @@ def _cross_entropy(call: Call, upstream: Any) -> list[Any]:
     along = expand_dims(upstream, -1)
     made: list[Any] = [None, None]
     if call.wanted[0]:
-        # Labels that do not add up to one count as they are.
-        slopes = softmax(logits) * reduce_sum(labels, -1, keepdims=True) - labels
-        made[0] = summed_to(along * slopes, shape_of(logits))
+        # Labels are taken for distributions, whose sum is one.
+        made[0] = summed_to(along * (softmax(logits) - labels), shape_of(logits))
     if call.wanted[1]:
         made[1] = summed_to(-along * log_softmax(logits), shape_of(labels))
     return made
