@@ -5,11 +5,15 @@
 Imports and names, nothing else; long because each public name stands here twice.
 """
 
+from typing import TYPE_CHECKING
+
 from allotment import (
     bitwise,
     compat,
     config,
+    data,
     debugging,
+    distribute,
     dtypes,
     errors,
     experimental,
@@ -22,6 +26,7 @@ from allotment import (
     strings,
     test,
     testing,
+    train,
     version,
 )
 from allotment._core import (
@@ -45,6 +50,7 @@ from allotment._core import (
 )
 from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.config import gpu
+from allotment.custom_gradient import custom_gradient
 from allotment.device_spec import DeviceSpec
 from allotment.devices.placement import device
 from allotment.dtypes import (
@@ -68,6 +74,8 @@ from allotment.dtypes import (
     uint32,
     uint64,
 )
+from allotment.gradient_tape import GradientTape
+from allotment.graph.gradients import gradients
 from allotment.graph.graph import Graph
 from allotment.graph.node import Operation
 from allotment.ops import operators as _operators  # noqa: F401 - gives tensors their operators
@@ -204,10 +212,23 @@ from allotment.source import Source
 from allotment.tensor import Tensor
 from allotment.tensor_shape import TensorShape
 from allotment.tensor_spec import TensorSpec
+from allotment.unconnected_gradients import UnconnectedGradients
 from allotment.variable import Variable
 
 #: A new axis of length 1, in an index.
 newaxis = None
+
+if TYPE_CHECKING:
+    from allotment import keras
+else:
+
+    def __getattr__(name):
+        """Import Keras when it is asked for: programs without models need not wait for it."""
+        if name == "keras":
+            from importlib import import_module
+
+            return import_module("allotment.keras")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
@@ -217,6 +238,7 @@ __all__ = [
     "DType",
     "DeviceSpec",
     "Explanation",
+    "GradientTape",
     "Graph",
     "HostMemory",
     "InvalidFreeError",
@@ -236,6 +258,7 @@ __all__ = [
     "Tensor",
     "TensorShape",
     "TensorSpec",
+    "UnconnectedGradients",
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
@@ -285,8 +308,11 @@ __all__ = [
     "cos",
     "cosh",
     "cumsum",
+    "custom_gradient",
+    "data",
     "debugging",
     "device",
+    "distribute",
     "divide",
     "double",
     "dtypes",
@@ -313,6 +339,7 @@ __all__ = [
     "get_current_name_scope",
     "get_static_value",
     "gpu",
+    "gradients",
     "greater",
     "greater_equal",
     "group",
@@ -327,6 +354,7 @@ __all__ = [
     "int32",
     "int64",
     "is_tensor",
+    "keras",
     "less",
     "less_equal",
     "linalg",
@@ -414,6 +442,7 @@ __all__ = [
     "testing",
     "tile",
     "timestamp",
+    "train",
     "transpose",
     "truediv",
     "truncatediv",

@@ -1,0 +1,38 @@
+"""What a layer wants of its input's shape."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """What a layer wants of its input's shape. As ``keras.InputSpec``, for shapes."""
+
+    #: Number of axes, any if ``None``.
+    ndim: int | None = None
+    #: The least number of axes, any if ``None``.
+    min_ndim: int | None = None
+    #: The lengths of single axes, by number.
+    axes: Mapping[int, int] = field(default_factory=dict)
+
+    def check(self, name: str, shape: Sequence[int | None]) -> None:
+        """Check a shape for the layer of this name.
+
+        Raises:
+            ValueError: The layer wants another.
+        """
+        told = f"Input 0 of layer {name!r} is incompatible with the layer: expected "
+        if self.ndim is not None and len(shape) != self.ndim:
+            raise ValueError(f"{told}ndim={self.ndim}, found ndim={len(shape)}. Full shape received: {shape}")
+        if self.min_ndim is not None and len(shape) < self.min_ndim:
+            raise ValueError(
+                f"{told}min_ndim={self.min_ndim}, found ndim={len(shape)}. Full shape received: {shape}"
+            )
+        for axis, length in self.axes.items():
+            if shape[axis] not in (length, None):
+                raise ValueError(
+                    f"{told}axis {axis} of input shape to have value {length}, but received input with shape {shape}"
+                )
+
+
+__all__ = ["InputSpec"]

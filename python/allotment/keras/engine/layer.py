@@ -1,0 +1,334 @@
+"""Layers: a computation with variables of its own. The base class of all, the user's own included."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from allotment import nest
+from allotment.aggregation import VariableAggregation, VariableSynchronization
+from allotment.dtypes import as_dtype
+from allotment.keras import initializers
+from allotment.keras.absent import refuse_unless_none
+from allotment.keras.engine.calls import calls, takes_training
+from allotment.keras.engine.input_spec import InputSpec
+from allotment.keras.engine.names import snake_case, unique_name
+from allotment.keras.engine.symbolic import KerasTensor, Node, Shape, shapes_of, symbolic_in
+from allotment.keras.engine.tracking import found_in, own_variables, without_repeats
+from allotment.keras.engine.trial import outputs_by_trial
+from allotment.ops.array import cast
+from allotment.ops.convert import to_tensor
+from allotment.tensor import EagerTensor
+from allotment.variable import Variable
+
+#: What ``Layer.__init__`` sets: whoever lacks it has not called it.
+_SET_BY_INIT: Final = frozenset(
+    {"built", "dtype", "name", "nodes", "input_spec", "_trainable", "_build_shape", "_weights"}
+)
+
+
+class Layer:
+    """A computation with variables. As ``keras.layers.Layer``.
+
+    A layer of your own sets sublayers and plain values in ``__init__``, makes variables with ``add_weight`` in
+    ``build(input_shape)``, and computes in ``call(inputs)``; with an argument ``training`` it is told whether the
+    model is being trained.
+
+    Args:
+        trainable: Whether gradients and optimizers see its variables.
+        dtype: The type of variables, and that floats are computed in.
+        name: The name, made from the class if not given.
+
+    Raises:
+        ValueError: Another keyword.
+    """
+
+    #: Whether it gives what it gets in the same type, as one that only moves elements does.
+    keeps_dtype = False
+
+    def __init__(
+        self, *, trainable: bool = True, dtype: Any = None, name: str | None = None, **kwargs: Any
+    ) -> None:
+        input_shape = kwargs.pop("input_shape", None)
+        refuse_unless_none(type(self).__name__, activity_regularizer=kwargs.pop("activity_regularizer", None))
+        if kwargs:
+            raise ValueError(f"Unrecognized keyword arguments passed to {type(self).__name__}: {kwargs}")
+        self.name = unique_name(snake_case(type(self).__name__)) if name is None else name
+        self.dtype = as_dtype("float32" if dtype is None else dtype).name
+        self.built = False
+        self.input_spec: InputSpec | None = None
+        #: The shape of one sample, for a model that starts with this layer.
+        self.sample_shape: Shape | None = None if input_shape is None else tuple(input_shape)
+        #: The calls with symbolic tensors.
+        self.nodes: list[Node] = []
+        #: What ``add_weight`` made, in that order.
+        self._weights: list[Variable] = []
+        self._trainable = trainable
+        self._build_shape: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _SET_BY_INIT:
+            raise RuntimeError(
+                f"In layer {type(self).__name__!r}, you forgot to call `super().__init__()` as the first statement in "
+                "the `__init__()` method. Go add it!"
+            )
+        # Once more, for its own words: a property may have raised the error.
+        return object.__getattribute__(self, name)
+
+    def build(self, input_shape: Any) -> None:  # noqa: ARG002 - those that have variables look at it
+        """Make the variables. Called once, before the first ``call``, with the shape of its first argument."""
+        self.built = True
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output from inputs."""
+        raise NotImplementedError(f"Layer {type(self).__name__} does not have a `call()` method implemented.")
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shape of what a call with an input of this shape gives.
+
+        A class that does not say is tried out with zeros.
+        """
+        inputs = _tensors_of(input_shape, self.dtype)
+        self._build_for(inputs)
+        return shapes_of(outputs_by_trial(self, (inputs,), {}))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output; with symbolic tensors, record the call as a part of a functional model.
+
+        Raises:
+            ValueError: The inputs are no tensors, or of a shape that the layer does not take.
+        """
+        inputs: Any
+        if args and type(args[0]) is EagerTensor and args[0]._dtype.name == self.dtype:
+            inputs = args[0]
+        elif symbolic_in((args, kwargs)):
+            return self._record(args, kwargs)
+        else:
+            args = tuple(nest.map_structure(self._input, arg) for arg in args)
+            inputs = args[0] if args else next(iter(kwargs.values()))
+        if not self.built:
+            self._build_for(inputs)
+        if self.input_spec is not None:
+            self.input_spec.check(self.name, inputs._array.shape)
+        before = calls.training
+        training = kwargs.get("training")
+        if training is None:
+            training = before
+        if takes_training(type(self).call):
+            kwargs["training"] = training
+        elif "training" in kwargs:
+            del kwargs["training"]
+        calls.training = training
+        try:
+            return self.call(*args, **kwargs)
+        finally:
+            calls.training = before
+
+    def _input(self, value: Any) -> Any:
+        """An input as a tensor; floats in the type the layer computes in."""
+        if value is None:
+            return None
+        if not isinstance(value, EagerTensor):
+            if not isinstance(value, np.ndarray | Variable) and not hasattr(value, "_as_tensor"):
+                raise ValueError(
+                    "Only input tensors may be passed as positional arguments. The following argument value should be "
+                    f"passed as a keyword argument: {value} (of type {type(value)})"
+                )
+            value = to_tensor(value)
+        wanted = self.dtype
+        return cast(value, wanted) if value._dtype.is_floating and value._dtype.name != wanted else value
+
+    def _build_for(self, inputs: Any) -> None:
+        """Make the variables for inputs, symbolic or not."""
+        if self.built:
+            return
+        shape = shapes_of(inputs)
+        if self.input_spec is not None and isinstance(shape, tuple):
+            self.input_spec.check(self.name, shape)
+        self._build_shape = shape
+        self.build(shape)
+        # A `build` of the user's own need not say so.
+        self.built = True
+
+    def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        inputs = args[0] if args else next(iter(kwargs.values()))
+        self._build_for(inputs)
+        shape = shapes_of(inputs)
+        if self.input_spec is not None and isinstance(shape, tuple):
+            self.input_spec.check(self.name, shape)
+        if type(self).compute_output_shape is Layer.compute_output_shape:
+            outputs = outputs_by_trial(self, args, kwargs)
+        else:
+            first = symbolic_in((args, kwargs))[0]
+            outputs = _tensors_of(
+                self.compute_output_shape(shape), first.dtype if self.keeps_dtype else self.dtype
+            )
+        Node(self, args, kwargs, outputs)
+        return outputs
+
+    def add_weight(
+        self,
+        shape: Any = None,
+        initializer: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        name: str | None = None,
+        regularizer: Any = None,
+        constraint: Any = None,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    ) -> Variable:
+        """Make a variable of the layer.
+
+        Args:
+            shape: Its shape, a single number if not given.
+            initializer: What makes its first value, or the name of that; by default ``glorot_uniform`` for floats,
+                else zeros.
+            dtype: Its type, the layer's if not given.
+            trainable: Whether gradients and optimizers see it.
+            name: The name, behind that of the layer.
+            regularizer: Not offered.
+            constraint: What optimizers project a new value with.
+            aggregation: How values from several replicas become one.
+            synchronization: When copies on several devices are made equal.
+
+        Raises:
+            ValueError: A length of the shape is not known.
+        """
+        refuse_unless_none("add_weight", regularizer=regularizer)
+        lengths = tuple(shape) if isinstance(shape, Sequence) else () if shape is None else (shape,)
+        whole = f"{self.name}/{'variable' if name is None else name}"
+        if None in lengths:
+            raise ValueError(
+                "Shapes used to initialize variables must be fully-defined (no `None` dimensions). "
+                f"Received: shape={lengths} for variable path='{whole}'"
+            )
+        wanted = as_dtype(self.dtype if dtype is None else dtype)
+        make = initializers.get(
+            ("glorot_uniform" if wanted.is_floating else "zeros") if initializer is None else initializer
+        )
+        variable = Variable(
+            lambda: make(lengths, dtype=wanted),
+            trainable=trainable,
+            name=whole,
+            constraint=constraint,
+            aggregation=aggregation,
+            synchronization=synchronization,
+        )
+        self._weights.append(variable)
+        return variable
+
+    @property
+    def trainable(self) -> bool:
+        """Whether gradients and optimizers see the variables. Setting it sets it for all layers inside."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = bool(value)
+        for layer in self._sublayers():
+            layer.trainable = value
+
+    def _sublayers(self) -> list["Layer"]:
+        return without_repeats(found_in(self, Layer))
+
+    @property
+    def weights(self) -> list[Variable]:
+        """All variables: the layer's own, those that are trained first, then those of the layers inside."""
+        inner = (variable for layer in self._sublayers() for variable in layer.weights)
+        return without_repeats(iter([*own_variables(self), *inner]))
+
+    @property
+    def trainable_weights(self) -> list[Variable]:
+        """The variables that are trained."""
+        if not self._trainable:
+            return []
+        own = (variable for variable in own_variables(self) if variable.trainable)
+        inner = (variable for layer in self._sublayers() for variable in layer.trainable_weights)
+        return without_repeats(iter([*own, *inner]))
+
+    @property
+    def non_trainable_weights(self) -> list[Variable]:
+        """The variables that are not trained."""
+        trained = {id(variable) for variable in self.trainable_weights}
+        return [variable for variable in self.weights if id(variable) not in trained]
+
+    variables = weights
+    trainable_variables = trainable_weights
+    non_trainable_variables = non_trainable_weights
+
+    def count_params(self) -> int:
+        """Return the number of elements in all variables.
+
+        Raises:
+            ValueError: There are no variables yet.
+        """
+        if not self.built:
+            raise ValueError(
+                f"You tried to call `count_params` on layer {self.name!r}, but the layer isn't built. You can build it "
+                "manually via: `layer.build(input_shape)`."
+            )
+        return elements_of(self.weights)
+
+    def get_weights(self) -> list[Any]:
+        """Return the values of all variables as arrays."""
+        return [variable.numpy() for variable in self.weights]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set all variables, in the order of ``weights``; none changes if one does not fit.
+
+        Raises:
+            ValueError: There are not as many, or one has another shape.
+        """
+        mine = self.weights
+        if len(weights) != len(mine):
+            raise ValueError(
+                f"You called `set_weights(weights)` on layer {self.name!r} with a weight list of length "
+                f"{len(weights)}, but the layer was expecting {len(mine)} weights."
+            )
+        values = [np.asarray(value) for value in weights]
+        for variable, value in zip(mine, values, strict=True):
+            if variable.shape != value.shape:
+                raise ValueError(
+                    f"Layer {self.name} weight shape {tuple(variable.shape)} is not compatible with provided weight "
+                    f"shape {value.shape}."
+                )
+        for variable, value in zip(mine, values, strict=True):
+            variable.assign(value.astype(variable.dtype.as_numpy_dtype))
+
+    @property
+    def input(self) -> Any:
+        """What the layer was called with in a functional model; only if that was once."""
+        args, kwargs = self._only_node().arguments
+        return args[0] if args else next(iter(kwargs.values()))
+
+    @property
+    def output(self) -> Any:
+        """What the layer gives in a functional model; only if it was called once."""
+        return self._only_node().outputs
+
+    def _only_node(self) -> Node:
+        if len(self.nodes) == 1:
+            return self.nodes[0]
+        count = "has multiple inbound nodes" if self.nodes else "has never been called"
+        raise AttributeError(f"The layer {self.name} {count} and thus has no defined input and output.")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self.name}, built={self.built}>"
+
+
+def elements_of(variables: Sequence[Variable]) -> int:
+    """Number of elements in variables."""
+    return sum(variable.shape.num_elements() or 0 for variable in variables)
+
+
+def _tensors_of(shape: Any, dtype: str) -> Any:
+    """Symbolic tensors of shapes: of one, or of several arranged as those are."""
+    if isinstance(shape, dict):
+        return {key: _tensors_of(each, dtype) for key, each in shape.items()}
+    if isinstance(shape, list | tuple) and any(isinstance(each, list | tuple | dict) for each in shape):
+        return type(shape)(_tensors_of(each, dtype) for each in shape)
+    return KerasTensor(shape, dtype)
+
+
+__all__ = ["Layer", "elements_of"]

@@ -1,0 +1,32 @@
+"""Names that layers, models, metrics and optimizers get when they are given none: ``dense``, ``dense_1``."""
+
+import re
+import threading
+from collections import Counter
+from typing import Final
+
+_lock: Final = threading.Lock()
+_given: Final[Counter[str]] = Counter()
+
+
+def snake_case(name: str) -> str:
+    """``MaxPooling2D`` as ``max_pooling2d``."""
+    apart = re.sub(r"(?<=.)(?=[A-Z][a-z0-9])|(?<=[a-z])(?=[A-Z])", "_", name)
+    return re.sub("__+", "_", apart).lower()
+
+
+def unique_name(base: str) -> str:
+    """The base at first, with a number behind it from then on."""
+    with _lock:
+        count = _given[base]
+        _given[base] += 1
+    return f"{base}_{count}" if count else base
+
+
+def forget_names() -> None:
+    """Start counting again."""
+    with _lock:
+        _given.clear()
+
+
+__all__ = ["forget_names", "snake_case", "unique_name"]

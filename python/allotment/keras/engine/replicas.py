@@ -1,0 +1,95 @@
+"""What Keras asks of the strategy it runs under; with none, there is one replica."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from allotment.devices.placement import device, thread
+from allotment.ops.array import stop_gradient
+from allotment.ops.math import multiply
+from allotment.tensor import EagerTensor
+
+
+def replica() -> int | None:
+    """The number of the replica that this thread runs, ``None`` if it runs none."""
+    scope = thread.state.strategy
+    return None if scope is None or scope.replica is None else scope.replica._index
+
+
+def number_of_replicas() -> int:
+    """How many replicas the strategy in force has."""
+    scope = thread.state.strategy
+    return 1 if scope is None else scope.strategy.num_replicas_in_sync
+
+
+def sum_over_replicas(values: Sequence[EagerTensor]) -> list[EagerTensor]:
+    """The sums of tensors over all replicas, which all have to call this; the tensors themselves if there is one."""
+    if replica() is None or number_of_replicas() == 1:
+        return list(values)
+    return list(thread.state.strategy.replica.all_reduce("SUM", list(values)))
+
+
+def mean_over_replicas(values: Sequence[EagerTensor], weight: int) -> list[EagerTensor]:
+    """The means of tensors over all replicas, each with its weight: the number of samples it has seen, say.
+
+    Gradients do not go through it.
+    """
+    from allotment.ops.creation import constant
+
+    kept = [stop_gradient(value) for value in values]
+    if replica() is None or number_of_replicas() == 1:
+        return kept
+    parts = [multiply(value, float(weight)) for value in kept]
+    *sums, total = sum_over_replicas([*parts, constant(float(weight))])
+    share = 1 / float(total)
+    return [multiply(value, share) for value in sums]
+
+
+def once(function: Callable[[], None]) -> None:
+    """Call a function once for all replicas, which all have to call this, with all of them in sight."""
+    if replica() is None:
+        function()
+    else:
+        thread.state.strategy.replica.merge_call(lambda strategy: function())  # noqa: ARG005
+
+
+def beside(variable: Any) -> AbstractContextManager[Any]:
+    """Put what is made in a ``with`` block on the device of a variable, on those of all its copies if it has some."""
+    strategy = getattr(variable, "distribute_strategy", None)
+    return device(variable.device) if strategy is None else strategy.scope()
+
+
+class PerReplicaNumber:
+    """A number of each replica, which only that one changes, kept in the host's memory and in double precision."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, float] = {}
+
+    def add(self, amount: float) -> float:
+        """Add to this replica's number. Returns it."""
+        index = replica() or 0
+        number = self._numbers[index] = self._numbers.get(index, 0) + amount
+        return number
+
+    def own(self) -> float:
+        """The replica's number; the first's where none runs."""
+        return self._numbers.get(replica() or 0, 0)
+
+    def total(self) -> float:
+        """The replica's number; the sum of all where none runs."""
+        return sum(self._numbers.values()) if replica() is None else self.own()
+
+    def reset(self) -> None:
+        """Set all numbers to zero."""
+        self._numbers.clear()
+
+
+__all__ = [
+    "PerReplicaNumber",
+    "beside",
+    "mean_over_replicas",
+    "number_of_replicas",
+    "once",
+    "replica",
+    "sum_over_replicas",
+]

@@ -1,0 +1,144 @@
+"""First values of a layer's variables. As ``keras.initializers``.
+
+The plain ones are those of ``tf.initializers``; here are those whose spread depends on the shape.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from allotment.dtypes import float32
+from allotment.initializers import Constant, Initializer, Ones, RandomNormal, RandomUniform, Zeros
+from allotment.keras.absent import absent
+from allotment.ops.random import truncated_normal, uniform
+from allotment.tensor import EagerTensor
+
+#: Of a normal distribution that is cut at two standard deviations, what is left of one.
+_LEFT_OF_ONE: Final = 0.87962566103423978
+
+
+class VarianceScaling(Initializer):
+    """Random numbers with a variance that keeps a signal's from layer to layer. As ``keras.initializers``'.
+
+    Args:
+        scale: The variance times the number of connections that ``mode`` counts.
+        mode: ``"fan_in"``, ``"fan_out"`` or ``"fan_avg"``: inputs of a unit, outputs, or half of both.
+        distribution: ``"truncated_normal"`` or ``"uniform"``.
+        seed: Of the operation that draws them.
+
+    Raises:
+        ValueError: Another scale, mode or distribution.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+    ) -> None:
+        if scale <= 0:
+            raise ValueError(f"Argument `scale` must be positive float. Received: scale={scale}")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError(
+                f"Invalid `mode` argument: {mode}. Please use one of ('fan_in', 'fan_out', 'fan_avg')"
+            )
+        if distribution not in ("truncated_normal", "uniform"):
+            raise ValueError(
+                f"Invalid `distribution` argument: {distribution}. Please use one of ('truncated_normal', 'uniform')"
+            )
+        self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
+
+    def __call__(self, shape: Any, dtype: Any = float32, **options: Any) -> EagerTensor:  # noqa: ARG002
+        """Return random numbers in the shape."""
+        inputs, outputs = fans(tuple(shape))
+        counted = {"fan_in": inputs, "fan_out": outputs, "fan_avg": (inputs + outputs) / 2}[self.mode]
+        variance = self.scale / max(1.0, counted)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * variance)
+            return uniform(shape, -limit, limit, dtype, self.seed)
+        return truncated_normal(shape, 0.0, math.sqrt(variance) / _LEFT_OF_ONE, dtype, self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments that make an equal one."""
+        return {name: vars(self)[name] for name in inspect.signature(type(self)).parameters}
+
+
+def fans(shape: tuple[int, ...]) -> tuple[float, float]:
+    """How many inputs and outputs a unit of a layer with such a variable has."""
+    if len(shape) < 2:
+        only = shape[0] if shape else 1
+        return only, only
+    field = math.prod(shape[:-2])
+    return field * shape[-2], field * shape[-1]
+
+
+def _scaling(name: str, scale: float, mode: str, distribution: str, doc: str) -> type[VarianceScaling]:
+    def __init__(self: VarianceScaling, seed: int | None = None) -> None:  # noqa: N807 - that of a class made here
+        VarianceScaling.__init__(self, scale, mode, distribution, seed)
+
+    made = type(name, (VarianceScaling,), {"__init__": __init__, "__doc__": doc, "__module__": __name__})
+    made.__qualname__ = name
+    return made
+
+
+_NORMAL, _UNIFORM = "truncated_normal", "uniform"
+GlorotUniform = _scaling("GlorotUniform", 1.0, "fan_avg", _UNIFORM, "Uniform by inputs and outputs.")
+GlorotNormal = _scaling("GlorotNormal", 1.0, "fan_avg", _NORMAL, "Normal by inputs and outputs.")
+HeUniform = _scaling("HeUniform", 2.0, "fan_in", _UNIFORM, "Uniform by inputs, for layers behind a ReLU.")
+HeNormal = _scaling("HeNormal", 2.0, "fan_in", _NORMAL, "Normal by inputs, for layers behind a ReLU.")
+LecunUniform = _scaling("LecunUniform", 1.0, "fan_in", _UNIFORM, "Uniform by inputs.")
+LecunNormal = _scaling("LecunNormal", 1.0, "fan_in", _NORMAL, "Normal by inputs.")
+
+_BY_NAME: Final[dict[str, Callable[[], Initializer]]] = {
+    "constant": Constant,
+    "glorot_normal": GlorotNormal,
+    "glorot_uniform": GlorotUniform,
+    "he_normal": HeNormal,
+    "he_uniform": HeUniform,
+    "lecun_normal": LecunNormal,
+    "lecun_uniform": LecunUniform,
+    "ones": Ones,
+    "random_normal": RandomNormal,
+    "random_uniform": RandomUniform,
+    "zeros": Zeros,
+}
+_BY_CLASS_NAME: Final = {made.__name__: made for made in _BY_NAME.values()}
+
+
+def get(identifier: Any) -> Any:
+    """The initializer of a name, or what was passed if that can be called. As ``keras.initializers.get``.
+
+    Raises:
+        ValueError: No such initializer.
+    """
+    if isinstance(identifier, str):
+        made = _BY_NAME.get(identifier) or _BY_CLASS_NAME.get(identifier)
+        if made is not None:
+            return made()
+    elif isinstance(identifier, type) and issubclass(identifier, Initializer):
+        return identifier()
+    elif callable(identifier):
+        return identifier
+    raise ValueError(f"Could not interpret initializer identifier: {identifier}")
+
+
+__all__ = [
+    "Constant",
+    "GlorotNormal",
+    "GlorotUniform",
+    "HeNormal",
+    "HeUniform",
+    "Initializer",
+    "LecunNormal",
+    "LecunUniform",
+    "Ones",
+    "RandomNormal",
+    "RandomUniform",
+    "VarianceScaling",
+    "Zeros",
+    "get",
+]
+
+__getattr__ = absent(__name__, __all__)

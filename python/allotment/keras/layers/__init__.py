@@ -1,0 +1,46 @@
+"""Layers. As ``keras.layers``, those that are offered."""
+
+from allotment.keras.absent import absent
+from allotment.keras.engine.input_spec import InputSpec
+from allotment.keras.engine.layer import Layer
+from allotment.keras.layers.convolution import Conv2D
+from allotment.keras.layers.core import Activation, Dense, Embedding, ReLU, Softmax
+from allotment.keras.layers.dropout import Dropout
+from allotment.keras.layers.inputs import Input, InputLayer
+from allotment.keras.layers.merging import Add, Concatenate
+from allotment.keras.layers.normalization import BatchNormalization, LayerNormalization
+from allotment.keras.layers.pooling import AveragePooling2D, GlobalAveragePooling2D, MaxPooling2D
+from allotment.keras.layers.shaping import Flatten, Reshape
+
+# The names that Keras has beside them.
+AvgPool2D = AveragePooling2D
+GlobalAvgPool2D = GlobalAveragePooling2D
+MaxPool2D = MaxPooling2D
+
+__all__ = [
+    "Activation",
+    "Add",
+    "AveragePooling2D",
+    "AvgPool2D",
+    "BatchNormalization",
+    "Concatenate",
+    "Conv2D",
+    "Dense",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "GlobalAveragePooling2D",
+    "GlobalAvgPool2D",
+    "Input",
+    "InputLayer",
+    "InputSpec",
+    "Layer",
+    "LayerNormalization",
+    "MaxPool2D",
+    "MaxPooling2D",
+    "ReLU",
+    "Reshape",
+    "Softmax",
+]
+
+__getattr__ = absent(__name__, __all__)

@@ -1,0 +1,171 @@
+"""Layers of every model: dense layers, activations, embeddings."""
+
+from collections.abc import Callable
+from typing import Any
+
+from allotment.dtypes import int32
+from allotment.keras import activations, initializers
+from allotment.keras.engine.arguments import positive, refuse
+from allotment.keras.engine.input_spec import InputSpec
+from allotment.keras.engine.layer import Layer
+from allotment.keras.engine.symbolic import Shape
+from allotment.ops.array import cast
+from allotment.ops.gathering import gather
+from allotment.ops.layers import bias_add
+from allotment.ops.products import matmul, tensordot
+from allotment.tensor import EagerTensor
+from allotment.variable import Variable
+
+
+class Dense(Layer):
+    """``activation(inputs @ kernel + bias)``, over the last axis. As ``keras.layers.Dense``.
+
+    Args:
+        units: Number of outputs.
+        activation: A function, or its name.
+        use_bias: Whether something is added to the product.
+        kernel_initializer: What makes the first kernel, or its name.
+        bias_initializer: What makes the first bias, or its name.
+        kernel_constraint: What optimizers project a new kernel with.
+        bias_constraint: What optimizers project a new bias with.
+        **kwargs: Those of every layer; regularizers and quantization are not offered.
+
+    Raises:
+        ValueError: ``units`` is no positive number.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_constraint: Callable[..., Any] | None = None,
+        bias_constraint: Callable[..., Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        refuse(self, kwargs, "kernel_regularizer", "bias_regularizer", "lora_rank", "quantization_config")
+        super().__init__(**kwargs)
+        self.units = positive(units, "units")
+        self.activation = activations.get(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
+        self.input_spec = InputSpec(min_ndim=2)
+        self.bias: Variable | None = None
+
+    def build(self, input_shape: Shape) -> None:
+        """Make the kernel and the bias."""
+        length = input_shape[-1]
+        self.kernel = self.add_weight(
+            (length, self.units), self.kernel_initializer, name="kernel", constraint=self.kernel_constraint
+        )
+        if self.use_bias:
+            self.bias = self.add_weight(
+                (self.units,), self.bias_initializer, name="bias", constraint=self.bias_constraint
+            )
+        assert length is not None, "a kernel has no unknown length"
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: length})
+        self.built = True
+
+    def call(self, inputs: EagerTensor) -> EagerTensor:
+        """Compute the output."""
+        outputs = matmul(inputs, self.kernel) if inputs.ndim == 2 else tensordot(inputs, self.kernel, 1)
+        if self.bias is not None:
+            outputs = bias_add(outputs, self.bias)
+        return self.activation(outputs)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The input's shape with as many outputs as there are units."""
+        return (*input_shape[:-1], self.units)
+
+
+class Activation(Layer):
+    """A function of each element. As ``keras.layers.Activation``."""
+
+    def __init__(self, activation: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.activation = activations.get(activation)
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        """Compute the output."""
+        return self.activation(inputs)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The input's shape."""
+        return input_shape
+
+
+class ReLU(Activation):
+    """``keras.activations.relu`` as a layer. As ``keras.layers.ReLU``."""
+
+    def __init__(self, max_value: float | None = None, negative_slope: float = 0.0, **kwargs: Any) -> None:
+        for name, value in (("max_value", max_value), ("negative_slope", negative_slope)):
+            if value is not None and value < 0:
+                raise ValueError(
+                    f"{name} of a ReLU layer cannot be a negative value. Received: {name}={value}"
+                )
+        refuse(self, kwargs, "threshold")
+        super().__init__(lambda x: activations.relu(x, negative_slope, max_value), **kwargs)
+
+
+class Softmax(Activation):
+    """Exponentials divided by their sum along an axis. As ``keras.layers.Softmax``."""
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(lambda x: activations.get("softmax")(x, axis), **kwargs)
+
+
+class Embedding(Layer):
+    """A vector for each of some whole numbers. As ``keras.layers.Embedding``.
+
+    Args:
+        input_dim: The numbers are below this.
+        output_dim: Length of a vector.
+        embeddings_initializer: What makes the first vectors, or its name.
+        embeddings_constraint: What optimizers project new vectors with.
+        **kwargs: Those of every layer; masks, regularizers and given weights are not offered.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_constraint: Callable[..., Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        refuse(
+            self, kwargs, "embeddings_regularizer", "mask_zero", "weights", "lora_rank", "quantization_config"
+        )
+        kwargs.pop("input_length", None)
+        super().__init__(**kwargs)
+        self.input_dim, self.output_dim = positive(input_dim, "input_dim"), positive(output_dim, "output_dim")
+        self.embeddings_initializer = initializers.get(
+            "random_uniform" if embeddings_initializer == "uniform" else embeddings_initializer
+        )
+        self.embeddings_constraint = embeddings_constraint
+
+    def build(self, input_shape: Any) -> None:  # noqa: ARG002 - the vectors depend on no shape
+        """Make the vectors."""
+        self.embeddings = self.add_weight(
+            (self.input_dim, self.output_dim),
+            self.embeddings_initializer,
+            name="embeddings",
+            constraint=self.embeddings_constraint,
+        )
+        self.built = True
+
+    def call(self, inputs: EagerTensor) -> EagerTensor:
+        """Compute the output."""
+        return gather(self.embeddings, inputs if inputs._dtype.is_integer else cast(inputs, int32))
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The input's shape with an axis for the vectors behind it."""
+        return (*input_shape, self.output_dim)
+
+
+__all__ = ["Activation", "Dense", "Embedding", "ReLU", "Softmax"]

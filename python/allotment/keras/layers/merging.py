@@ -1,0 +1,117 @@
+"""Layers that make one tensor of several."""
+
+from typing import Any
+
+from allotment.keras.engine.layer import Layer
+from allotment.keras.engine.symbolic import Shape
+from allotment.ops.joining import concat
+from allotment.ops.math import add
+from allotment.tensor import EagerTensor
+
+
+class Add(Layer):
+    """The sum of tensors that are broadcast to each other behind the batch. As ``keras.layers.Add``."""
+
+    keeps_dtype = True
+
+    def build(self, input_shape: Any) -> None:
+        """Check the shapes.
+
+        Raises:
+            ValueError: There are not several, or they do not go together.
+        """
+        self.compute_output_shape(input_shape)
+        self.built = True
+
+    def call(self, inputs: Any) -> EagerTensor:
+        """Compute the output."""
+        total: EagerTensor = inputs[0]
+        for each in inputs[1:]:
+            total = add(total, each)
+        return total
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """The shape they are broadcast to.
+
+        Raises:
+            ValueError: There are not several, or they do not go together.
+        """
+        shapes = several(input_shape, "A merge layer should be called on a list of inputs.")
+        result = shapes[0]
+        for shape in shapes[1:]:
+            result = _broadcast(result, shape)
+        return result
+
+
+def _broadcast(one: Shape, other: Shape) -> Shape:
+    if len(one) != len(other):
+        raise ValueError(f"Inputs have incompatible shapes. Received shapes {one[1:]} and {other[1:]}")
+    return tuple(_length(a, b, one, other) for a, b in zip(one, other, strict=True))
+
+
+def _length(a: int | None, b: int | None, one: Shape, other: Shape) -> int | None:
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if a is None or b is None:
+        return a if b is None else b
+    raise ValueError(f"Inputs have incompatible shapes. Received shapes {one[1:]} and {other[1:]}")
+
+
+class Concatenate(Layer):
+    """Tensors one behind the other along an axis. As ``keras.layers.Concatenate``."""
+
+    keeps_dtype = True
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def build(self, input_shape: Any) -> None:
+        """Check the shapes.
+
+        Raises:
+            ValueError: There are not several, or they do not go together.
+        """
+        self.compute_output_shape(input_shape)
+        self.built = True
+
+    def call(self, inputs: Any) -> EagerTensor:
+        """Compute the output."""
+        return concat(list(inputs), self.axis)
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """The shape of one, with the lengths of all added along the axis.
+
+        Raises:
+            ValueError: There are not several, or they do not go together.
+        """
+        shapes = several(input_shape, "A `Concatenate` layer should be called on a list of inputs.")
+        first = shapes[0]
+        axis = self.axis % len(first)
+        lengths = [shape[axis] for shape in shapes if len(shape) == len(first)]
+        result = list(first)
+        result[axis] = None if None in lengths else sum(each or 0 for each in lengths)
+        for shape in shapes:
+            others = [(a, b) for at, (a, b) in enumerate(zip(first, shape, strict=False)) if at != axis]
+            if len(shape) != len(first) or any(None not in pair and pair[0] != pair[1] for pair in others):
+                raise ValueError(
+                    "A `Concatenate` layer requires inputs with matching shapes except for the concatenation axis. "
+                    f"Received: input_shape={shapes}"
+                )
+        return tuple(result)
+
+
+def several(input_shape: Any, told: str) -> list[Shape]:
+    """The shapes of several inputs.
+
+    Raises:
+        ValueError: It is the shape of one.
+    """
+    if not isinstance(input_shape, list | tuple) or not all(isinstance(each, tuple) for each in input_shape):
+        raise ValueError(f"{told} Received: input_shape={input_shape} (not a list of shapes)")
+    return list(input_shape)
+
+
+__all__ = ["Add", "Concatenate"]

@@ -1,0 +1,181 @@
+"""Layers that give their input a mean and a spread."""
+
+from typing import Any
+
+from allotment.keras import initializers
+from allotment.keras.engine.arguments import refuse
+from allotment.keras.engine.input_spec import InputSpec
+from allotment.keras.engine.layer import Layer
+from allotment.keras.engine.replicas import mean_over_replicas
+from allotment.keras.engine.symbolic import Shape
+from allotment.ops.creation import reshape
+from allotment.ops.layers import batch_normalization, moments
+from allotment.tensor import EagerTensor
+from allotment.variable import Variable
+
+
+class BatchNormalization(Layer):
+    """Channels with mean 0 and variance 1 over a batch, scaled and shifted. As ``keras.layers.BatchNormalization``.
+
+    In training, mean and variance are those of the batch, of each replica's part where there are several; else
+    they are those of the batches seen, each weighted less the longer ago it was.
+
+    Args:
+        axis: The axis of the channels.
+        momentum: What is kept of mean and variance with each batch.
+        epsilon: Added to the variance.
+        center: Whether something is added to each channel at the end.
+        scale: Whether each channel is multiplied by something before.
+        beta_initializer: What makes the first values added, or its name.
+        gamma_initializer: What makes the first factors, or its name.
+        moving_mean_initializer: What makes the first mean, or its name.
+        moving_variance_initializer: What makes the first variance, or its name.
+        **kwargs: Those of every layer; regularizers, constraints, renormalization and ``synchronized`` are not offered.
+    """
+
+    def __init__(
+        self,
+        axis: int = -1,
+        momentum: float = 0.99,
+        epsilon: float = 0.001,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        moving_mean_initializer: Any = "zeros",
+        moving_variance_initializer: Any = "ones",
+        **kwargs: Any,
+    ) -> None:
+        _refuse_extras(self, kwargs, "renorm", "synchronized")
+        super().__init__(**kwargs)
+        self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
+        self.center, self.scale = center, scale
+        self.beta_initializer = initializers.get(beta_initializer)
+        self.gamma_initializer = initializers.get(gamma_initializer)
+        self.moving_mean_initializer = initializers.get(moving_mean_initializer)
+        self.moving_variance_initializer = initializers.get(moving_variance_initializer)
+        self.gamma: Variable | None = None
+        self.beta: Variable | None = None
+
+    def build(self, input_shape: Shape) -> None:
+        """Make the variables."""
+        rank = len(input_shape)
+        channel = self.axis % rank
+        length = input_shape[channel]
+        shape = (length,)
+        if self.scale:
+            self.gamma = self.add_weight(shape, self.gamma_initializer, name="gamma")
+        if self.center:
+            self.beta = self.add_weight(shape, self.beta_initializer, name="beta")
+        self.moving_mean = self.add_weight(
+            shape, self.moving_mean_initializer, name="moving_mean", trainable=False
+        )
+        self.moving_variance = self.add_weight(
+            shape, self.moving_variance_initializer, name="moving_variance", trainable=False
+        )
+        assert length is not None, "a variable has no unknown length"
+        self._reduced = [axis for axis in range(rank) if axis != channel]
+        #: How the variables are shaped to meet the channels, if those are not at the end.
+        self._meeting = None if channel == rank - 1 else [-1, *[1] * (rank - 1 - channel)]
+        self.input_spec = InputSpec(ndim=rank, axes={channel: length})
+        self.built = True
+
+    def call(self, inputs: EagerTensor, training: bool | None = None) -> EagerTensor:
+        """Compute the output; in training, remember mean and variance."""
+        samples = inputs._array.shape[0]
+        mean, variance = self.moving_mean.value(), self.moving_variance.value()
+        if training and self.trainable:
+            # Of no samples, as the last replica may get, there is no mean.
+            if samples:
+                mean, variance = moments(inputs, self._reduced)
+            self._remember(mean, variance, samples)
+        offset, scale = self._met(self.beta), self._met(self.gamma)
+        return batch_normalization(inputs, self._met(mean), self._met(variance), offset, scale, self.epsilon)
+
+    def _met(self, value: Any) -> Any:
+        return value if value is None or self._meeting is None else reshape(value, self._meeting)
+
+    def _remember(self, mean: EagerTensor, variance: EagerTensor, samples: int) -> None:
+        seen = mean_over_replicas((mean, variance), samples)
+        for kept, value in zip((self.moving_mean, self.moving_variance), seen, strict=True):
+            kept.assign(kept.value() * self.momentum + value * (1 - self.momentum))
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The input's shape."""
+        return input_shape
+
+
+class LayerNormalization(Layer):
+    """Samples with mean 0 and variance 1, scaled and shifted. As ``keras.layers.LayerNormalization``.
+
+    Args:
+        axis: The axis or axes that mean and variance are taken over.
+        epsilon: Added to the variance.
+        center: Whether something is added to each element at the end.
+        scale: Whether each element is multiplied by something before.
+        beta_initializer: What makes the first values added, or its name.
+        gamma_initializer: What makes the first factors, or its name.
+        **kwargs: Those of every layer; regularizers and constraints are not offered.
+    """
+
+    def __init__(
+        self,
+        axis: Any = -1,
+        epsilon: float = 0.001,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        **kwargs: Any,
+    ) -> None:
+        _refuse_extras(self, kwargs, "rms_scaling")
+        super().__init__(**kwargs)
+        self.axis = (axis,) if isinstance(axis, int) else tuple(axis)
+        self.epsilon, self.center, self.scale = epsilon, center, scale
+        self.beta_initializer = initializers.get(beta_initializer)
+        self.gamma_initializer = initializers.get(gamma_initializer)
+        self.gamma: Variable | None = None
+        self.beta: Variable | None = None
+
+    def build(self, input_shape: Shape) -> None:
+        """Make the variables."""
+        rank = len(input_shape)
+        self._axes = sorted(axis % rank for axis in self.axis)
+        shape = [input_shape[axis] for axis in self._axes]
+        if self.scale:
+            self.gamma = self.add_weight(shape, self.gamma_initializer, name="gamma")
+        if self.center:
+            self.beta = self.add_weight(shape, self.beta_initializer, name="beta")
+        #: How the variables are shaped to meet the elements, if their axes are not the last ones.
+        lengths = [input_shape[axis] if axis in self._axes else 1 for axis in range(rank)]
+        self._meeting = None if self._axes[-1] == rank - 1 and len(self._axes) == 1 else lengths
+        self.built = True
+
+    def call(self, inputs: EagerTensor) -> EagerTensor:
+        """Compute the output."""
+        mean, variance = moments(inputs, self._axes, keepdims=True)
+        return batch_normalization(
+            inputs, mean, variance, self._met(self.beta), self._met(self.gamma), self.epsilon
+        )
+
+    def _met(self, value: Any) -> Any:
+        return value if value is None or self._meeting is None else reshape(value, self._meeting)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The input's shape."""
+        return input_shape
+
+
+def _refuse_extras(layer: Layer, kwargs: dict[str, Any], *names: str) -> None:
+    refuse(
+        layer,
+        kwargs,
+        "beta_regularizer",
+        "gamma_regularizer",
+        "beta_constraint",
+        "gamma_constraint",
+        *names,
+    )
+
+
+__all__ = ["BatchNormalization", "LayerNormalization"]

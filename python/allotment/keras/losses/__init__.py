@@ -1,0 +1,105 @@
+"""How far predictions are from what they should be. As ``keras.losses``, those that are offered."""
+
+from typing import Any, Final
+
+from allotment.keras.absent import absent
+from allotment.keras.losses.functions import (
+    binary_crossentropy,
+    categorical_crossentropy,
+    huber,
+    mean_absolute_error,
+    mean_squared_error,
+    sparse_categorical_crossentropy,
+)
+from allotment.keras.losses.loss import (
+    BinaryCrossentropy,
+    CategoricalCrossentropy,
+    FunctionLoss,
+    Huber,
+    Loss,
+    MeanAbsoluteError,
+    MeanSquaredError,
+    SparseCategoricalCrossentropy,
+)
+
+mae = MAE = mean_absolute_error
+mse = MSE = mean_squared_error
+
+_FUNCTIONS: Final = (
+    binary_crossentropy,
+    categorical_crossentropy,
+    huber,
+    mean_absolute_error,
+    mean_squared_error,
+    sparse_categorical_crossentropy,
+)
+_CLASSES: Final = (
+    BinaryCrossentropy,
+    CategoricalCrossentropy,
+    Huber,
+    MeanAbsoluteError,
+    MeanSquaredError,
+    SparseCategoricalCrossentropy,
+)
+_BY_NAME: Final[dict[str, Any]] = {
+    **{function.__name__: function for function in _FUNCTIONS},
+    **{made.__name__: made for made in _CLASSES},
+    "bce": binary_crossentropy,
+    "BCE": binary_crossentropy,
+    "mae": mae,
+    "MAE": mae,
+    "mse": mse,
+    "MSE": mse,
+}
+
+
+def get(identifier: Any) -> Any:
+    """The loss of a name, or what was passed if that can be called. As ``keras.losses.get``.
+
+    Raises:
+        ValueError: No such loss.
+    """
+    if identifier is None:
+        return None
+    if isinstance(identifier, str) and identifier in _BY_NAME:
+        found = _BY_NAME[identifier]
+        return found() if isinstance(found, type) else found
+    if isinstance(identifier, type) and issubclass(identifier, Loss):
+        return identifier()
+    if callable(identifier):
+        return identifier
+    raise ValueError(f"Could not interpret loss identifier: {identifier}")
+
+
+def as_object(identifier: Any) -> Loss:
+    """The same as an object.
+
+    Raises:
+        ValueError: No such loss.
+    """
+    found = get(identifier)
+    return found if isinstance(found, Loss) else FunctionLoss(found)
+
+
+__all__ = [
+    "MAE",
+    "MSE",
+    "BinaryCrossentropy",
+    "CategoricalCrossentropy",
+    "Huber",
+    "Loss",
+    "MeanAbsoluteError",
+    "MeanSquaredError",
+    "SparseCategoricalCrossentropy",
+    "binary_crossentropy",
+    "categorical_crossentropy",
+    "get",
+    "huber",
+    "mae",
+    "mean_absolute_error",
+    "mean_squared_error",
+    "mse",
+    "sparse_categorical_crossentropy",
+]
+
+__getattr__ = absent(__name__, __all__)

@@ -1,0 +1,33 @@
+"""What changes variables by gradients. As ``keras.optimizers``, those that are offered."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from allotment.keras.absent import absent
+from allotment.keras.optimizers.optimizer import Optimizer
+from allotment.keras.optimizers.rules import SGD, Adagrad, Adam, RMSprop
+
+_BY_NAME: Final[dict[str, Callable[[], Optimizer]]] = {
+    "adagrad": Adagrad,
+    "adam": Adam,
+    "rmsprop": RMSprop,
+    "sgd": SGD,
+}
+
+
+def get(identifier: Any) -> Any:
+    """The optimizer of a name, or what was passed if that applies gradients. As ``keras.optimizers.get``.
+
+    Raises:
+        ValueError: No such optimizer.
+    """
+    if isinstance(identifier, str) and identifier.lower() in _BY_NAME:
+        return _BY_NAME[identifier.lower()]()
+    if hasattr(identifier, "apply_gradients") and not isinstance(identifier, type):
+        return identifier
+    raise ValueError(f"Could not interpret optimizer identifier: {identifier}")
+
+
+__all__ = ["SGD", "Adagrad", "Adam", "Optimizer", "RMSprop", "get"]
+
+__getattr__ = absent(__name__, __all__)

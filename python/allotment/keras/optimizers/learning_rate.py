@@ -1,0 +1,67 @@
+"""An optimizer's learning rate: a number of the host's, that can be read and set like a variable."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allotment.dtypes import float32
+from allotment.operands import Operands
+from allotment.ops.creation import constant
+from allotment.ops.operators import OPERATORS, attach
+from allotment.tensor import EagerTensor
+
+if TYPE_CHECKING:
+    from allotment.keras.optimizers.optimizer import Optimizer
+
+
+class LearningRate(Operands):
+    """How far one step of an optimizer goes."""
+
+    def __init__(self, optimizer: "Optimizer") -> None:
+        self._optimizer = optimizer
+
+    def numpy(self) -> Any:
+        """Return the number."""
+        return np.float32(float(self))
+
+    def assign(self, value: Any) -> "LearningRate":
+        """Replace the number."""
+        self._optimizer._rate = rate_argument(value)
+        return self
+
+    def _as_tensor(self) -> EagerTensor:
+        """What operations compute with."""
+        return constant(float(self), float32)
+
+    def __float__(self) -> float:
+        return self._optimizer._rate
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.numpy(), dtype)
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec)
+
+    def __repr__(self) -> str:
+        return f"<learning rate of {self._optimizer.name}: {float(self):g}>"
+
+
+attach(LearningRate, {name: method for name, method in OPERATORS.items() if name != "__getitem__"})
+
+
+def rate_argument(value: Any) -> float:
+    """A learning rate, rounded as one that is kept in single precision.
+
+    Raises:
+        ValueError: It is no number.
+    """
+    try:
+        return float(np.float32(value))
+    except (TypeError, ValueError):
+        raise ValueError(
+            "Argument `learning_rate` should be a float; schedules are not offered, set `optimizer.learning_rate` in a "
+            f"callback instead. Received instead: learning_rate={value}"
+        ) from None
+
+
+__all__ = ["LearningRate", "rate_argument"]

@@ -1,0 +1,178 @@
+"""What all optimizers do: take gradients, make them one over all replicas, cut them, and change variables."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, Final
+
+from allotment.devices.placement import device
+from allotment.dtypes import int64
+from allotment.keras.absent import refuse_unless_none
+from allotment.keras.engine.names import snake_case, unique_name
+from allotment.keras.engine.replicas import PerReplicaNumber, beside, once, sum_over_replicas
+from allotment.keras.optimizers.learning_rate import LearningRate, rate_argument
+from allotment.ops.creation import constant
+from allotment.ops.math import maximum, minimum
+from allotment.ops.norms import clip_by_global_norm, clip_by_norm
+from allotment.tensor import EagerTensor
+from allotment.variable import Variable
+
+#: What Keras' optimizers take and these do not.
+_NOT_OFFERED: Final = (
+    "weight_decay",
+    "use_ema",
+    "ema_momentum",
+    "ema_overwrite_frequency",
+    "loss_scale_factor",
+    "gradient_accumulation_steps",
+)
+
+
+class Optimizer:
+    """Changes variables by gradients. As ``keras.optimizers.Optimizer``.
+
+    Args:
+        learning_rate: How far one step goes.
+        name: The name, made from the class if not given.
+        clipnorm: The largest norm of the gradient of one variable; it is shrunk to it.
+        clipvalue: The largest absolute value of a gradient's element; it is cut there.
+        global_clipnorm: The largest norm of all gradients together; they are shrunk to it.
+        **kwargs: Decay of weights, averages of them, scaled losses and gradients over several steps are not offered.
+
+    Raises:
+        ValueError: Another keyword, or more than one way to cut gradients.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float,
+        name: str | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        given = {key: kwargs.pop(key) for key in _NOT_OFFERED if key in kwargs}
+        # The default of Keras, which asks for nothing without `use_ema`.
+        if given.get("ema_momentum") == 0.99:
+            del given["ema_momentum"]
+        refuse_unless_none(type(self).__name__, **given)
+        if kwargs:
+            raise ValueError(f"Argument(s) not recognized: {kwargs}")
+        if sum(each is not None for each in (clipnorm, clipvalue, global_clipnorm)) > 1:
+            raise ValueError(
+                "Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set. Received: "
+                f"clipnorm={clipnorm}, clipvalue={clipvalue}, global_clipnorm={global_clipnorm}"
+            )
+        self.name = unique_name(snake_case(type(self).__name__)) if name is None else name
+        self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
+        self.built = False
+        self._rate = rate_argument(learning_rate)
+        self._steps = PerReplicaNumber()
+        #: What is kept for each variable, by the variable's identity: it is on that one's devices.
+        self._kept: dict[int, tuple[Variable, ...]] = {}
+        self._of: list[Variable] = []
+
+    @property
+    def learning_rate(self) -> "LearningRate":
+        """How far one step goes; to be read as a number, set, or changed with ``assign``."""
+        return LearningRate(self)
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        self._rate = rate_argument(value)
+
+    lr = learning_rate
+
+    @property
+    def iterations(self) -> EagerTensor:
+        """Number of steps made."""
+        with device("CPU:0"):
+            return constant(int(self._steps.own()), int64)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """What is kept for the variables that were trained."""
+        return [each for kept in self._kept.values() for each in kept]
+
+    def build(self, variables: Iterable[Variable]) -> None:
+        """Make what is kept for variables. ``apply_gradients`` does it when it is first called."""
+        for variable in variables:
+            if id(variable) not in self._kept:
+                self._kept[id(variable)] = self._make(variable)
+                self._of.append(variable)
+        self.built = True
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> EagerTensor:
+        """Change variables by gradients; with several replicas by the sum over them. Returns the number of steps.
+
+        Raises:
+            ValueError: There is no gradient.
+        """
+        pairs = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
+        self._check(pairs, grads_and_vars)
+        variables = [variable for _, variable in pairs]
+        if any(id(variable) not in self._kept for variable in variables):
+            once(lambda: self.build(variables))
+        gradients = self._cut(sum_over_replicas([gradient for gradient, _ in pairs]))
+        step = int(self._steps.add(1))
+        for gradient, variable in zip(gradients, variables, strict=True):
+            self.update_step(gradient, variable, self._rate, step)
+            if variable.constraint is not None:
+                variable.assign(variable.constraint(variable))
+        return self.iterations
+
+    def apply(
+        self, grads: Sequence[Any], trainable_variables: Iterable[Variable] | None = None
+    ) -> EagerTensor:
+        """Change variables by their gradients; without variables, those of ``build``."""
+        wanted = self._of if trainable_variables is None else list(trainable_variables)
+        return self.apply_gradients(zip(grads, wanted, strict=True))
+
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: float, step: int) -> None:
+        """Change one variable by its gradient, in the step of this number."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it changes a variable")
+
+    def _check(self, pairs: Sequence[Any], given: Any) -> None:
+        if not pairs:
+            raise ValueError("No gradients provided for any variable.")
+        missing = (
+            [pair[1].name for pair in given if pair[0] is None] if isinstance(given, list | tuple) else []
+        )
+        if missing:
+            warnings.warn(
+                f"Gradients do not exist for variables {missing} when minimizing the loss. If using `model.compile()`, "
+                "did you forget to provide a `loss` argument?",
+                stacklevel=3,
+            )
+
+    def _slots(self) -> Sequence[tuple[str, float]]:
+        """What is kept for each variable: a name and a first value each."""
+        return ()
+
+    def _make(self, variable: Variable) -> tuple[Variable, ...]:
+        with beside(variable):
+            return tuple(
+                Variable(
+                    partial(constant, start, variable.dtype, variable.shape),
+                    trainable=False,
+                    name=f"{self.name}/{variable.name.removesuffix(':0')}_{name}",
+                )
+                for name, start in self._slots()
+            )
+
+    def _cut(self, gradients: list[Any]) -> list[Any]:
+        if self.global_clipnorm is not None:
+            return list(clip_by_global_norm(gradients, self.global_clipnorm)[0])
+        if self.clipnorm is not None:
+            return [clip_by_norm(gradient, self.clipnorm) for gradient in gradients]
+        if self.clipvalue is not None:
+            limit = self.clipvalue
+            return [minimum(maximum(gradient, -limit), limit) for gradient in gradients]
+        return gradients
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self.name}>"
+
+
+__all__ = ["Optimizer"]

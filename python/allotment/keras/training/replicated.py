@@ -1,0 +1,84 @@
+"""Steps of a model: by itself, or divided among the replicas of a strategy."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from allotment import nest
+from allotment.devices.placement import thread
+from allotment.keras.training.data import Batch
+from allotment.ops.convert import to_tensor
+
+
+class Runner:
+    """Runs steps where a model's variables are.
+
+    Args:
+        strategy: The strategy that the model was made under, if there was one.
+    """
+
+    def __init__(self, strategy: Any) -> None:
+        self._strategy = strategy
+        #: How many parts a batch is divided into.
+        self.parts: int = 1 if strategy is None else strategy.num_replicas_in_sync
+
+    @classmethod
+    def of_scope(cls) -> "Runner":
+        """A runner for what is made in this scope."""
+        scope = thread.state.strategy
+        return cls(None if scope is None else scope.strategy)
+
+    def scope(self) -> AbstractContextManager[Any]:
+        """Where variables are made: with a copy for each replica.
+
+        Raises:
+            ValueError: In the scope of a strategy that the model is not of.
+        """
+        scope = thread.state.strategy
+        if scope is not None and scope.strategy is not self._strategy:
+            raise ValueError(
+                "the model was made outside of this strategy's scope, so that its variables have no copies for the "
+                "replicas. Make and compile it inside of `with strategy.scope():`."
+            )
+        return nullcontext() if self._strategy is None else self._strategy.scope()
+
+    def run(self, step: Callable[[Batch], Any], batch: Batch) -> list[Any]:
+        """Call a step with the part of each replica as tensors on its device. Returns the results of those here."""
+        if self._strategy is None:
+            return [step(batch.map(to_tensor))]
+        made = self._strategy.experimental_distribute_values_from_function(
+            lambda context: _Part(batch.part(context.replica_id_in_sync_group, context.num_replicas_in_sync))
+        )
+        results: list[Any] = [None] * len(self._strategy.extended.worker_devices)
+
+        def replica(part: _Part) -> None:
+            result = step(part.batch.map(to_tensor))
+            results[thread.state.strategy.replica._index] = result
+
+        with self.scope():
+            self._strategy.extended._call(replica, (made,), {})
+        return results
+
+
+class _Part:
+    """A batch that no strategy takes apart."""
+
+    __slots__ = ("batch",)
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+
+
+def joined(results: list[Any]) -> Any:
+    """The outputs of all replicas as arrays, one behind the other."""
+    return nest.map_structure(lambda *each: np.concatenate([np.asarray(one) for one in each]), *results)
+
+
+def averaged(results: list[dict[str, Any]]) -> dict[str, float]:
+    """The means over replicas of numbers by name."""
+    return {name: float(np.mean([np.asarray(each[name]) for each in results])) for name in results[0]}
+
+
+__all__ = ["Runner", "averaged", "joined"]

@@ -1,0 +1,221 @@
+"""One step of a model: what happens with a batch, or with a replica's part of one."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from allotment import nest
+from allotment.gradient_tape import GradientTape
+from allotment.keras import optimizers
+from allotment.keras.absent import refuse_unless_none
+from allotment.keras.engine.replicas import number_of_replicas, once, sum_over_replicas
+from allotment.keras.engine.tracking import found_in, without_repeats
+from allotment.keras.metrics.metric import Mean, Metric
+from allotment.keras.training.compiled import CompiledLoss, CompiledMetrics, Outputs
+from allotment.keras.training.data import Batch
+from allotment.ops.array import zeros_like
+from allotment.tensor import EagerTensor
+
+if TYPE_CHECKING:
+    from allotment.variable import Variable
+
+
+class Steps:
+    """What a model does with one batch."""
+
+    if TYPE_CHECKING:
+        trainable_weights: list[Variable]
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Compute the output."""
+
+    def __init__(self) -> None:
+        self.compiled = False
+        self.optimizer: Any = None
+        self.loss: Any = None
+        self._loss_of: CompiledLoss | None = None
+        # In the order in which `metrics` is to find them.
+        self._loss_tracker = Mean("loss")
+        self._part_trackers: list[Mean] = []
+        self._metrics_of: CompiledMetrics | None = None
+        #: Number of samples in the batch at hand, in those of all replicas together.
+        self._samples: int | None = None
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        loss_weights: Any = None,
+        metrics: Any = None,
+        weighted_metrics: Any = None,
+        run_eagerly: Any = None,  # noqa: ARG002 - it always does
+        steps_per_execution: int = 1,
+        jit_compile: Any = "auto",
+        auto_scale_loss: bool = True,  # noqa: ARG002 - losses are not scaled
+    ) -> None:
+        """Say how the model is trained.
+
+        Args:
+            optimizer: What changes variables, or its name; one of ``tf.train``, too.
+            loss: A loss, its name, or a function of ``y_true`` and ``y_pred``; several for several outputs, by
+                position or name.
+            loss_weights: A number for the loss of each output.
+            metrics: Metrics, their names, or functions; by output if there are several.
+            weighted_metrics: Not offered.
+            run_eagerly: Has no effect: models are always run eagerly.
+            steps_per_execution: 1.
+            jit_compile: Nothing is compiled: ``"auto"`` or ``False``.
+            auto_scale_loss: Has no effect.
+
+        Raises:
+            ValueError: An optimizer, loss or metric that there is not.
+        """
+        refuse_unless_none(
+            "compile",
+            weighted_metrics=weighted_metrics,
+            jit_compile=None if jit_compile == "auto" else jit_compile,
+            steps_per_execution=None if steps_per_execution == 1 else steps_per_execution,
+        )
+        self.optimizer = optimizers.get(optimizer)
+        self.loss = loss
+        outputs = Outputs(getattr(self, "output_names", None))
+        self._loss_of = None if loss is None else CompiledLoss(loss, loss_weights, outputs)
+        self._metrics_of = CompiledMetrics(metrics, outputs)
+        self._part_trackers = []
+        self.compiled = True
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The loss, those that the model was compiled with as one, and those among the attributes."""
+        own: list[Metric] = without_repeats(found_in(self, Metric))
+        if self._loss_of is None:
+            own.remove(self._loss_tracker)
+        return own
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """The names of ``metrics``."""
+        return [metric.name for metric in self.metrics]
+
+    def reset_metrics(self) -> None:
+        """Forget all batches."""
+        for metric in self.metrics:
+            metric.reset_state()
+
+    def get_metrics_result(self) -> dict[str, Any]:
+        """Return the loss and the metrics over the batches since the last reset, by name."""
+        results: dict[str, Any] = {}
+        for metric in self.metrics:
+            result = metric.result()
+            results |= result if isinstance(result, dict) else {metric.name: result}
+        return results
+
+    def compute_loss(
+        self,
+        x: Any = None,  # noqa: ARG002 - for a model that overrides it
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,  # noqa: ARG002 - for a model that overrides it
+    ) -> EagerTensor:
+        """Compute the loss: with several replicas the part that these samples are of, so that all add up to it.
+
+        Raises:
+            ValueError: There is none.
+        """
+        if self._loss_of is None:
+            raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
+        rows = len(nest.flatten(y_pred)[0])
+        samples = rows * number_of_replicas() if self._samples is None else self._samples
+        total, parts = self._loss_of(y, y_pred, sample_weight, samples)
+        if len(parts) > 1:
+            self._track_parts(parts, y_pred, samples, rows)
+        return total
+
+    def _track_parts(self, parts: Sequence[EagerTensor], y_pred: Any, samples: int, rows: int) -> None:
+        names = getattr(self, "output_names", None) or [
+            f"output_{index}" for index in range(len(nest.flatten(y_pred)))
+        ]
+        if not self._part_trackers:
+            once(lambda: self._part_trackers.extend(Mean(f"{name}_loss") for name in names))
+        for tracker, part in zip(self._part_trackers, parts, strict=True):
+            if rows:
+                tracker.add(float(part) * samples, rows)
+
+    def _track(self, loss: EagerTensor, y_pred: Any) -> None:
+        rows = len(nest.flatten(y_pred)[0])
+        if rows:
+            self._loss_tracker.add(float(loss) * (rows if self._samples is None else self._samples), rows)
+
+    def compute_metrics(
+        self,
+        x: Any,  # noqa: ARG002 - for a model that overrides it
+        y: Any,
+        y_pred: Any,
+        sample_weight: Any = None,  # noqa: ARG002 - metrics have no weights
+    ) -> dict[str, Any]:
+        """Let the metrics take in a batch, and return the loss and the metrics by name."""
+        self._update_metrics(y, y_pred)
+        return self.get_metrics_result()
+
+    def _update_metrics(self, y: Any, y_pred: Any) -> None:
+        if self._metrics_of is not None:
+            self._metrics_of.update_state(y, y_pred)
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        """Train with a batch, or a replica with its part. Override it for a training of your own.
+
+        Args:
+            data: ``(x,)``, ``(x, y)`` or ``(x, y, sample_weight)``.
+
+        Returns:
+            Numbers by name. With several replicas those of ``metrics`` are over all of them, others their mean. What
+            ``compute_loss`` gives is the part of a replica: all parts add up to the loss.
+        """
+        self._train(Batch(*data), self.trainable_weights)
+        return self.get_metrics_result()
+
+    def _train(self, batch: Batch, variables: Sequence["Variable"]) -> None:
+        x, y, sample_weight = batch
+        with GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
+        self._track(loss, y_pred)
+        gradients = tape.gradient(loss, variables)
+        if batch.rows == 0:
+            # Of no samples a mean is no number, and whatever that makes of the gradients counts nothing.
+            gradients = [None if each is None else zeros_like(each) for each in gradients]
+        # Only what the metrics need is held while variables change.
+        del tape, loss, x
+        apply_gradients(self.optimizer, gradients, variables)
+        del gradients
+        self._update_metrics(y, y_pred)
+
+    def test_step(self, data: Any) -> dict[str, Any]:
+        """Evaluate with a batch, or a replica with its part. As ``train_step``."""
+        self._test(Batch(*data))
+        return self.get_metrics_result()
+
+    def _test(self, batch: Batch) -> None:
+        x, y, sample_weight = batch
+        y_pred = self(x, training=False)
+        if self._loss_of is not None:
+            loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
+            self._track(loss, y_pred)
+        self._update_metrics(y, y_pred)
+
+    def predict_step(self, data: Any) -> Any:
+        """Compute the output for a batch, or a replica for its part. As ``train_step``."""
+        return self(data[0], training=False)
+
+
+def apply_gradients(optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+    """Let an optimizer of Keras or of ``tf.train`` change variables by gradients of the replicas' parts of a loss."""
+    if isinstance(optimizer, optimizers.Optimizer):
+        optimizer.apply_gradients(list(zip(gradients, variables, strict=True)))
+        return
+    pairs = [pair for pair in zip(gradients, variables, strict=True) if pair[0] is not None]
+    sums = sum_over_replicas([gradient for gradient, _ in pairs])
+    optimizer.apply_gradients([(each, variable) for each, (_, variable) in zip(sums, pairs, strict=True)])
+
+
+__all__ = ["Steps", "apply_gradients"]

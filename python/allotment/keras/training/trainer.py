@@ -1,0 +1,318 @@
+"""What makes a layer a model: it is trained, evaluated, and asked for predictions, batch by batch."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allotment import nest
+from allotment.keras.absent import refuse_unless_none
+from allotment.keras.callbacks import Callback, CallbackList, History, Logs
+from allotment.keras.training.data import Arrays, Batch, Stream, data_of, host_array
+from allotment.keras.training.progress import (
+    PredictionProgress,
+    ProgressBar,
+    TestProgress,
+    TrainingProgress,
+    verbosity,
+)
+from allotment.keras.training.replicated import Runner, averaged, joined
+from allotment.keras.training.steps import Steps
+from allotment.ops.convert import to_tensor
+
+if TYPE_CHECKING:
+    from allotment.keras.engine.model import Model
+    from allotment.variable import Variable
+
+
+class Trainer(Steps):
+    """What a model does with many batches."""
+
+    if TYPE_CHECKING:
+        built: bool
+        name: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runner = Runner.of_scope()
+        self.stop_training = False
+        #: What the last ``fit`` returned.
+        self.history: History | None = None
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = "auto",
+        callbacks: Sequence[Callback] | Callback | None = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: int = 1,
+    ) -> History:
+        """Train the model.
+
+        A model that was made in the scope of a strategy is trained by all replicas: each batch is divided among them,
+        and what comes out is what one device would have made of the whole batch, but for rounding.
+
+        Args:
+            x: Arrays or tensors whose rows are samples, in the structure of the inputs; or a ``Dataset``, or anything
+                that gives batches, which are ``(x, y)`` or ``(x, y, sample_weight)``.
+            y: What should come out, as ``x``.
+            batch_size: Samples in a batch of all replicas together, 32 unless given.
+            epochs: The number of the last epoch.
+            verbose: 0 for silence, 1 for a bar on a terminal, 2 for a line each epoch; ``"auto"`` is 1.
+            callbacks: What is called meanwhile.
+            validation_split: The share of samples, from the end, that the model is evaluated with and not trained.
+            validation_data: What the model is evaluated with after epochs: ``(x, y)`` or as ``x``.
+            shuffle: Whether samples of arrays come in another order each epoch.
+            class_weight: Not offered.
+            sample_weight: A weight for each sample.
+            initial_epoch: The number of epochs that have been.
+            steps_per_epoch: Batches in an epoch, all unless given.
+            validation_steps: Batches in an evaluation, all unless given.
+            validation_batch_size: Samples in a batch of an evaluation, as in training unless given.
+            validation_freq: Evaluate after every so many epochs.
+
+        Returns:
+            The losses and metrics by epoch, in ``history``.
+
+        Raises:
+            ValueError: The model is not compiled, or the data are none.
+            ResourceExhaustedError: The memory of a device is not enough.
+        """
+        self._check_compiled()
+        refuse_unless_none("fit", class_weight=class_weight)
+        data: Arrays | Stream = data_of(x, y, sample_weight, batch_size, steps_per_epoch, shuffle)
+        validation: Arrays | Stream | None = None
+        if validation_data is not None:
+            size = validation_batch_size or batch_size
+            validation = _validation(validation_data, size, validation_steps)
+        elif validation_split:
+            if not 0 < validation_split < 1:
+                raise ValueError(f"`validation_split` must be between 0 and 1, received: {validation_split}")
+            if not isinstance(data, Arrays):
+                raise ValueError("`validation_split` is only supported for arrays that are all of an epoch")
+            data, validation = data.divided(validation_split)
+        self.history = History()
+        level = verbosity(verbose)
+        bar = TrainingProgress(data.steps, level) if level else None
+        given = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or ())
+        params = {"verbose": level, "epochs": epochs, "steps": data.steps}
+        hooks = self._hooks([*given, *([bar] if bar else []), self.history], params)
+        self.stop_training = False
+        logs: Logs = {}
+        try:
+            hooks.call("on_train_begin")
+            for epoch in range(initial_epoch, epochs):
+                self.reset_metrics()
+                hooks.call("on_epoch_begin", epoch)
+                logs = _sorted(self._train_all(data.batches(), hooks))
+                if validation is not None and (epoch + 1) % validation_freq == 0:
+                    found = _sorted(self._test_all(validation, hooks))
+                    logs |= {f"val_{name}": value for name, value in found.items()}
+                hooks.call("on_epoch_end", epoch, logs)
+                if self.stop_training:
+                    break
+            hooks.call("on_train_end", logs)
+        finally:
+            if bar is not None:
+                bar.stop()
+        return self.history
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        return_dict: bool = False,
+    ) -> Any:
+        """Compute the loss and the metrics. The arguments are those of ``fit``.
+
+        Returns:
+            The loss, or a list of it and the metrics; all by name with ``return_dict``.
+        """
+        self._check_compiled()
+        data = data_of(x, y, sample_weight, batch_size, steps)
+        level = verbosity(verbose)
+        bar = TestProgress(data.steps, level) if level else None
+        hooks = self._hooks([*(callbacks or ()), *([bar] if bar else [])], {"steps": data.steps})
+        try:
+            return _as_asked(self._test_all(data, hooks), return_dict)
+        finally:
+            if bar is not None:
+                bar.stop()
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        steps: int | None = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> Any:
+        """Compute the outputs as arrays. The arguments are those of ``fit``."""
+        data = data_of(x, None, None, batch_size, steps)
+        level = verbosity(verbose)
+        bar = PredictionProgress(data.steps, level) if level else None
+        hooks = self._hooks([*(callbacks or ()), *([bar] if bar else [])], {"steps": data.steps})
+        found: list[Any] = []
+        try:
+            hooks.call("on_predict_begin")
+            for index, batch in enumerate(data.batches()):
+                hooks.call("on_predict_batch_begin", index)
+                found.append(self.predict_on_batch(batch.x))
+                hooks.call("on_predict_batch_end", index, {})
+            hooks.call("on_predict_end")
+        finally:
+            if bar is not None:
+                bar.stop()
+        return nest.map_structure(lambda *parts: np.concatenate(parts), *found)
+
+    def train_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        return_dict: bool = False,
+    ) -> Any:
+        """Train with one batch. Returns as ``evaluate``, over all batches since ``reset_metrics``."""
+        self._check_compiled()
+        refuse_unless_none("train_on_batch", class_weight=class_weight)
+        batch = Batch(x, y, sample_weight).map(host_array)
+        return _as_asked(self._logs(self._run(self._train_step(), batch)), return_dict)
+
+    def test_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
+    ) -> Any:
+        """Evaluate with one batch. Returns as ``evaluate``, over all batches since ``reset_metrics``."""
+        self._check_compiled()
+        batch = Batch(x, y, sample_weight).map(host_array)
+        return _as_asked(self._logs(self._run(self._test_step(), batch)), return_dict)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """Compute the outputs for one batch as arrays."""
+        batch = Batch(x).map(host_array)
+        return joined(self._run(lambda part: self.predict_step(part.as_data()), batch))
+
+    def _train_all(self, batches: Iterable[Batch], hooks: CallbackList) -> Logs:
+        step = self._train_step()
+        tells = _needs_logs(hooks, "on_train_batch_end")
+        results: list[Any] = []
+        for index, batch in enumerate(batches):
+            hooks.call("on_train_batch_begin", index)
+            results = self._run(step, batch)
+            hooks.call("on_train_batch_end", index, _sorted(self._logs(results)) if tells else None)
+            if self.stop_training:
+                break
+        return self._logs(results)
+
+    def _test_all(self, data: Arrays | Stream, hooks: CallbackList) -> Logs:
+        self.reset_metrics()
+        step = self._test_step()
+        tells = _needs_logs(hooks, "on_test_batch_end")
+        results: list[Any] = []
+        hooks.call("on_test_begin")
+        for index, batch in enumerate(data.batches()):
+            hooks.call("on_test_batch_begin", index)
+            results = self._run(step, batch)
+            hooks.call("on_test_batch_end", index, _sorted(self._logs(results)) if tells else None)
+        logs = self._logs(results)
+        hooks.call("on_test_end", _sorted(logs))
+        return logs
+
+    def _train_step(self) -> Callable[[Batch], Any]:
+        if type(self).train_step is Steps.train_step:
+            # Looking for the variables takes as long as a small layer does.
+            found: dict[str, list[Variable]] = {}
+            # Nobody looks at what our own step returns: the metrics say it.
+            return lambda batch: self._train(
+                batch, found.get("all") or found.setdefault("all", self.trainable_weights)
+            )
+        return lambda batch: self.train_step(batch.as_data())
+
+    def _test_step(self) -> Callable[[Batch], Any]:
+        if type(self).test_step is Steps.test_step:
+            return self._test
+        return lambda batch: self.test_step(batch.as_data())
+
+    def _run(self, step: Callable[[Batch], Any], batch: Batch) -> list[Any]:
+        self._prepare(batch)
+        self._samples = batch.rows
+        try:
+            return self._runner.run(step, batch)
+        finally:
+            self._samples = None
+
+    def _prepare(self, batch: Batch) -> None:
+        """Make what does not exist before there are data: variables, for all replicas, and metrics."""
+        with self._runner.scope():
+            if not self.built:
+                self._build_with(batch)
+
+    def _build_with(self, batch: Batch) -> None:
+        """Call the model with one sample, so that all layers make their variables."""
+        self(nest.map_structure(to_tensor, batch.part(0, batch.rows).x), training=False)
+
+    def _logs(self, results: list[Any]) -> Logs:
+        """The numbers by name: metrics over all batches and replicas, and what a step of the user's own returns."""
+        logs: Logs = {name: float(value) for name, value in self.get_metrics_result().items()}
+        if results and isinstance(results[0], dict):
+            if not self._loss_tracker.is_used:
+                logs.pop("loss", None)
+            logs = averaged(results) | {name: logs[name] for name in results[0] if name in logs}
+        return logs
+
+    def _hooks(self, callbacks: Sequence[Callback], params: dict[str, Any]) -> CallbackList:
+        model: Model = self  # type: ignore[assignment]
+        return CallbackList(callbacks, model, params)
+
+    def _check_compiled(self) -> None:
+        if not self.compiled:
+            raise ValueError("You must call `compile()` before using the model.")
+
+
+def _validation(validation_data: Any, batch_size: int | None, steps: int | None) -> Arrays | Stream:
+    if isinstance(validation_data, tuple | list):
+        if not 1 <= len(validation_data) <= 3:
+            raise ValueError(
+                "`validation_data` must be `(x, y)`, `(x, y, sample_weight)`, or a Dataset. "
+                f"Received {len(validation_data)} values."
+            )
+        x, y, weight = [*validation_data, None, None][:3]
+        return data_of(x, y, weight, batch_size, steps)
+    return data_of(validation_data, steps=steps)
+
+
+def _needs_logs(hooks: CallbackList, hook: str) -> bool:
+    """Whether anybody looks at the numbers of each batch."""
+    return hooks.overrides(hook, lambda each: isinstance(each, ProgressBar) and not each.moves)
+
+
+def _sorted(logs: Logs) -> Logs:
+    """The numbers in the order of their names, as Keras shows them."""
+    return dict(sorted(logs.items()))
+
+
+def _as_asked(logs: Logs, return_dict: bool) -> Any:
+    """Numbers by name; or the loss, or the loss and then the others in a list."""
+    if return_dict:
+        return _sorted(logs)
+    values = list(logs.values())
+    return values[0] if len(values) == 1 else values
+
+
+__all__ = ["Trainer"]
