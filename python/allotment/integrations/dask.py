@@ -140,7 +140,7 @@ class AllotmentSetup(WorkerPlugin):
             self._undo.close()
             self._undo = None
 
-    def transition(self, key: Any, _start: Any, finish: Any, **_: Any) -> None:
+    def transition(self, key: Any, start: Any, finish: Any, **kwargs: Any) -> None:  # noqa: ARG002 - Dask's
         """See to it that a task that is about to run tells why its pool refused memory to it."""
         if finish == "executing" and self._explain is not None:
             self._explain(key)
