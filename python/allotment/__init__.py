@@ -10,6 +10,7 @@ from allotment import (
     compat,
     config,
     debugging,
+    distribute,
     dtypes,
     errors,
     experimental,
@@ -45,6 +46,7 @@ from allotment._core import (
 )
 from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.config import gpu
+from allotment.custom_gradient import custom_gradient
 from allotment.device_spec import DeviceSpec
 from allotment.devices.placement import device
 from allotment.dtypes import (
@@ -68,6 +70,7 @@ from allotment.dtypes import (
     uint32,
     uint64,
 )
+from allotment.gradient_tape import GradientTape, UnconnectedGradients
 from allotment.graph.graph import Graph
 from allotment.graph.node import Operation
 from allotment.ops import operators as _operators  # noqa: F401 - gives tensors their operators
@@ -217,6 +220,7 @@ __all__ = [
     "DType",
     "DeviceSpec",
     "Explanation",
+    "GradientTape",
     "Graph",
     "HostMemory",
     "InvalidFreeError",
@@ -236,6 +240,7 @@ __all__ = [
     "Tensor",
     "TensorShape",
     "TensorSpec",
+    "UnconnectedGradients",
     "Variable",
     "VariableAggregation",
     "VariableSynchronization",
@@ -285,8 +290,10 @@ __all__ = [
     "cos",
     "cosh",
     "cumsum",
+    "custom_gradient",
     "debugging",
     "device",
+    "distribute",
     "divide",
     "double",
     "dtypes",

@@ -48,6 +48,7 @@ from allotment.ops.math import (
     subtract,
 )
 from allotment.ops.partition import invert_permutation
+from allotment.ops.polygamma import polygamma, zeta
 from allotment.ops.real import (
     acos,
     acosh,
@@ -177,6 +178,7 @@ __all__ = [
     "negative",
     "nextafter",
     "not_equal",
+    "polygamma",
     "polyval",
     "pow",
     "real",
@@ -225,4 +227,5 @@ __all__ = [
     "xlog1py",
     "xlogy",
     "zero_fraction",
+    "zeta",
 ]

@@ -1,7 +1,8 @@
 """Tensors: an array, its element type, and the devices that made and hold it."""
 
+import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -79,13 +80,15 @@ class Tensor(Operands):
 class EagerTensor(Tensor):
     """A tensor with a value."""
 
-    __slots__ = ("__weakref__", "_array", "_device", "_dtype", "_home")
+    __slots__ = ("__weakref__", "_array", "_device", "_dtype", "_home", "_key")
 
     # Without __init__: a fifth of a small operation's time would go there. ``tensor_of`` fills these in.
     _array: npt.NDArray[Any]
     _dtype: DType
     _device: "Device"
     _home: "Device"
+    #: A number of its own, once somebody has asked for it with ``key_of``.
+    _key: int
 
     @property
     def dtype(self) -> DType:
@@ -204,6 +207,18 @@ def tensor_of(array: npt.NDArray[Any], dtype: DType, device: "Device", home: "De
     made._device = device
     made._home = home
     return made
+
+
+_keys: Final = itertools.count()
+
+
+def key_of(tensor: Any) -> Any:
+    """What a tensor is known by where it is not kept: no other tensor ever has the same key."""
+    try:
+        return tensor._key
+    except AttributeError:
+        tensor._key = next(_keys)
+        return tensor._key
 
 
 class Reference:

@@ -49,12 +49,17 @@ class Variable(LegacyVariable, Operands):
         ValueError: No value, or one of another shape or type.
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> "Variable":  # noqa: ARG004 - read by __init__
-        """Make an eager variable, or one of a graph while that is the default."""
-        if cls is Variable and thread.state.graph is not None:
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Variable":
+        """Make an eager variable, or one of a graph or strategy while that is in force."""
+        if cls is not Variable:
+            return object.__new__(cls)
+        if thread.state.graph is not None:
             from allotment.graph.variables import GraphVariable
 
             return object.__new__(GraphVariable)
+        if thread.state.strategy is not None:
+            made: Variable = thread.state.strategy.new_variable(*args, **kwargs)
+            return made
         return object.__new__(cls)
 
     def __init__(
@@ -139,11 +144,11 @@ class Variable(LegacyVariable, Operands):
 
     def value(self) -> EagerTensor:
         """Return the value as a tensor on the variable's device."""
-        return resources.read(self._storage)
+        return self._as_tensor()
 
     def read_value(self) -> EagerTensor:
         """Return the value as a tensor on the device of the scope."""
-        return identity(resources.read(self._storage))
+        return identity(self._as_tensor())
 
     def numpy(self) -> Any:
         """Return the value in NumPy's own memory: a scalar for rank 0, else a fresh array."""
@@ -151,7 +156,11 @@ class Variable(LegacyVariable, Operands):
 
     def _as_tensor(self) -> EagerTensor:
         """What operations compute with."""
-        return resources.read(self._storage)
+        value = resources.read(self._storage)
+        recorder = thread.state.recorder
+        if recorder is not None:
+            recorder.read(self, value)
+        return value
 
     def assign(
         self,
@@ -244,7 +253,7 @@ class Variable(LegacyVariable, Operands):
         return other
 
     def __getitem__(self, key: Any) -> Any:
-        tensor = getitem(resources.read(self._storage), key)
+        tensor = getitem(self._as_tensor(), key)
         return tensor if is_mask(key) else VariablePart(self, index_of(key), tensor)
 
     def __iter__(self) -> Iterator[EagerTensor]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from allotment.ops import resources
 from allotment.ops.convert import to_tensor
 from allotment.ops.slicing import Index
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, key_of
 
 if TYPE_CHECKING:
     from allotment.variable import Variable
@@ -19,6 +19,8 @@ class VariablePart(EagerTensor):
     def __init__(self, variable: "Variable", index: Index, tensor: EagerTensor) -> None:
         self._array, self._dtype = tensor._array, tensor._dtype
         self._device, self._home = tensor._device, tensor._home
+        # For gradients it is the same tensor.
+        self._key = key_of(tensor)
         self._variable = variable
         self._index = index
 

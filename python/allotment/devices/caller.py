@@ -23,11 +23,12 @@ def find_caller() -> Caller:
     """Find the call that led here."""
     frame = sys._getframe()
     function = frame.f_code.co_qualname
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
+    while frame.f_back is not None and is_ours(frame.f_globals.get("__name__")):
         function = frame.f_code.co_qualname
         frame = frame.f_back
     return Caller(function.removesuffix(".__init__"), frame.f_code.co_filename, frame.f_lineno)
 
 
-def _is_ours(module: str | None) -> bool:
+def is_ours(module: str | None) -> bool:
+    """Whether a module is one of this package."""
     return module is not None and module.partition(".")[0] == _PACKAGE

@@ -48,17 +48,22 @@ class Placement:
         "host",
         "logging",
         "policy",
+        "recorder",
         "version",
         "wish",
     )
 
-    def __init__(self, wish: DeviceName | None, inside: "dict[Device, Callable[..., Any]]") -> None:
+    def __init__(
+        self, wish: DeviceName | None, inside: "dict[Device, Callable[..., Any]]", recorder: Any = None
+    ) -> None:
         ready = _context.ready()
         #: The flags that this plan was made under.
         self.version = _context.flags_version
         self.wish = wish
         self.logging: bool = _context.log_device_placement
         self.policy: str = _context.device_policy
+        #: What is told of each operation that ran, or ``None``.
+        self.recorder = recorder
         self.host = ready.devices[0]
         self._ready: Ready = ready
         self._soft: bool = _context.soft_device_placement
@@ -69,11 +74,11 @@ class Placement:
         self._inside = inside
         self._placed: dict[tuple[str, ...], Device | None] = {}
         #: Where an operation with every kernel runs and keeps its values, if nothing about it takes a closer
-        #: look: no log, no policy, a wish that can be met. No tensor's home is ``None``.
+        #: look: no log, no policy, no recorder, a wish that can be met. No tensor's home is ``None``.
         self.home: Device | None = None
         #: Calls a function of arrays in the memory of ``home``.
         self.compute: Callable[..., Any] = self.inside(self.host)
-        if not self.logging and self.policy == "silent" and not self._unknown:
+        if not self.logging and self.policy == "silent" and recorder is None and not self._unknown:
             self.home = self._pick(_KINDS)
         if self.home is not None:
             self.compute = self.inside(self.home)
@@ -191,7 +196,7 @@ default_graph: Any = None
 class _State:
     """What each thread has of its own."""
 
-    __slots__ = ("graph", "inside", "placement", "placements", "wish")
+    __slots__ = ("graph", "inside", "others", "placement", "placements", "recorder", "strategy", "wish")
 
     def __init__(self) -> None:
         self.wish = NO_WISH
@@ -200,7 +205,13 @@ class _State:
         #: The placement of that wish, or ``None`` if it is still to be made.
         self.placement: Placement | None = None
         self.placements: dict[Wish, Placement] = {}
+        #: What is told of each operation that ran, or ``None``.
+        self.recorder: Any = None
+        #: The placements for when there is a recorder, while there is none, and the other way around.
+        self.others: dict[Wish, Placement] = {}
         self.inside: dict[Device, Callable[..., Any]] = {}
+        #: What says how variables are made, while a strategy is in force.
+        self.strategy: Any = None
 
 
 class _Thread(threading.local):
@@ -227,9 +238,17 @@ def current_placement() -> Placement:
         return state.graph._recording  # type: ignore[no-any-return]
     placement = state.placements.get(state.wish)
     if placement is None or placement.version != _context.flags_version:
-        placement = state.placements[state.wish] = Placement(state.wish.name, state.inside)
+        placement = state.placements[state.wish] = Placement(state.wish.name, state.inside, state.recorder)
     state.placement = placement
     return placement
+
+
+def record_with(recorder: Any) -> None:
+    """Tell the thread's recorder of operations from now on; ``None`` tells nobody. A thread has one recorder."""
+    state = thread.state
+    if recorder is not state.recorder:
+        state.placements, state.others = state.others, state.placements
+        state.recorder, state.placement = recorder, None
 
 
 class device:  # noqa: N801 - the name of TensorFlow's function

@@ -28,6 +28,7 @@ VARIABLES: Final[tuple[Variable[Any], ...]] = (
     variables.CPU_POOL_LIMIT,
     variables.LOG_LEVEL,
     variables.GUARD,
+    variables.REPLICA_DEADLINE,
 )
 
 #: TensorFlow's variables that change how much memory a GPU's programs get, and that nothing here obeys.
@@ -58,6 +59,8 @@ class Settings:
     log_level: int
     #: Whether pools find overruns and writes after a free.
     guard: bool
+    #: Seconds without a word of any replica after which a step ends; ``None``: never.
+    replica_deadline: float | None
     #: Variables of ``NOT_HONOURED`` that ask for something.
     not_honoured: tuple[str, ...] = ()
     #: ``ALLOTMENT_SIMULATED_GPUS`` does not matter, because the program asked for GPUs itself.
@@ -95,6 +98,7 @@ def read_settings(
         cpu_pool_limit=_read(texts, variables.CPU_POOL_LIMIT),
         log_level=_read(texts, variables.LOG_LEVEL),
         guard=_read(texts, variables.GUARD),
+        replica_deadline=_read(texts, variables.REPLICA_DEADLINE),
         not_honoured=tuple(name for name in NOT_HONOURED if source.get(name, "0") not in ("", "0")),
         simulated_by_program=by_program,
     )

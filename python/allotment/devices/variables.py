@@ -21,6 +21,9 @@ DEFAULT_GPU_MEMORY: Final = 4 << 30
 #: Enough for any test; a slip of the finger in the count must not build millions of devices.
 MOST_SIMULATED_GPUS: Final = 1024
 
+#: Seconds. A week: no step takes longer.
+LONGEST_DEADLINE: Final = 7 * 24 * 60 * 60
+
 
 @dataclass(frozen=True, slots=True)
 class Variable(Generic[_T]):
@@ -111,6 +114,13 @@ def _read_mib(text: str) -> int:
     return mib * _MIB
 
 
+def _read_deadline(text: str) -> float | None:
+    seconds = float(text)
+    if not 0 <= seconds <= LONGEST_DEADLINE:
+        raise ValueError
+    return seconds or None
+
+
 def _read_log_level(text: str) -> int:
     if not text:
         return 0
@@ -183,4 +193,11 @@ GUARD: Final[Variable[bool]] = Variable(
     _read_switch,
     "whether pools of host memory find overruns and writes after a free",
     strict=True,
+)
+REPLICA_DEADLINE: Final[Variable[float | None]] = Variable(
+    "ALLOTMENT_REPLICA_DEADLINE",
+    f"a number of seconds up to {LONGEST_DEADLINE}; 0 for no deadline",
+    600.0,
+    _read_deadline,
+    "seconds without a word of any replica after which a step of a strategy ends",
 )

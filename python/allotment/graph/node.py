@@ -247,6 +247,11 @@ class SymbolicTensor(Tensor):
         return known
 
     @property
+    def _key(self) -> "SymbolicTensor":
+        # The graph keeps it, so that it can stand for itself.
+        return self
+
+    @property
     def _home(self) -> Any:
         if thread.state.graph is None:
             raise TypeError(

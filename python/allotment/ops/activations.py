@@ -23,8 +23,8 @@ from allotment.tensor import EagerTensor
 _FLOAT: Any = {"takes": FLOATS.__contains__}
 
 #: Of ``selu``: they keep mean 0 and variance 1 from layer to layer.
-_SELU_SCALE: Final = 1.0507009873554804934193349852946
-_SELU_ALPHA: Final = 1.6732632423543772848170429916717
+SELU_SCALE: Final = 1.0507009873554804934193349852946
+SELU_ALPHA: Final = 1.6732632423543772848170429916717
 
 
 def _relu_of(x: Array) -> Array:
@@ -51,9 +51,9 @@ def _elu_of(x: Array) -> Array:
 @in_single
 def _selu_of(x: Array) -> Any:
     result = np.asarray(np.expm1(x))
-    np.multiply(result, _SELU_ALPHA, out=result)
+    np.multiply(result, SELU_ALPHA, out=result)
     np.copyto(result, x, where=np.greater(x, 0))
-    return np.multiply(result, _SELU_SCALE, out=result)
+    return np.multiply(result, SELU_SCALE, out=result)
 
 
 @in_single

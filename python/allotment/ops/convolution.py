@@ -10,7 +10,7 @@ from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.element_types import FLOATS, REALS
 from allotment.ops.execute import run
 from allotment.ops.table import Operation, dims, operation
-from allotment.ops.windows import Windows, padded, windows_argument
+from allotment.ops.windows import Windows, padded, placed, windows_argument
 from allotment.tensor import EagerTensor
 
 
@@ -89,14 +89,11 @@ def conv2d(
 
 def _views(images: Array, windows: Windows) -> Iterator[Array]:
     """Views of images with a border: the elements of every window at one place of it, place after place."""
-    (down, right), (high, wide) = windows.strides, windows.size
-    rows, columns = (
+    counts = [
         (length - size) // stride + 1
         for length, size, stride in zip(images.shape[1:3], windows.size, windows.strides, strict=True)
-    )
-    for top in range(high):
-        for left in range(wide):
-            yield images[:, top : top + rows * down : down, left : left + columns * right : right]
+    ]
+    return (placed(images, windows, place, counts) for place in np.ndindex(*windows.size))
 
 
 def _max_pool(images: Array, windows: Windows) -> Array:

@@ -12,7 +12,7 @@ from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run
 from allotment.ops.layout import expand_dims, squeeze
 from allotment.ops.table import dims, operation
-from allotment.ops.windows import Windows, padded, windows_argument
+from allotment.ops.windows import Windows, padded, placed, windows_argument
 from allotment.tensor import EagerTensor
 
 
@@ -82,14 +82,18 @@ def _spread(gradient: Array, filters: Array, shape: tuple[int, ...], windows: Wi
     lengths = [shape[axis] for axis in windows.image_axes()]
     (top, bottom), (left, right) = pads = windows.pads(lengths)
     bordered = [length + sum(pad) for length, pad in zip(lengths, pads, strict=True)]
-    result = np.zeros((shape[0], *bordered, filters.shape[2]), gradient.dtype)
-    rows, columns = given.shape[1:3]
-    (down, across), (low, wide) = windows.strides, windows.dilations
-    for y in range(filters.shape[0]):
-        for x in range(filters.shape[1]):
-            first, second = y * low, x * wide
-            view = result[:, first : first + rows * down : down, second : second + columns * across : across]
-            view += np.matmul(given, filters[y, x].T)
+    channels = shape[1] if windows.channels_first else shape[3]
+    result = np.zeros((shape[0], *bordered, channels), gradient.dtype)
+    # Channels come in groups, if there are more than the filters have.
+    depth = filters.shape[2]
+    groups = channels // depth
+    share = filters.shape[3] // groups
+    for y, x, group in np.ndindex(*filters.shape[:2], groups):
+        view = placed(result, windows, (y, x), given.shape[1:3])
+        mine = slice(group * share, (group + 1) * share)
+        view[..., group * depth : (group + 1) * depth] += np.matmul(
+            given[..., mine], filters[y, x][:, mine].T
+        )
     inside = result[:, top : bordered[0] - bottom, left : bordered[1] - right]
     return owned(windows.as_given(inside))
 
@@ -104,7 +108,7 @@ def _spread_fault(gradient: Array, filters: Array, shape: tuple[int, ...], windo
     depth = shape[1] if windows.channels_first else shape[3]
     if given.shape[-1] != filters.shape[3]:
         return "Conv2DBackpropInput: filter and out_backprop must have the same out_depth"
-    if depth != filters.shape[2]:
+    if filters.shape[2] == 0 or depth % filters.shape[2]:
         return f"input depth must be evenly divisible by filter depth: {depth} vs {filters.shape[2]}"
     if shape[0] != len(given):
         return "Conv2DBackpropInput: input and out_backprop must have the same batch size."

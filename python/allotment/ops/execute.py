@@ -45,10 +45,16 @@ def run(
     """
     placement = current_placement()
     if placement.graph is not None:
-        return placement.record(row, inputs, args, kwargs, name)
-    check_types(row, inputs, name)
-    device = placement.place(kinds_for(row, inputs), row.name, name, row.constants)
-    return run_on(placement, device, row, inputs, *args, name=name, **kwargs)
+        made = placement.record(row, inputs, args, kwargs, name)
+        recorder, device = thread.state.recorder, None
+    else:
+        check_types(row, inputs, name)
+        device = placement.place(kinds_for(row, inputs), row.name, name, row.constants)
+        made = run_on(placement, device, row, inputs, *args, name=name, **kwargs)
+        recorder = placement.recorder
+    if recorder is not None:
+        recorder.record(row, inputs, args, kwargs, made, device)
+    return made
 
 
 def run_on(

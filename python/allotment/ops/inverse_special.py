@@ -14,7 +14,7 @@ from allotment.ops.special import by_libm
 _SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
-def _digamma(x: Array) -> Array:
+def digamma_of(x: Array) -> Array:
     given = np.asarray(x, np.float64)
     # Left of one half by reflection, where the poles are.
     mirrored = given < 0.5
@@ -88,7 +88,7 @@ def _normal_quantile(p: float) -> float:
 _FLOATS: Any = {"takes": FLOATS.__contains__}
 
 digamma = public_unary(
-    "digamma", "Digamma", _digamma, "The slope of ``lgamma``. As ``tf.math.digamma``.", **_FLOATS
+    "digamma", "Digamma", digamma_of, "The slope of ``lgamma``. As ``tf.math.digamma``.", **_FLOATS
 )
 erfinv = public_unary(
     "erfinv", "Erfinv", by_libm(_erf_inverse), "What undoes ``erf``. As ``tf.math.erfinv``.", **_FLOATS

@@ -17,27 +17,27 @@ from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor
 
 #: What is done to a matrix before it is multiplied: nothing, transposed, or conjugated as well.
-_AS_IT_IS, _TRANSPOSED, _ADJOINT = "as it is", "transposed", "adjoint"
+AS_IT_IS, TRANSPOSED, ADJOINT = "as it is", "transposed", "adjoint"
 
 
 def _turned(array: Array, form: str) -> Array:
     """The matrices as they enter the product: a view where NumPy can multiply one."""
     turned = np.swapaxes(array, -1, -2)
-    return np.conjugate(turned) if form == _ADJOINT and array.dtype.kind == "c" else turned
+    return np.conjugate(turned) if form == ADJOINT and array.dtype.kind == "c" else turned
 
 
-def _multiply(a: Array, b: Array, form_a: str = _AS_IT_IS, form_b: str = _AS_IT_IS) -> Any:
+def _multiply(a: Array, b: Array, form_a: str = AS_IT_IS, form_b: str = AS_IT_IS) -> Any:
     if a.dtype == np.float16:
         # By hand and not by `in_single`: a small product takes no longer than the frame in between.
         return _multiply(a.astype(np.float32), b.astype(np.float32), form_a, form_b).astype(np.float16)
-    if form_a != _AS_IT_IS:
+    if form_a != AS_IT_IS:
         a = _turned(a, form_a)
-    if form_b != _AS_IT_IS:
+    if form_b != AS_IT_IS:
         b = _turned(b, form_b)
     return np.matmul(a, b)
 
 
-def _rank_2_fault(a: Array, b: Array, form_a: str = _AS_IT_IS, form_b: str = _AS_IT_IS) -> str | None:
+def _rank_2_fault(a: Array, b: Array, form_a: str = AS_IT_IS, form_b: str = AS_IT_IS) -> str | None:
     if a.ndim != b.ndim:
         return f"In[0] and In[1] has different ndims: {dims(a)} vs. {dims(b)}"
     if a.ndim != 2:
@@ -57,8 +57,8 @@ def _batch_fault(a: Array, b: Array, form_a: str, form_b: str) -> str | None:
 
 
 def _size_fault(a: Array, b: Array, form_a: str, form_b: str) -> str | None:
-    columns = a.shape[-1 if form_a == _AS_IT_IS else -2]
-    rows = b.shape[-2 if form_b == _AS_IT_IS else -1]
+    columns = a.shape[-1 if form_a == AS_IT_IS else -2]
+    rows = b.shape[-2 if form_b == AS_IT_IS else -1]
     if columns != rows:
         return f"Matrix size-incompatible: In[0]: {dims(a)}, In[1]: {dims(b)}"
     return None
@@ -127,7 +127,7 @@ def matmul(
 
 
 def _form(transpose: bool, adjoint: bool) -> str:
-    return _TRANSPOSED if transpose else _ADJOINT if adjoint else _AS_IT_IS
+    return TRANSPOSED if transpose else ADJOINT if adjoint else AS_IT_IS
 
 
 def matvec(

@@ -19,6 +19,23 @@ EVERYWHERE: Final = ("GPU", "CPU")
 CPU_ONLY: Final = ("CPU",)
 
 
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """How to go back through an operation: from the gradients of its outputs to those of its inputs."""
+
+    #: Takes the call and the gradient of each output, returns that of each input, ``None`` for one that has none.
+    #: It is made of public operations, so that it can be recorded itself. Without it the operation is a constant.
+    function: Callable[..., Any] | None
+    #: Whether the values of the inputs are needed, and not only their shapes and types.
+    inputs: bool = True
+    #: The same of the outputs.
+    outputs: bool = False
+
+
+#: The gradients of operations by name: those in ``ops.gradients``.
+GRADIENTS: Final[dict[str, Gradient]] = {}
+
+
 class Host(Enum):
     """Which values a GPU's kernel keeps in host memory (specification of placement, section 5.3)."""
 
@@ -54,6 +71,13 @@ class Operation:
     takes: Callable[[DType], bool] | None = None
     #: Says what is wrong with the inputs' arrays and arguments, in TensorFlow's words, or ``None``.
     fault: Callable[..., str | None] | None = None
+    #: Its gradient, if it is not that of all operations of the name.
+    own_gradient: Gradient | None = None
+
+    @property
+    def gradient(self) -> Gradient | None:
+        """How to go back through it; ``None`` if nobody knows."""
+        return self.own_gradient or GRADIENTS.get(self.name)
 
     @property
     def constants(self) -> bool:

@@ -86,6 +86,16 @@ def padded(images: Array, pads: Sequence[tuple[int, int]], value: Any) -> Array:
     return result
 
 
+def placed(bordered: Array, windows: Windows, place: tuple[int, ...], counts: Sequence[int]) -> Array:
+    """A view of images with their border: the elements of every window at one place of it."""
+    (first, second), (rows, columns) = (
+        [at * dilation for at, dilation in zip(place, windows.dilations, strict=True)],
+        counts,
+    )
+    down, right = windows.strides
+    return bordered[:, first : first + rows * down : down, second : second + columns * right : right]
+
+
 def pair_argument(value: Any, what: str, channels_first: bool) -> tuple[int, int]:
     """Two lengths from a number, two, or four of which those of batch and channels are 1.
 

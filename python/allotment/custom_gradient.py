@@ -1,0 +1,108 @@
+"""Functions that bring their own gradient: ``tf.custom_gradient``."""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from allotment import nest
+from allotment.devices.placement import thread
+from allotment.ops.array import identity
+from allotment.ops.convert import to_tensor
+from allotment.ops.differentiation import Call
+from allotment.ops.execute import run
+from allotment.ops.table import Gradient, Operation
+from allotment.ops.tape import paused, variables_read
+
+
+def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Let a function bring its own gradient; a decorator. As ``tf.custom_gradient``.
+
+    The function returns its result and a second function, which takes the gradient of each tensor of the result and
+    returns that of each argument. If the first one reads trainable variables that are not arguments, the second one
+    is called with ``variables=`` and returns a pair: the gradients of the arguments and those of the variables.
+
+    Raises:
+        TypeError: On a call: variables were read, and the second function takes none.
+        ValueError: When going back: there are more or fewer gradients than arguments or variables. In a graph, on a
+            call with keywords.
+    """
+    if f is None:
+        return custom_gradient
+    function = f
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        graph = thread.state.graph
+        if graph is not None and kwargs:
+            raise ValueError(
+                "The custom_gradient decorator currently supports keywords arguments only when eager execution is "
+                "enabled."
+            )
+        arguments = [to_tensor(each) for each in nest.flatten(args) + nest.flatten(kwargs)]
+        given = {id(each) for each in nest.flatten(args) + nest.flatten(kwargs)}
+        with paused(), variables_read() as read:
+            result, back = function(*args, **kwargs)
+            results = [to_tensor(each) for each in nest.flatten(result)]
+        variables = [each for each in read if id(each) not in given]
+        if variables and not _takes_variables(back):
+            raise TypeError(
+                "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
+                f"{variables}"
+            )
+        row = _row(back, len(results), len(arguments), variables)
+        inputs = [*arguments, *(to_tensor(each) for each in variables)]
+        return nest.pack_sequence_as(result, _recorded(row, results, inputs))
+
+    return call
+
+
+def _takes_variables(back: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(back).parameters
+    return "variables" in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+
+
+def _row(back: Callable[..., Any], results: int, arguments: int, variables: Sequence[Any]) -> Operation:
+    """The operation that the function is for gradients: its results, made of its arguments and variables."""
+
+    def gradients(call: Call, *given: Any) -> list[Any]:  # noqa: ARG001 - the gradient knows the call itself
+        if variables:
+            made, of_variables = back(*given, variables=list(variables))
+        else:
+            made, of_variables = back(*given), []
+        made, of_variables = nest.flatten(made), nest.flatten(of_variables)
+        if len(of_variables) != len(variables):
+            raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+        if len(made) != arguments:
+            raise ValueError(
+                f"custom_gradient function expected to return {arguments} gradients, but returned {len(made)} instead."
+            )
+        # The results themselves are the first inputs.
+        return [*[None] * results, *made, *of_variables]
+
+    def chosen(*arrays: Any) -> tuple[Any, ...]:
+        return arrays[:results]
+
+    return Operation(
+        "IdentityN",
+        chosen,
+        takes=lambda _: True,
+        same_dtype=False,
+        own_gradient=Gradient(gradients, inputs=False),
+    )
+
+
+def _recorded(row: Operation, results: list[Any], inputs: list[Any]) -> list[Any]:
+    if thread.state.graph is not None:
+        recorded = run(row, [*results, *inputs])
+        return [recorded] if len(results) == 1 else list(recorded)
+    with paused():
+        # Tensors of their own, so that an argument that is returned as it is can be told from the result.
+        made = [identity(each) for each in results]
+    recorder = thread.state.recorder
+    if recorder is not None:
+        recorder.record(row, [*results, *inputs], (), {}, tuple(made), None)
+    return made
+
+
+__all__ = ["custom_gradient"]

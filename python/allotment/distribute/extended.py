@@ -1,0 +1,199 @@
+"""What a strategy does with devices. Strategies differ in this class alone.
+
+To write a strategy, derive from ``StrategyExtended``, or from ``MirroredExtended`` for one that has the same
+replicas in several processes. That one only says how processes agree:
+
+    ``_first_replica``, ``_num_replicas``    which of all replicas are in this process
+    ``_exchange``                            adds arrays up with those of the other processes, in place
+    ``_gather_between``                      the arrays of all processes, in their order
+    ``_first_value``                         what a variable starts with: the first process's value
+    ``_input_context``                       which part of the input is read here
+
+Everything else, such as threads, meetings, reductions between devices and variables, stays as it is.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from allotment.devices.context import context
+from allotment.devices.placement import device
+from allotment.devices.variables import LONGEST_DEADLINE
+from allotment.distribute.input_context import InputContext
+from allotment.distribute.reduce_op import ReduceOp, reduce_op_argument
+from allotment.distribute.scopes import Scope, check_cross_replica, current_scope, entered
+from allotment.distribute.values import DistributedValues, Mirrored, regroup, select
+from allotment.tensor import EagerTensor
+from allotment.variable import Variable
+
+if TYPE_CHECKING:
+    from allotment.distribute.strategy import Strategy
+
+
+class StrategyExtended:
+    """What a strategy does with devices. As ``tf.distribute.StrategyExtended``.
+
+    Args:
+        strategy: Whose it is.
+    """
+
+    #: The number of this process's first replica among those of all processes.
+    _first_replica = 0
+
+    def __init__(self, strategy: "Strategy") -> None:
+        self._strategy = strategy
+        #: What the program has set, a tuple of one.
+        self._own_deadline: tuple[float | None] | None = None
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        """Full names of the devices that replicas run on, by replica."""
+        return self._devices
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        """Full names of the devices that variables are on."""
+        return self._devices
+
+    @property
+    def _devices(self) -> tuple[str, ...]:
+        """Full names of the devices of this process's replicas."""
+        raise NotImplementedError
+
+    @property
+    def replica_deadline(self) -> float | None:
+        """The longest time in seconds that a step goes on without a word of any replica; ``None`` is for ever.
+
+        A replica is heard of when it waits for the others, as in an all-reduce or an assignment that aggregates, and
+        when it ends. At first what ``ALLOTMENT_REPLICA_DEADLINE`` says.
+        """
+        if self._own_deadline is None:
+            return context().settings.replica_deadline
+        return self._own_deadline[0]
+
+    @replica_deadline.setter
+    def replica_deadline(self, seconds: float | None) -> None:
+        if seconds is not None and not 0 < seconds <= LONGEST_DEADLINE:
+            raise ValueError(
+                f"replica_deadline must be more than 0 and at most {LONGEST_DEADLINE} seconds, or None for no "
+                f"deadline, not {seconds!r}"
+            )
+        self._own_deadline = (seconds,)
+
+    @property
+    def _num_replicas(self) -> int:
+        """The number of replicas in all processes."""
+        return len(self._devices)
+
+    @contextmanager
+    def _scope(self) -> Iterator[None]:
+        """Put the thread into the strategy's cross-replica scope, unless it is there.
+
+        Raises:
+            RuntimeError: It is in another strategy's, or runs a replica.
+        """
+        check_cross_replica(self._strategy)
+        if current_scope() is not None:
+            yield
+            return
+        with entered(Scope(self._strategy, None)):
+            yield
+
+    def call_for_each_replica(
+        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Call a function once for each replica. See ``Strategy.run``."""
+        raise NotImplementedError
+
+    def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
+        """Make one value of those of all replicas, on the devices that ``destinations`` are.
+
+        Raises:
+            ValueError: ``value`` is the same for all replicas, so that a sum means nothing.
+        """
+        return self.batch_reduce_to(reduce_op, [(value, destinations)], options)[0]
+
+    def batch_reduce_to(
+        self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]], options: Any = None
+    ) -> list[Any]:
+        """``reduce_to`` for several values."""
+        op = reduce_op_argument(reduce_op)
+        with self._scope():
+            return [
+                self._reduce_to(op, value, destinations) for value, destinations in value_destination_pairs
+            ]
+
+    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+        raise NotImplementedError
+
+    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        """Copy a tensor to the devices that ``destinations`` are."""
+        raise NotImplementedError
+
+    def _all_reduce(
+        self, reduce_op: ReduceOp, values: Sequence[Sequence[EagerTensor]]
+    ) -> Sequence[Sequence[EagerTensor]]:
+        """Reduce several values, of each its tensors by replica; the results are ordered the same way."""
+        raise NotImplementedError
+
+    def _gather(
+        self, tensors: Sequence[EagerTensor], axis: int, destinations: Sequence[str]
+    ) -> list[EagerTensor]:
+        """Join the tensors of all replicas along an axis, on each destination."""
+        raise NotImplementedError
+
+    def update(
+        self,
+        var: Any,
+        fn: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        group: bool = True,
+    ) -> Any:
+        """Call a function with each copy of a variable, on its device.
+
+        Args:
+            var: A variable of this strategy, or a plain one.
+            fn: Gets the copy, and each argument with the part of that replica.
+            args: Arguments.
+            kwargs: The same by name.
+            group: Return one distributed value, and not a tuple of all.
+        """
+        named = dict(kwargs or {})
+        scope = current_scope()
+        if scope is not None and scope.replica is not None:
+
+            def merged(strategy: "Strategy", *args: Any, **kwargs: Any) -> Any:
+                return strategy.extended.update(var, fn, args, kwargs, group)
+
+            return scope.replica.merge_call(merged, tuple(args), named)
+        with self._scope():
+            copies = var.values if isinstance(var, DistributedValues) else (var,)
+            made = []
+            for index, copy in enumerate(copies):
+                with device(copy.device):
+                    made.append(fn(copy, *select(index, tuple(args)), **select(index, named)))
+        return regroup(made, Mirrored) if group else tuple(made)
+
+    def value_container(self, value: Any) -> Any:
+        """The variable that a copy belongs to, or the value itself."""
+        return getattr(value, "_container", None) or value
+
+    def variable_created_in_scope(self, v: Any) -> bool:
+        """Whether a variable was made in this strategy's scope."""
+        return getattr(v, "distribute_strategy", None) is self._strategy
+
+    def _new_variable(self, scope: Scope, *args: Any, **kwargs: Any) -> Variable:
+        """What ``Variable.__new__`` returns in the scope, for the arguments it got."""
+        return object.__new__(Variable)
+
+    def _first_value(self, value: EagerTensor) -> EagerTensor:
+        """What a variable starts with, if this process would start with ``value``."""
+        return value
+
+    def _input_context(self) -> InputContext:
+        """Which part of the input is read in this process."""
+        return InputContext(1, 0, self._num_replicas)
+
+
+__all__ = ["StrategyExtended"]

@@ -1,0 +1,106 @@
+"""The words for steps that do not end well: who failed, where, and what became of the other replicas."""
+
+import sys
+import traceback
+from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+from allotment import errors
+from allotment.devices.caller import is_ours
+
+if TYPE_CHECKING:
+    from allotment.distribute.step import Replica
+
+#: TensorFlow's words, in front of ours.
+_DIFFERENT_NUMBER: Final = "Some replicas made a different number of replica_context().merge_call() calls."
+
+
+def hung(title: str, replicas: "Sequence[Replica]", deadline: float) -> errors.DeadlineExceededError:
+    """The error of replicas that are not heard of."""
+    lost = [replica for replica in replicas if replica.is_running]
+    told = [f"{_named(replica)} is {_place(replica)}" for replica in lost]
+    others = [f"{_named(replica)} {_state(replica)}" for replica in replicas if not replica.is_running]
+    return errors.DeadlineExceededError(
+        None,
+        None,
+        f"{title}: no replica was heard of for {deadline:g} s. {'; '.join(told)}. "
+        f"{'; '.join(others) + '. ' if others else ''}"
+        "Replicas that may need longer get it by ALLOTMENT_REPLICA_DEADLINE or "
+        "strategy.extended.replica_deadline, both in seconds.",
+    )
+
+
+def disagreeing(replicas: "Sequence[Replica]") -> RuntimeError:
+    """The error of replicas that do not meet for the same."""
+    told = "; ".join(f"{_named(replica)} {_state(replica)}" for replica in replicas)
+    if any(replica.ended for replica in replicas):
+        return RuntimeError(f"{_DIFFERENT_NUMBER} {told}. Every replica has to make the same calls.")
+    return RuntimeError(
+        f"Replicas wait for each other in different calls: {told}. Every replica has to make the same calls, in "
+        "the same order."
+    )
+
+
+def places(replicas: "Sequence[Replica]") -> list[str]:
+    """Where each replica is, as long as it is there."""
+    return [_state(replica) for replica in replicas]
+
+
+def add_notes(
+    error: BaseException,
+    title: str,
+    replicas: "Sequence[Replica]",
+    told: list[str],
+    stopped: type[BaseException],
+) -> None:
+    """Say in a note which replica an error is of, and what became of each other one."""
+    lines: list[str] = []
+    for replica, place in zip(replicas, told, strict=True):
+        own = replica.error
+        if own is error:
+            lines.insert(0, f"{title}: raised by {_named(replica)}")
+        elif not replica.ended:
+            lines.append(f"{_named(replica)} {place}; it did not stop, and is left to itself")
+        elif own is None or isinstance(own, stopped):
+            lines.append(f"{_named(replica)} {place}" + ("" if own is None else "; it was stopped"))
+        else:
+            lines.append(f"{_named(replica)} raised {type(own).__name__}: {_first_line(own)}")
+    if not lines or not lines[0].startswith(title):
+        lines.insert(0, f"{title}: raised while all replicas were led, not by one of them")
+    error.add_note("\n  ".join(lines))
+
+
+def _named(replica: "Replica") -> str:
+    return f"replica {replica.index} on {replica.device}"
+
+
+def _state(replica: "Replica") -> str:
+    if replica.ended:
+        return "had returned" if replica.error is None else "had raised"
+    if replica.meeting is None:
+        return f"was {_place(replica)}"
+    return f"waited in {replica.meeting.what}, {_place(replica)}"
+
+
+def _place(replica: "Replica") -> str:
+    """The innermost lines of the program that a replica is in."""
+    frame: FrameType | None = sys._current_frames().get(replica.worker.ident)
+    lines: list[str] = []
+    for each, number in traceback.walk_stack(frame):
+        if is_ours(each.f_globals.get("__name__")):
+            if lines:
+                break
+            continue
+        code = each.f_code
+        lines.append(f"{code.co_name} in {code.co_filename}, line {number}")
+        if len(lines) == 3:
+            break
+    return "at " + ", called by ".join(lines) if lines else "at no line of the program"
+
+
+def _first_line(error: Any) -> str:
+    return str(error).partition("\n")[0]
+
+
+__all__ = ["add_notes", "disagreeing", "hung", "places"]

@@ -1,0 +1,154 @@
+"""Data sets whose batches are divided among replicas."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from allotment import nest
+from allotment.devices.placement import device
+from allotment.distribute.members import member
+from allotment.distribute.values import PerReplica
+from allotment.errors import OutOfRangeError
+from allotment.ops.convert import to_tensor
+from allotment.tensor import EagerTensor
+
+if TYPE_CHECKING:
+    from allotment.distribute.strategy import Strategy
+
+
+class DistributedIterator:
+    """Goes through a distributed data set. As ``tf.distribute.DistributedIterator``."""
+
+    def __init__(self, elements: Iterator[Any]) -> None:
+        self._elements = elements
+
+    def __iter__(self) -> "DistributedIterator":
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._elements)
+
+    def get_next(self) -> Any:
+        """Return the next element.
+
+        Raises:
+            OutOfRangeError: There is none.
+        """
+        try:
+            return next(self._elements)
+        except StopIteration:
+            raise OutOfRangeError(None, None, "End of sequence") from None
+
+
+class DistributedDataset:
+    """A data set whose elements are distributed values. As ``tf.distribute.DistributedDataset``.
+
+    It can be gone through as often as the data set that it is made of.
+
+    Args:
+        dataset: What gives the batches.
+        distribute: Makes the elements of it.
+    """
+
+    def __init__(self, dataset: Iterable[Any], distribute: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
+        self._dataset = dataset
+        self._distribute = distribute
+
+    def __iter__(self) -> DistributedIterator:
+        return DistributedIterator(self._distribute(iter(self._dataset)))
+
+
+def distribute_dataset(strategy: "Strategy", dataset: Any) -> DistributedDataset:
+    """See ``Strategy.experimental_distribute_dataset``.
+
+    Raises:
+        TypeError: It cannot be iterated over.
+    """
+    _check_iterable(dataset, "dataset")
+    names = strategy.extended._devices
+
+    def divided(elements: Iterator[Any]) -> Iterator[Any]:
+        return (_divided(element, names) for element in elements)
+
+    return DistributedDataset(dataset, divided)
+
+
+def from_function(strategy: "Strategy", dataset_fn: Callable[[Any], Any]) -> DistributedDataset:
+    """See ``Strategy.distribute_datasets_from_function``.
+
+    Raises:
+        TypeError: What the function returns cannot be iterated over.
+    """
+    dataset = dataset_fn(strategy.extended._input_context())
+    _check_iterable(dataset, "what dataset_fn returns")
+    names = strategy.extended._devices
+
+    def dealt(elements: Iterator[Any]) -> Iterator[Any]:
+        for element in elements:
+            # A replica for which nothing is left gets a batch without rows.
+            yield _dealt([element, *(next(elements, None) for _ in names[1:])], names)
+
+    return DistributedDataset(dataset, dealt)
+
+
+def _check_iterable(dataset: Any, what: str) -> None:
+    if not hasattr(dataset, "__iter__"):
+        raise TypeError(
+            f"{what} must be a tf.data.Dataset, or something else that can be iterated over and gives batches, not "
+            f"{dataset!r}"
+        )
+
+
+def _divided(element: Any, names: tuple[str, ...]) -> Any:
+    """A batch in the parts of all replicas."""
+    leaves = _on_host(nest.flatten(element))
+    if len(names) == 1:
+        return nest.pack_sequence_as(element, [_brought(leaf, names[0]) for leaf in leaves])
+    rows = {leaf._array.shape[:1] for leaf in leaves}
+    if len(rows) > 1 or () in rows:
+        shapes = ", ".join(str(leaf.shape) for leaf in leaves)
+        raise ValueError(
+            "an element of a data set is divided among the replicas along its first axis, which must be the same for "
+            f"all of it: a batch. There are shapes {shapes}; Dataset.batch makes batches."
+        )
+    size = -(-next(iter(rows), (0,))[0] // len(names))
+    parts = [
+        PerReplica(
+            [
+                _brought(leaf, name, slice(index * size, (index + 1) * size))
+                for index, name in enumerate(names)
+            ]
+        )
+        for leaf in leaves
+    ]
+    return nest.pack_sequence_as(element, parts)
+
+
+def _dealt(batches: list[Any], names: tuple[str, ...]) -> Any:
+    """The batches of all replicas in one element."""
+    first = batches[0]
+    whole = _on_host(nest.flatten(first))
+    if len(names) == 1:
+        return nest.pack_sequence_as(first, [_brought(leaf, names[0]) for leaf in whole])
+    by_replica = []
+    for batch, name in zip(batches, names, strict=True):
+        if batch is None:
+            by_replica.append([_brought(leaf, name, slice(0, 0)) for leaf in whole])
+        else:
+            nest.assert_same_structure(first, batch)
+            by_replica.append([_brought(leaf, name) for leaf in _on_host(nest.flatten(batch))])
+    return nest.pack_sequence_as(first, [PerReplica(values) for values in zip(*by_replica, strict=True)])
+
+
+def _on_host(leaves: list[Any]) -> list[EagerTensor]:
+    with device(None), device("/CPU:0"):
+        return [to_tensor(leaf) for leaf in leaves]
+
+
+def _brought(tensor: EagerTensor, name: str, rows: slice | None = None) -> EagerTensor:
+    """A tensor, or rows of it, in the memory of a device."""
+    goal = member(name, tensor._dtype)
+    array = tensor._array if rows is None else tensor._array[rows]
+    return goal.tensor(goal.bring(array, tensor._home))
+
+
+__all__ = ["DistributedDataset", "DistributedIterator", "distribute_dataset", "from_function"]

@@ -1,0 +1,52 @@
+"""What a replica's code finds in its thread: its device, its context, nothing of the caller's scopes."""
+
+from collections.abc import Callable
+from typing import Any
+
+from allotment.devices.context import context
+from allotment.devices.placement import device, thread
+from allotment.distribute.replica_context import ReplicaContext
+from allotment.distribute.scopes import Scope, entered
+from allotment.distribute.step import Line, Perform, Step
+from allotment.distribute.strategy import Strategy
+from allotment.distribute.values import select
+
+
+class Alone:
+    """The line of a replica that is the only one: what it waits for is done at once."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy = strategy
+
+    def meet(self, what: str, key: Any, perform: Perform, arguments: Any) -> Any:
+        """Do what a meeting is for."""
+        with entered(Scope(self._strategy, None)):
+            return perform([arguments])[0]
+
+
+def alone(strategy: Strategy, name: str, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a function as the only replica, on this thread."""
+    replica = ReplicaContext(strategy, 0, Alone(strategy))
+    with entered(Scope(strategy, replica)), device(None), device(name):
+        return fn(*select(0, args), **select(0, kwargs))
+
+
+def run_replicas(strategy: Strategy, fn: Callable[..., Any], args: Any, kwargs: Any) -> list[Any]:
+    """Call a function as each replica, on threads of their own. Returns the results by replica."""
+    extended = strategy.extended
+    # A policy is each thread's own, and so are scopes: those of the caller stay behind.
+    policy = context().device_policy
+
+    def replica(index: int, line: Line) -> Any:
+        thread.state.graph = None
+        if context().device_policy != policy:
+            context().device_policy = policy
+        scope = Scope(strategy, ReplicaContext(strategy, index, line))
+        with entered(scope), device(extended._devices[index]):
+            return fn(*select(index, args), **select(index, kwargs))
+
+    step = Step(extended._devices, extended.replica_deadline, f"{type(strategy).__name__}.run")
+    return step.run(replica)
+
+
+__all__ = ["Alone", "alone", "run_replicas"]

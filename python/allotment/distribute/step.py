@@ -1,0 +1,220 @@
+"""One call of ``Strategy.run``: replicas in threads of their own, and the meetings where they wait for each other.
+
+Replicas only send: that they arrived at a meeting, ended or failed. The thread that called ``run`` leads: it alone
+knows how far each is, does what a meeting is for, and answers. So nothing of a step is shared, and no lock is held
+while a replica's code runs.
+
+    replica 0    ──compute──arrived · · · · · answered──compute──ended
+    replica 1    ──compute────────────arrived answered──compute───────ended
+    leader                                  perform                        return
+"""
+
+import contextvars
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from allotment.distribute import failures
+from allotment.distribute.workers import Worker, dismiss, hire
+
+#: Does what a meeting is for: from the arguments of each replica to the answer for each.
+Perform = Callable[[list[Any]], Sequence[Any]]
+
+
+class ReplicaStopped(BaseException):
+    """Ends a replica whose step is over because another one failed.
+
+    Not an ``Exception``: a replica's own error handling is not meant to catch it.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """What a replica waits for the others with."""
+
+    #: For people, such as ``all_reduce(SUM)``.
+    what: str
+    #: Replicas that meet must have the same.
+    key: Hashable
+    perform: Perform
+    arguments: Any
+
+
+@dataclass(slots=True)
+class Replica:
+    """A replica of a step, as the leader sees it."""
+
+    index: int
+    #: Full name of its device.
+    device: str
+    worker: Worker
+    answers: SimpleQueue[Any] = field(default_factory=SimpleQueue)
+    #: What it waits in, if it waits.
+    meeting: Meeting | None = None
+    ended: bool = False
+    value: Any = None
+    error: BaseException | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether nobody knows when it will be heard of next."""
+        return not self.ended and self.meeting is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    value: Any = None
+    error: BaseException | None = None
+
+
+_STOP = object()
+
+
+class Line:
+    """A replica's own end of a step."""
+
+    def __init__(self, replica: Replica, events: "SimpleQueue[tuple[Replica, Meeting | _Ended]]") -> None:
+        self._replica = replica
+        self._events = events
+        self._stopped = False
+
+    def meet(self, what: str, key: Hashable, perform: Perform, arguments: Any) -> Any:
+        """Wait for the other replicas; when all are there, get this one's answer.
+
+        Raises:
+            ReplicaStopped: The step is over.
+        """
+        if not self._stopped:
+            self._events.put((self._replica, Meeting(what, key, perform, arguments)))
+            answer = self._replica.answers.get()
+            if answer is not _STOP:
+                return answer[0]
+            self._stopped = True
+        raise ReplicaStopped
+
+
+class Step:
+    """Runs a function once for each replica, and leads.
+
+    Args:
+        devices: Full names of the replicas' devices.
+        deadline: The longest time in seconds without a word of any replica; ``None`` waits for ever.
+        title: What is said to have run, for people.
+    """
+
+    def __init__(self, devices: Sequence[str], deadline: float | None, title: str) -> None:
+        self._devices = devices
+        self._deadline = deadline
+        self._title = title
+        self._events: SimpleQueue[tuple[Replica, Meeting | _Ended]] = SimpleQueue()
+        self._replicas: list[Replica] = []
+
+    def run(self, function: Callable[[int, Line], Any]) -> list[Any]:
+        """Call ``function`` with each replica's index and line, on threads of their own. Returns the values by replica.
+
+        Raises:
+            DeadlineExceededError: A replica is not heard of for too long.
+            RuntimeError: The replicas do not meet for the same.
+            BaseException: What a replica raised, or a meeting.
+        """
+        try:
+            try:
+                self._start(function)
+                while self._wait():
+                    self._hold_meeting()
+            except BaseException as error:
+                self._stop(error)
+                raise
+            if any(replica.error is not None for replica in self._replicas):
+                raise self._stop(None)
+            return [replica.value for replica in self._replicas]
+        finally:
+            # What the frames of an error hold would be held by it.
+            self._replicas.clear()
+
+    def _start(self, function: Callable[[int, Line], Any]) -> None:
+        for index, device in enumerate(self._devices):
+            replica = Replica(index, device, hire())
+            self._replicas.append(replica)
+            replica.worker.do(self._job(replica, function))
+
+    def _job(self, replica: Replica, function: Callable[[int, Line], Any]) -> Callable[[], None]:
+        # What the caller has set for this context, such as NumPy's handling of errors, holds in each replica.
+        context = contextvars.copy_context()
+        events = self._events
+
+        def work() -> None:
+            try:
+                ended = _Ended(context.run(function, replica.index, Line(replica, events)))
+            except BaseException as error:
+                ended = _Ended(error=error)
+            events.put((replica, ended))
+
+        return work
+
+    def _wait(self) -> bool:
+        """Wait until every replica waits or has ended, or one has failed. Returns whether there is a meeting."""
+        while any(replica.is_running for replica in self._replicas):
+            try:
+                replica, event = self._events.get(timeout=self._deadline)
+            except Empty:
+                assert self._deadline is not None
+                raise failures.hung(self._title, self._replicas, self._deadline) from None
+            if isinstance(event, Meeting):
+                replica.meeting = event
+                continue
+            self._end(replica, event)
+            if event.error is not None:
+                return False
+        return any(not replica.ended for replica in self._replicas)
+
+    def _end(self, replica: Replica, event: _Ended) -> None:
+        replica.ended, replica.value, replica.error = True, event.value, event.error
+        dismiss(replica.worker)
+
+    def _hold_meeting(self) -> None:
+        """Do what all replicas wait for, and answer them."""
+        meetings = [replica.meeting for replica in self._replicas]
+        first = meetings[0]
+        if first is None or any(each is None or each.key != first.key for each in meetings):
+            raise failures.disagreeing(self._replicas)
+        arguments = [each.arguments for each in meetings if each is not None]
+        answers = first.perform(arguments)
+        for replica, answer in zip(self._replicas, answers, strict=True):
+            replica.meeting = None
+            replica.answers.put((answer,))
+
+    def _stop(self, error: BaseException | None) -> BaseException:
+        """End all replicas, wait for those that run, and say in a note to the error what became of each.
+
+        Returns the error; without one that of the first replica that failed, as if they ran one after the other.
+        """
+        places = failures.places(self._replicas)
+        for replica in self._replicas:
+            replica.answers.put(_STOP)
+        try:
+            while any(not replica.ended for replica in self._replicas):
+                replica, event = self._events.get(timeout=self._deadline)
+                if not isinstance(event, Meeting):
+                    self._end(replica, event)
+        except Empty:
+            pass
+        finally:
+            for replica in self._replicas:
+                if not replica.ended:
+                    # What it does when it comes back is nobody's business any more.
+                    replica.worker.retire()
+            if error is None:
+                error = next(
+                    replica.error
+                    for replica in self._replicas
+                    if replica.error is not None and not isinstance(replica.error, ReplicaStopped)
+                )
+            failures.add_notes(error, self._title, self._replicas, places, ReplicaStopped)
+            for replica in self._replicas:
+                replica.value = replica.error = replica.meeting = None
+        return error
+
+
+__all__ = ["Line", "Meeting", "Replica", "ReplicaStopped", "Step"]

@@ -1,0 +1,38 @@
+"""Reduction along a tree."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from allotment.distribute.cross_device_ops import CrossDeviceOps, Part, check_packs
+from allotment.distribute.members import Array, Member
+
+
+class HierarchicalCopyAllReduce(CrossDeviceOps):
+    """Adds up in pairs of devices, then in pairs of pairs, until one has the total. As the class of ``tf.distribute``.
+
+        0 ←─ 1    2 ←─ 3        Half of the devices receive a copy at once; n devices take log2(n) rounds.
+        0 ←────── 2             Each holds one copy at a time.
+
+    Args:
+        num_packs: Has no effect.
+    """
+
+    def __init__(self, num_packs: int = 1) -> None:
+        check_packs("HierarchicalCopy", num_packs)
+
+    def _sum(self, rows: Sequence[Array], sources: Sequence[Member], first: Member) -> list[Part]:
+        sums = list(rows)
+        distance = 1
+        while distance < len(sums):
+            for index in range(0, len(sums) - distance, 2 * distance):
+                source = sources[index]
+                received = source.compute(np.copy, sums[index + distance])
+                sums[index] = source.compute(np.add, sums[index], received, received)
+                # What was passed on is not needed any more.
+                sums[index + distance] = rows[index + distance]
+            distance *= 2
+        return [Part(0, sums[0].size, sums[0], sources[0])]
+
+
+__all__ = ["HierarchicalCopyAllReduce"]

@@ -1,0 +1,359 @@
+"""Gradient tapes: ``tf.GradientTape``."""
+
+import enum
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Final
+
+from allotment import nest
+from allotment.devices.placement import device
+from allotment.errors import InvalidArgumentError
+from allotment.ops import gradients as _gradients  # noqa: F401 - enters gradients into the operation table
+from allotment.ops.array import ones_like, zeros_like
+from allotment.ops.backward import backward
+from allotment.ops.convert import to_tensor
+from allotment.ops.creation import reshape, zeros
+from allotment.ops.differentiation import is_differentiable
+from allotment.ops.joining import stack
+from allotment.ops.layout import transpose
+from allotment.ops.repetition import broadcast_to
+from allotment.ops.sequences import one_hot
+from allotment.ops.tape import Tape, pop, push, source_key
+from allotment.tensor import Tensor
+
+_log: Final = logging.getLogger("allotment.gradients")
+
+_USED: Final = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+
+
+class UnconnectedGradients(enum.Enum):
+    """What the gradient is of a source on which a target does not depend. As ``tf.UnconnectedGradients``."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class GradientTape:
+    """Records operations, to compute gradients of their results. As ``tf.GradientTape``.
+
+    What is computed inside of the ``with`` block, in this thread, from something watched is recorded: trainable
+    variables by themselves, tensors once ``watch`` has named them. The tape keeps the tensors that gradients need;
+    without ``persistent`` it lets go of them while the gradient is computed.
+
+    Args:
+        persistent: Whether gradients can be computed more than once.
+        watch_accessed_variables: Whether trainable variables are watched when they are read.
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_accessed_variables = watch_accessed_variables
+        self._tape: Tape | None = None
+        self._recording = False
+        self._watched: tuple[Any, ...] = ()
+
+    def __enter__(self) -> "GradientTape":
+        self._push()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._recording:
+            self._pop()
+
+    def _push(self) -> None:
+        if self._recording:
+            raise ValueError(
+                "Tape is still recording, This can happen if you try to re-enter an already-active tape."
+            )
+        if self._tape is None:
+            self._tape = Tape(watches_variables=self._watch_accessed_variables)
+        push(self._tape)
+        self._recording = True
+
+    def _pop(self) -> None:
+        if not self._recording or self._tape is None:
+            raise ValueError("Tape is not recording.")
+        pop(self._tape)
+        self._recording = False
+
+    def watch(self, tensor: Any) -> None:
+        """Record what is computed from a tensor or variable, or from those of a nested structure.
+
+        Raises:
+            ValueError: Something that is neither.
+            RuntimeError: The tape has not been entered.
+        """
+        for each in nest.flatten(tensor):
+            if not _can_be_source(each):
+                raise ValueError(
+                    f"Passed in object {each} of type {type(each).__name__!r}, not tf.Tensor or tf.Variable or "
+                    "ExtensionType."
+                )
+            if not is_differentiable(each.dtype):
+                _warn(
+                    "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
+                    5,
+                    each.dtype,
+                )
+            if self._tape is None:
+                raise RuntimeError("watch: the tape is not recording. Call it inside of `with tape:`.")
+            self._tape.watch(each)
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Record nothing of a ``with`` block.
+
+        Raises:
+            RuntimeError: The tape has not been entered.
+            ValueError: It has been left.
+        """
+        if self._tape is None:
+            raise RuntimeError("Trying to stop recording a tape which is not recording.")
+        self._pop()
+        try:
+            yield
+        finally:
+            self._push()
+
+    def reset(self) -> None:
+        """Forget what was recorded and watched, and go on recording.
+
+        Raises:
+            ValueError: The tape is not recording.
+        """
+        self._pop()
+        self._tape = None
+        self._push()
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """Return the variables that are watched, in the order in which they were first read."""
+        if self._tape is not None:
+            self._watched = tuple(self._tape.variables.values())
+        return self._watched
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """Compute the gradients of targets, added up, with respect to each source.
+
+        Args:
+            target: A tensor or variable, or a nested structure of them.
+            sources: Tensors or variables, in any structure.
+            output_gradients: What each target's gradient is multiplied with, ones without it.
+            unconnected_gradients: Of a source that no target depends on the gradient is ``None``, or zeros with
+                ``"zero"``.
+
+        Returns:
+            Gradients in the structure of ``sources``.
+
+        Raises:
+            RuntimeError: The tape is not persistent and was used already, or has not been entered.
+            TypeError: There is no target, or a source or target is no tensor or variable.
+            ValueError: Something else than ``"none"`` and ``"zero"``.
+            LookupError: There is an operation on the way whose gradient nobody knows.
+        """
+        tape = self._opened()
+        if target is None:
+            raise TypeError(
+                "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to "
+                "be differentiated, but received None."
+            )
+        unconnected = _unconnected(unconnected_gradients)
+        targets, flat = _flat(target, "target"), _flat(sources, "source")
+        given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
+        seeds = [
+            (source_key(each), _seed(each, weight))
+            for each, weight in zip(targets, [*given, *[None] * len(targets)], strict=False)
+            if is_differentiable(each.dtype)
+        ]
+        ends = {key for key, _ in seeds}
+        keys = [source_key(each) for each in flat]
+        known = {key for key in keys if key in tape.tracked or key in ends}
+        found = backward(tape.steps, seeds, known, keep=self._persistent)
+        if not self._persistent:
+            self.watched_variables()
+            self._tape = None
+        made = [
+            found.get(key) if key in found or unconnected is UnconnectedGradients.NONE else zeros_like(each)
+            for key, each in zip(keys, flat, strict=True)
+        ]
+        return nest.pack_sequence_as(sources, made)
+
+    def _opened(self) -> Tape:
+        """The tape, no longer recording unless it is persistent."""
+        if self._tape is None:
+            raise RuntimeError(_USED)
+        tape = self._tape
+        if self._recording and self._persistent:
+            _warn(
+                "Calling GradientTape.gradient on a persistent tape inside its context is significantly less efficient "
+                "than calling it outside the context (it causes the gradient ops to be recorded on the tape, leading "
+                "to increased CPU and memory usage). Only call GradientTape.gradient inside the context if you "
+                "actually want to trace the gradient in order to compute higher order derivatives.",
+                1,
+            )
+        elif self._recording:
+            self._pop()
+        return tape
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,  # noqa: ARG002 - TensorFlow's signature
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """Compute the gradient of each element of a target with respect to each source.
+
+        Each has the shape of the target and behind it that of the source. The elements are gone through one by one,
+        whatever ``experimental_use_pfor`` says; without it the tape must be persistent, as in TensorFlow.
+
+        Raises:
+            RuntimeError: The tape is not persistent and was used already, or has to be persistent.
+        """
+        tape = self._opened()
+        self._check_loop("jacobian", experimental_use_pfor)
+        unconnected = _unconnected(unconnected_gradients)
+        flat = _flat(sources, "source")
+        made = self._rows(tape, target, flat, _places(target))
+        shape = tuple(target.shape)
+        jacobians = [
+            reshape(stack(rows), shape + tuple(source.shape))
+            if rows
+            else zeros(shape + tuple(source.shape), source.dtype)
+            if unconnected is UnconnectedGradients.ZERO
+            else None
+            for rows, source in zip(made, flat, strict=True)
+        ]
+        return nest.pack_sequence_as(sources, jacobians)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,  # noqa: ARG002 - TensorFlow's signature
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """Compute a jacobian for each entry along the first axis, which do not depend on each other.
+
+        The result has the shape of the target and behind it that of the source without the first axis; zeros if they
+        are unconnected.
+
+        Raises:
+            RuntimeError: The tape is not persistent and was used already, or has to be persistent.
+            ValueError: The first axes differ, or there is no other.
+        """
+        tape = self._opened()
+        self._check_loop("batch_jacobian", experimental_use_pfor)
+        _unconnected(unconnected_gradients)
+        if len(target.shape) < 2 or len(source.shape) < 2 or target.shape[0] != source.shape[0]:
+            raise ValueError(
+                f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match."
+            )
+        rows = self._rows(tape, target, [source], _columns(target))[0]
+        shape = tuple(target.shape) + tuple(source.shape)[1:]
+        if not rows:
+            return zeros(shape, target.dtype)
+        order = [1, 0, *range(2, len(source.shape) + 1)]
+        return reshape(transpose(stack(rows), order), shape)
+
+    def _check_loop(self, what: str, vectorized: bool) -> None:
+        if not vectorized and not self._persistent:
+            raise RuntimeError(
+                f"GradientTape must be created with persistent=True to compute the {what} with eager execution enabled "
+                "and with  experimental_use_pfor set to False."
+            )
+
+    def _rows(self, tape: Tape, target: Any, sources: list[Any], seeds: Iterator[Any]) -> list[list[Any]]:
+        """The gradients of each source for each seed; none where a source is not connected."""
+        keys = [source_key(each) for each in sources]
+        own = source_key(target)
+        known = {key for key in keys if key in tape.tracked or key == own}
+        rows: list[list[Any]] = [[] for _ in sources]
+        for seed in seeds:
+            found = backward(tape.steps, [(own, seed)], known, keep=True)
+            for row, key in zip(rows, keys, strict=True):
+                if key in found:
+                    row.append(found[key])
+        if not self._persistent:
+            self.watched_variables()
+            self._tape = None
+        return rows
+
+
+def _places(target: Any) -> Iterator[Any]:
+    """For each element of a tensor, ones where it is and zeros elsewhere."""
+    size = target.shape.num_elements()
+    for place in range(size):
+        yield reshape(one_hot(place, size, dtype=target.dtype), target.shape)
+
+
+def _columns(target: Any) -> Iterator[Any]:
+    """The same for the elements of each entry along the first axis, at one place of all entries at once."""
+    size = target.shape[1:].num_elements()
+    for place in range(size):
+        row = reshape(one_hot(place, size, dtype=target.dtype), target.shape[1:])
+        yield broadcast_to(row, target.shape)
+
+
+def _can_be_source(value: Any) -> bool:
+    return isinstance(value, Tensor) or hasattr(value, "_as_tensor")
+
+
+def _flat(structure: Any, what: str) -> list[Any]:
+    flat = nest.flatten(structure)
+    for each in flat:
+        if not _can_be_source(each):
+            raise TypeError(
+                f"a {what} of gradients must be a tensor or a variable, not {each!r} of type {type(each).__name__!r}"
+            )
+    return flat
+
+
+def _unconnected(value: Any) -> UnconnectedGradients:
+    try:
+        return UnconnectedGradients(value)
+    except ValueError:
+        raise ValueError(f"Unknown value for unconnected_gradients: {value!r}") from None
+
+
+def _seed(target: Any, weight: Any) -> Any:
+    """What going back from a target starts with."""
+    value = to_tensor(target)
+    if weight is None:
+        with device(value.device):
+            return ones_like(value)
+    weight = to_tensor(weight, like=value._dtype)
+    if weight._dtype is not value._dtype or not weight.shape.is_compatible_with(value.shape):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"an output gradient must have the type and shape of its target, {value._dtype.name} and {value.shape}, "
+            f"not {weight._dtype.name} and {weight.shape}",
+        )
+    return weight
+
+
+#: How often each warning was given.
+_given: Final[Counter[str]] = Counter()
+
+
+def _warn(text: str, times: int, *args: Any) -> None:
+    """Log a warning the first few times."""
+    _given[text] += 1
+    if _given[text] <= times:
+        _log.warning(text, *args)
+
+
+__all__ = ["GradientTape", "UnconnectedGradients"]

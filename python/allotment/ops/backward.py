@@ -1,0 +1,131 @@
+"""Goes back through calls, from targets to sources, and adds up gradients on the way."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from allotment.devices.placement import device
+from allotment.ops.array import zeros_like
+from allotment.ops.creation import zeros
+from allotment.ops.differentiation import Call, Outline, is_differentiable
+from allotment.ops.sums import add_n
+from allotment.ops.table import Operation
+
+#: Gradients of one tensor that are still to be added up, by what the tensor is known by.
+Pending = dict[Hashable, list[Any]]
+
+
+class Step:
+    """A call that was recorded, with what its inputs and outputs are known by."""
+
+    __slots__ = ("args", "device", "input_keys", "inputs", "kwargs", "output_keys", "outputs", "row")
+
+    def __init__(
+        self,
+        row: Operation,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        input_keys: Sequence[Hashable],
+        output_keys: Sequence[Hashable],
+        device: str | None,
+    ) -> None:
+        self.row = row
+        #: Tensors, or their outlines where the gradient needs no more; see ``Call``.
+        self.inputs = inputs
+        self.outputs = outputs
+        self.args = args
+        self.kwargs = kwargs
+        self.input_keys = input_keys
+        self.output_keys = output_keys
+        #: Name of the device on which it ran and its gradient will; ``None`` for that of the scope.
+        self.device = device
+
+
+def backward(
+    steps: list[Step],
+    targets: Sequence[tuple[Hashable, Any]],
+    sources: Iterable[Hashable],
+    *,
+    keep: bool,
+) -> Mapping[Hashable, Any]:
+    """The gradients of sources that targets depend on.
+
+    Args:
+        steps: The calls in the order in which they were made.
+        targets: What each target is known by, and its gradient.
+        sources: What the sources are known by.
+        keep: Whether ``steps`` is used again. If not, it is emptied, and tensors are freed on the way.
+
+    Raises:
+        LookupError: Nobody knows the gradient of an operation on the way.
+    """
+    wanted = set(sources)
+    way = _between(steps, wanted)
+    if not keep:
+        steps.clear()
+    pending: Pending = {}
+    for key, given in targets:
+        pending.setdefault(key, []).append(given)
+    useful = wanted.union(*(step.output_keys for step in way))
+    found: dict[Hashable, Any] = {}
+    while way:
+        # Taken off the list, so that its tensors go as soon as they are used.
+        step = way.pop()
+        gradients = [_taken(key, pending, wanted, found) for key in step.output_keys]
+        if any(each is not None for each in gradients):
+            _go_back(step, gradients, useful, pending)
+    for key in wanted & pending.keys():
+        found[key] = _sum(pending.pop(key))
+    return found
+
+
+def _between(steps: Sequence[Step], sources: set[Hashable]) -> list[Step]:
+    """The steps that sources lead to."""
+    reached = set(sources)
+    way = []
+    for step in steps:
+        if any(key in reached for key in step.input_keys):
+            reached.update(step.output_keys)
+            way.append(step)
+    return way
+
+
+def _taken(key: Hashable, pending: Pending, wanted: set[Hashable], found: dict[Hashable, Any]) -> Any:
+    """The gradient of an output, to which nothing will be added any more."""
+    parts = pending.pop(key, None)
+    if parts is None:
+        return None
+    total = _sum(parts)
+    if key in wanted:
+        found[key] = total
+    return total
+
+
+def _sum(parts: list[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else add_n(parts)
+
+
+def _go_back(step: Step, gradients: list[Any], useful: set[Hashable], pending: Pending) -> None:
+    wanted = [key in useful for key in step.input_keys]
+    call = Call(step.row, step.inputs, step.outputs, step.args, step.kwargs, wanted)
+    with nullcontext() if step.device is None else device(step.device):
+        given = [
+            _nothing(output) if each is None else each
+            for each, output in zip(gradients, step.outputs, strict=True)
+        ]
+        made = call.back(given)
+    for key, each, asked in zip(step.input_keys, made, wanted, strict=True):
+        if asked and each is not None:
+            pending.setdefault(key, []).append(each)
+
+
+def _nothing(output: Any) -> Any:
+    """The gradient of an output that no target depends on; of whole numbers there is none."""
+    if not is_differentiable(output._dtype):
+        return None
+    return zeros(output.lengths, output._dtype) if isinstance(output, Outline) else zeros_like(output)
+
+
+__all__ = ["Step", "backward"]

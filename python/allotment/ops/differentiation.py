@@ -1,0 +1,124 @@
+"""Enters gradients into the operation table, and what they are given: a call, and the gradients of its outputs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from allotment.dtypes import DType
+from allotment.ops.table import GRADIENTS, OPERATIONS, Gradient, Operation
+from allotment.tensor_shape import TensorShape
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+#: The gradient of an operation that is a constant, whatever its inputs.
+CONSTANT: Final = Gradient(None, inputs=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What is left of a tensor whose value no gradient needs: its shape and its type."""
+
+    lengths: tuple[int, ...]
+    _dtype: DType
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The lengths of the axes."""
+        return TensorShape(self.lengths)
+
+
+class Call:
+    """A call of an operation, for its gradient to look at."""
+
+    __slots__ = ("args", "inputs", "kwargs", "outputs", "row", "wanted")
+
+    def __init__(
+        self,
+        row: Operation,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        wanted: Sequence[bool],
+    ) -> None:
+        self.row = row
+        #: Tensors, or their outlines where the gradient said that it needs no more.
+        self.inputs = inputs
+        self.outputs = outputs
+        #: What the operation was given behind the tensors.
+        self.args = args
+        self.kwargs = kwargs
+        #: Of which inputs somebody asked for the gradient; computing others would be for nothing.
+        self.wanted = wanted
+
+    def back(self, gradients: Sequence[Any]) -> list[Any]:
+        """The gradients of the inputs, ``None`` where there is none, from those of the outputs.
+
+        Raises:
+            LookupError: Nobody knows the gradient of the operation.
+        """
+        gradient = self.row.gradient
+        if gradient is None:
+            raise LookupError(self.unknown())
+        if gradient.function is None:
+            return [None] * len(self.inputs)
+        made = gradient.function(self, *gradients)
+        found = list(made) if isinstance(made, list | tuple) else [made]
+        # What comes behind the tensors, as a shape that is a tensor in a graph, has none.
+        return found + [None] * (len(self.inputs) - len(found))
+
+    def unknown(self) -> str:
+        """What is said if nobody knows the gradient."""
+        return (
+            f"gradient registry has no entry for: {self.row.name}. Nothing can be differentiated through this "
+            "operation; where its result may count as a constant, put `stop_gradient` around it."
+        )
+
+
+def gradient(*names: str, inputs: bool = True, outputs: bool = False) -> Callable[[_Function], _Function]:
+    """Enter a function as the gradient of operations. It takes a ``Call`` and the gradient of each output.
+
+    ``inputs`` and ``outputs`` say whether it looks at values and not only at shapes and types: what it does not need
+    can be freed before.
+
+    Raises:
+        ValueError: There is no such operation, or it has a gradient.
+    """
+
+    def enter(function: _Function) -> _Function:
+        for name in names:
+            _enter(name, Gradient(function, inputs, outputs))
+        return function
+
+    return enter
+
+
+def not_differentiable(*names: str) -> None:
+    """Say of operations that they are constants for gradients: their results are whole, or change in steps.
+
+    Raises:
+        ValueError: There is no such operation, or it has a gradient.
+    """
+    for name in names:
+        _enter(name, CONSTANT)
+
+
+def _enter(name: str, made: Gradient) -> None:
+    if name not in OPERATIONS:
+        raise ValueError(f"there is no operation {name} that could have a gradient")
+    if name in GRADIENTS:
+        raise ValueError(f"operation {name} has a gradient already")
+    GRADIENTS[name] = made
+
+
+def is_differentiable(dtype: DType) -> bool:
+    """Whether tensors of a type can have gradients."""
+    return dtype.is_floating or dtype.is_complex
+
+
+__all__ = ["CONSTANT", "Call", "Outline", "gradient", "is_differentiable", "not_differentiable"]

@@ -1,0 +1,49 @@
+"""Gradients of operations that keep the elements as they are, or change their type."""
+
+from typing import Any
+
+from allotment.ops.array import cast
+from allotment.ops.creation import reshape
+from allotment.ops.differentiation import Call, gradient, is_differentiable, not_differentiable
+from allotment.ops.gathering import where
+from allotment.ops.gradients.broadcasting import shape_of
+from allotment.ops.logical import logical_and
+from allotment.ops.reduce import reduce_sum
+
+
+@gradient("Identity", "EnsureShape", "_EagerConst", inputs=False)
+def _same(call: Call, upstream: Any) -> Any:
+    return upstream
+
+
+@gradient("Reshape", "ExpandDims", "Squeeze", inputs=False)
+def _rearranged(call: Call, upstream: Any) -> Any:
+    return reshape(upstream, shape_of(call.inputs[0]))
+
+
+@gradient("Cast", inputs=False)
+def _cast(call: Call, upstream: Any) -> Any:
+    dtype = call.inputs[0]._dtype
+    return cast(upstream, dtype) if is_differentiable(dtype) else None
+
+
+@gradient("SaturateCast")
+def _saturate_cast(call: Call, upstream: Any) -> Any:
+    (x,), (wanted,) = call.inputs, call.args
+    slope = cast(upstream, x._dtype)
+    if wanted.is_complex or x._dtype.is_complex or wanted.max >= x._dtype.max:
+        return slope
+    # What was moved to a limit does not depend on the input.
+    return where(logical_and(x >= float(wanted.min), x <= float(wanted.max)), slope, 0)
+
+
+@gradient("Fill", inputs=False)
+def _fill(call: Call, upstream: Any) -> Any:
+    return reduce_sum(upstream)
+
+
+not_differentiable(
+    "StopGradient", "ZerosLike", "OnesLike", "Shape", "ShapeN", "Size", "Rank", "BroadcastArgs"
+)
+
+__all__: list[str] = []

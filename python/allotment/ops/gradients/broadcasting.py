@@ -1,0 +1,98 @@
+"""What the gradients of operations that broadcast have in common: sums over what was repeated."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from allotment.ops.array import shape
+from allotment.ops.arrays import Array
+from allotment.ops.creation import shape_input
+from allotment.ops.differentiation import Call, Outline, gradient
+from allotment.ops.element_types import NUMBERS
+from allotment.ops.execute import run
+from allotment.ops.repetition import broadcast_to
+from allotment.ops.table import dims, operation
+from allotment.tensor import EagerTensor
+
+
+def _sum_fault(array: Array, shape: tuple[int, ...]) -> str | None:
+    try:
+        fits = np.broadcast_shapes(array.shape, shape) == array.shape
+    except ValueError:
+        fits = False
+    return (
+        None
+        if fits
+        else f"{dims(array)} is no shape that [{','.join(map(str, shape))}] could be broadcast to"
+    )
+
+
+def _summed(array: Array, shape: tuple[int, ...]) -> Array:
+    new = array.ndim - len(shape)
+    longer = (axis for axis, length in enumerate(shape, new) if length != array.shape[axis])
+    wide = np.float32 if array.dtype == np.float16 else array.dtype
+    total = np.add.reduce(array, (*range(new), *longer), wide, keepdims=True)
+    return np.asarray(total, array.dtype).reshape(shape)
+
+
+#: The opposite of ``BroadcastTo``.
+_row = operation("SumToShape", _summed, fault=_sum_fault, takes=NUMBERS.__contains__)
+
+
+def shape_of(tensor: Any) -> Any:
+    """The lengths of a tensor's axes: numbers, or in a graph that does not know them a tensor."""
+    if isinstance(tensor, EagerTensor):
+        return tensor._array.shape
+    if isinstance(tensor, Outline):
+        return tensor.lengths
+    return tuple(tensor.shape) if tensor.shape.is_fully_defined() else shape(tensor)
+
+
+def summed_to(upstream: Any, lengths: Any) -> Any:
+    """Add up a gradient over the axes along which a tensor of some shape was broadcast."""
+    if type(lengths) is tuple and _has_shape(upstream, lengths):
+        return upstream
+    return run(_row, (upstream,), shape_input(lengths))
+
+
+def _has_shape(tensor: Any, lengths: tuple[Any, ...]) -> bool:
+    if type(tensor) is EagerTensor:
+        return tensor._array.shape == lengths
+    # What stands for an unknown length is equal to any.
+    return all(type(each) is int for each in lengths) and tensor.shape.as_list() == list(lengths)
+
+
+@gradient("SumToShape", inputs=False)
+def _sum_to_shape(call: Call, upstream: Any) -> Any:
+    return broadcast_to(upstream, shape_of(call.inputs[0]))
+
+
+@gradient("BroadcastTo", inputs=False)
+def _broadcast_to(call: Call, upstream: Any) -> Any:
+    return summed_to(upstream, shape_of(call.inputs[0]))
+
+
+def of_pair(
+    name: str,
+    by_x: Callable[[Any, Any, Any], Any],
+    by_y: Callable[[Any, Any, Any], Any],
+    *,
+    inputs: bool = True,
+) -> None:
+    """Enter the gradient of an operation that broadcasts two inputs.
+
+    ``by_x`` and ``by_y`` take the gradient of the output and both inputs, and return the gradient of an input as if
+    it had been broadcast before.
+    """
+
+    @gradient(name, inputs=inputs)
+    def back(call: Call, upstream: Any) -> list[Any]:
+        x, y = call.inputs
+        return [
+            summed_to(by(upstream, x, y), shape_of(each)) if wanted else None
+            for by, each, wanted in zip((by_x, by_y), call.inputs, call.wanted, strict=True)
+        ]
+
+
+__all__ = ["of_pair", "shape_of", "summed_to"]

@@ -1,0 +1,119 @@
+"""Gradients of convolution. Those of images and of filters are operations, whose gradients are convolutions again."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from allotment.ops.arrays import Array, in_single, owned
+from allotment.ops.creation import shape_input
+from allotment.ops.differentiation import Call, gradient
+from allotment.ops.element_types import FLOATS
+from allotment.ops.execute import run
+from allotment.ops.gradients.broadcasting import shape_of
+from allotment.ops.table import OPERATIONS, operation
+from allotment.ops.windows import Windows, padded, placed
+
+_FORWARD: Final = OPERATIONS["Conv2D"]
+_BY_IMAGES: Final = OPERATIONS["Conv2DBackpropInput"]
+_FORWARD_BY_CHANNEL: Final = OPERATIONS["DepthwiseConv2dNative"]
+
+
+@in_single
+def _by_filters(images: Array, gradient: Array, shape: tuple[int, ...], windows: Windows) -> Array:
+    given, slopes = windows.channels_last(images), windows.channels_last(gradient)
+    depth, outputs = shape[2:]
+    result = np.zeros(shape, images.dtype)
+    groups = given.shape[-1] // max(depth, 1)
+    share = outputs // max(groups, 1)
+    bordered = padded(given, windows.pads(given.shape[1:3]), 0)
+    for y, x, group in np.ndindex(*shape[:2], groups):
+        view = placed(bordered, windows, (y, x), slopes.shape[1:3])
+        mine = slice(group * share, (group + 1) * share)
+        result[y, x][:, mine] = np.tensordot(
+            view[..., group * depth : (group + 1) * depth], slopes[..., mine], ([0, 1, 2], [0, 1, 2])
+        )
+    return result
+
+
+@in_single
+def _by_images_by_channel(gradient: Array, filters: Array, shape: tuple[int, ...], windows: Windows) -> Array:
+    depth, multiplier = filters.shape[2:]
+    slopes = windows.channels_last(gradient)
+    slopes = slopes.reshape(*slopes.shape[:3], depth, multiplier)
+    lengths = [shape[axis] for axis in windows.image_axes()]
+    pads = windows.pads(lengths)
+    bordered = [length + sum(pad) for length, pad in zip(lengths, pads, strict=True)]
+    result = np.zeros((shape[0], *bordered, depth), gradient.dtype)
+    for place in np.ndindex(*filters.shape[:2]):
+        view = placed(result, windows, place, slopes.shape[1:3])
+        view += np.einsum("nhwcm,cm->nhwc", slopes, filters[place])
+    (top, _), (left, _) = pads
+    inside = result[:, top : top + lengths[0], left : left + lengths[1]]
+    return owned(windows.as_given(inside))
+
+
+@in_single
+def _by_filters_by_channel(images: Array, gradient: Array, shape: tuple[int, ...], windows: Windows) -> Array:
+    given, slopes = windows.channels_last(images), windows.channels_last(gradient)
+    slopes = slopes.reshape(*slopes.shape[:3], *shape[2:])
+    bordered = padded(given, windows.pads(given.shape[1:3]), 0)
+    result = np.zeros(shape, images.dtype)
+    for place in np.ndindex(*shape[:2]):
+        np.einsum(
+            "nhwc,nhwcm->cm",
+            placed(bordered, windows, place, slopes.shape[1:3]),
+            slopes,
+            out=result[place],
+        )
+    return result
+
+
+_by_filters_row = operation("Conv2DBackpropFilter", _by_filters, takes=FLOATS.__contains__)
+_by_images_by_channel_row = operation(
+    "DepthwiseConv2dNativeBackpropInput", _by_images_by_channel, takes=FLOATS.__contains__
+)
+_by_filters_by_channel_row = operation(
+    "DepthwiseConv2dNativeBackpropFilter", _by_filters_by_channel, takes=FLOATS.__contains__
+)
+
+
+def _enter(forward: Any, by_images: Any, by_filters: Any) -> None:
+    """Enter the gradients of a convolution and of its two gradients: each is linear in both of its inputs."""
+
+    def of_images(upstream: Any, filters: Any, images: Any, windows: Windows) -> Any:
+        return run(by_images, (upstream, filters), shape_input(shape_of(images)), windows)
+
+    def of_filters(images: Any, upstream: Any, filters: Any, windows: Windows) -> Any:
+        return run(by_filters, (images, upstream), shape_input(shape_of(filters)), windows)
+
+    @gradient(forward.name)
+    def back(call: Call, upstream: Any) -> list[Any]:
+        (images, filters), windows = call.inputs, call.args[-1]
+        return [
+            of_images(upstream, filters, images, windows) if call.wanted[0] else None,
+            of_filters(images, upstream, filters, windows) if call.wanted[1] else None,
+        ]
+
+    @gradient(by_images.name)
+    def back_by_images(call: Call, upstream: Any) -> list[Any]:
+        slopes, filters, *_ = call.inputs
+        windows = call.args[-1]
+        return [
+            run(forward, (upstream, filters), windows) if call.wanted[0] else None,
+            of_filters(upstream, slopes, filters, windows) if call.wanted[1] else None,
+        ]
+
+    @gradient(by_filters.name)
+    def back_by_filters(call: Call, upstream: Any) -> list[Any]:
+        images, slopes, *_ = call.inputs
+        windows = call.args[-1]
+        return [
+            of_images(slopes, upstream, images, windows) if call.wanted[0] else None,
+            run(forward, (images, upstream), windows) if call.wanted[1] else None,
+        ]
+
+
+_enter(_FORWARD, _BY_IMAGES, _by_filters_row)
+_enter(_FORWARD_BY_CHANNEL, _by_images_by_channel_row, _by_filters_by_channel_row)
+
+__all__: list[str] = []

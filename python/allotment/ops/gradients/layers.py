@@ -1,0 +1,19 @@
+"""Gradients of the operations of networks' layers."""
+
+from typing import Any
+
+from allotment.ops.arguments import axis_of
+from allotment.ops.differentiation import Call, gradient, not_differentiable
+from allotment.ops.reduce import reduce_sum
+
+
+@gradient("BiasAdd", inputs=False)
+def _bias_add(call: Call, upstream: Any) -> list[Any]:
+    rank = upstream.shape.rank
+    channels = axis_of(call.args[0], rank)
+    return [upstream, reduce_sum(upstream, [axis for axis in range(rank) if axis != channels])]
+
+
+not_differentiable("InTopKV2")
+
+__all__: list[str] = []

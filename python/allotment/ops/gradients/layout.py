@@ -1,0 +1,46 @@
+"""Gradients of operations that move the axes of a tensor, or its elements along them."""
+
+from typing import Any
+
+from allotment.ops.arguments import axis_of
+from allotment.ops.differentiation import Call, gradient
+from allotment.ops.layout import reverse, reverse_sequence, roll, transpose
+
+
+def _back(call: Call) -> list[int] | None:
+    """The order that undoes the call's."""
+    (order,) = call.args
+    if order is None:
+        return None
+    places = [axis_of(axis, len(order)) for axis in order]
+    return sorted(range(len(places)), key=places.__getitem__)
+
+
+@gradient("Transpose", inputs=False)
+def _transpose(call: Call, upstream: Any) -> Any:
+    return transpose(upstream, _back(call))
+
+
+@gradient("ConjugateTranspose", inputs=False)
+def _conjugate_transpose(call: Call, upstream: Any) -> Any:
+    return transpose(upstream, _back(call), conjugate=True)
+
+
+@gradient("ReverseV2", inputs=False)
+def _reverse(call: Call, upstream: Any) -> Any:
+    return reverse(upstream, list(call.args[0]))
+
+
+@gradient("Roll", inputs=False)
+def _roll(call: Call, upstream: Any) -> Any:
+    shifts, axes = call.args
+    return roll(upstream, [-shift for shift in shifts], list(axes))
+
+
+@gradient("ReverseSequence")
+def _reverse_sequence(call: Call, upstream: Any) -> Any:
+    seq, batch = call.args
+    return reverse_sequence(upstream, call.inputs[1], seq, batch)
+
+
+__all__: list[str] = []

@@ -1,0 +1,93 @@
+"""Gradients of element-wise arithmetic."""
+
+from typing import Any
+
+from allotment.ops.array import ones_like, zeros_like
+from allotment.ops.comparison import not_equal
+from allotment.ops.complex_numbers import complex as complex_of
+from allotment.ops.complex_numbers import conj
+from allotment.ops.creation import zeros
+from allotment.ops.differentiation import Call, gradient, not_differentiable
+from allotment.ops.division import divide_no_nan
+from allotment.ops.gathering import where
+from allotment.ops.gradients.broadcasting import of_pair, shape_of, summed_to
+from allotment.ops.gradients.elementwise import by_input, by_output
+from allotment.ops.math import multiply_no_nan, sign, square
+from allotment.ops.real import log
+
+
+def _upstream(upstream: Any, x: Any, y: Any) -> Any:
+    return upstream
+
+
+of_pair("AddV2", _upstream, _upstream, inputs=False)
+of_pair("Sub", _upstream, lambda upstream, x, y: -upstream, inputs=False)
+of_pair("Mul", lambda upstream, x, y: upstream * conj(y), lambda upstream, x, y: upstream * conj(x))
+of_pair(
+    "MulNoNan",
+    lambda upstream, x, y: multiply_no_nan(upstream, conj(y)),
+    lambda upstream, x, y: multiply_no_nan(conj(x), upstream),
+)
+# Of two equal elements the first one is the larger, and the smaller.
+of_pair(
+    "Maximum",
+    lambda upstream, x, y: where(x >= y, upstream, 0),
+    lambda upstream, x, y: where(x >= y, zeros_like(upstream), upstream),
+)
+of_pair(
+    "Minimum",
+    lambda upstream, x, y: where(x <= y, upstream, 0),
+    lambda upstream, x, y: where(x <= y, zeros_like(upstream), upstream),
+)
+of_pair(
+    "SquaredDifference",
+    lambda upstream, x, y: upstream * (2 * (x - y)),
+    lambda upstream, x, y: upstream * (2 * (y - x)),
+)
+
+
+@gradient("Pow", outputs=True)
+def _pow(call: Call, upstream: Any) -> list[Any]:
+    (x, y), power = call.inputs, conj(call.outputs[0])
+    by_x = by_y = None
+    if call.wanted[0]:
+        exponent = conj(y)
+        by_x = summed_to(upstream * exponent * conj(x) ** (exponent - 1), shape_of(x))
+    if call.wanted[1]:
+        base = conj(x)
+        # A base that has no logarithm counts as one that the power does not depend on.
+        has_log = not_equal(base, 0) if x._dtype.is_complex else base > 0
+        by_y = where(has_log, log(where(has_log, base, ones_like(base))), zeros_like(base))
+        by_y = summed_to(upstream * power * by_y, shape_of(y))
+    return [by_x, by_y]
+
+
+@gradient("Neg", inputs=False)
+def _negative(call: Call, upstream: Any) -> Any:
+    return -upstream
+
+
+@gradient("Sign", inputs=False)
+def _sign(call: Call, upstream: Any) -> Any:
+    return zeros(shape_of(call.inputs[0]), call.inputs[0]._dtype)
+
+
+by_input("Square", lambda x: 2 * x)
+by_output("Reciprocal", lambda y: -square(y))
+by_input("Abs", sign)
+
+
+@gradient("ComplexAbs", outputs=True)
+def _complex_abs(call: Call, upstream: Any) -> Any:
+    x, y = call.inputs[0], call.outputs[0]
+    return divide_no_nan(_as_complex(upstream) * x, _as_complex(y))
+
+
+def _as_complex(part: Any) -> Any:
+    return complex_of(part, zeros_like(part))
+
+
+# Joins texts.
+not_differentiable("Add")
+
+__all__: list[str] = []

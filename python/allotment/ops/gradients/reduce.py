@@ -1,0 +1,140 @@
+"""Gradients of reductions and running totals, and of sums of several tensors."""
+
+from typing import Any
+
+from allotment.ops.arguments import axis_of
+from allotment.ops.array import cast, size
+from allotment.ops.comparison import equal
+from allotment.ops.complex_numbers import conj
+from allotment.ops.creation import reshape
+from allotment.ops.differentiation import Call, gradient, not_differentiable
+from allotment.ops.division import divide_no_nan, floordiv
+from allotment.ops.gathering import where
+from allotment.ops.gradients.broadcasting import shape_of
+from allotment.ops.layout import transpose
+from allotment.ops.math import maximum
+from allotment.ops.real import exp, log
+from allotment.ops.reduce import reduce_sum
+from allotment.ops.repetition import broadcast_to
+from allotment.ops.scan import cumprod, cumsum, cumulative_logsumexp
+
+
+def _kept(call: Call, reduced: Any) -> Any:
+    """What a reduction made, or its gradient, with the reduced axes of length 1."""
+    axes, keepdims = call.args
+    lengths = shape_of(call.inputs[0])
+    if keepdims or (axes is None and type(lengths) is not tuple):
+        # A scalar is broadcast to anything.
+        return reduced
+    if type(lengths) is not tuple:
+        lengths = call.inputs[0]._array.shape
+    gone = _axes(call)
+    return reshape(reduced, [1 if axis in gone else length for axis, length in enumerate(lengths)])
+
+
+def _axes(call: Call) -> set[int]:
+    axes, _ = call.args
+    rank = call.inputs[0].shape.rank
+    return set(range(rank)) if axes is None else {axis_of(axis, rank) for axis in axes}
+
+
+def _spread(call: Call, upstream: Any) -> Any:
+    """The gradient of the result, at each element that went into it."""
+    return broadcast_to(_kept(call, upstream), shape_of(call.inputs[0]))
+
+
+@gradient("Sum", inputs=False)
+def _sum(call: Call, upstream: Any) -> Any:
+    return _spread(call, upstream)
+
+
+@gradient("Mean", inputs=False)
+def _mean(call: Call, upstream: Any) -> Any:
+    return _spread(call, upstream / _count(call, upstream))
+
+
+def _count(call: Call, upstream: Any) -> Any:
+    """How many elements go into one of the result."""
+    lengths, results = call.inputs[0].shape, upstream.shape
+    if lengths.is_fully_defined() and results.is_fully_defined():
+        return lengths.num_elements() // max(results.num_elements(), 1)
+    return cast(floordiv(size(call.inputs[0]), maximum(size(upstream), 1)), upstream._dtype)
+
+
+@gradient("Max", "Min", outputs=True)
+def _extreme(call: Call, upstream: Any) -> Any:
+    x = call.inputs[0]
+    # Equal elements share it.
+    chosen = cast(equal(x, _kept(call, call.outputs[0])), upstream._dtype)
+    count = reduce_sum(chosen, call.args[0], keepdims=True)
+    return chosen / count * _kept(call, upstream)
+
+
+@gradient("EuclideanNorm", outputs=True)
+def _norm(call: Call, upstream: Any) -> Any:
+    return call.inputs[0] * _kept(call, upstream / conj(call.outputs[0]))
+
+
+@gradient("Prod")
+def _prod(call: Call, upstream: Any) -> Any:
+    x = call.inputs[0]
+    gone, rank = _axes(call), x.shape.rank
+    order = sorted(range(rank), key=lambda axis: (axis not in gone, axis))
+    lengths = x._array.shape
+    # One axis to multiply along in front: what is before and behind an element gives its slope, zeros or not.
+    turned = transpose(x, order)
+    rows = reshape(turned, [-1, _product(lengths[axis] for axis in order[len(gone) :])])
+    slopes = cumprod(rows, 0, exclusive=True) * cumprod(rows, 0, exclusive=True, reverse=True)
+    back = transpose(
+        reshape(slopes, [lengths[axis] for axis in order]), sorted(range(rank), key=order.__getitem__)
+    )
+    return conj(back) * _kept(call, upstream)
+
+
+def _product(lengths: Any) -> int:
+    total = 1
+    for length in lengths:
+        total *= length
+    return total
+
+
+@gradient("Cumsum", inputs=False)
+def _cumsum(call: Call, upstream: Any) -> Any:
+    axis, exclusive, reverse = call.args
+    return cumsum(upstream, axis, exclusive, not reverse)
+
+
+@gradient("Cumprod", outputs=True)
+def _cumprod(call: Call, upstream: Any) -> Any:
+    axis, exclusive, reverse = call.args
+    total = cumsum(conj(call.outputs[0]) * upstream, axis, exclusive, not reverse)
+    return divide_no_nan(total, conj(call.inputs[0]))
+
+
+@gradient("CumulativeLogsumexp", outputs=True)
+def _cumulative_logsumexp(call: Call, upstream: Any) -> Any:
+    axis, exclusive, reverse = call.args
+    x, total = call.inputs[0], call.outputs[0]
+    lowest = upstream._dtype.min
+
+    def part(slopes: Any) -> Any:
+        # Sums of exponentials of both signs, each by its logarithm, so that none overflows.
+        logs = where(slopes > 0, log(where(slopes > 0, slopes, 1)), lowest)
+        return exp(cumulative_logsumexp(logs - total, axis, exclusive, not reverse) + x)
+
+    return part(upstream) - part(-upstream)
+
+
+@gradient("AddN", inputs=False)
+def _add_n(call: Call, upstream: Any) -> list[Any]:
+    return [upstream] * len(call.inputs)
+
+
+@gradient("L2Loss")
+def _l2_loss(call: Call, upstream: Any) -> Any:
+    return call.inputs[0] * upstream
+
+
+not_differentiable("Any", "All", "ArgMax", "ArgMin")
+
+__all__: list[str] = []

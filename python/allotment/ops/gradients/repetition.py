@@ -1,0 +1,101 @@
+"""Gradients of operations that say the same elements several times, or put others around them."""
+
+from typing import Any
+
+import numpy as np
+
+from allotment.ops.arguments import axis_of
+from allotment.ops.array import _anything
+from allotment.ops.arrays import Array
+from allotment.ops.creation import reshape
+from allotment.ops.differentiation import Call, gradient
+from allotment.ops.execute import run
+from allotment.ops.gradients.broadcasting import shape_of
+from allotment.ops.layout import transpose
+from allotment.ops.reduce import reduce_sum
+from allotment.ops.repetition import pad
+from allotment.ops.segments import unsorted_segment_sum
+from allotment.ops.slicing import slice_
+from allotment.ops.table import operation
+
+Widths = tuple[tuple[int, int], ...]
+
+
+@gradient("Tile", inputs=False)
+def _tile(call: Call, upstream: Any) -> Any:
+    (multiples,) = call.args
+    lengths = _lengths(call.inputs[0])
+    pairs = [each for pair in zip(multiples, lengths, strict=True) for each in pair]
+    return reduce_sum(reshape(upstream, pairs), list(range(0, len(pairs), 2)))
+
+
+def _lengths(tensor: Any) -> Any:
+    """The lengths of axes, those that a graph does not know as what stands for them."""
+    lengths = shape_of(tensor)
+    return lengths if type(lengths) is tuple else tensor._array.shape
+
+
+@gradient("Repeat", inputs=False)
+def _repeat(call: Call, upstream: Any) -> Any:
+    times, axis = call.args
+    lengths = _lengths(call.inputs[0])
+    axis = axis_of(axis, len(lengths))
+    if len(times) == 1:
+        apart = [*lengths[: axis + 1], times[0], *lengths[axis + 1 :]]
+        return reduce_sum(reshape(upstream, apart), axis + 1)
+    order = [axis, *(each for each in range(len(lengths)) if each != axis)]
+    places = np.repeat(np.arange(len(times)), times)
+    summed = unsorted_segment_sum(transpose(upstream, order), places, len(times))
+    return transpose(summed, sorted(range(len(order)), key=order.__getitem__))
+
+
+@gradient("Pad", inputs=False)
+def _pad(call: Call, upstream: Any) -> Any:
+    return _inside(call, upstream)
+
+
+@gradient("PadV2", inputs=False)
+def _pad_with(call: Call, upstream: Any) -> list[Any]:
+    inside = _inside(call, upstream)
+    return [inside, reduce_sum(upstream) - reduce_sum(inside) if call.wanted[1] else None]
+
+
+def _inside(call: Call, upstream: Any) -> Any:
+    starts = [before for before, _ in call.args[0]]
+    lengths = shape_of(call.inputs[0])
+    if type(lengths) is tuple:
+        return slice_(upstream, starts, lengths)
+    ends = [None if after == 0 else -after for _, after in call.args[0]]
+    return upstream[tuple(slice(start, end) for start, end in zip(starts, ends, strict=True))]
+
+
+def _folded(array: Array, widths: Widths, mode: str) -> Array:
+    """Add the mirror images at the ends of each axis to what they are images of."""
+    result = array
+    first = 1 if mode == "reflect" else 0
+    for axis, (before, after) in enumerate(widths):
+        moved = np.moveaxis(result, axis, 0)
+        length = len(moved) - before - after
+        inner = moved[before : before + length].copy()
+        inner[first : first + before] += moved[:before][::-1]
+        stop = length - first
+        inner[stop - after : stop] += moved[before + length :][::-1]
+        result = np.moveaxis(inner, 0, axis)
+    return result.copy()
+
+
+_mirror_row = operation("MirrorPadGrad", _folded, takes=_anything)
+
+
+@gradient("MirrorPad", inputs=False)
+def _mirror(call: Call, upstream: Any) -> Any:
+    return run(_mirror_row, (upstream,), *call.args)
+
+
+@gradient("MirrorPadGrad", inputs=False)
+def _mirror_grad(call: Call, upstream: Any) -> Any:
+    widths, mode = call.args
+    return pad(upstream, widths, mode.upper())
+
+
+__all__: list[str] = []

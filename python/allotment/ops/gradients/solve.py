@@ -1,0 +1,79 @@
+"""Gradients of inverses, determinants, and solutions of linear equations."""
+
+from typing import Any
+
+from allotment.ops.complex_numbers import conj
+from allotment.ops.diagonals import band_part
+from allotment.ops.differentiation import Call, gradient
+from allotment.ops.layout import expand_dims
+from allotment.ops.products import matmul
+from allotment.ops.sequences import eye
+from allotment.ops.solve import inv, solve, triangular_solve
+
+
+@gradient("MatrixInverse", inputs=False, outputs=True)
+def _inv(call: Call, upstream: Any) -> Any:
+    y = call.outputs[0]
+    if call.args[0]:
+        return -matmul(y, matmul(upstream, y, adjoint_a=True))
+    return -matmul(y, matmul(upstream, y, adjoint_b=True), adjoint_a=True)
+
+
+@gradient("MatrixDeterminant", outputs=True)
+def _det(call: Call, upstream: Any) -> Any:
+    return _for_each_matrix(upstream * conj(call.outputs[0])) * inv(call.inputs[0], adjoint=True)
+
+
+def _for_each_matrix(numbers: Any) -> Any:
+    return expand_dims(expand_dims(numbers, -1), -1)
+
+
+@gradient("LogMatrixDeterminant", outputs=True)
+def _slogdet(call: Call, of_sign: Any, of_log: Any) -> Any:
+    # The sign of real numbers changes in steps.
+    return _for_each_matrix(of_log) * inv(call.inputs[0], adjoint=True)
+
+
+@gradient("MatrixSolve", outputs=True)
+def _solve(call: Call, upstream: Any) -> list[Any]:
+    matrix, adjoint_ = call.inputs[0], call.args[0]
+    by_rhs = solve(matrix, upstream, adjoint=not adjoint_)
+    return [_by_matrix(call.outputs[0], by_rhs, adjoint_) if call.wanted[0] else None, by_rhs]
+
+
+def _by_matrix(solution: Any, by_rhs: Any, adjoint_: bool) -> Any:
+    if adjoint_:
+        return -matmul(solution, by_rhs, adjoint_b=True)
+    return -matmul(by_rhs, solution, adjoint_b=True)
+
+
+@gradient("MatrixTriangularSolve", outputs=True)
+def _triangular_solve(call: Call, upstream: Any) -> list[Any]:
+    matrix, (lower, adjoint_) = call.inputs[0], call.args
+    by_rhs = triangular_solve(matrix, upstream, lower=lower, adjoint=not adjoint_)
+    if not call.wanted[0]:
+        return [None, by_rhs]
+    whole = _by_matrix(call.outputs[0], by_rhs, adjoint_)
+    return [band_part(whole, -1, 0) if lower else band_part(whole, 0, -1), by_rhs]
+
+
+@gradient("MatrixSolveLs", outputs=True)
+def _least_squares(call: Call, upstream: Any) -> list[Any]:
+    (a, b), x, regularizer = call.inputs, call.outputs[0], call.args[0]
+    rows, columns = (int(length) for length in a.shape[-2:])
+    if rows >= columns or regularizer:
+        # x solves (aᴴa + λ) x = aᴴ b.
+        normal = matmul(a, a, adjoint_a=True) + regularizer * eye(columns, dtype=a._dtype)
+        inner = solve(normal, upstream)
+        rest = b - matmul(a, x)
+        by_a = matmul(rest, inner, adjoint_b=True) - matmul(matmul(a, inner), x, adjoint_b=True)
+        return [by_a, matmul(a, inner)]
+    # The shortest one: x = aᴴ y, where y solves (a aᴴ) y = b.
+    normal = matmul(a, a, adjoint_b=True)
+    by_b = solve(normal, matmul(a, upstream))
+    y = solve(normal, b)
+    spare = upstream - matmul(a, by_b, adjoint_a=True)
+    return [matmul(y, spare, adjoint_b=True) - matmul(by_b, x, adjoint_b=True), by_b]
+
+
+__all__: list[str] = []

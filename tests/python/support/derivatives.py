@@ -1,0 +1,85 @@
+"""Gradients against differences: the slope of a weighted sum of results along random directions."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import allotment as tf
+from allotment.ops import differentiation
+
+Function = Callable[..., Any]
+
+
+def floating(tensor: Any) -> bool:
+    """Whether a tensor can have a gradient."""
+    return bool(differentiation.is_differentiable(tensor.dtype))
+
+
+def flat(result: Any) -> list[Any]:
+    """The results that can have a gradient."""
+    return [each for each in tf.nest.flatten(result) if floating(each)]
+
+
+def weights_of(results: Sequence[Any]) -> list[Any]:
+    """A random number for each element of the results, of their types."""
+    random = np.random.default_rng(5)
+    made = []
+    for each in results:
+        array = random.normal(size=tuple(each.shape))
+        if each.dtype.is_complex:
+            array = array + 1j * random.normal(size=tuple(each.shape))
+        made.append(tf.constant(array, each.dtype))
+    return made
+
+
+def taped(function: Function, arrays: Sequence[Any], weights: Sequence[Any] | None = None) -> list[Any]:
+    """The gradients of a weighted sum of a function's results, as arrays, by its arguments; ``None`` of some."""
+    inputs = [tf.constant(each) for each in arrays]
+    with tf.GradientTape() as tape:
+        tape.watch([each for each in inputs if floating(each)])
+        results = flat(function(*inputs))
+    given = weights_of(results) if weights is None else weights
+    found = tape.gradient(results, inputs, output_gradients=list(given))
+    for each, argument in zip(found, inputs, strict=True):
+        assert each is None or (each.dtype, each.shape) == (argument.dtype, argument.shape)
+    return [None if each is None else each.numpy() for each in found]
+
+
+def loss(function: Function, arrays: Sequence[Any]) -> float:
+    """The weighted sum of a function's results: of complex ones the real part of the product."""
+    results = flat(function(*map(tf.constant, arrays)))
+    weights = weights_of(results)
+    return float(
+        sum(
+            np.sum(np.real(np.conj(weight.numpy()) * result.numpy()))
+            for weight, result in zip(weights, results, strict=True)
+        )
+    )
+
+
+def check(
+    function: Function, arrays: Sequence[Any], step: float = 1e-6, tolerance: float = 2e-6, tries: int = 3
+) -> None:
+    """Compare the gradients of a function of float64 and complex128 arrays with central differences."""
+    found = taped(function, arrays)
+    random = np.random.default_rng(7)
+    for index, slopes in enumerate(found):
+        if arrays[index].dtype.kind not in "fc" or not arrays[index].size:
+            continue
+        for _ in range(tries):
+            direction = random.normal(size=arrays[index].shape)
+            if arrays[index].dtype.kind == "c":
+                direction = direction + 1j * random.normal(size=arrays[index].shape)
+            ends = []
+            for sign in (1, -1):
+                moved = list(arrays)
+                moved[index] = arrays[index] + sign * step * direction
+                ends.append(loss(function, moved))
+            expected = (ends[0] - ends[1]) / (2 * step)
+            # TensorFlow's gradient of a complex number points uphill: it is the conjugate of the derivative.
+            actual = 0.0 if slopes is None else float(np.sum(np.real(np.conj(slopes) * direction)))
+            scale = max(1.0, abs(expected), abs(actual))
+            assert abs(actual - expected) <= tolerance * scale, (
+                f"argument {index}: the tape says {actual}, differences say {expected}"
+            )

@@ -1,0 +1,432 @@
+"""Calls of operations with arrays, for gradients: each row of the operation table that has one is in one of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import allotment as tf
+from allotment import debugging, linalg, nn
+from allotment import math as m
+from allotment.ops import complex_numbers, division
+
+Sample = tuple[Callable[..., Any], Sequence[Any]]
+
+_random = np.random.default_rng(3)
+
+
+def reals(*shape: int) -> Any:
+    """Numbers of both signs."""
+    return np.asarray(_random.normal(size=shape))
+
+
+def between(low: float, high: float, *shape: int) -> Any:
+    """Numbers in an interval."""
+    return np.asarray(_random.uniform(low, high, shape))
+
+
+def complexes(*shape: int) -> Any:
+    """Complex numbers."""
+    return reals(*shape) + 1j * reals(*shape)
+
+
+def apart(*shape: int) -> Any:
+    """Numbers in a random order, no two of them near each other: what sorts or chooses keeps its choice."""
+    count = int(np.prod(shape))
+    return _random.permutation(np.linspace(-2, 2, count) + 0.013).reshape(shape)
+
+
+def _own(matrix: Any) -> Any:
+    """A self-adjoint matrix made of any."""
+    return (matrix + linalg.adjoint(matrix)) / 2
+
+
+def _positive(size: int, make: Callable[..., Any] = reals) -> Any:
+    half = make(size, size)
+    return half @ np.conj(half.T) + np.eye(size)
+
+
+def _binary(function: Callable[..., Any], low: float = 0.2, high: float = 1.8) -> dict[str, Sample]:
+    """A function of two tensors, broadcast in all ways."""
+    shapes: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+        "alike": ((3, 4), (3, 4)),
+        "a row": ((3, 4), (4,)),
+        "both ways": ((3, 1), (2, 1, 4)),
+        "scalars": ((), ()),
+        "a scalar": ((2, 3), ()),
+        "one and many": ((1,), (3,)),
+        "empty": ((0, 3), (1, 3)),
+    }
+    return {
+        f"{function.__name__}, {name}": (function, [between(low, high, *x), between(low, high, *y)])
+        for name, (x, y) in shapes.items()
+    }
+
+
+def samples() -> dict[str, Sample]:
+    """Every sample by a name."""
+    found: dict[str, Sample] = {}
+    for function in (
+        m.add,
+        m.subtract,
+        m.multiply,
+        m.divide,
+        m.pow,
+        m.squared_difference,
+        m.multiply_no_nan,
+        m.divide_no_nan,
+        m.xdivy,
+        m.xlogy,
+        m.xlog1py,
+        m.maximum,
+        m.minimum,
+        m.atan2,
+        m.floormod,
+        division.real_divide,
+    ):
+        found |= _binary(function)
+    for name in _UNARY.split():
+        function = getattr(m, name)
+        found[name] = (function, [between(0.15, 0.85, 2, 3)])
+        found[f"{name}, scalar"] = (function, [between(0.15, 0.85)])
+        found[f"{name}, empty"] = (function, [np.zeros((0, 2))])
+    for name in _COMPLEX.split():
+        found[f"{name}, complex"] = (getattr(m, name), [0.4 * complexes(2, 3)])
+    for name in _NEGATIVE.split():
+        found[f"{name}, both signs"] = (getattr(m, name), [0.4 * reals(3, 3)])
+    for name in ["relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "softsign", "softplus"]:
+        found[name] = (getattr(nn, name), [np.array([-3.1, -0.7, 0.4, 2.2, 7.5])])
+    for name in _REDUCE.split():
+        found |= _reductions(name)
+    return found | _MATH | _SHAPES | _PICKS | _LINALG | _NN
+
+
+_UNARY = (
+    "abs acos asin asinh atan atanh cos cosh digamma erf erfc erfcinv erfinv exp expm1 lgamma log log1p ndtri negative "
+    "reciprocal rsqrt sigmoid sign sin sinh softplus softsign sqrt square tan tanh"
+)
+_NEGATIVE = "abs asinh atan cosh erf exp sinh softplus square tanh"
+_COMPLEX = (
+    "abs acos angle asin asinh atan atanh conj cos cosh exp expm1 imag log log1p negative real reciprocal rsqrt sigmoid "
+    "sin sinh sqrt square tan tanh"
+)
+_REDUCE = "sum mean prod max min euclidean_norm logsumexp std variance"
+
+
+def _reductions(name: str) -> dict[str, Sample]:
+    function = getattr(m, f"reduce_{name}")
+    found: dict[str, Sample] = {
+        f"reduce_{name}": (function, [apart(3, 4)]),
+        f"reduce_{name}, an axis": (lambda x: function(x, 1), [apart(2, 3, 4)]),
+        f"reduce_{name}, kept": (lambda x: function(x, [0, -1], keepdims=True), [apart(2, 3, 4)]),
+    }
+    if name != "std":
+        found[f"reduce_{name}, scalar"] = (function, [np.asarray(0.7)])
+    return found
+
+
+_MATH: dict[str, Sample] = {
+    "multiply, complex": (m.multiply, [complexes(2, 1), complexes(3)]),
+    "divide, complex": (m.divide, [complexes(2, 1), complexes(3)]),
+    "pow, complex": (m.pow, [complexes(2, 1), complexes(3)]),
+    "pow, of zero": (lambda x: x**2, [np.zeros(2)]),
+    "multiply_no_nan, complex": (m.multiply_no_nan, [complexes(2), complexes(2)]),
+    "complex": (complex_numbers.complex, [reals(3, 1), reals(2)]),
+    "acosh": (m.acosh, [between(1.2, 3, 4)]),
+    "acosh, complex": (m.acosh, [2 + 0.3 * complexes(4)]),
+    "polygamma": (lambda x: m.polygamma(np.array([[1.0], [2.0]]), x), [between(0.4, 3, 4)]),
+    "zeta": (lambda q: m.zeta(np.array([[2.0], [3.5]]), q), [between(0.4, 3, 4)]),
+    "nextafter": (m.nextafter, [reals(3), np.full(3, 9.0)]),
+    "cast": (lambda x: tf.cast(x, tf.complex128) * (1 + 2j), [reals(3)]),
+    "cast from complex": (lambda x: tf.cast(x * (1 + 2j), tf.float64), [complexes(3)]),
+    "add_n": (lambda x, y: m.add_n([x, y, x]), [reals(2, 3), reals(2, 3)]),
+    "cumsum": (lambda x: m.cumsum(x, 1), [reals(2, 4)]),
+    "cumsum, exclusive": (lambda x: m.cumsum(x, -1, exclusive=True, reverse=True), [reals(2, 4)]),
+    "cumprod": (lambda x: m.cumprod(x, 1), [reals(2, 4)]),
+    "cumprod, exclusive": (lambda x: m.cumprod(x, 0, exclusive=True, reverse=True), [reals(4, 2)]),
+    "cumprod, complex": (lambda x: m.cumprod(x, 1), [complexes(2, 3)]),
+    "cumulative_logsumexp": (lambda x: m.cumulative_logsumexp(x, 1), [reals(2, 4)]),
+    "cumulative_logsumexp, reverse": (
+        lambda x: m.cumulative_logsumexp(x, 0, exclusive=False, reverse=True),
+        [reals(4, 2)],
+    ),
+    "reduce_prod with a zero": (m.reduce_prod, [np.array([1.5, 0.0, 2.5])]),
+    "reduce_prod with two": (lambda x: m.reduce_prod(x, 1), [np.array([[1.5, 0.0, 0.0], [0.0, 2.0, 3.0]])]),
+    "reduce_prod, complex": (lambda x: m.reduce_prod(x, 1), [complexes(2, 3)]),
+    "reduce_sum of nothing": (m.reduce_sum, [np.zeros((0, 3))]),
+    "reduce_mean along nothing": (lambda x: m.reduce_mean(x, 0), [np.zeros((3, 0))]),
+    "reduce_max, equal": (lambda x: m.reduce_max(tf.stack([x, x]), 0), [reals(3)]),
+    "reduce_sum, complex": (lambda x: m.reduce_sum(x, 0), [complexes(2, 3)]),
+    "reduce_mean, complex": (m.reduce_mean, [complexes(2, 3)]),
+    "segment_sum": (lambda x: m.segment_sum(x, [0, 0, 2]), [reals(3, 2)]),
+    "segment_mean": (lambda x: m.segment_mean(x, [0, 1, 1]), [reals(3, 2)]),
+    "segment_prod": (
+        lambda x: m.segment_prod(x, [0, 1, 1]),
+        [np.array([[2.0, 0.0], [0.0, 3.0], [4.0, 5.0]])],
+    ),
+    "segment_max": (lambda x: m.segment_max(x, [0, 1, 1]), [apart(3, 2)]),
+    "segment_min": (lambda x: m.segment_min(x, [0, 0, 1]), [apart(3, 2)]),
+    "unsorted_segment_sum": (lambda x: m.unsorted_segment_sum(x, [2, -1, 0], 3), [reals(3, 2)]),
+    "unsorted_segment_sum, ranks": (
+        lambda x: m.unsorted_segment_sum(x, [[1, 0], [1, 1]], 2),
+        [reals(2, 2, 3)],
+    ),
+    "unsorted_segment_prod": (lambda x: m.unsorted_segment_prod(x, [1, 1, -1, 0], 3), [reals(4, 2)]),
+    "unsorted_segment_max": (lambda x: m.unsorted_segment_max(x, [1, -1, 1, 0], 2), [apart(4, 2)]),
+    "unsorted_segment_min": (lambda x: m.unsorted_segment_min(x, [1, 1, 0, -1], 2), [apart(4, 2)]),
+    "clip_by_value": (lambda x, low: tf.clip_by_value(x, low, 0.8), [apart(3, 3), np.asarray(-0.7)]),
+    "clip_by_norm": (lambda x: tf.clip_by_norm(x, 0.5, axes=1), [reals(3, 3)]),
+    "clip_by_global_norm": (lambda x, y: tf.clip_by_global_norm([x, y], 0.5), [reals(3), reals(2)]),
+    "l2_normalize": (lambda x: m.l2_normalize(x, 1), [reals(3, 3)]),
+    "polyval": (lambda c, x: m.polyval([c, 2 * c, c * c], x), [reals(), reals(3)]),
+    "check_numerics": (lambda x: debugging.check_numerics(x, "here"), [reals(3)]),
+}
+
+_SHAPES: dict[str, Sample] = {
+    "identity": (tf.identity, [reals(3)]),
+    "identity_n": (lambda x, y: tf.identity_n([x, y]), [reals(3), reals(2)]),
+    "ensure_shape": (lambda x: tf.ensure_shape(x, [None]), [reals(3)]),
+    "reshape": (lambda x: tf.reshape(x, [-1, 2]), [reals(3, 4)]),
+    "reshape, empty": (lambda x: tf.reshape(x, [4, 0]), [np.zeros((0, 2))]),
+    "fill": (lambda x: tf.fill([2, 3], x), [reals()]),
+    "expand_dims": (lambda x: tf.expand_dims(x, 1), [reals(3, 2)]),
+    "squeeze": (lambda x: tf.squeeze(x), [reals(3, 1, 2, 1)]),
+    "transpose": (lambda x: tf.transpose(x, [2, 0, -2]), [reals(2, 3, 4)]),
+    "transpose, whole": (tf.transpose, [reals(2, 3, 4)]),
+    "transpose, conjugate": (lambda x: tf.transpose(x, [1, 0], conjugate=True), [complexes(2, 3)]),
+    "reverse": (lambda x: tf.reverse(x, [0, -1]), [reals(2, 3, 2)]),
+    "roll": (lambda x: tf.roll(x, [1, -2], [0, 1]), [reals(3, 4)]),
+    "reverse_sequence": (lambda x: tf.reverse_sequence(x, [2, 0, 3], seq_axis=1), [reals(3, 4)]),
+    "getitem": (lambda x: x[1:, ..., None, 0], [reals(3, 2, 4)]),
+    "getitem, steps": (lambda x: x[::-2, 1], [reals(5, 2)]),
+    "getitem, twice": (lambda x: x[0] * x[1], [reals(2, 3)]),
+    "strided_slice": (lambda x: tf.strided_slice(x, [0, 1], [3, 4], [2, 1]), [reals(3, 4)]),
+    "slice": (lambda x: tf.slice(x, [1, 0], [-1, 2]), [reals(3, 4)]),
+    "iteration": (lambda x: [each * each for each in x], [reals(3, 2)]),
+    "concat": (lambda x, y: tf.concat([x, y, x], 1), [reals(2, 3), reals(2, 1)]),
+    "concat, last axis": (lambda x, y: tf.concat([x, y], -2), [reals(1, 3), reals(2, 3)]),
+    "stack": (lambda x, y: tf.stack([x, y], 1), [reals(2, 3), reals(2, 3)]),
+    "stack in lists": (lambda x, y: m.sin([[x, y], [y, 1.0]]), [reals(), reals()]),
+    "unstack": (lambda x: tf.unstack(x, axis=1)[::2], [reals(2, 3)]),
+    "split": (lambda x: tf.split(x, 2, 1)[1], [reals(2, 4)]),
+    "split, sizes": (lambda x: tf.split(x, [1, -1, 2], 0)[1:], [reals(5, 2)]),
+    "broadcast_to": (lambda x: tf.broadcast_to(x, [2, 3, 4]), [reals(3, 1)]),
+    "tile": (lambda x: tf.tile(x, [2, 1, 3]), [reals(2, 3, 1)]),
+    "tile, scalar": (lambda x: tf.tile(x, []), [reals()]),
+    "repeat": (lambda x: tf.repeat(x, 3, axis=1), [reals(2, 2)]),
+    "repeat, each": (lambda x: tf.repeat(x, [2, 0, 1], axis=-1), [reals(2, 3)]),
+    "meshgrid": (lambda x, y: tf.meshgrid(x, y), [reals(2), reals(3)]),
+    "pad": (lambda x: tf.pad(x, [[1, 0], [2, 1]]), [reals(2, 3)]),
+    "pad, value": (lambda x, v: tf.pad(x, [[1, 0], [2, 1]], constant_values=v), [reals(2, 3), reals()]),
+    "pad, reflect": (lambda x: tf.pad(x, [[2, 1], [0, 3]], "REFLECT"), [reals(3, 4)]),
+    "pad, symmetric": (lambda x: tf.pad(x, [[3, 1], [2, 4]], "SYMMETRIC"), [reals(3, 4)]),
+}
+
+_PICKS: dict[str, Sample] = {
+    "where": (lambda x, y: tf.where(tf.constant([[True], [False]]), x, y), [reals(3), reals(2, 3)]),
+    "gather": (lambda x: tf.gather(x, [2, 0, 0]), [reals(3, 2)]),
+    "gather, scalar": (lambda x: tf.gather(x, 1, axis=1), [reals(3, 2)]),
+    "gather, axis": (lambda x: tf.gather(x, [[0, 2], [2, 1]], axis=1), [reals(2, 3, 2)]),
+    "gather, batch": (lambda x: tf.gather(x, [[0, 2], [1, 1]], batch_dims=1, axis=2), [reals(2, 3, 4)]),
+    "gather_nd": (lambda x: tf.gather_nd(x, [[0, 1], [2, 0], [0, 1]]), [reals(3, 2, 2)]),
+    "gather_nd, batch": (lambda x: tf.gather_nd(x, [[[1], [0]], [[1], [1]]], batch_dims=1), [reals(2, 3)]),
+    "gather_nd, whole": (lambda x: tf.gather_nd(x, np.zeros((2, 0), np.int32)), [reals(3)]),
+    "boolean_mask": (lambda x: tf.boolean_mask(x, [True, False, True], axis=1), [reals(2, 3)]),
+    "a mask": (lambda x: x[tf.constant([[True, False], [True, True]])], [reals(2, 2, 2)]),
+    "scatter_nd": (lambda x: tf.scatter_nd([[1], [3], [1]], x, [5, 2]), [reals(3, 2)]),
+    "scatter update": (
+        lambda x, y: tf.tensor_scatter_nd_update(x, [[0], [2]], y),
+        [reals(3, 2), reals(2, 2)],
+    ),
+    "scatter add": (lambda x, y: tf.tensor_scatter_nd_add(x, [[0], [0]], y), [reals(3, 2), reals(2, 2)]),
+    "scatter sub": (lambda x, y: tf.tensor_scatter_nd_sub(x, [[0], [0]], y), [reals(3, 2), reals(2, 2)]),
+    "scatter min": (
+        lambda x, y: tf.tensor_scatter_nd_min(x, [[0], [2]], y),
+        [apart(3, 2), 0.9 * apart(2, 2)],
+    ),
+    "scatter max": (
+        lambda x, y: tf.tensor_scatter_nd_max(x, [[0], [2]], y),
+        [apart(3, 2), 0.9 * apart(2, 2)],
+    ),
+    "dynamic_partition": (lambda x: tf.dynamic_partition(x, [1, 0, 1], 2)[1], [reals(3, 2)]),
+    "dynamic_stitch": (lambda x, y: tf.dynamic_stitch([[0, 3], [2, 1]], [x, y]), [reals(2, 3), reals(2, 3)]),
+    "top_k": (lambda x: m.top_k(x, 2)[0], [apart(3, 5)]),
+    "sort": (lambda x: tf.sort(x, axis=0, direction="DESCENDING"), [apart(4, 2)]),
+    "embedding_lookup": (lambda x: nn.embedding_lookup(x, [[1, 0], [1, 1]]), [reals(3, 2)]),
+}
+
+
+def _phaseless(vectors: Any) -> Any:
+    """What does not change if a vector is multiplied with a number on the unit circle."""
+    return vectors * m.conj(vectors)
+
+
+def _svd(matrix: Any, full: bool = False) -> Any:
+    s, u, v = linalg.svd(matrix, full_matrices=full)
+    return s, _phaseless(u), _phaseless(v), linalg.matmul(u, v, adjoint_b=True)
+
+
+def _eigh(matrix: Any) -> Any:
+    values, vectors = linalg.eigh(_own(matrix))
+    return values, _phaseless(vectors)
+
+
+def _eig(matrix: Any) -> Any:
+    values, vectors = linalg.eig(matrix)
+    return m.reduce_sum(values**2), m.reduce_sum(values[..., None, :] * _phaseless(vectors), -1)
+
+
+def _products() -> dict[str, Sample]:
+    found: dict[str, Sample] = {}
+    for kind, make in (("real", reals), ("complex", complexes)):
+        for form_a in ("", "transpose_a", "adjoint_a"):
+            for form_b in ("", "transpose_b", "adjoint_b"):
+                flags = {flag: True for flag in (form_a, form_b) if flag}
+                a, b = (4, 2) if form_a else (2, 4), (3, 4) if form_b else (4, 3)
+                name = f"matmul, {kind} {form_a} {form_b}"
+                found[name] = (lambda x, y, flags=flags: linalg.matmul(x, y, **flags), [make(*a), make(*b)])
+                found[f"{name}, batch"] = (found[name][0], [make(5, 1, *a), make(3, *b)])
+    return found
+
+
+_LINALG: dict[str, Sample] = {
+    **_products(),
+    "matmul, empty": (linalg.matmul, [np.zeros((2, 0)), np.zeros((0, 3))]),
+    "matvec": (linalg.matvec, [reals(2, 3), reals(3)]),
+    "tensordot": (lambda x, y: linalg.tensordot(x, y, [[0, 2], [1, 0]]), [reals(2, 3, 4), reals(4, 2)]),
+    "cross": (linalg.cross, [reals(2, 3), reals(2, 3)]),
+    "einsum": (lambda x, y: linalg.einsum("ij,jk->ik", x, y), [reals(2, 3), reals(3, 4)]),
+    "einsum, three": (
+        lambda x, y, z: linalg.einsum("bij,bj,k->bki", x, y, z),
+        [reals(2, 3, 4), reals(2, 4), reals(2)],
+    ),
+    "einsum, summed": (lambda x, y: linalg.einsum("ijk,j->k", x, y), [reals(2, 3, 4), reals(3)]),
+    "einsum, all": (lambda x: linalg.einsum("ij->", x), [reals(2, 3)]),
+    "einsum, diagonal": (lambda x: linalg.einsum("ii->i", x), [reals(3, 3)]),
+    "einsum, trace": (lambda x, y: linalg.einsum("iji,j->", x, y), [reals(3, 2, 3), reals(2)]),
+    "einsum, rest": (lambda x, y: linalg.einsum("i...j,jk->...ik", x, y), [reals(2, 5, 3), reals(3, 4)]),
+    "einsum, rests": (lambda x, y: linalg.einsum("...ij,j...->i...", x, y), [reals(1, 2, 3), reals(3, 4)]),
+    "einsum, complex": (lambda x, y: linalg.einsum("ij,jk", x, y), [complexes(2, 3), complexes(3, 4)]),
+    "diag": (lambda x: linalg.diag(x, k=1), [reals(2, 3)]),
+    "diag, band": (lambda x: linalg.diag(x, k=(-1, 1), num_rows=4), [reals(3, 3)]),
+    "diag_part": (lambda x: linalg.diag_part(x, k=(-1, 1)), [reals(2, 3, 4)]),
+    "diag_part, one": (lambda x: linalg.diag_part(x, k=-1), [reals(3, 4)]),
+    "set_diag": (linalg.set_diag, [reals(2, 3, 4), reals(2, 3)]),
+    "band_part": (lambda x: linalg.band_part(x, 1, 0), [reals(3, 4)]),
+    "trace": (linalg.trace, [reals(2, 3, 3)]),
+    "norm": (lambda x: linalg.norm(x, ord=3, axis=1), [reals(3, 4)]),
+    "norm, 2": (lambda x: linalg.norm(x, ord=2, axis=[0, 1]), [reals(3, 4)]),
+    "global_norm": (lambda x, y: linalg.global_norm([x, y]), [reals(3), reals(2, 2)]),
+    "inv": (linalg.inv, [_positive(3)]),
+    "inv, adjoint": (lambda x: linalg.inv(x, adjoint=True), [complexes(2, 3, 3)]),
+    "det": (linalg.det, [reals(2, 3, 3)]),
+    "det, complex": (linalg.det, [complexes(3, 3)]),
+    "slogdet": (linalg.slogdet, [reals(2, 3, 3)]),
+    "slogdet, complex": (lambda x: m.real(linalg.slogdet(x)[1]), [complexes(3, 3)]),
+    "logdet": (lambda x: linalg.logdet(_own(x)), [_positive(3)]),
+    "solve": (linalg.solve, [reals(2, 3, 3), reals(2, 3, 2)]),
+    "solve, adjoint": (lambda x, y: linalg.solve(x, y, adjoint=True), [complexes(3, 3), complexes(3, 2)]),
+    "triangular_solve": (linalg.triangular_solve, [_positive(3), reals(3, 2)]),
+    "triangular_solve, upper": (
+        lambda x, y: linalg.triangular_solve(x, y, lower=False, adjoint=True),
+        [_positive(3, complexes), complexes(3, 2)],
+    ),
+    "lstsq, tall": (linalg.lstsq, [reals(5, 3), reals(5, 2)]),
+    "lstsq, wide": (linalg.lstsq, [reals(2, 3, 5), reals(2, 3, 2)]),
+    "lstsq, regular": (lambda x, y: linalg.lstsq(x, y, l2_regularizer=0.3), [reals(3, 4), reals(3, 2)]),
+    "lstsq, complex": (linalg.lstsq, [complexes(5, 3), complexes(5, 2)]),
+    "cholesky": (lambda x: linalg.cholesky(_own(x)), [_positive(3)]),
+    "cholesky, complex": (lambda x: linalg.cholesky(_own(x)), [_positive(3, complexes)]),
+    "cholesky_solve": (
+        lambda x, y: linalg.cholesky_solve(linalg.cholesky(_own(x)), y),
+        [_positive(3), reals(3, 2)],
+    ),
+    "qr": (linalg.qr, [reals(2, 4, 3)]),
+    "qr, square": (lambda x: linalg.qr(x, full_matrices=True), [reals(3, 3)]),
+    "qr, wide": (linalg.qr, [reals(3, 5)]),
+    "qr, complex": (linalg.qr, [complexes(4, 3)]),
+    "qr, complex and wide": (linalg.qr, [complexes(3, 4)]),
+    "svd": (_svd, [reals(2, 4, 3)]),
+    "svd, wide": (_svd, [reals(3, 5)]),
+    "svd, full": (lambda x: _svd(x, full=True), [reals(3, 3)]),
+    "svd, complex": (_svd, [complexes(4, 3)]),
+    "svd, values": (lambda x: linalg.svd(x, compute_uv=False), [complexes(3, 4)]),
+    "eigh": (_eigh, [reals(2, 3, 3)]),
+    "eigh, complex": (_eigh, [complexes(3, 3)]),
+    "eigvalsh": (lambda x: linalg.eigvalsh(_own(x)), [complexes(3, 3)]),
+    "eig": (_eig, [_positive(3) + 0.1 * reals(3, 3)]),
+    "eig, complex": (_eig, [complexes(3, 3)]),
+    "eigvals": (lambda x: m.reduce_sum(linalg.eigvals(x) ** 3), [reals(3, 3)]),
+    "expm": (linalg.expm, [reals(2, 3, 3)]),
+    "expm, complex": (linalg.expm, [complexes(3, 3)]),
+    "pinv": (linalg.pinv, [reals(4, 3)]),
+}
+
+_NN: dict[str, Sample] = {
+    "softmax": (nn.softmax, [reals(3, 4)]),
+    "softmax, axis": (lambda x: nn.softmax(x, axis=0), [reals(3, 4)]),
+    "log_softmax": (nn.log_softmax, [reals(3, 4)]),
+    "cross entropy": (nn.softmax_cross_entropy_with_logits, [between(0.1, 0.9, 3, 4), reals(3, 4)]),
+    "sparse cross entropy": (
+        lambda x: nn.sparse_softmax_cross_entropy_with_logits([1, 0, 3], x),
+        [reals(3, 4)],
+    ),
+    "sigmoid cross entropy": (nn.sigmoid_cross_entropy_with_logits, [between(0.1, 0.9, 3, 4), reals(3, 4)]),
+    "weighted cross entropy": (
+        lambda x, y, w: nn.weighted_cross_entropy_with_logits(x, y, w),
+        [between(0.1, 0.9, 3), reals(3), np.asarray(1.7)],
+    ),
+    "l2_loss": (nn.l2_loss, [reals(3, 4)]),
+    "crelu": (nn.crelu, [apart(3, 4)]),
+    "gelu, approximate": (lambda x: nn.gelu(x, approximate=True), [reals(3, 4)]),
+    "bias_add": (nn.bias_add, [reals(2, 3, 4), reals(4)]),
+    "bias_add, first": (lambda x, b: nn.bias_add(x, b, "NCHW"), [reals(2, 3, 4, 2), reals(3)]),
+    "moments": (lambda x: nn.moments(x, [0, 1]), [reals(3, 4, 2)]),
+    "batch_normalization": (
+        lambda x, mean, variance, offset, scale: nn.batch_normalization(
+            x, mean, variance, offset, scale, 1e-3
+        ),
+        [reals(3, 4), reals(4), between(0.5, 2, 4), reals(4), reals(4)],
+    ),
+    "conv2d": (lambda x, f: nn.conv2d(x, f, 1, "SAME"), [reals(2, 5, 4, 3), reals(3, 2, 3, 2)]),
+    "conv2d, strides": (
+        lambda x, f: nn.conv2d(x, f, [2, 1], "VALID", dilations=[1, 2]),
+        [reals(2, 7, 6, 2), reals(2, 3, 2, 3)],
+    ),
+    "conv2d, pads": (
+        lambda x, f: nn.conv2d(x, f, 2, [[0, 0], [2, 1], [0, 3], [0, 0]]),
+        [reals(1, 5, 4, 2), reals(3, 3, 2, 2)],
+    ),
+    "conv2d, groups": (lambda x, f: nn.conv2d(x, f, 1, "SAME"), [reals(2, 4, 4, 6), reals(2, 2, 3, 4)]),
+    "conv2d, channels first": (
+        lambda x, f: nn.conv2d(x, f, 2, "SAME", data_format="NCHW"),
+        [reals(2, 3, 5, 4), reals(2, 2, 3, 2)],
+    ),
+    "conv2d_transpose": (
+        lambda x, f: nn.conv2d_transpose(x, f, [2, 6, 8, 2], 2, "SAME"),
+        [reals(2, 3, 4, 3), reals(3, 3, 2, 3)],
+    ),
+    "conv1d": (lambda x, f: nn.conv1d(x, f, 2, "SAME"), [reals(2, 5, 3), reals(2, 3, 2)]),
+    "depthwise_conv2d": (
+        lambda x, f: nn.depthwise_conv2d(x, f, [1, 2, 2, 1], "SAME"),
+        [reals(2, 5, 5, 3), reals(3, 2, 3, 2)],
+    ),
+    "depthwise_conv2d, channels first": (
+        lambda x, f: nn.depthwise_conv2d(x, f, [1, 1, 1, 1], "VALID", data_format="NCHW"),
+        [reals(2, 3, 5, 5), reals(3, 2, 3, 1)],
+    ),
+    "max_pool": (lambda x: nn.max_pool(x, 2, 2, "SAME"), [apart(2, 5, 4, 2)]),
+    "max_pool, overlapping": (
+        lambda x: nn.max_pool(x, 3, 1, "VALID", data_format="NCHW"),
+        [apart(1, 2, 5, 4)],
+    ),
+    "max_pool, pads": (
+        lambda x: nn.max_pool(x, 2, 2, [[0, 0], [1, 0], [0, 1], [0, 0]]),
+        [apart(1, 3, 3, 1)],
+    ),
+    "avg_pool": (lambda x: nn.avg_pool(x, 2, 1, "SAME"), [reals(2, 4, 3, 2)]),
+    "avg_pool, channels first": (
+        lambda x: nn.avg_pool(x, 3, 2, "VALID", data_format="NCHW"),
+        [reals(1, 2, 5, 7)],
+    ),
+}
