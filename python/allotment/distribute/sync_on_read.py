@@ -27,7 +27,7 @@ class SyncOnReadVariable(DistributedVariable):
             return super()._as_tensor()
         if self._aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             first: EagerTensor = self._values[0].value()
-            return first
+            return self._strategy.extended._first_value(first)
         value: EagerTensor = self._strategy.extended.reduce_to(
             of_aggregation(self._aggregation), PerReplica(tensors(self)), self._values[0].device
         )
