@@ -36,7 +36,7 @@ class DistributedIterator:
         try:
             return next(self._elements)
         except StopIteration:
-            raise OutOfRangeError(None, None, "End of sequence") from None
+            raise OutOfRangeError(None, None, "End of sequence [Op:IteratorGetNext] name: ") from None
 
 
 class DistributedDataset:

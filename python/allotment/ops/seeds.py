@@ -53,6 +53,13 @@ class _Seeds:
         words = ("operation", op, seed, call) if program is None else ("both", program, op, seed, call)
         return np.random.default_rng(_entropy(*words))
 
+    def again(self, op: str, seed: int) -> Source:
+        """What an operation with a seed draws from that starts again at each call."""
+        with self._lock:
+            program = self._seed
+        words = ("operation", op, seed) if program is None else ("both", program, op, seed)
+        return np.random.default_rng(_entropy(*words))
+
 
 def _entropy(*words: str | int) -> list[int]:
     """Numbers for a generator, others for other words."""
@@ -82,9 +89,20 @@ def generator(op: str, seed: Any) -> Source:
     return _seeds.generator(op, None if seed is None else number_argument(seed, "seed"))
 
 
+def dataset_generator(op: str, seed: Any) -> Source:
+    """What a data set draws its numbers from: with a seed the same for each such data set.
+
+    Raises:
+        TypeError: The data set's seed is no whole number.
+    """
+    if seed is None:
+        return np.random.default_rng(int(generator(op, None).integers(2**63)))
+    return _seeds.again(op, number_argument(seed, "seed"))
+
+
 def generator_of(*numbers: int) -> Source:
     """A generator that is the same for the same numbers."""
     return np.random.default_rng(_entropy("stateless", *numbers))
 
 
-__all__ = ["generator", "generator_of", "set_seed"]
+__all__ = ["dataset_generator", "generator", "generator_of", "set_seed"]

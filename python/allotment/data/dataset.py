@@ -1,0 +1,399 @@
+"""Data sets: sequences of elements that are made one after the other, as often as somebody goes through them.
+
+Elements are tensors in host memory, alone or in tuples and dictionaries. What is done to them, ``transformations``
+says; here is what users call, and what is known of the elements beforehand.
+"""
+
+import operator
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import Any, NoReturn
+
+import numpy as np
+
+from allotment.data import cardinality as counts
+from allotment.data import transformations as to
+from allotment.data.generator import generated, signature
+from allotment.data.iterators import OwnedIterator
+from allotment.data.spec import batched_spec, common_spec, row_spec, traced_spec
+from allotment.data.structure import (
+    arrays_of,
+    flatten,
+    normalized,
+    on_host,
+    pack,
+    spec_of,
+)
+from allotment.dtypes import as_dtype, int64
+from allotment.errors import InvalidArgumentError
+from allotment.ops.convert import to_tensor
+from allotment.ops.seeds import dataset_generator
+from allotment.tensor import EagerTensor
+from allotment.tensor_spec import TensorSpec
+
+#: For a number of parallel calls or of elements to fetch ahead, which have no effect.
+AUTOTUNE = -1
+
+
+class Dataset:
+    """Elements, one after the other. As ``tf.data.Dataset``: made by its functions, and changed by its methods.
+
+    Elements are made while somebody goes through them, on the thread that does: numbers of parallel calls and of
+    elements to fetch ahead have no effect.
+    """
+
+    def __init__(
+        self, kind: str, start: Callable[[], Iterator[Any]], spec: Callable[[], Any], count: int
+    ) -> None:
+        #: What TensorFlow prints it as.
+        self._kind = kind
+        #: Starts from the first element.
+        self._start = start
+        #: Finds out types and shapes of the elements.
+        self._spec = spec
+        #: How many elements there are; see ``cardinality``.
+        self._count = count
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> "Dataset":
+        """Make a data set of the slices of tensors along their first axis.
+
+        Raises:
+            ValueError: There are none, one has no axes, or first axes differ.
+        """
+        given = normalized(tensors)
+        shapes = [each._array.shape for each in flatten(given)]
+        if () in shapes:
+            raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+        for shape in shapes:
+            if shape[0] != shapes[0][0]:
+                raise ValueError(f"Dimensions {shapes[0][0]} and {shape[0]} are not compatible")
+        spec = row_spec(spec_of(given))
+        return Dataset("_TensorSliceDataset", lambda: to.rows(given), lambda: spec, shapes[0][0])
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: str | None = None) -> "Dataset":
+        """Make a data set of one element.
+
+        Raises:
+            ValueError: There is no tensor in it.
+        """
+        given = normalized(tensors)
+        return Dataset("_TensorDataset", lambda: iter([given]), lambda: spec_of(given), 1)
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: tuple[Any, ...] | None = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Make a data set of what a function gives when it is called and iterated over.
+
+        Args:
+            generator: The function. It is called each time somebody goes through the data set.
+            output_types: The element types, in the structure of an element.
+            output_shapes: The shapes, the same way.
+            args: Arguments of the function; it gets them as arrays.
+            output_signature: A ``TensorSpec`` for each value instead of the two.
+            name: Not looked at.
+
+        Raises:
+            TypeError: No function, or it is not said what an element is.
+            InvalidArgumentError: On the way: a value is something else than what was said.
+        """
+        if not callable(generator):
+            raise TypeError("`generator` must be a Python callable.")
+        spec = signature(output_types, output_shapes, output_signature)
+        given = [each.numpy() for each in flatten(normalized(tuple(args)))] if args else []
+        return Dataset(
+            "_FlatMapDataset",
+            lambda: generated(lambda: iter(generator(*given)), spec),
+            lambda: spec,
+            counts.UNKNOWN,
+        )
+
+    @staticmethod
+    def range(*args: Any, output_type: Any = int64, name: str | None = None) -> "Dataset":
+        """Make a data set of numbers: up to an end, or from a start to an end, in steps.
+
+        Raises:
+            ValueError: Other than one to three numbers.
+            TypeError: A number is not whole.
+            InvalidArgumentError: Steps of 0.
+        """
+        if not 1 <= len(args) <= 3:
+            raise ValueError(
+                f"Invalid `args`. The length of `args` should be between 1 and 3 but was {len(args)}."
+            )
+        numbers = [_whole(each, "a number of Dataset.range") for each in args]
+        if len(numbers) == 3 and numbers[2] == 0:
+            raise _invalid("step must be a non-zero integer.", "RangeDataset")
+        dtype = as_dtype(output_type)
+        every = range(*numbers)
+
+        def start() -> Iterator[Any]:
+            for number in every:
+                with on_host():
+                    made = to_tensor(number, like=dtype)
+                yield made
+
+        return Dataset("_RangeDataset", start, lambda: TensorSpec([], dtype), len(every))
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> "Dataset":
+        """Make a data set of elements of several ones together, until one of them ends.
+
+        Raises:
+            TypeError: Something else than data sets, in tuples and dictionaries.
+        """
+        if not args and datasets is None:
+            raise TypeError("Must pass at least one dataset to `zip`.")
+        if args and datasets is not None:
+            raise TypeError("Both `*args` and `datasets` cannot be set.")
+        structure = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        flat = flatten(structure)
+        for each in flat:
+            if isinstance(each, list):
+                raise TypeError(
+                    "Invalid input to `zip`. Inputs are expected to be (nested) structures of `tf.data.Dataset` "
+                    "objects. Python `list` is not supported and you should use `tuple` instead."
+                )
+            if not isinstance(each, Dataset):
+                raise TypeError(
+                    "Invalid input to `zip`. Inputs are expected to be (nested) structures of `tf.data.Dataset` "
+                    f"objects but encountered object of type {type(each)}."
+                )
+        return Dataset(
+            "_ZipDataset",
+            lambda: to.zipped(structure, [each._start() for each in flat]),
+            lambda: pack(structure, [each._spec() for each in flat]),
+            counts.of_least([each._count for each in flat]),
+        )
+
+    @property
+    def element_spec(self) -> Any:
+        """Types and shapes of the elements, ``None`` for lengths that differ.
+
+        Of what a function makes of elements they are found by calling it in a graph; where it cannot be, by making
+        the first element.
+        """
+        return self._spec()
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: Any = None,
+        deterministic: Any = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Stack elements, ``batch_size`` at a time; the last stack may be smaller.
+
+        Raises:
+            InvalidArgumentError: The size is less than 1; on the way: shapes differ.
+        """
+        size = _whole(batch_size, "batch_size")
+        if size < 1:
+            raise _invalid("Batch size must be greater than zero.", "BatchDatasetV2")
+        drop = bool(drop_remainder)
+        return Dataset(
+            "_BatchDataset",
+            lambda: to.batched(self._start(), size, drop),
+            lambda: batched_spec(self._spec(), size if drop else None),
+            counts.of_batches(self._count, size, drop),
+        )
+
+    def shuffle(
+        self,
+        buffer_size: Any,
+        seed: Any = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Give elements in random order, each chosen among the next ``buffer_size`` ones.
+
+        Raises:
+            InvalidArgumentError: The size is less than 1 and not ``UNKNOWN_CARDINALITY``, which means all.
+        """
+        size = _whole(buffer_size, "buffer_size")
+        if size < 1 and size != counts.UNKNOWN:
+            raise _invalid("buffer_size must be greater than zero or UNKNOWN_CARDINALITY", "ShuffleDatasetV3")
+        numbers = dataset_generator("ShuffleDatasetV3", seed)
+        fixed = int(numbers.integers(2**63)) if reshuffle_each_iteration is False else None
+
+        def start() -> Iterator[Any]:
+            each = int(numbers.integers(2**63)) if fixed is None else fixed
+            return to.shuffled(
+                self._start(), None if size == counts.UNKNOWN else size, np.random.default_rng(each)
+            )
+
+        return Dataset("_ShuffleDataset", start, self._spec, self._count)
+
+    def repeat(self, count: Any = None, name: str | None = None) -> "Dataset":
+        """Go through the data set several times, for ever without a count or with -1."""
+        times = -1 if count is None else _whole(count, "count")
+        return Dataset(
+            "_RepeatDataset",
+            lambda: to.repeated(self._start, times),
+            self._spec,
+            counts.of_repeats(self._count, times),
+        )
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: Any = None,
+        synchronous: Any = None,
+        use_unbounded_threadpool: bool = False,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Call a function with each element, on the CPU. A tuple's parts are arguments of their own.
+
+        Raises:
+            ValueError: No function; on the way: it returns what is no element.
+        """
+        _check_function(map_func)
+        return Dataset(
+            "_MapDataset",
+            lambda: to.mapped(self._start(), map_func),
+            lambda: traced_spec(map_func, self),
+            self._count,
+        )
+
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
+        """Keep the elements for which a function returns true.
+
+        Raises:
+            ValueError: No function; on the way: it returns no single truth value.
+        """
+        _check_function(predicate)
+        known = self._count if self._count == 0 else counts.UNKNOWN
+        return Dataset("_FilterDataset", lambda: to.filtered(self._start(), predicate), self._spec, known)
+
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> "Dataset":
+        """Return the same elements. How many to fetch ahead has no effect.
+
+        Raises:
+            InvalidArgumentError: It is less than 0 and not ``AUTOTUNE``.
+        """
+        if _whole(buffer_size, "buffer_size") < AUTOTUNE:
+            raise _invalid(
+                "buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning", "PrefetchDataset"
+            )
+        return Dataset("_PrefetchDataset", self._start, self._spec, self._count)
+
+    def take(self, count: Any, name: str | None = None) -> "Dataset":
+        """Give the first elements only; all with -1."""
+        most = _whole(count, "count")
+        return Dataset(
+            "_TakeDataset",
+            lambda: islice(self._start(), None if most < 0 else most),
+            self._spec,
+            counts.of_first(self._count, most),
+        )
+
+    def skip(self, count: Any, name: str | None = None) -> "Dataset":
+        """Leave out the first elements; all with -1."""
+        skipped = _whole(count, "count")
+        return Dataset(
+            "_SkipDataset",
+            lambda: iter(()) if skipped < 0 else islice(self._start(), skipped, None),
+            self._spec,
+            counts.of_rest(self._count, skipped),
+        )
+
+    def enumerate(self, start: Any = 0, name: str | None = None) -> "Dataset":
+        """Put a number before each element."""
+        first = _whole(start, "start")
+        return Dataset(
+            "_ZipDataset",
+            lambda: to.counted(self._start(), first),
+            lambda: (TensorSpec([], int64), self._spec()),
+            self._count,
+        )
+
+    def cache(self, filename: str = "", name: str | None = None) -> "Dataset":
+        """Keep the elements the first time that somebody goes through all of them.
+
+        Raises:
+            NotImplementedError: A name of a file: elements are kept in memory only.
+        """
+        if filename:
+            raise NotImplementedError(
+                f"Dataset.cache keeps elements in memory only, not in a file such as {filename!r}: leave the name out"
+            )
+        return Dataset("CacheDataset", to.Cache(self._start).start, self._spec, self._count)
+
+    def concatenate(self, dataset: "Dataset", name: str | None = None) -> "Dataset":
+        """Give the elements of another data set behind those of this one.
+
+        Raises:
+            TypeError: No data set, or its elements have another structure or other types.
+        """
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"`dataset` must be a tf.data.Dataset, not {dataset!r}")
+        spec = common_spec(self._spec(), dataset._spec())
+        return Dataset(
+            "_ConcatenateDataset",
+            lambda: chain(self._start(), dataset._start()),
+            lambda: spec,
+            counts.of_both(self._count, dataset._count),
+        )
+
+    def cardinality(self, name: str | None = None) -> EagerTensor:
+        """Return the number of elements, or ``INFINITE_CARDINALITY`` or ``UNKNOWN_CARDINALITY``."""
+        with on_host():
+            return to_tensor(self._count, like=int64)
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """Go through the elements as NumPy's values."""
+        return (arrays_of(element) for element in self._start())
+
+    def __iter__(self) -> OwnedIterator:
+        return OwnedIterator(self._start(), self._spec)
+
+    def __len__(self) -> int:
+        if self._count == counts.INFINITE:
+            raise TypeError("The dataset is infinite.")
+        if self._count == counts.UNKNOWN:
+            raise TypeError("The dataset length is unknown.")
+        return self._count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> NoReturn:
+        offered = [each for each in vars(Dataset) if not each.startswith("_")]
+        raise AttributeError(
+            f"Dataset has no attribute {name!r} here. There are: {', '.join(sorted(offered))}."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._kind} element_spec={self.element_spec}>"
+
+
+def _whole(value: Any, what: str) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} must be a whole number, not {value!r}") from None
+
+
+def _invalid(text: str, op: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"{text} [Op:{op}] name: ")
+
+
+def _check_function(function: Any) -> None:
+    if not callable(function):
+        raise ValueError(
+            f"Argument `func` must be a callable. Received func={function} (of type {type(function)})"
+        )
+
+
+__all__ = ["AUTOTUNE", "Dataset"]
