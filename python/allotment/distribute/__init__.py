@@ -1,10 +1,12 @@
 """One program on several devices. As ``tf.distribute``."""
 
+from allotment.distribute import experimental
 from allotment.distribute.cross_device_ops import CrossDeviceOps
 from allotment.distribute.extended import StrategyExtended
 from allotment.distribute.input import DistributedDataset, DistributedIterator
 from allotment.distribute.input_context import InputContext
 from allotment.distribute.mirrored import MirroredStrategy
+from allotment.distribute.multi_worker import MultiWorkerMirroredStrategy
 from allotment.distribute.one_device import OneDeviceStrategy
 from allotment.distribute.reduce_op import ReduceOp
 from allotment.distribute.reduction_to_one_device import ReductionToOneDevice
@@ -29,6 +31,7 @@ __all__ = [
     "HierarchicalCopyAllReduce",
     "InputContext",
     "MirroredStrategy",
+    "MultiWorkerMirroredStrategy",
     "NcclAllReduce",
     "OneDeviceStrategy",
     "ReduceOp",
@@ -36,6 +39,7 @@ __all__ = [
     "ReplicaContext",
     "Strategy",
     "StrategyExtended",
+    "experimental",
     "experimental_set_strategy",
     "get_replica_context",
     "get_strategy",

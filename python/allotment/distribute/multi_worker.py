@@ -46,8 +46,10 @@ class MultiWorkerMirroredStrategy(Strategy):
     none. Variables start with the first worker's values. Each process goes through the same data set and takes the
     parts of its replicas from each batch.
 
-    A worker that fails ends the program of all: the others raise an ``UnavailableError`` that names it, or, if it
-    says nothing, a ``DeadlineExceededError`` once their patience is over. MPI ends what is left of the processes.
+    A worker that fails, ends or hangs while others wait for it ends the program of all: they raise an
+    ``UnavailableError`` that names it, or, if it says nothing, a ``DeadlineExceededError`` once their patience is over.
+    An error that nobody catches ends all processes, and one that is killed is named by ``mpirun``, which ends the
+    others. Only a step that fails in every process alike, as one that is too large for all, can be tried again.
 
     Args:
         cluster_resolver: ``None``: which processes there are is up to MPI.

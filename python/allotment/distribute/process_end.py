@@ -29,7 +29,7 @@ def end_together(group: "ProcessGroup") -> None:
         nonlocal told
         if os.getpid() == made_in:
             told = True
-            group.fail(error)
+            group.lose(error)
         hook(kind, error, trace)
 
     def end() -> None:
@@ -40,6 +40,9 @@ def end_together(group: "ProcessGroup") -> None:
         if group.lost is not None:
             if not told:
                 _logger.error("%s ends the program: %s", group.named(group.rank), group.lost)
+            # The interpreter does that after this function, which does not return.
+            sys.stdout.flush()
+            sys.stderr.flush()
             group.abort()
 
     sys.excepthook = tell_others

@@ -4,15 +4,21 @@ Reductions are MPI's, on the arrays where they are. What is added here is that n
 error names the process that is to blame: a process that failed tells the others, and one whose patience is over asks
 who waits, too. Before values travel, the processes compare what they are about to do.
 
-The first process that gives up takes the group with it: in what the others had begun, MPI has no way back. From then
-on every call raises, and at the end of its program a process ends all (``process_end``).
+    a step fails in every process, with nobody waiting    all may go on
+    it fails in one, and others wait for it               they raise, and the group is lost
+    a process gives up, or ends                           the others raise, and the group is lost
+
+MPI has no way back out of what was begun and not finished: a lost group stays lost, every call raises, and at its end
+a process ends all others (``process_end``).
 """
 
+import logging
 import os
 import platform
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_logger: Final = logging.getLogger("allotment.distribute")
+
 #: How long in seconds a process that waits has time to say so, and one that ended to be of use to those behind it.
 GRACE: Final = 1.0
 #: A description of a call has this many bytes when it is sent.
@@ -37,20 +45,20 @@ class ProcessGroup:
 
     Args:
         mpi: The module ``mpi4py.MPI``.
-        deadline: How long in seconds to wait for the others to make their groups; ``None`` is for ever.
-
-    Raises:
-        DeadlineExceededError: They did not.
     """
 
-    def __init__(self, mpi: Any, deadline: float | None) -> None:
+    def __init__(self, mpi: Any) -> None:
         world: MPI.Intracomm = mpi.COMM_WORLD
         self.rank, self.size = world.Get_rank(), world.Get_size()
         self._mpi = mpi
         #: Why it is over, if it is.
         self.lost: str | None = None
         #: Processes that reached their end.
-        self.left: set[int] = set()
+        self._left: set[int] = set()
+        #: Processes of which a step failed, and how: the number of their last call, and the error.
+        self._failed: dict[int, tuple[int, str]] = {}
+        #: The number of this process's last call before a step failed.
+        self._failed_after = -1
         self._others: Final = [each for each in range(self.size) if each != self.rank]
         #: Host and process number of those that were met.
         self._places = {self.rank: f"PID {os.getpid()} on {platform.node()}"}
@@ -62,9 +70,23 @@ class ProcessGroup:
         #: What MPI may still write to.
         self._pinned: list[Any] = []
         self._messages = Messages(world)
+        self._communicator: MPI.Intracomm
+
+    def meet(self, deadline: float | None) -> None:
+        """Wait for the other processes to make their groups.
+
+        Raises:
+            DeadlineExceededError: One did not come.
+            UnavailableError: One failed before.
+        """
         self._messages.tell(Kind.HELLO, self._places[self.rank], self._others)
-        self._wait(self._all_met, "the start of the group", deadline)
-        self._communicator = world.Dup()
+        try:
+            self._wait(lambda: len(self._places) == self.size, "the first meeting", deadline)
+        except BaseException as error:
+            self.lose(error)
+            raise
+        self._communicator = self._mpi.COMM_WORLD.Dup()
+        _logger.info("processes: %s", ", ".join(map(self.named, range(self.size))))
 
     def named(self, process: int) -> str:
         """A process, for people; `mpirun` knows it by its rank."""
@@ -79,18 +101,18 @@ class ProcessGroup:
             DeadlineExceededError: A process does not take part in time.
             UnavailableError: A process failed, or has ended.
         """
-        self._agree(f"{what} of {', '.join(map(_described, arrays))}", deadline)
-        wide = [_wide(each) for each in arrays]
-        requests = [self._communicator.Iallreduce(self._mpi.IN_PLACE, each) for each in wide]
-        self._wait_for(requests, wide, what, deadline)
-        for array, total in zip(arrays, wide, strict=True):
-            if total is not array:
-                array[...] = total
+        with self._call(f"{what} of {', '.join(map(_described, arrays))}", deadline):
+            wide = [_wide(each) for each in arrays]
+            requests = [self._communicator.Iallreduce(self._mpi.IN_PLACE, each) for each in wide]
+            self._wait_for(requests, wide, what, deadline)
+            for array, total in zip(arrays, wide, strict=True):
+                if total is not array:
+                    array[...] = total
 
     def broadcast(self, array: Array, what: str, deadline: float | None) -> None:
         """Replace an array's elements by those of the first process. Raises as ``all_reduce`` does."""
-        self._agree(f"{what} of {_described(array)}", deadline)
-        self._wait_for([self._communicator.Ibcast(_bytes(array), 0)], [array], what, deadline)
+        with self._call(f"{what} of {_described(array)}", deadline):
+            self._wait_for([self._communicator.Ibcast(_bytes(array), 0)], [array], what, deadline)
 
     def all_gather(
         self, array: Array, make: Callable[[int], Array], what: str, deadline: float | None
@@ -103,26 +125,32 @@ class ProcessGroup:
             what: For people.
             deadline: How long in seconds to wait.
         """
-        self._agree(f"{what} of {array.dtype}[...]", deadline)
-        sizes = np.zeros(self.size, np.int64)
-        sizes[self.rank] = array.size
-        self._wait_for([self._communicator.Iallgather(self._mpi.IN_PLACE, sizes)], [sizes], what, deadline)
-        whole = make(int(sizes.sum()))
-        parts = [_bytes(whole), sizes * array.itemsize]
-        self._wait_for(
-            [self._communicator.Iallgatherv(_bytes(array), parts)], [array, whole, sizes], what, deadline
-        )
+        with self._call(f"{what} of {array.dtype}[...]", deadline):
+            sizes = np.zeros(self.size, np.int64)
+            sizes[self.rank] = array.size
+            request = self._communicator.Iallgather(self._mpi.IN_PLACE, sizes)
+            self._wait_for([request], [sizes], what, deadline)
+            whole = make(int(sizes.sum()))
+            parts = [_bytes(whole), sizes * array.itemsize]
+            request = self._communicator.Iallgatherv(_bytes(array), parts)
+            self._wait_for([request], [array, whole, sizes], what, deadline)
         return np.split(whole, np.cumsum(sizes)[:-1])
 
     def fail(self, error: BaseException) -> None:
-        """Tell the others that this process failed: they wait for nothing more."""
+        """Tell the others that a step failed here: who waits for this process in that step does so in vain."""
         if self.lost is None:
-            self._lose(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
+            self._failed_after = self._calls
+            self._failed = {each: told for each, told in self._failed.items() if told[0] != self._calls}
+            self._messages.tell(Kind.FAILED, f"{self._calls} {_told(error)}", self._others)
+
+    def lose(self, error: BaseException) -> None:
+        """Tell the others that this process is beyond help."""
+        self._lose(self.rank, _told(error))
 
     def leave(self) -> None:
         """Tell the others that this process reached its end, and wait for them to reach theirs, or to fail."""
         self._messages.tell(Kind.LEFT, "", self._others)
-        while self.lost is None and len(self.left) < len(self._others):
+        while self.lost is None and len(self._left) < len(self._others):
             self._listen()
             time.sleep(0.002)
 
@@ -139,29 +167,39 @@ class ProcessGroup:
         finalized: bool = self._mpi.Is_finalized()
         return finalized
 
-    def _agree(self, what: str, deadline: float | None) -> None:
-        """Check that all processes are in the same call."""
-        self._check(what)
+    @contextmanager
+    def _call(self, what: str, deadline: float | None) -> Iterator[None]:
+        """A call that all processes make. Half of one is the end of the group."""
         self._calls += 1
+        try:
+            self._check(what)
+            calls = self._compared(what, deadline)
+            if not calls:
+                yield
+        except BaseException as error:
+            self.lose(error)
+            raise
+        if calls:
+            told = "; ".join(f"{self.named(process)} in {call}" for process, call in enumerate(calls))
+            raise RuntimeError(
+                f"Processes wait for each other in different calls: {told}. Every process has to make the same calls, "
+                "in the same order, with the same shapes and types."
+            )
+
+    def _compared(self, what: str, deadline: float | None) -> list[str]:
+        """The calls that the processes are in; nothing if it is the same one."""
         number = zlib.crc32(what.encode())
         extremes = np.array([number, -number], np.int64)
         request = self._communicator.Iallreduce(self._mpi.IN_PLACE, extremes, self._mpi.MAX)
         self._wait_for([request], [extremes], what, deadline)
         if extremes[0] == -extremes[1]:
-            return
+            return []
         calls = np.zeros((self.size, _DESCRIPTION_BYTES), np.uint8)
         text = np.frombuffer(what.encode()[:_DESCRIPTION_BYTES], np.uint8)
         calls[self.rank, : len(text)] = text
         request = self._communicator.Iallgather(self._mpi.IN_PLACE, calls)
         self._wait_for([request], [calls], what, deadline)
-        told = "; ".join(
-            f"{self.named(process)} in {bytes(call).rstrip(bytes(1)).decode(errors='replace')}"
-            for process, call in enumerate(calls)
-        )
-        raise RuntimeError(
-            f"Processes wait for each other in different calls: {told}. Every process has to make the same calls, in "
-            "the same order, with the same shapes and types."
-        )
+        return [bytes(call).rstrip(bytes(1)).decode(errors="replace") for call in calls]
 
     def _wait_for(self, requests: list[Any], buffers: list[Array], what: str, deadline: float | None) -> None:
         def done() -> bool:
@@ -185,12 +223,11 @@ class ProcessGroup:
                 self._listen()
                 now = time.monotonic()
                 self._check(what)
-                if self.left:
+                if self._left:
                     # What it has to do with this call it did before, and is to be seen soon.
                     abandoned = abandoned or now + GRACE
                     if now > abandoned:
-                        ended = ", ".join(map(self.named, sorted(self.left)))
-                        self._lose(f"{ended} reached the end of the program before {what}")
+                        self._lose(min(self._left), "reached the end of its program")
                 if end is not None and now > end:
                     assert deadline is not None
                     if self._done_after_all(done):
@@ -199,9 +236,6 @@ class ProcessGroup:
                 _nap(now - begun)
         finally:
             self._waits = ""
-
-    def _all_met(self) -> bool:
-        return len(self._places) == self.size
 
     def _listen(self) -> None:
         for message in self._messages.heard():
@@ -212,14 +246,19 @@ class ProcessGroup:
         if kind is Kind.HELLO:
             self._places[process] = text
         elif kind is Kind.LEFT:
-            self.left.add(process)
+            self._left.add(process)
         elif kind is Kind.ASKED:
             if self._waits:
                 self._messages.tell(Kind.WAITS, self._waits, [process])
         elif kind is Kind.WAITS:
             self._waiting[process] = text
-        elif self.lost is None:
-            self.lost = f"{self.named(process)} failed: {text}"
+        elif kind is Kind.LOST:
+            self.lost = self.lost or text
+        else:
+            number, _, error = text.partition(" ")
+            # Where the step failed here, too, nobody waits for anybody.
+            if int(number) != self._failed_after:
+                self._failed[process] = (int(number), error)
 
     def _check(self, what: str) -> None:
         """Check that the group is one still.
@@ -227,6 +266,9 @@ class ProcessGroup:
         Raises:
             UnavailableError: It is not.
         """
+        for process, (number, error) in self._failed.items():
+            if number < self._calls:
+                self._lose(process, error)
         if self.lost is not None:
             raise errors.UnavailableError(
                 None, None, f"{what}: the processes do not work together any more. {self.lost}"
@@ -248,7 +290,7 @@ class ProcessGroup:
         missing = [self.named(each) for each in self._others if each not in self._waiting]
         waiting = [f"{self.named(each)} waits in {text}" for each, text in sorted(self._waiting.items())]
         blamed = f"{', '.join(missing)} did not come. " if missing else "all are there. "
-        error = errors.DeadlineExceededError(
+        return errors.DeadlineExceededError(
             None,
             None,
             f"{what}: waited {deadline:g} s for the other processes; {blamed}"
@@ -256,12 +298,12 @@ class ProcessGroup:
             "Processes that may need longer get it by CommunicationOptions(timeout_seconds=...), "
             "strategy.extended.replica_deadline or ALLOTMENT_REPLICA_DEADLINE, in seconds.",
         )
-        self.fail(error)
-        return error
 
-    def _lose(self, reason: str) -> None:
-        self.lost = f"{self.named(self.rank)} failed: {reason}"
-        self._messages.tell(Kind.FAILED, reason, self._others)
+    def _lose(self, process: int, reason: str) -> None:
+        """Give the group up because of a process, once, and tell the others if it is this one."""
+        if self.lost is None:
+            self.lost = f"{self.named(process)}: {reason}"
+            self._messages.tell(Kind.LOST, self.lost, self._others)
 
 
 def _nap(waited: float) -> None:
@@ -270,6 +312,10 @@ def _nap(waited: float) -> None:
         time.sleep(0)
     else:
         time.sleep(0.0001 if waited < 0.1 else 0.001)
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
 def _described(array: Array) -> str:
@@ -298,10 +344,10 @@ def process_group(deadline: float | None) -> ProcessGroup:
     """
     global _group
     if _group is None:
-        group = ProcessGroup(_mpi(), deadline)
-        if group.size > 1:
-            end_together(group)
-        _group = group
+        _group = ProcessGroup(_mpi())
+        if _group.size > 1:
+            end_together(_group)
+            _group.meet(deadline)
     return _group
 
 

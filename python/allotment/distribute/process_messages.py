@@ -16,14 +16,16 @@ class Kind(IntEnum):
 
     #: I am here: host and process number.
     HELLO = 28_101
-    #: I failed, and wait for nobody any more: the error.
+    #: A step of mine failed, and I do not come to calls that belong to it: the number of my last call, the error.
     FAILED = 28_102
+    #: I am beyond help, and wait for nobody any more: the error.
+    LOST = 28_103
     #: I reached the end of my program.
-    LEFT = 28_103
+    LEFT = 28_104
     #: Who waits?
-    ASKED = 28_104
+    ASKED = 28_105
     #: I wait: what for.
-    WAITS = 28_105
+    WAITS = 28_106
 
 
 class Message(NamedTuple):
