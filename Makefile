@@ -83,6 +83,7 @@ bench: develop $(ORACLE)  ## speed, fill and bookkeeping, beside others in the s
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python \
 		$(BIN)/pytest benches/python/*.py --benchmark-only --benchmark-columns=min,median,iqr,rounds
 	$(BIN)/python benches/python/bench_numpy.py
+	$(BIN)/python benches/python/bench_replicas.py
 	$(BIN)/python benches/draw.py target/bench benches/pictures
 
 bench-check:  ## the benchmarks compile

@@ -24,6 +24,7 @@ from allotment import (
     strings,
     test,
     testing,
+    train,
     version,
 )
 from allotment._core import (
@@ -71,7 +72,8 @@ from allotment.dtypes import (
     uint32,
     uint64,
 )
-from allotment.gradient_tape import GradientTape, UnconnectedGradients
+from allotment.gradient_tape import GradientTape
+from allotment.graph.gradients import gradients
 from allotment.graph.graph import Graph
 from allotment.graph.node import Operation
 from allotment.ops import operators as _operators  # noqa: F401 - gives tensors their operators
@@ -208,6 +210,7 @@ from allotment.source import Source
 from allotment.tensor import Tensor
 from allotment.tensor_shape import TensorShape
 from allotment.tensor_spec import TensorSpec
+from allotment.unconnected_gradients import UnconnectedGradients
 from allotment.variable import Variable
 
 #: A new axis of length 1, in an index.
@@ -322,6 +325,7 @@ __all__ = [
     "get_current_name_scope",
     "get_static_value",
     "gpu",
+    "gradients",
     "greater",
     "greater_equal",
     "group",
@@ -423,6 +427,7 @@ __all__ = [
     "testing",
     "tile",
     "timestamp",
+    "train",
     "transpose",
     "truediv",
     "truncatediv",

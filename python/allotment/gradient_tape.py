@@ -1,16 +1,16 @@
 """Gradient tapes: ``tf.GradientTape``."""
 
-import enum
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Any, Final
 
 from allotment import nest
 from allotment.devices.placement import device
 from allotment.errors import InvalidArgumentError
+from allotment.graph.default import graph_of
 from allotment.ops import gradients as _gradients  # noqa: F401 - enters gradients into the operation table
 from allotment.ops.array import ones_like, zeros_like
 from allotment.ops.backward import backward
@@ -22,18 +22,12 @@ from allotment.ops.layout import transpose
 from allotment.ops.repetition import broadcast_to
 from allotment.ops.sequences import one_hot
 from allotment.ops.tape import Tape, pop, push, source_key
-from allotment.tensor import Tensor
+from allotment.tensor import EagerTensor, Tensor
+from allotment.unconnected_gradients import UnconnectedGradients, unconnected_argument
 
 _log: Final = logging.getLogger("allotment.gradients")
 
 _USED: Final = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
-
-
-class UnconnectedGradients(enum.Enum):
-    """What the gradient is of a source on which a target does not depend. As ``tf.UnconnectedGradients``."""
-
-    NONE = "none"
-    ZERO = "zero"
 
 
 class GradientTape:
@@ -167,25 +161,27 @@ class GradientTape:
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to "
                 "be differentiated, but received None."
             )
-        unconnected = _unconnected(unconnected_gradients)
+        unconnected = unconnected_argument(unconnected_gradients)
         targets, flat = _flat(target, "target"), _flat(sources, "source")
         given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
-        seeds = [
-            (source_key(each), _seed(each, weight))
-            for each, weight in zip(targets, [*given, *[None] * len(targets)], strict=False)
-            if is_differentiable(each.dtype)
-        ]
-        ends = {key for key, _ in seeds}
         keys = [source_key(each) for each in flat]
-        known = {key for key in keys if key in tape.tracked or key in ends}
-        found = backward(tape.steps, seeds, known, keep=self._persistent)
-        if not self._persistent:
-            self.watched_variables()
-            self._tape = None
-        made = [
-            found.get(key) if key in found or unconnected is UnconnectedGradients.NONE else zeros_like(each)
-            for key, each in zip(keys, flat, strict=True)
-        ]
+        with graph_of(targets):
+            seeds = [
+                (source_key(each), _seed(each, weight))
+                for each, weight in zip(targets, [*given, *[None] * len(targets)], strict=False)
+                if is_differentiable(each.dtype)
+            ]
+            ends = {key for key, _ in seeds}
+            known = {key for key in keys if key in tape.tracked or key in ends}
+            found = backward(tape.steps, seeds, known, keep=self._persistent)
+            if not self._persistent:
+                self.watched_variables()
+                self._tape = None
+            zero = unconnected is UnconnectedGradients.ZERO
+            made = [
+                zeros_like(each) if zero and key not in found else found.get(key)
+                for key, each in zip(keys, flat, strict=True)
+            ]
         return nest.pack_sequence_as(sources, made)
 
     def _opened(self) -> Tape:
@@ -223,7 +219,7 @@ class GradientTape:
         """
         tape = self._opened()
         self._check_loop("jacobian", experimental_use_pfor)
-        unconnected = _unconnected(unconnected_gradients)
+        unconnected = unconnected_argument(unconnected_gradients)
         flat = _flat(sources, "source")
         made = self._rows(tape, target, flat, _places(target))
         shape = tuple(target.shape)
@@ -256,7 +252,7 @@ class GradientTape:
         """
         tape = self._opened()
         self._check_loop("batch_jacobian", experimental_use_pfor)
-        _unconnected(unconnected_gradients)
+        unconnected_argument(unconnected_gradients)
         if len(target.shape) < 2 or len(source.shape) < 2 or target.shape[0] != source.shape[0]:
             raise ValueError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match."
@@ -321,18 +317,11 @@ def _flat(structure: Any, what: str) -> list[Any]:
     return flat
 
 
-def _unconnected(value: Any) -> UnconnectedGradients:
-    try:
-        return UnconnectedGradients(value)
-    except ValueError:
-        raise ValueError(f"Unknown value for unconnected_gradients: {value!r}") from None
-
-
 def _seed(target: Any, weight: Any) -> Any:
     """What going back from a target starts with."""
     value = to_tensor(target)
     if weight is None:
-        with device(value.device):
+        with device(value.device) if isinstance(value, EagerTensor) else nullcontext():
             return ones_like(value)
     weight = to_tensor(weight, like=value._dtype)
     if weight._dtype is not value._dtype or not weight.shape.is_compatible_with(value.shape):
@@ -356,4 +345,4 @@ def _warn(text: str, times: int, *args: Any) -> None:
         _log.warning(text, *args)
 
 
-__all__ = ["GradientTape", "UnconnectedGradients"]
+__all__ = ["GradientTape"]

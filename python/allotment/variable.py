@@ -154,6 +154,11 @@ class Variable(LegacyVariable, Operands):
         """Return the value in NumPy's own memory: a scalar for rank 0, else a fresh array."""
         return self.read_value().numpy()
 
+    @property
+    def _source(self) -> Any:
+        """What gradients know the variable by: what keeps its value, so that it is one under all its names."""
+        return self._storage
+
     def _as_tensor(self) -> EagerTensor:
         """What operations compute with."""
         value = resources.read(self._storage)

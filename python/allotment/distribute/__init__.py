@@ -1,5 +1,7 @@
 """One program on several devices. As ``tf.distribute``."""
 
+from typing import NoReturn
+
 from allotment.distribute import experimental
 from allotment.distribute.cross_device_ops import CrossDeviceOps
 from allotment.distribute.extended import StrategyExtended
@@ -46,3 +48,7 @@ __all__ = [
     "has_strategy",
     "in_cross_replica_context",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise AttributeError(f"tf.distribute has no {name!r} here. There are: {', '.join(__all__)}.")

@@ -1,9 +1,11 @@
-"""What replicas do together: each gives values, waits for the others, and gets results."""
+"""What replicas do together: each gives values, waits for the others, and gets results. Gradients go through them."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from allotment import nest
+from allotment.custom_gradient import custom_gradient
+from allotment.devices.placement import thread
 from allotment.distribute.reduce_op import ReduceOp
 from allotment.distribute.replica_context import ReplicaContext
 from allotment.ops.convert import to_tensor
@@ -15,12 +17,12 @@ _Combine = Callable[[list[tuple[EagerTensor, ...]]], Sequence[Sequence[EagerTens
 
 def all_reduce(context: ReplicaContext, reduce_op: ReduceOp, value: Any) -> Any:
     """See ``ReplicaContext.all_reduce``."""
-    extended = context.strategy.extended
 
-    def combine(values: list[tuple[EagerTensor, ...]]) -> Sequence[Sequence[EagerTensor]]:
-        return extended._all_reduce(reduce_op, values)
+    def reduced(*flat: EagerTensor) -> tuple[list[EagerTensor], Callable[..., Any]]:
+        # What a replica gives goes into the results of all, so it gets the gradients of all.
+        return _all_reduced(context, reduce_op, flat), lambda *back: _all_reduced(context, reduce_op, back)
 
-    return _together(context, f"all_reduce({reduce_op.name})", (), combine, value)
+    return _for_each(value, reduced)
 
 
 def all_gather(context: ReplicaContext, value: Any, axis: int) -> Any:
@@ -30,19 +32,64 @@ def all_gather(context: ReplicaContext, value: Any, axis: int) -> Any:
     def combine(values: list[tuple[EagerTensor, ...]]) -> Sequence[Sequence[EagerTensor]]:
         return [extended._gather(each, axis, extended._devices) for each in values]
 
-    return _together(context, f"all_gather(axis={axis})", axis, combine, value)
+    def gathered(*flat: EagerTensor) -> tuple[list[EagerTensor], Callable[..., Any]]:
+        lengths = [each._array.shape[axis] for each in flat if each._array.ndim]
+        made = _together(context, f"all_gather(axis={axis})", axis, combine, flat)
+        return made, lambda *back: _own_rows(
+            context, _all_reduced(context, ReduceOp.SUM, back), lengths, axis
+        )
+
+    return _for_each(value, gathered)
 
 
-def _together(context: ReplicaContext, name: str, detail: Hashable, combine: _Combine, value: Any) -> Any:
+def _for_each(value: Any, function: Callable[..., Any]) -> Any:
+    """Call a function with the tensors of a structure; it returns their results and how to go back through it."""
     flat = [to_tensor(each) for each in nest.flatten(value)]
+    if thread.state.recorder is None:
+        made, _ = function(*flat)
+    else:
+        made = custom_gradient(function)(*flat)
+    return nest.pack_sequence_as(value, made) if nest.is_nested(value) else made[0]
 
-    def perform(given: list[list[EagerTensor]]) -> list[list[EagerTensor]]:
+
+def _all_reduced(
+    context: ReplicaContext, reduce_op: ReduceOp, flat: Sequence[EagerTensor]
+) -> list[EagerTensor]:
+    extended = context.strategy.extended
+
+    def combine(values: list[tuple[EagerTensor, ...]]) -> Sequence[Sequence[EagerTensor]]:
+        return extended._all_reduce(reduce_op, values)
+
+    return _together(context, f"all_reduce({reduce_op.name})", (), combine, flat)
+
+
+def _own_rows(
+    context: ReplicaContext, whole: Sequence[EagerTensor], lengths: Sequence[int], axis: int
+) -> list[EagerTensor]:
+    """The parts of gathered values that are this replica's, which has given so much of each."""
+
+    def perform(given: list[Sequence[int]]) -> list[list[int]]:
+        return [[sum(column[:index]) for column in zip(*given, strict=True)] for index in range(len(given))]
+
+    starts = context._line.meet("the gradient of all_gather", "starts", perform, lengths)
+    behind = (slice(None),) * (-axis - 1)
+    before = (slice(None),) * axis if axis >= 0 else (...,)
+    return [
+        each[(*before, slice(start, start + length), *behind)]
+        for each, start, length in zip(whole, starts, lengths, strict=True)
+    ]
+
+
+def _together(
+    context: ReplicaContext, name: str, detail: Hashable, combine: _Combine, flat: Sequence[EagerTensor]
+) -> list[EagerTensor]:
+    def perform(given: list[Sequence[EagerTensor]]) -> list[list[EagerTensor]]:
         made = combine(list(zip(*given, strict=True)))
         return [[of_value[index] for of_value in made] for index in range(len(given))]
 
-    what = f"{name} of {len(flat)} tensors"
-    made = context._line.meet(what, (what, detail), perform, flat)
-    return nest.pack_sequence_as(value, made) if nest.is_nested(value) else made[0]
+    what = f"{name} of {len(flat)} tensor{'s' * (len(flat) != 1)}"
+    made: list[EagerTensor] = context._line.meet(what, (what, detail), perform, flat)
+    return made
 
 
 __all__ = ["all_gather", "all_reduce"]

@@ -176,10 +176,6 @@ class StrategyExtended:
                     made.append(fn(copy, *select(index, tuple(args)), **select(index, named)))
         return regroup(made, Mirrored) if group else tuple(made)
 
-    def value_container(self, value: Any) -> Any:
-        """The variable that a copy belongs to, or the value itself."""
-        return getattr(value, "_container", None) or value
-
     def variable_created_in_scope(self, v: Any) -> bool:
         """Whether a variable was made in this strategy's scope."""
         return getattr(v, "distribute_strategy", None) is self._strategy

@@ -1,5 +1,6 @@
 """The words for steps that do not end well: who failed, where, and what became of the other replicas."""
 
+import itertools
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 
 #: TensorFlow's words, in front of ours.
 _DIFFERENT_NUMBER: Final = "Some replicas made a different number of replica_context().merge_call() calls."
+
+
+#: How many lines of the program tell where a replica is.
+_LINES: Final = 3
 
 
 def hung(title: str, replicas: "Sequence[Replica]", deadline: float) -> errors.DeadlineExceededError:
@@ -47,7 +52,7 @@ def places(replicas: "Sequence[Replica]") -> list[str]:
     return [_state(replica) for replica in replicas]
 
 
-def add_notes(
+def add_note(
     error: BaseException,
     title: str,
     replicas: "Sequence[Replica]",
@@ -55,20 +60,21 @@ def add_notes(
     stopped: type[BaseException],
 ) -> None:
     """Say in a note which replica an error is of, and what became of each other one."""
+    first = f"{title}: raised for all replicas, not by one of them"
     lines: list[str] = []
     for replica, place in zip(replicas, told, strict=True):
         own = replica.error
         if own is error:
-            lines.insert(0, f"{title}: raised by {_named(replica)}")
+            first = f"{title}: raised by {_named(replica)}"
         elif not replica.ended:
             lines.append(f"{_named(replica)} {place}; it did not stop, and is left to itself")
-        elif own is None or isinstance(own, stopped):
-            lines.append(f"{_named(replica)} {place}" + ("" if own is None else "; it was stopped"))
+        elif own is None:
+            lines.append(f"{_named(replica)} had returned")
+        elif isinstance(own, stopped):
+            lines.append(f"{_named(replica)} {place}; it was stopped")
         else:
             lines.append(f"{_named(replica)} raised {type(own).__name__}: {_first_line(own)}")
-    if not lines or not lines[0].startswith(title):
-        lines.insert(0, f"{title}: raised while all replicas were led, not by one of them")
-    error.add_note("\n  ".join(lines))
+    error.add_note("\n  ".join([first, *lines]))
 
 
 def _named(replica: "Replica") -> str:
@@ -84,23 +90,25 @@ def _state(replica: "Replica") -> str:
 
 
 def _place(replica: "Replica") -> str:
-    """The innermost lines of the program that a replica is in."""
+    """The innermost lines that a replica is in of the function that it runs."""
     frame: FrameType | None = sys._current_frames().get(replica.worker.ident)
-    lines: list[str] = []
-    for each, number in traceback.walk_stack(frame):
-        if is_ours(each.f_globals.get("__name__")):
-            if lines:
-                break
-            continue
-        code = each.f_code
-        lines.append(f"{code.co_name} in {code.co_filename}, line {number}")
-        if len(lines) == 3:
-            break
-    return "at " + ", called by ".join(lines) if lines else "at no line of the program"
+    stack = [
+        (each, number, is_ours(each.f_globals.get("__name__")))
+        for each, number in traceback.walk_stack(frame)
+    ]
+    # From the outside: what starts a thread, what is ours, the program, and what is ours again.
+    inner = itertools.dropwhile(lambda entry: not entry[2], reversed(stack))
+    program = itertools.takewhile(
+        lambda entry: not entry[2], itertools.dropwhile(lambda entry: entry[2], inner)
+    )
+    lines = [
+        f"{each.f_code.co_name} in {each.f_code.co_filename}, line {number}" for each, number, _ in program
+    ]
+    return "at " + ", called by ".join(lines[: -_LINES - 1 : -1]) if lines else "at no line of the program"
 
 
 def _first_line(error: Any) -> str:
     return str(error).partition("\n")[0]
 
 
-__all__ = ["add_notes", "disagreeing", "hung", "places"]
+__all__ = ["add_note", "disagreeing", "hung", "places"]

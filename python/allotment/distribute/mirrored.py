@@ -104,7 +104,7 @@ class MirroredExtended(StrategyExtended):
                 return value
             if reduce_op is ReduceOp.SUM:
                 raise ValueError(
-                    f"A non-DistributedValues value {value} cannot be reduced with the given reduce op {reduce_op}."
+                    f"A non-DistributedValues value {value!s} cannot be reduced with the given reduce op {reduce_op}."
                 )
             return value
         tensors = variables.tensors(value)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from allotment.aggregation import VariableSynchronization
 from allotment.devices.placement import current_placement, device
 from allotment.distribute.device_names import resolved
 from allotment.distribute.extended import StrategyExtended
@@ -91,6 +92,8 @@ class _OneDeviceVariable(Variable):
     """A variable that is made on the device of a strategy, whatever the scope of devices says."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if kwargs.get("synchronization") is VariableSynchronization.ON_READ and not kwargs.get("trainable"):
+            kwargs["trainable"] = False
         with device(self.__dict__.pop("_device_name")):
             super().__init__(*args, **kwargs)
 
@@ -101,6 +104,10 @@ class _DefaultStrategy(Strategy):
     def __init__(self) -> None:
         super().__init__(_DefaultExtended(self))
         self._default_replica = _DefaultReplica(self, 0, Alone(self))
+
+    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
+        """Return the data set: there is nobody to divide it among."""
+        return dataset
 
 
 class _DefaultReplica(ReplicaContext):

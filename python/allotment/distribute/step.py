@@ -17,6 +17,7 @@ from typing import Any
 
 from allotment.distribute import failures
 from allotment.distribute.workers import Worker, dismiss, hire
+from allotment.errors import DeadlineExceededError
 
 #: Does what a meeting is for: from the arguments of each replica to the answer for each.
 Perform = Callable[[list[Any]], Sequence[Any]]
@@ -41,7 +42,7 @@ class Meeting:
     arguments: Any
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Replica:
     """A replica of a step, as the leader sees it."""
 
@@ -55,6 +56,8 @@ class Replica:
     ended: bool = False
     value: Any = None
     error: BaseException | None = None
+    #: Nobody waits for it any more.
+    given_up: bool = False
 
     @property
     def is_running(self) -> bool:
@@ -69,6 +72,9 @@ class _Ended:
 
 
 _STOP = object()
+
+#: Seconds that replicas have to end when the program is interrupted.
+_LEAVE = 1.0
 
 
 class Line:
@@ -109,6 +115,8 @@ class Step:
         self._title = title
         self._events: SimpleQueue[tuple[Replica, Meeting | _Ended]] = SimpleQueue()
         self._replicas: list[Replica] = []
+        #: Those that were not heard of for too long.
+        self._lost: list[Replica] = []
 
     def run(self, function: Callable[[int, Line], Any]) -> list[Any]:
         """Call ``function`` with each replica's index and line, on threads of their own. Returns the values by replica.
@@ -132,6 +140,7 @@ class Step:
         finally:
             # What the frames of an error hold would be held by it.
             self._replicas.clear()
+            self._lost.clear()
 
     def _start(self, function: Callable[[int, Line], Any]) -> None:
         for index, device in enumerate(self._devices):
@@ -146,10 +155,13 @@ class Step:
 
         def work() -> None:
             try:
-                ended = _Ended(context.run(function, replica.index, Line(replica, events)))
+                value = context.run(function, replica.index, Line(replica, events))
             except BaseException as error:
-                ended = _Ended(error=error)
-            events.put((replica, ended))
+                # Nothing in this frame may hold the error, which holds the frame, and so all that the replica had.
+                if not replica.given_up:
+                    events.put((replica, _Ended(error=error)))
+            else:
+                events.put((replica, _Ended(value)))
 
         return work
 
@@ -160,6 +172,7 @@ class Step:
                 replica, event = self._events.get(timeout=self._deadline)
             except Empty:
                 assert self._deadline is not None
+                self._lost = [replica for replica in self._replicas if replica.is_running]
                 raise failures.hung(self._title, self._replicas, self._deadline) from None
             if isinstance(event, Meeting):
                 replica.meeting = event
@@ -191,11 +204,15 @@ class Step:
         Returns the error; without one that of the first replica that failed, as if they ran one after the other.
         """
         places = failures.places(self._replicas)
+        # Those that were not heard of for too long get no more time.
+        lost = self._lost if isinstance(error, DeadlineExceededError) else []
         for replica in self._replicas:
             replica.answers.put(_STOP)
+        # Whoever interrupts a program does not want to wait for its replicas.
+        patience = self._deadline if error is None or isinstance(error, Exception) else _LEAVE
         try:
-            while any(not replica.ended for replica in self._replicas):
-                replica, event = self._events.get(timeout=self._deadline)
+            while any(not replica.ended and replica not in lost for replica in self._replicas):
+                replica, event = self._events.get(timeout=patience)
                 if not isinstance(event, Meeting):
                     self._end(replica, event)
         except Empty:
@@ -204,6 +221,7 @@ class Step:
             for replica in self._replicas:
                 if not replica.ended:
                     # What it does when it comes back is nobody's business any more.
+                    replica.given_up = True
                     replica.worker.retire()
             if error is None:
                 error = next(
@@ -211,7 +229,7 @@ class Step:
                     for replica in self._replicas
                     if replica.error is not None and not isinstance(replica.error, ReplicaStopped)
                 )
-            failures.add_notes(error, self._title, self._replicas, places, ReplicaStopped)
+            failures.add_note(error, self._title, self._replicas, places, ReplicaStopped)
             for replica in self._replicas:
                 replica.value = replica.error = replica.meeting = None
         return error

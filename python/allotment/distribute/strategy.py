@@ -1,13 +1,13 @@
 """Strategies: one program for several replicas."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from allotment import nest
 from allotment.devices.placement import device
 from allotment.distribute.extended import StrategyExtended
-from allotment.distribute.input import DistributedDataset, distribute_dataset, from_function
+from allotment.distribute.input import distribute_dataset, from_function
 from allotment.distribute.reduce_op import ReduceOp, reduce_op_argument
 from allotment.distribute.scopes import check_cross_replica, current_scope
 from allotment.distribute.values import DistributedValues, regroup
@@ -44,6 +44,23 @@ class ValueContext:
         )
 
 
+class _StrategyScope(AbstractContextManager["Strategy"]):
+    """A ``with`` block in the scope of a strategy."""
+
+    def __init__(self, strategy: "Strategy") -> None:
+        self._strategy = strategy
+        self._entered: list[AbstractContextManager[None]] = []
+
+    def __enter__(self) -> "Strategy":
+        scope = self._strategy.extended._scope()
+        scope.__enter__()
+        self._entered.append(scope)
+        return self._strategy
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered.pop().__exit__(*error)
+
+
 class Strategy:
     """Runs a program for several replicas. As ``tf.distribute.Strategy``: made by its subclasses.
 
@@ -70,13 +87,7 @@ class Strategy:
         Raises:
             RuntimeError: On entry: another strategy is in force.
         """
-
-        @contextmanager
-        def scope() -> Any:
-            with self._extended._scope():
-                yield self
-
-        return scope()
+        return _StrategyScope(self)
 
     def run(
         self,
@@ -188,9 +199,9 @@ class Strategy:
             value_fn(ValueContext(first + index, self.num_replicas_in_sync))
             for index in range(len(self._extended._devices))
         ]
-        return regroup(values)
+        return regroup(values, always=True)
 
-    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> DistributedDataset:
+    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
         """Divide each batch of a data set among the replicas.
 
         A batch is cut along the first axis into consecutive parts, each with the same number of rows, rounded up; the
@@ -207,7 +218,7 @@ class Strategy:
         self,
         dataset_fn: Callable[[Any], Any],
         options: Any = None,
-    ) -> DistributedDataset:
+    ) -> Any:
         """Let each replica read batches of its own: the elements of a data set by turns.
 
         Args:

@@ -65,17 +65,23 @@ def _listed(values: DistributedValues, text: Any) -> str:
     return f"{type(values).__name__}:{{\n{rows}\n}}"
 
 
-def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -> Any:
+def regroup(
+    values: Sequence[Any], kind: type[DistributedValues] = PerReplica, *, always: bool = False
+) -> Any:
     """Put the values of the replicas together: structures part by part, and what is the same only once.
+
+    ``always``: what is the same, too, is a distributed value.
 
     Raises:
         AssertionError: The structures differ.
     """
     first = values[0]
-    if len(values) == 1 or all(value is first for value in values):
+    if len(values) == 1 or (not always and all(value is first for value in values)):
         return first
-    if isinstance(first, _CONSTANTS) and all(
-        type(value) is type(first) and value == first for value in values
+    if (
+        not always
+        and isinstance(first, _CONSTANTS)
+        and all(type(value) is type(first) and value == first for value in values)
     ):
         return first
     if not any(is_nested(value) for value in values):
@@ -94,9 +100,9 @@ def regroup(values: Sequence[Any], kind: type[DistributedValues] = PerReplica) -
                 f"replica {index} the keys {sorted(map(str, value))}"
             )
     if isinstance(first, Mapping):
-        parts = {key: regroup([value[key] for value in values], kind) for key in first}
+        parts = {key: regroup([value[key] for value in values], kind, always=always) for key in first}
         return parts if type(first) is dict else type(first)(parts)  # type: ignore[call-arg]
-    return _sequence(first, [regroup(column, kind) for column in zip(*values, strict=True)])
+    return _sequence(first, [regroup(column, kind, always=always) for column in zip(*values, strict=True)])
 
 
 def select(index: int, structure: Any) -> Any:

@@ -1,12 +1,14 @@
 """The default graph: the innermost of each thread, or the process's own once eager execution is off."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any
 
 from allotment.devices import placement
 from allotment.devices.placement import thread
 from allotment.graph.graph import Graph
+from allotment.graph.node import SymbolicTensor
 
 #: The process's own graph, once somebody asks for it.
 _own: Graph | None = None
@@ -80,10 +82,20 @@ def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def graph_of(values: Iterable[Any]) -> AbstractContextManager[Any]:
+    """The scope of the graph that tensors and variables belong to; of eager ones none."""
+    for value in values:
+        end = getattr(value, "_source", value)
+        if isinstance(end, SymbolicTensor):
+            return end.graph.as_default()
+    return nullcontext()
+
+
 __all__ = [
     "disable_eager_execution",
     "enable_eager_execution",
     "get_default_graph",
+    "graph_of",
     "in_graph",
     "reset_default_graph",
 ]

@@ -217,8 +217,16 @@ class GraphVariable(Variable):
         """
         raise NotImplementedError("numpy() is only available when eager execution is enabled.")
 
+    @property
+    def _source(self) -> Any:
+        return self.handle
+
     def _as_tensor(self) -> Any:
-        return self._read() if self._is_resource else self._snapshot
+        value = self._read() if self._is_resource else self._snapshot
+        recorder = thread.state.recorder
+        if recorder is not None:
+            recorder.read(self, value)
+        return value
 
     def _as_graph_element(self) -> SymbolicTensor:
         return self._snapshot

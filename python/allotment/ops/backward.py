@@ -1,15 +1,15 @@
 """Goes back through calls, from targets to sources, and adds up gradients on the way."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from allotment.devices.placement import device
 from allotment.ops.array import zeros_like
 from allotment.ops.creation import zeros
 from allotment.ops.differentiation import Call, Outline, is_differentiable
 from allotment.ops.sums import add_n
 from allotment.ops.table import Operation
+from allotment.tensor import EagerTensor
 
 #: Gradients of one tensor that are still to be added up, by what the tensor is known by.
 Pending = dict[Hashable, list[Any]]
@@ -18,7 +18,7 @@ Pending = dict[Hashable, list[Any]]
 class Step:
     """A call that was recorded, with what its inputs and outputs are known by."""
 
-    __slots__ = ("args", "device", "input_keys", "inputs", "kwargs", "output_keys", "outputs", "row")
+    __slots__ = ("args", "input_keys", "inputs", "kwargs", "name", "output_keys", "outputs", "row", "scope")
 
     def __init__(
         self,
@@ -29,7 +29,8 @@ class Step:
         kwargs: dict[str, Any],
         input_keys: Sequence[Hashable],
         output_keys: Sequence[Hashable],
-        device: str | None,
+        scope: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        name: str | None = None,
     ) -> None:
         self.row = row
         #: Tensors, or their outlines where the gradient needs no more; see ``Call``.
@@ -39,8 +40,10 @@ class Step:
         self.kwargs = kwargs
         self.input_keys = input_keys
         self.output_keys = output_keys
-        #: Name of the device on which it ran and its gradient will; ``None`` for that of the scope.
-        self.device = device
+        #: Makes the scope in which its gradient is to be computed, such as that of the device where it ran.
+        self.scope = scope
+        #: What it is called in a graph.
+        self.name = name
 
 
 def backward(
@@ -108,17 +111,29 @@ def _sum(parts: list[Any]) -> Any:
 
 
 def _go_back(step: Step, gradients: list[Any], useful: set[Hashable], pending: Pending) -> None:
+    if step.row.gradient is None:
+        raise LookupError(_unknown(step))
     wanted = [key in useful for key in step.input_keys]
     call = Call(step.row, step.inputs, step.outputs, step.args, step.kwargs, wanted)
-    with nullcontext() if step.device is None else device(step.device):
+    with step.scope():
         given = [
             _nothing(output) if each is None else each
             for each, output in zip(gradients, step.outputs, strict=True)
         ]
         made = call.back(given)
-    for key, each, asked in zip(step.input_keys, made, wanted, strict=True):
+    for key, tensor, each, asked in zip(step.input_keys, step.inputs, made, wanted, strict=True):
         if asked and each is not None:
+            if not isinstance(each, EagerTensor):
+                # A graph does not see everywhere that a gradient has the shape of what it is of.
+                each.set_shape(tensor.shape)
             pending.setdefault(key, []).append(each)
+
+
+def _unknown(step: Step) -> str:
+    instead = "Where its result may count as a constant, put `tf.stop_gradient` around it."
+    if step.name is None:
+        return f"gradient registry has no entry for: {step.row.name}. {instead}"
+    return f"No gradient defined for operation'{step.name}' (op type: {step.row.name}). {instead}"
 
 
 def _nothing(output: Any) -> Any:

@@ -57,27 +57,14 @@ class Call:
         self.wanted = wanted
 
     def back(self, gradients: Sequence[Any]) -> list[Any]:
-        """The gradients of the inputs, ``None`` where there is none, from those of the outputs.
-
-        Raises:
-            LookupError: Nobody knows the gradient of the operation.
-        """
+        """The gradients of the inputs, ``None`` where there is none, from those of the outputs."""
         gradient = self.row.gradient
-        if gradient is None:
-            raise LookupError(self.unknown())
-        if gradient.function is None:
+        if gradient is None or gradient.function is None:
             return [None] * len(self.inputs)
         made = gradient.function(self, *gradients)
         found = list(made) if isinstance(made, list | tuple) else [made]
         # What comes behind the tensors, as a shape that is a tensor in a graph, has none.
         return found + [None] * (len(self.inputs) - len(found))
-
-    def unknown(self) -> str:
-        """What is said if nobody knows the gradient."""
-        return (
-            f"gradient registry has no entry for: {self.row.name}. Nothing can be differentiated through this "
-            "operation; where its result may count as a constant, put `stop_gradient` around it."
-        )
 
 
 def gradient(*names: str, inputs: bool = True, outputs: bool = False) -> Callable[[_Function], _Function]:

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any, Final
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.devices.placement import record_with
+from allotment.devices.placement import device, record_with
 from allotment.ops.backward import Step
 from allotment.ops.differentiation import CONSTANT, Outline, is_differentiable
 from allotment.ops.table import OPERATIONS, Operation
@@ -24,14 +25,14 @@ class Tape:
         self.steps: list[Step] = []
         #: What tensors and variables are known by that gradients can be asked of.
         self.tracked: set[Hashable] = set()
-        #: The variables that are watched, by their storage.
+        #: The variables that are watched, by what they are known by.
         self.variables: dict[Hashable, Any] = {}
 
     def watch(self, value: Any) -> None:
         """Record what depends on a tensor or a variable from now on."""
         self.tracked.add(source_key(value))
-        if hasattr(value, "_storage"):
-            self.variables.setdefault(value._storage, value)
+        if hasattr(value, "_source"):
+            self.variables.setdefault(value._source, value)
 
     def add(self, step: Step) -> None:
         """Record a call if it depends on what is watched."""
@@ -69,20 +70,20 @@ class Recorder:
                 kwargs,
                 [_known_by(each) for each in inputs],
                 [_known_by(each) for each in outputs],
-                None if where is None else where.name,
+                nullcontext if where is None else partial(device, where.name),
             )
         )
 
     def read(self, variable: Any, value: Any) -> None:
         """Record that a variable was read."""
-        storage = variable._storage
         if not is_differentiable(value._dtype):
             return
         for tape in self.tapes:
             if tape.watches_variables and variable.trainable:
                 tape.watch(variable)
         outlines = _outlines([value])
-        self._add(Step(_READ, outlines, outlines, (), {}, [storage], [key_of(value)], storage.device.name))
+        scope = partial(device, value.device) if isinstance(value, EagerTensor) else nullcontext
+        self._add(Step(_READ, outlines, outlines, (), {}, [variable._source], [key_of(value)], scope))
 
     def _is_watched(self, inputs: Sequence[Any]) -> bool:
         # A tensor that nobody has asked for a key is on no tape.
@@ -106,9 +107,9 @@ def _outlines(tensors: Sequence[Any]) -> list[Any]:
 
 
 def source_key(value: Any) -> Hashable:
-    """What a tensor or a variable is known by: a variable's storage stands for it under all its names."""
-    storage: Hashable | None = getattr(value, "_storage", None)
-    return key_of(value) if storage is None else storage
+    """What a tensor or a variable is known by."""
+    source: Hashable | None = getattr(value, "_source", None)
+    return key_of(value) if source is None else source
 
 
 class _Recorders(threading.local):

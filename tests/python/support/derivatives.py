@@ -83,3 +83,17 @@ def check(
             assert abs(actual - expected) <= tolerance * scale, (
                 f"argument {index}: the tape says {actual}, differences say {expected}"
             )
+
+
+def slope(function: Function) -> Function:
+    """The gradients of a function, as a function of its arguments, for a tape around it to record."""
+
+    def call(*inputs: Any) -> list[Any]:
+        watched = [each for each in inputs if floating(each)]
+        with tf.GradientTape() as tape:
+            tape.watch(watched)
+            results = flat(function(*inputs))
+        found = tape.gradient(results, watched, output_gradients=weights_of(results))
+        return [each for each in found if each is not None]
+
+    return call

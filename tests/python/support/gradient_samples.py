@@ -107,8 +107,8 @@ _UNARY = (
 )
 _NEGATIVE = "abs asinh atan cosh erf exp sinh softplus square tanh"
 _COMPLEX = (
-    "abs acos angle asin asinh atan atanh conj cos cosh exp expm1 imag log log1p negative real reciprocal rsqrt sigmoid "
-    "sin sinh sqrt square tan tanh"
+    "abs acos angle asin asinh atan atanh conj cos cosh exp expm1 imag log log1p negative real reciprocal rsqrt "
+    "sigmoid sin sinh sqrt square tan tanh"
 )
 _REDUCE = "sum mean prod max min euclidean_norm logsumexp std variance"
 

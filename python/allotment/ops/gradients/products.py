@@ -42,14 +42,19 @@ def _matmul(call: Call, upstream: Any) -> list[Any]:
             found = _product(upstream, AS_IT_IS, *_adjoined(b, form_b))
         else:
             found = _product(b, form_b, upstream, ADJOINT)
-        made[0] = summed_to(conj(found) if form_a == TRANSPOSED else found, shape_of(a))
+        made[0] = _unbroadcast(call, conj(found) if form_a == TRANSPOSED else found, a)
     if call.wanted[1]:
         if form_b == AS_IT_IS:
             found = _product(*_adjoined(a, form_a), upstream, AS_IT_IS)
         else:
             found = _product(upstream, ADJOINT, a, form_a)
-        made[1] = summed_to(conj(found) if form_b == TRANSPOSED else found, shape_of(b))
+        made[1] = _unbroadcast(call, conj(found) if form_b == TRANSPOSED else found, b)
     return made
+
+
+def _unbroadcast(call: Call, found: Any, factor: Any) -> Any:
+    # Two matrices have no other axes.
+    return found if call.row.name == "MatMul" else summed_to(found, shape_of(factor))
 
 
 @gradient("Cross")
