@@ -206,6 +206,43 @@ def test_a_process_with_one_replica_counts_like_any_other() -> None:
         }
 
 
+#: Each replica has its own number of rows. What a replica gives counts in the losses of all.
+GRADIENTS = """
+context = tf.distribute.get_replica_context
+
+def step():
+    number = tf.cast(context().replica_id_in_sync_group, tf.float32)
+    x = tf.reshape(tf.range(2.0 * (number + 1.0)), [-1, 2])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        rows = context().all_gather(x, axis=0)
+        total = context().all_reduce("MEAN", tf.reduce_sum(x * x))
+        weights = tf.reshape(tf.range(20.0), [10, 2]) * (number + 1.0)
+        loss = tf.reduce_sum(rows * rows * weights) + total * total
+    return tape.gradient(loss, x).numpy().tolist()
+"""
+
+
+def test_gradients_go_through_collectives_of_all_processes_as_through_those_of_one() -> None:
+    tells = "tell(rank={rank}, gradients=strategy.experimental_local_results(strategy.run(step)))"
+    alone = run_processes(
+        "tf.testing.simulate_gpus('4:64MiB')\nstrategy = tf.distribute.MirroredStrategy()\n"
+        + GRADIENTS
+        + tells.format(rank=0),
+        1,
+    )
+    several = run_processes(
+        "tf.testing.simulate_gpus('2:64MiB')\nstrategy = strategy()\n"
+        + GRADIENTS
+        + tells.format(rank="strategy.cluster_resolver.task_id"),
+        2,
+    )
+    assert alone.status == several.status == 0, alone.stderr + several.stderr
+    (expected,) = (each["gradients"] for each in facts(alone.stdout))
+    assert [gradient for each in facts(several.stdout) for gradient in each["gradients"]] == expected
+    assert np.isfinite(np.concatenate(expected)).all()
+
+
 def test_reductions_between_processes_take_their_memory_from_the_devices_pools() -> None:
     ran = run_processes(
         """

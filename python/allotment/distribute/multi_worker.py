@@ -147,6 +147,12 @@ class MultiWorkerMirroredExtended(MirroredExtended):
                 )
         self.group.all_reduce(arrays, "all_reduce", self._deadline)
 
+    def _before(self, lengths: Sequence[int]) -> Sequence[int]:
+        if self.group.size == 1:
+            return super()._before(lengths)
+        rows = self._gathered(np.array(lengths), f"the lengths of {len(lengths)} gathered values")
+        return [sum(int(each[index]) for each in rows[: self.group.rank]) for index in range(len(lengths))]
+
     def _total(self, length: int) -> int:
         total = np.array([length])
         self._exchange([total])
