@@ -219,12 +219,12 @@ def step():
         total = context().all_reduce("MEAN", tf.reduce_sum(x * x))
         weights = tf.reshape(tf.range(20.0), [10, 2]) * (number + 1.0)
         loss = tf.reduce_sum(rows * rows * weights) + total * total
-    return tape.gradient(loss, x).numpy().tolist()
+    return tape.gradient(loss, x)
 """
 
 
 def test_gradients_go_through_collectives_of_all_processes_as_through_those_of_one() -> None:
-    tells = "tell(rank={rank}, gradients=strategy.experimental_local_results(strategy.run(step)))"
+    tells = "tell(rank={rank}, gradients=[each.numpy().tolist() for each in strategy.run(step).values])"
     alone = run_processes(
         "tf.testing.simulate_gpus('4:64MiB')\nstrategy = tf.distribute.MirroredStrategy()\n"
         + GRADIENTS
