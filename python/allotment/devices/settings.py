@@ -29,6 +29,7 @@ VARIABLES: Final[tuple[Variable[Any], ...]] = (
     variables.LOG_LEVEL,
     variables.GUARD,
     variables.REPLICA_DEADLINE,
+    variables.TF_CONFIG,
 )
 
 #: TensorFlow's variables that change how much memory a GPU's programs get, and that nothing here obeys.
@@ -61,6 +62,8 @@ class Settings:
     guard: bool
     #: Seconds without a word of any replica after which a step ends; ``None``: never.
     replica_deadline: float | None
+    #: The number of workers of a cluster that ``TF_CONFIG`` describes.
+    tf_config_workers: int | None
     #: Variables of ``NOT_HONOURED`` that ask for something.
     not_honoured: tuple[str, ...] = ()
     #: ``ALLOTMENT_SIMULATED_GPUS`` does not matter, because the program asked for GPUs itself.
@@ -99,6 +102,7 @@ def read_settings(
         log_level=_read(texts, variables.LOG_LEVEL),
         guard=_read(texts, variables.GUARD),
         replica_deadline=_read(texts, variables.REPLICA_DEADLINE),
+        tf_config_workers=_read(texts, variables.TF_CONFIG),
         not_honoured=tuple(name for name in NOT_HONOURED if source.get(name, "0") not in ("", "0")),
         simulated_by_program=by_program,
     )

@@ -3,6 +3,7 @@
 Functions from text to value; only ``settings`` reads the environment.
 """
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,6 +64,15 @@ def read_gpus(text: str) -> tuple[int, ...]:
             raise ValueError(f"{count} is too many: at most {MOST_SIMULATED_GPUS} GPUs can be simulated")
         sizes += [nbytes] * int(count)
     return tuple(sizes)
+
+
+def _read_workers(text: str) -> int | None:
+    """The number of workers of a cluster, ``None`` without one."""
+    try:
+        cluster = json.loads(text or "{}").get("cluster", {})
+        return sum(len(cluster.get(kind, ())) for kind in ("chief", "worker")) or None
+    except (AttributeError, TypeError):
+        raise ValueError from None
 
 
 def _read_exact_bool(text: str) -> bool:
@@ -193,6 +203,13 @@ GUARD: Final[Variable[bool]] = Variable(
     _read_switch,
     "whether pools of host memory find overruns and writes after a free",
     strict=True,
+)
+TF_CONFIG: Final[Variable[int | None]] = Variable(
+    "TF_CONFIG",
+    "an object of JSON with a cluster",
+    None,
+    _read_workers,
+    "an error where it names several workers and MPI has started one; nothing else",
 )
 REPLICA_DEADLINE: Final[Variable[float | None]] = Variable(
     "ALLOTMENT_REPLICA_DEADLINE",

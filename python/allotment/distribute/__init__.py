@@ -8,6 +8,7 @@ from allotment.distribute.extended import StrategyExtended
 from allotment.distribute.input import DistributedDataset, DistributedIterator
 from allotment.distribute.input_context import InputContext
 from allotment.distribute.mirrored import MirroredStrategy
+from allotment.distribute.multi_worker import MultiWorkerMirroredStrategy
 from allotment.distribute.one_device import OneDeviceStrategy
 from allotment.distribute.reduce_op import ReduceOp
 from allotment.distribute.reduction_to_one_device import ReductionToOneDevice
@@ -32,6 +33,7 @@ __all__ = [
     "HierarchicalCopyAllReduce",
     "InputContext",
     "MirroredStrategy",
+    "MultiWorkerMirroredStrategy",
     "NcclAllReduce",
     "OneDeviceStrategy",
     "ReduceOp",

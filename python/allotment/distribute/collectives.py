@@ -69,7 +69,12 @@ def _own_rows(
     """The parts of gathered values that are this replica's, which has given so much of each."""
 
     def perform(given: list[Sequence[int]]) -> list[list[int]]:
-        return [[sum(column[:index]) for column in zip(*given, strict=True)] for index in range(len(given))]
+        columns = list(zip(*given, strict=True))
+        before = context.strategy.extended._before([sum(column) for column in columns])
+        return [
+            [first + sum(column[:index]) for first, column in zip(before, columns, strict=True)]
+            for index in range(len(given))
+        ]
 
     starts = context._line.meet("the gradient of all_gather", "starts", perform, lengths)
     behind = (slice(None),) * (-axis - 1)

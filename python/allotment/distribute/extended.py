@@ -7,6 +7,7 @@ replicas in several processes. That one only says how processes agree:
     ``_exchange``                            adds arrays up with those of the other processes, in place
     ``_gather_between``                      the arrays of all processes, in their order
     ``_first_value``                         what a variable starts with: the first process's value
+    ``_by_replica``, ``_total``, ``_before``  values and lengths, of which other processes have more
     ``_input_context``                       which part of the input is read here
 
 Everything else, such as threads, meetings, reductions between devices and variables, stays as it is.
@@ -187,9 +188,21 @@ class StrategyExtended:
         """What ``Variable.__new__`` returns in the scope, for the arguments it got."""
         return object.__new__(Variable)
 
-    def _first_value(self, value: EagerTensor) -> EagerTensor:
+    def _first_value(self, value: Any) -> Any:
         """What a variable starts with, if this process would start with ``value``."""
         return value
+
+    def _by_replica(self, value: Any) -> Any:
+        """A value that ``run`` returned, as distributed values if other processes have one of their own."""
+        return value
+
+    def _before(self, lengths: Sequence[int]) -> Sequence[int]:
+        """The sums of lengths over the processes before this one."""
+        return [0] * len(lengths)
+
+    def _total(self, length: int) -> int:
+        """The sum of a length over all processes."""
+        return length
 
     def _input_context(self) -> InputContext:
         """Which part of the input is read in this process."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from allotment import nest
 from allotment.devices.placement import device
 from allotment.distribute.members import member
-from allotment.distribute.values import PerReplica
+from allotment.distribute.values import PerReplica, regroup
 from allotment.errors import OutOfRangeError
 from allotment.ops.convert import to_tensor
 from allotment.tensor import EagerTensor
@@ -65,9 +65,10 @@ def distribute_dataset(strategy: "Strategy", dataset: Any) -> DistributedDataset
     """
     _check_iterable(dataset, "dataset")
     names = strategy.extended._devices
+    first, count = strategy.extended._first_replica, strategy.num_replicas_in_sync
 
     def divided(elements: Iterator[Any]) -> Iterator[Any]:
-        return (_divided(element, names) for element in elements)
+        return (_divided(element, names, first, count) for element in elements)
 
     return DistributedDataset(dataset, divided)
 
@@ -98,10 +99,10 @@ def _check_iterable(dataset: Any, what: str) -> None:
         )
 
 
-def _divided(element: Any, names: tuple[str, ...]) -> Any:
-    """A batch in the parts of all replicas."""
+def _divided(element: Any, names: tuple[str, ...], first: int, count: int) -> Any:
+    """A batch in the parts of this process's replicas, of which the first one is number ``first`` of ``count``."""
     leaves = _on_host(nest.flatten(element))
-    if len(names) == 1:
+    if count == 1:
         return nest.pack_sequence_as(element, [_brought(leaf, names[0]) for leaf in leaves])
     rows = {leaf._array.shape[:1] for leaf in leaves}
     if len(rows) > 1 or () in rows:
@@ -110,12 +111,12 @@ def _divided(element: Any, names: tuple[str, ...]) -> Any:
             "an element of a data set is divided among the replicas along its first axis, which must be the same for "
             f"all of it: a batch. There are shapes {shapes}; Dataset.batch makes batches."
         )
-    size = -(-next(iter(rows), (0,))[0] // len(names))
+    size = -(-next(iter(rows), (0,))[0] // count)
     parts = [
-        PerReplica(
+        regroup(
             [
                 _brought(leaf, name, slice(index * size, (index + 1) * size))
-                for index, name in enumerate(names)
+                for index, name in enumerate(names, first)
             ]
         )
         for leaf in leaves

@@ -38,7 +38,7 @@ class MirroredStrategy(Strategy):
     """
 
     def __init__(self, devices: Any = None, cross_device_ops: CrossDeviceOps | None = None) -> None:
-        super().__init__(MirroredExtended(self, _devices_argument(devices), cross_device_ops))
+        super().__init__(MirroredExtended(self, local_devices(devices), cross_device_ops))
 
 
 class MirroredExtended(StrategyExtended):
@@ -98,6 +98,7 @@ class MirroredExtended(StrategyExtended):
         return regroup(run_replicas(self._strategy, fn, args, kwargs))
 
     def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+        value = self._by_replica(value)
         if isinstance(value, Mirrored) and reduce_op is ReduceOp.MEAN:
             return value
         if not isinstance(value, DistributedValues):
@@ -133,10 +134,10 @@ class MirroredExtended(StrategyExtended):
     def _gather(
         self, tensors: Sequence[EagerTensor], axis: int, destinations: Sequence[str]
     ) -> list[EagerTensor]:
-        made = []
+        made, joined = [], self._gather_between(list(tensors), axis)
         for name in destinations:
             with device(name):
-                made.append(concat(self._gather_between(list(tensors), axis), axis))
+                made.append(concat(joined, axis))
         return made
 
     def _gather_between(self, tensors: list[EagerTensor], axis: int) -> list[EagerTensor]:
@@ -147,8 +148,8 @@ class MirroredExtended(StrategyExtended):
         return variables.new_variable(scope, args, kwargs)
 
 
-def _devices_argument(devices: Any) -> tuple[str, ...]:
-    """Full names of the devices of ``devices=``."""
+def local_devices(devices: Any = None) -> tuple[str, ...]:
+    """Full names of the devices of ``devices=``: without, all GPUs of this process, or all CPUs."""
     ready = context().ready()
     if devices is None or len(devices := list(devices)) == 0:
         gpus = [each.name for each in ready.devices if each.kind == "GPU"]

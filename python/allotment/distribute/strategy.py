@@ -139,6 +139,7 @@ class Strategy:
         first = extended._devices[:1]
         if axis is None:
             return extended._reduce_to(op, value, first)
+        value = extended._by_replica(value)
         if not isinstance(value, DistributedValues):
             tensor = to_tensor(value)
             total = reduce_sum(tensor, axis=axis)
@@ -152,6 +153,7 @@ class Strategy:
                 sums.append(reduce_sum(tensor, axis=axis))
             length += tensor._array.shape[axis]
         total = extended._reduce_to(ReduceOp.SUM, regroup(sums), first)
+        length = extended._total(length)
         with device(total.device):
             return total / length if op is ReduceOp.MEAN else total
 

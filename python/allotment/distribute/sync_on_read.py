@@ -26,7 +26,7 @@ class SyncOnReadVariable(DistributedVariable):
         if scope is not None and scope.replica is not None:
             return super()._as_tensor()
         if self._aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-            first: EagerTensor = self._values[0].value()
+            first: EagerTensor = self._strategy.extended._first_value(self._values[0].value())
             return first
         value: EagerTensor = self._strategy.extended.reduce_to(
             of_aggregation(self._aggregation), PerReplica(tensors(self)), self._values[0].device

@@ -160,7 +160,7 @@ class MirroredVariable(DistributedVariable, Mirrored):
         if replica is None:
             made = regroup(self._change_all(method, value, name, read_value), Mirrored)
             return _read(made) if isinstance(made, DistributedValues) else made
-        if self._aggregation is VariableAggregation.NONE or len(self._values) == 1:
+        if self._aggregation is VariableAggregation.NONE or self._strategy.num_replicas_in_sync == 1:
             return getattr(self._own(), method)(value, name=name, read_value=read_value)
 
         def perform(given: list[Any]) -> list[Any]:
@@ -174,7 +174,7 @@ class MirroredVariable(DistributedVariable, Mirrored):
         """What all copies get of the values of the replicas."""
         extended = self._strategy.extended
         if self._aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-            return extended.broadcast_to(select(0, value), self)
+            return extended.broadcast_to(extended._first_value(select(0, value)), self)
         return extended.reduce_to(of_aggregation(self._aggregation), value, self)
 
 

@@ -1,0 +1,63 @@
+"""Programs run in several processes at once, as MPI starts them."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from support.child import DEADLINE_SECONDS
+
+#: For Open MPI, in containers: as root, with more processes than cores, and over shared memory alone, so that no
+#: network is looked for.
+_ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "self,sm",
+}
+_PREFACE = """
+import json, os, signal, sys, time
+import numpy as np
+import allotment as tf
+
+def strategy(timeout=20.0):
+    options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=timeout)
+    return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+
+def tell(**facts):
+    sys.stdout.write(json.dumps(facts) + chr(10))
+"""
+
+
+class Ran(NamedTuple):
+    """What became of the processes."""
+
+    status: int
+    #: What all of them wrote.
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+def run_processes(program: str, count: int, **environment: str) -> Ran:
+    """Run a program in several processes."""
+    begun = time.monotonic()
+    ran = subprocess.run(
+        [
+            Path(sys.executable).with_name("mpirun"),
+            *("-n", str(count), sys.executable, "-c", _PREFACE + textwrap.dedent(program)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+        env=os.environ | _ENVIRONMENT | environment,
+    )
+    return Ran(ran.returncode, ran.stdout, ran.stderr, time.monotonic() - begun)
+
+
+__all__ = ["Ran", "run_processes"]
