@@ -50,7 +50,20 @@ def test_activations_as_layers() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["elu", "exponential", "gelu", "linear", "relu6", "selu", "sigmoid", "silu", "softplus", "softsign", "tanh"]
+    "name",
+    [
+        "elu",
+        "exponential",
+        "gelu",
+        "linear",
+        "relu6",
+        "selu",
+        "sigmoid",
+        "silu",
+        "softplus",
+        "softsign",
+        "tanh",
+    ],
 )
 def test_activations_by_name(name: str) -> None:
     x = ROWS.astype(np.float64)
@@ -80,14 +93,14 @@ def test_a_hard_sigmoid() -> None:
 
 def by_windows(images: Any, size: tuple[int, int], stride: int, function: Any) -> Any:
     """A function of each window of images, window by window."""
-    down, right = ((length - span) // stride + 1 for length, span in zip(images.shape[1:3], size, strict=True))
+    down, right = (
+        (length - span) // stride + 1 for length, span in zip(images.shape[1:3], size, strict=True)
+    )
     return np.stack(
         [
             np.stack(
                 [
-                    function(
-                        images[:, i * stride : i * stride + size[0], j * stride : j * stride + size[1]]
-                    )
+                    function(images[:, i * stride : i * stride + size[0], j * stride : j * stride + size[1]])
                     for j in range(right)
                 ],
                 axis=1,
@@ -105,7 +118,9 @@ def test_convolution_and_pooling() -> None:
     wanted = by_windows(IMAGES, (2, 3), 2, lambda window: np.tensordot(window, kernel, 3))
     check(layer(IMAGES), np.maximum(wanted + bias, 0), "float32", rtol=1e-5, atol=1e-6)
     check(
-        layers.MaxPooling2D()(IMAGES), by_windows(IMAGES, (2, 2), 2, lambda window: window.max((1, 2))), "float32"
+        layers.MaxPooling2D()(IMAGES),
+        by_windows(IMAGES, (2, 2), 2, lambda window: window.max((1, 2))),
+        "float32",
     )
     means = by_windows(IMAGES, (3, 2), 1, lambda window: window.mean((1, 2)))
     check(layers.AveragePooling2D((3, 2), strides=1)(IMAGES), means, "float32", rtol=1e-5, atol=1e-6)
@@ -292,21 +307,34 @@ def test_training_reaches_layers_inside() -> None:
         (lambda: layers.Dense(0), "Received an invalid value for `units`, expected a positive integer"),
         (lambda: layers.Dense(2, foo=1), r"Unrecognized keyword arguments passed to Dense: \{'foo': 1\}"),
         (lambda: layers.Dense(2, "foo"), "Could not interpret activation function identifier: foo"),
-        (lambda: layers.Dense(2, kernel_initializer="foo"), "Could not interpret initializer identifier: foo"),
+        (
+            lambda: layers.Dense(2, kernel_initializer="foo"),
+            "Could not interpret initializer identifier: foo",
+        ),
         (lambda: layers.Dense(2)(keras.Input((None,))), "must be fully-defined"),
         (lambda: layers.Dense(2)(3.0), "Only input tensors may be passed as positional arguments"),
+        (lambda: layers.Dense(2)([ROWS, ROWS]), r"expects 1 input\(s\), but it received several"),
         (lambda: layers.Dense(2)(constant([1.0])), "expected min_ndim=2, found ndim=1"),
         (lambda: layers.Conv2D(2, 3)(keras.Input((4, 4))), "expected min_ndim=4, found ndim=3"),
-        (lambda: layers.Conv2D(2, 5)(keras.Input((4, 4, 1))), "Computed output size would be zero or negative"),
+        (
+            lambda: layers.Conv2D(2, 5)(keras.Input((4, 4, 1))),
+            "Computed output size would be zero or negative",
+        ),
         (lambda: layers.Conv2D(2, 3, padding="foo"), "The `padding` argument must be one of"),
-        (lambda: layers.Conv2D(2, (3, 3, 3)), "The `kernel_size` argument must be a tuple of 2 positive integers"),
+        (
+            lambda: layers.Conv2D(2, (3, 3, 3)),
+            "The `kernel_size` argument must be a tuple of 2 positive integers",
+        ),
         (lambda: layers.Conv2D(3, 3, groups=2), "must be evenly divisible by the number of groups"),
         (lambda: layers.MaxPooling2D(data_format="foo"), "The `data_format` argument must be one of"),
         (lambda: layers.Reshape((5,))(keras.Input((4,))), "The total size of the tensor must be unchanged"),
         (lambda: layers.Dropout(2), "Expected a float value between 0 and 1. Received: rate=2"),
         (lambda: layers.Add()([keras.Input((3,)), keras.Input((2,))]), r"Received shapes \(3,\) and \(2,\)"),
         (lambda: layers.Add()(keras.Input((3,))), "should be called on a list of inputs"),
-        (lambda: layers.Concatenate()([keras.Input((3, 2)), keras.Input((2, 2))]), "matching shapes except for"),
+        (
+            lambda: layers.Concatenate()([keras.Input((3, 2)), keras.Input((2, 2))]),
+            "matching shapes except for",
+        ),
         (lambda: keras.Input(), "You must pass a `shape` argument"),
         (lambda: keras.Input(3), "Cannot convert 3 to a shape"),
         (lambda: keras.initializers.VarianceScaling(mode="foo"), "Invalid `mode` argument: foo"),

@@ -19,15 +19,20 @@ TWO = draw.integers(0, 2, (20, 1)), draw.uniform(0, 1, (20, 1))
 CASES: dict[str, tuple[Any, Any, Any, Any]] = {
     "mse": (metrics.MeanSquaredError(), TRUE, PREDICTED, ((TRUE - PREDICTED) ** 2).mean(1)),
     "mae": (metrics.MeanAbsoluteError(), TRUE, PREDICTED, abs(TRUE - PREDICTED).mean(1)),
-    "accuracy": (metrics.Accuracy(), CLASSES[:, None], SHARES.argmax(1)[:, None], CLASSES == SHARES.argmax(1)),
+    "accuracy": (
+        metrics.Accuracy(),
+        CLASSES[:, None],
+        SHARES.argmax(1)[:, None],
+        SHARES.argmax(1) == CLASSES,
+    ),
     "binary": (metrics.BinaryAccuracy(threshold=0.3), *TWO, (TWO[0] == (TWO[1] > 0.3))[:, 0]),
     "categorical": (
         metrics.CategoricalAccuracy(),
         np.eye(3)[CLASSES],
         SHARES,
-        CLASSES == SHARES.argmax(1),
+        SHARES.argmax(1) == CLASSES,
     ),
-    "sparse": (metrics.SparseCategoricalAccuracy(), CLASSES, SHARES, CLASSES == SHARES.argmax(1)),
+    "sparse": (metrics.SparseCategoricalAccuracy(), CLASSES, SHARES, SHARES.argmax(1) == CLASSES),
     "crossentropy": (
         metrics.SparseCategoricalCrossentropy(),
         CLASSES,

@@ -100,7 +100,9 @@ def test_axes_of_length_one_are_added_and_dropped_as_the_input_has_them() -> Non
     flat = np.arange(3, dtype=np.float32)
     check(model(flat), model(flat[:, None]), "float32")
     check(model(flat[:, None, None]), model(flat[:, None]), "float32")
-    with pytest.raises(ValueError, match=r"Expected shape \(None, 1\), but input has incompatible shape \(3, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"Expected shape \(None, 1\), but input has incompatible shape \(3, 2\)"
+    ):
         model(np.zeros((3, 2), np.float32))
 
 
@@ -252,7 +254,9 @@ def test_variables_in_a_file(tmp_path: Path) -> None:
 def test_weights_that_do_not_fit_change_nothing() -> None:
     model = keras.Sequential([keras.Input((6,)), layers.Dense(2)])
     before = model.get_weights()
-    with pytest.raises(ValueError, match=r"weight shape \(2,\) is not compatible with provided weight shape \(3,\)"):
+    with pytest.raises(
+        ValueError, match=r"weight shape \(2,\) is not compatible with provided weight shape \(3,\)"
+    ):
         model.set_weights([np.ones((6, 2)), np.ones(3)])
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
 
@@ -267,13 +271,19 @@ def unconnected() -> Any:
         (unconnected, "is not connected to `inputs`"),
         (lambda: keras.Model(ROWS, ROWS), "All `inputs` values must be KerasTensors"),
         (lambda: keras.Sequential([3]), "Only instances of `keras.Layer` can be added"),
-        (lambda: keras.Sequential([layers.ReLU(name="a"), layers.ReLU(name="a")]), "should have unique names"),
+        (
+            lambda: keras.Sequential([layers.ReLU(name="a"), layers.ReLU(name="a")]),
+            "should have unique names",
+        ),
         (lambda: branched()(ROWS), r"expected 2 input\(s\). Received 1 instead"),
         (lambda: branched()({"a": ROWS}), "Missing data for input 'b'"),
         (lambda: branched().get_layer("c"), "No such layer: c. Existing layers are"),
         (lambda: branched().get_layer(index=9), "retrieve layer at index 9 but model only has 7 layers"),
         (lambda: keras.Sequential([layers.Dense(2)]).count_params(), "the layer isn't built"),
-        (lambda: constant([1.0]) + keras.Input((1,)), "A KerasTensor cannot be used as input to a TensorFlow"),
+        (
+            lambda: constant([1.0]) + keras.Input((1,)),
+            "A KerasTensor cannot be used as input to a TensorFlow",
+        ),
         (lambda: np.asarray(keras.Input((1,))), "A KerasTensor is symbolic"),
     ],
 )

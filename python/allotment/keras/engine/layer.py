@@ -109,7 +109,9 @@ class Layer:
         if not self.built:
             self._build_for(inputs)
         if self.input_spec is not None:
-            self.input_spec.check(self.name, inputs._array.shape)
+            self.input_spec.check(
+                self.name, shapes_of(inputs) if nest.is_nested(inputs) else inputs._array.shape
+            )
         before = calls.training
         training = kwargs.get("training")
         if training is None:
@@ -143,7 +145,7 @@ class Layer:
         if self.built:
             return
         shape = shapes_of(inputs)
-        if self.input_spec is not None and isinstance(shape, tuple):
+        if self.input_spec is not None:
             self.input_spec.check(self.name, shape)
         self._build_shape = shape
         self.build(shape)
@@ -154,7 +156,7 @@ class Layer:
         inputs = args[0] if args else next(iter(kwargs.values()))
         self._build_for(inputs)
         shape = shapes_of(inputs)
-        if self.input_spec is not None and isinstance(shape, tuple):
+        if self.input_spec is not None:
             self.input_spec.check(self.name, shape)
         if type(self).compute_output_shape is Layer.compute_output_shape:
             outputs = outputs_by_trial(self, args, kwargs)
