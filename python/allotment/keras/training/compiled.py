@@ -59,8 +59,8 @@ class Outputs:
         flat = nest.flatten(structure)
         if len(flat) != count:
             raise ValueError(
-                f"the model has {count} output(s), but there are targets or weights for {len(flat)}: pass one array for "
-                "each, in a list or by name"
+                f"the model has {count} output(s), but there are targets or weights for {len(flat)}: pass one array "
+                "for each, in a list or by name"
             )
         return flat
 
