@@ -23,7 +23,8 @@ def trained(count, make, optimizer, **given):
     strategy = strategy_of(count)
     with strategy.scope() if strategy else nullcontext():
         model = make()
-        model.compile(optimizer(), "sparse_categorical_crossentropy", metrics=["accuracy", *(each() for each in given.get("metrics", ()))])
+        metrics = ["accuracy", *(each() for each in given.get("metrics", ()))]
+        model.compile(optimizer(), "sparse_categorical_crossentropy", metrics=metrics)
     if model.built:
         values = np.random.default_rng(1)
         model.set_weights([values.uniform(0.1, 0.4, each.shape) for each in model.get_weights()])
@@ -46,7 +47,8 @@ def held():
 
 
 def run(program: str, gpus: str = "4:64MiB") -> str:
-    done = run_on_gpus(gpus, SETUP + program)
+    # Replicas that share two cores do not take them from each other.
+    done = run_on_gpus(gpus, SETUP + program, OPENBLAS_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout

@@ -18,7 +18,7 @@ from allotment.keras.engine.tracking import found_in, own_variables, without_rep
 from allotment.keras.engine.trial import outputs_by_trial
 from allotment.ops.array import cast
 from allotment.ops.convert import to_tensor
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 from allotment.variable import Variable
 
 #: What ``Layer.__init__`` sets: whoever lacks it has not called it.
@@ -131,6 +131,10 @@ class Layer:
         if value is None:
             return None
         if not isinstance(value, EagerTensor):
+            if isinstance(value, Tensor):
+                raise NotImplementedError(
+                    f"Keras is for eager programs: layer {self.name!r} does not record in a graph"
+                )
             if not isinstance(value, np.ndarray | Variable) and not hasattr(value, "_as_tensor"):
                 raise ValueError(
                     "Only input tensors may be passed as positional arguments. The following argument value should be "
