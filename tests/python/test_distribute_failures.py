@@ -1,4 +1,4 @@
-"""Steps that fail: the error is the replica's own, the others are stopped, their memory goes back, the next step works."""
+"""Steps that fail: whose error it is, that the others are stopped, that memory goes back and the next step works."""
 
 import pytest
 
@@ -148,17 +148,42 @@ assert pools()[3].stats().in_use < 4 * MIB
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        ("ctx().all_reduce('SUM', own()) if rid() else None", ["Some replicas made a different number", "GPU:0 had returned", "GPU:1 waited in all_reduce(SUM)"]),
-        ("[ctx().all_reduce('SUM', own()) for _ in range(1 + (rid() == 2))]", ["different number", "GPU:2 waited in all_reduce(SUM)", "GPU:3 had returned"]),
-        ("ctx().all_reduce('SUM' if rid() else 'MEAN', own())", ["in different calls", "GPU:0 waited in all_reduce(MEAN)", "GPU:1 waited in all_reduce(SUM)"]),
-        ("ctx().all_reduce('SUM', own()) if rid() else ctx().all_gather([1.0], axis=0)", ["GPU:0 waited in all_gather(axis=0)"]),
+        (
+            "ctx().all_reduce('SUM', own()) if rid() else None",
+            [
+                "Some replicas made a different number",
+                "GPU:0 had returned",
+                "GPU:1 waited in all_reduce(SUM)",
+            ],
+        ),
+        (
+            "[ctx().all_reduce('SUM', own()) for _ in range(1 + (rid() == 2))]",
+            ["different number", "GPU:2 waited in all_reduce(SUM)", "GPU:3 had returned"],
+        ),
+        (
+            "ctx().all_reduce('SUM' if rid() else 'MEAN', own())",
+            ["in different calls", "GPU:0 waited in all_reduce(MEAN)", "GPU:1 waited in all_reduce(SUM)"],
+        ),
+        (
+            "ctx().all_reduce('SUM', own()) if rid() else ctx().all_gather([1.0], axis=0)",
+            ["GPU:0 waited in all_gather(axis=0)"],
+        ),
         ("ctx().all_gather(tf.ones([1, 1]), axis=rid() % 2)", ["all_gather(axis=0)", "all_gather(axis=1)"]),
         ("ctx().all_reduce('SUM', [own()] * (1 + rid()))", ["of 1 tensor,", "of 2 tensors,"]),
-        ("v.assign(tf.ones([1000])) if rid() else v.assign_add(tf.ones([1000]))", ["GPU:0 waited in assign_add of variable 'Variable:0' with aggregation MEAN", "waited in assign of"]),
+        (
+            "v.assign(tf.ones([1000])) if rid() else v.assign_add(tf.ones([1000]))",
+            [
+                "GPU:0 waited in assign_add of variable 'Variable:0' with aggregation MEAN",
+                "waited in assign of",
+            ],
+        ),
         ("ctx().merge_call((lambda s: 1) if rid() else (lambda s: 2))", ["merge_call("]),
-        ("ctx().merge_call(lambda s: 1) if rid() else ctx().all_reduce('SUM', own())", ["merge_call(", "all_reduce"]),
+        (
+            "ctx().merge_call(lambda s: 1) if rid() else ctx().all_reduce('SUM', own())",
+            ["merge_call(", "all_reduce"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_replicas_that_disagree_are_named(step: str, words: list[str]) -> None:
     run(
         CHECKED

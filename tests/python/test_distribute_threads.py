@@ -1,4 +1,4 @@
-"""Threads of replicas: kept and reused, one program beside another, interrupted, forked, and at the end of a program."""
+"""Threads of replicas: kept from step to step, beside others, interrupted, forked, at the end of a program."""
 
 import pytest
 
