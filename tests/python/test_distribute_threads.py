@@ -101,6 +101,31 @@ assert [each[-5:] for each in made[0].values] == ["GPU:0", "GPU:1"] and made[1] 
 """)
 
 
+def test_random_numbers_of_replicas_do_not_depend_on_who_is_first() -> None:
+    run(
+        """
+s = tf.distribute.MirroredStrategy()
+def draw(delay):
+    time.sleep(delay * rid())
+    return [tf.random.uniform([2]), tf.random.normal([2], seed=5), tf.random.uniform([2])]
+def drawn(delays):
+    tf.random.set_seed(7)
+    before = tf.random.uniform([1]).numpy().tolist()
+    made = [s.run(lambda: draw(delay)) for delay in delays]
+    steps = [[[each.numpy().tolist() for each in kind.values] for kind in step] for step in made]
+    return before, steps, tf.random.uniform([1]).numpy().tolist()
+first = drawn([0.0, 0.0, 0.05])
+assert drawn([0.05, 0.0, 0.0]) == first == drawn([0.0, 0.0, 0.0])
+numbers = [tuple(replica) for step in first[1] for kind in step for replica in kind]
+assert len(set(numbers)) == len(numbers) == 3 * 3 * 4, "replicas, steps and operations draw the same"
+tf.random.set_seed(None)
+free = s.run(lambda: tf.random.uniform([2]))
+assert len({tuple(each.numpy()) for each in free.values}) == 4
+""",
+        "4:16MiB",
+    )
+
+
 @pytest.mark.parametrize("where", ["replicas", "merge"])
 def test_an_interrupt_ends_the_step(where: str) -> None:
     run(f"""

@@ -12,6 +12,7 @@ from allotment.distribute.step import Line, Perform, Step
 from allotment.distribute.strategy import Strategy
 from allotment.distribute.values import select
 from allotment.ops.name_scopes import get_current_name_scope
+from allotment.ops.seeds import next_step, stream
 
 
 class Alone:
@@ -38,13 +39,18 @@ def run_replicas(strategy: Strategy, fn: Callable[..., Any], args: Any, kwargs: 
     extended = strategy.extended
     # A policy is each thread's own, and so are scopes: those of the caller stay behind.
     policy = context().device_policy
+    number = next_step()
 
     def replica(index: int, line: Line) -> Any:
         thread.state.graph = None
         if context().device_policy != policy:
             context().device_policy = policy
         scope = Scope(strategy, ReplicaContext(strategy, index, line))
-        with entered(scope), device(extended._devices[index]):
+        with (
+            entered(scope),
+            device(extended._devices[index]),
+            stream(number, extended._first_replica + index),
+        ):
             return fn(*select(index, args), **select(index, kwargs))
 
     title = f"{type(strategy).__name__}.run"
