@@ -36,7 +36,11 @@ def test_gradients_have_gradients(name: str) -> None:
     check(squares, arrays, step=1e-5, tolerance=1e-4, tries=1)
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+#: Draw doubles, which are no other numbers with fewer digits.
+DOUBLES_ONLY = {"uniform", "normal", "truncated_normal"}
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLES if name not in DOUBLES_ONLY])
 def test_fewer_digits_give_the_same_gradients(name: str) -> None:
     function, arrays = SAMPLES[name]
     kinds = "".join(each.dtype.kind for each in arrays)

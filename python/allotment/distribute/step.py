@@ -69,6 +69,8 @@ class Replica:
 class _Ended:
     value: Any = None
     error: BaseException | None = None
+    #: Whether the thread can be used again.
+    clean: bool = True
 
 
 _STOP = object()
@@ -107,12 +109,16 @@ class Step:
         devices: Full names of the replicas' devices.
         deadline: The longest time in seconds without a word of any replica; ``None`` waits for ever.
         title: What is said to have run, for people.
+        is_clean: Asked on a replica's thread when it has ended: whether it left nothing there.
     """
 
-    def __init__(self, devices: Sequence[str], deadline: float | None, title: str) -> None:
+    def __init__(
+        self, devices: Sequence[str], deadline: float | None, title: str, is_clean: Callable[[], bool]
+    ) -> None:
         self._devices = devices
         self._deadline = deadline
         self._title = title
+        self._is_clean = is_clean
         self._events: SimpleQueue[tuple[Replica, Meeting | _Ended]] = SimpleQueue()
         self._replicas: list[Replica] = []
         #: Those that were not heard of for too long.
@@ -151,7 +157,7 @@ class Step:
     def _job(self, replica: Replica, function: Callable[[int, Line], Any]) -> Callable[[], None]:
         # What the caller has set for this context, such as NumPy's handling of errors, holds in each replica.
         context = contextvars.copy_context()
-        events = self._events
+        events, is_clean = self._events, self._is_clean
 
         def work() -> None:
             try:
@@ -159,9 +165,9 @@ class Step:
             except BaseException as error:
                 # Nothing in this frame may hold the error, which holds the frame, and so all that the replica had.
                 if not replica.given_up:
-                    events.put((replica, _Ended(error=error)))
+                    events.put((replica, _Ended(error=error, clean=is_clean())))
             else:
-                events.put((replica, _Ended(value)))
+                events.put((replica, _Ended(value, clean=is_clean())))
 
         return work
 
@@ -184,7 +190,10 @@ class Step:
 
     def _end(self, replica: Replica, event: _Ended) -> None:
         replica.ended, replica.value, replica.error = True, event.value, event.error
-        dismiss(replica.worker)
+        if event.clean:
+            dismiss(replica.worker)
+        else:
+            replica.worker.retire()
 
     def _hold_meeting(self) -> None:
         """Do what all replicas wait for, and answer them."""

@@ -1,7 +1,8 @@
 """What a layer wants of its input's shape."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -15,12 +16,16 @@ class InputSpec:
     #: The lengths of single axes, by number.
     axes: Mapping[int, int] = field(default_factory=dict)
 
-    def check(self, name: str, shape: Sequence[int | None]) -> None:
+    def check(self, name: str, shape: Any) -> None:
         """Check a shape for the layer of this name.
 
         Raises:
             ValueError: The layer wants another.
         """
+        if isinstance(shape, dict) or any(isinstance(each, tuple) for each in shape):
+            raise ValueError(
+                f"Layer {name!r} expects 1 input(s), but it received several: their shapes are {shape}"
+            )
         told = f"Input 0 of layer {name!r} is incompatible with the layer: expected "
         if self.ndim is not None and len(shape) != self.ndim:
             raise ValueError(f"{told}ndim={self.ndim}, found ndim={len(shape)}. Full shape received: {shape}")

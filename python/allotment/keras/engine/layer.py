@@ -18,7 +18,7 @@ from allotment.keras.engine.tracking import found_in, own_variables, without_rep
 from allotment.keras.engine.trial import outputs_by_trial
 from allotment.ops.array import cast
 from allotment.ops.convert import to_tensor
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 from allotment.variable import Variable
 
 #: What ``Layer.__init__`` sets: whoever lacks it has not called it.
@@ -109,7 +109,9 @@ class Layer:
         if not self.built:
             self._build_for(inputs)
         if self.input_spec is not None:
-            self.input_spec.check(self.name, inputs._array.shape)
+            self.input_spec.check(
+                self.name, shapes_of(inputs) if nest.is_nested(inputs) else inputs._array.shape
+            )
         before = calls.training
         training = kwargs.get("training")
         if training is None:
@@ -129,6 +131,10 @@ class Layer:
         if value is None:
             return None
         if not isinstance(value, EagerTensor):
+            if isinstance(value, Tensor):
+                raise NotImplementedError(
+                    f"Keras is for eager programs: layer {self.name!r} does not record in a graph"
+                )
             if not isinstance(value, np.ndarray | Variable) and not hasattr(value, "_as_tensor"):
                 raise ValueError(
                     "Only input tensors may be passed as positional arguments. The following argument value should be "
@@ -143,7 +149,7 @@ class Layer:
         if self.built:
             return
         shape = shapes_of(inputs)
-        if self.input_spec is not None and isinstance(shape, tuple):
+        if self.input_spec is not None:
             self.input_spec.check(self.name, shape)
         self._build_shape = shape
         self.build(shape)
@@ -154,7 +160,7 @@ class Layer:
         inputs = args[0] if args else next(iter(kwargs.values()))
         self._build_for(inputs)
         shape = shapes_of(inputs)
-        if self.input_spec is not None and isinstance(shape, tuple):
+        if self.input_spec is not None:
             self.input_spec.check(self.name, shape)
         if type(self).compute_output_shape is Layer.compute_output_shape:
             outputs = outputs_by_trial(self, args, kwargs)

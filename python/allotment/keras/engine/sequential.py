@@ -125,7 +125,7 @@ class Sequential(Model):
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:  # noqa: ARG002 - the layers are told
         """Compute the output."""
-        value = inputs
+        value = inputs[0] if isinstance(inputs, list | tuple) and len(inputs) == 1 else inputs
         # So that what is computed is not held longer than it is needed.
         del inputs
         for layer in self.layers:

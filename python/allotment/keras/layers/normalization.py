@@ -6,10 +6,12 @@ from allotment.keras import initializers
 from allotment.keras.engine.arguments import refuse
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.layer import Layer
-from allotment.keras.engine.replicas import mean_over_replicas
+from allotment.keras.engine.replicas import mean_over_replicas, sum_over_replicas
 from allotment.keras.engine.symbolic import Shape
-from allotment.ops.creation import reshape
+from allotment.ops.creation import constant, reshape
 from allotment.ops.layers import batch_normalization, moments
+from allotment.ops.math import multiply, square, subtract
+from allotment.ops.reduce import reduce_sum
 from allotment.tensor import EagerTensor
 from allotment.variable import Variable
 
@@ -17,8 +19,8 @@ from allotment.variable import Variable
 class BatchNormalization(Layer):
     """Channels with mean 0 and variance 1 over a batch, scaled and shifted. As ``keras.layers.BatchNormalization``.
 
-    In training, mean and variance are those of the batch, of each replica's part where there are several; else
-    they are those of the batches seen, each weighted less the longer ago it was.
+    In training, mean and variance are those of the batch: where there are several replicas of each one's part, or of
+    all of it if ``synchronized``. Else they are those of the batches seen, each weighted less the longer ago it was.
 
     Args:
         axis: The axis of the channels.
@@ -30,7 +32,8 @@ class BatchNormalization(Layer):
         gamma_initializer: What makes the first factors, or its name.
         moving_mean_initializer: What makes the first mean, or its name.
         moving_variance_initializer: What makes the first variance, or its name.
-        **kwargs: Those of every layer; regularizers, constraints, renormalization and ``synchronized`` are not offered.
+        synchronized: Whether replicas have one mean and variance.
+        **kwargs: Those of every layer; regularizers, constraints and renormalization are not offered.
     """
 
     def __init__(
@@ -44,12 +47,13 @@ class BatchNormalization(Layer):
         gamma_initializer: Any = "ones",
         moving_mean_initializer: Any = "zeros",
         moving_variance_initializer: Any = "ones",
+        synchronized: bool = False,
         **kwargs: Any,
     ) -> None:
-        _refuse_extras(self, kwargs, "renorm", "synchronized")
+        _refuse_extras(self, kwargs, "renorm")
         super().__init__(**kwargs)
         self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
-        self.center, self.scale = center, scale
+        self.center, self.scale, self.synchronized = center, scale, synchronized
         self.beta_initializer = initializers.get(beta_initializer)
         self.gamma_initializer = initializers.get(gamma_initializer)
         self.moving_mean_initializer = initializers.get(moving_mean_initializer)
@@ -85,12 +89,23 @@ class BatchNormalization(Layer):
         samples = inputs._array.shape[0]
         mean, variance = self.moving_mean.value(), self.moving_variance.value()
         if training and self.trainable:
-            # Of no samples, as the last replica may get, there is no mean.
-            if samples:
+            if self.synchronized:
+                mean, variance = self._moments_of_all(inputs)
+            elif samples:
+                # Of no samples, as the last replica may get, there is no mean.
                 mean, variance = moments(inputs, self._reduced)
             self._remember(mean, variance, samples)
         offset, scale = self._met(self.beta), self._met(self.gamma)
         return batch_normalization(inputs, self._met(mean), self._met(variance), offset, scale, self.epsilon)
+
+    def _moments_of_all(self, inputs: EagerTensor) -> tuple[EagerTensor, EagerTensor]:
+        """The mean and the variance of what all replicas have; gradients go through it."""
+        count = inputs._array.size / max(inputs._array.shape[self.axis], 1)
+        sums = [reduce_sum(inputs, self._reduced), reduce_sum(square(inputs), self._reduced), constant(count)]
+        total, squares, number = sum_over_replicas(sums)
+        share = 1 / float(number)
+        mean = multiply(total, share)
+        return mean, subtract(multiply(squares, share), square(mean))
 
     def _met(self, value: Any) -> Any:
         return value if value is None or self._meeting is None else reshape(value, self._meeting)

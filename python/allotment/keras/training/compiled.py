@@ -47,12 +47,22 @@ class Outputs:
         return [given] * count
 
     def values(self, structure: Any, count: int) -> list[Any]:
-        """Targets or weights in the order of the outputs; of a single structure, for one output, itself."""
+        """Targets or weights in the order of the outputs: by name or by position.
+
+        Raises:
+            ValueError: There are not as many as outputs.
+        """
+        if structure is None:
+            return [None] * count
         if isinstance(structure, dict) and self.names:
             return [structure.get(name) for name in self.names]
-        if count > 1 and isinstance(structure, list | tuple):
-            return list(structure)
-        return [structure] * count if count == 1 or structure is None else nest.flatten(structure)
+        flat = nest.flatten(structure)
+        if len(flat) != count:
+            raise ValueError(
+                f"the model has {count} output(s), but there are targets or weights for {len(flat)}: pass one array "
+                "for each, in a list or by name"
+            )
+        return flat
 
 
 class CompiledLoss:

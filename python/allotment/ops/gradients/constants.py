@@ -1,6 +1,6 @@
 """The operations whose results do not change with their inputs, or change in steps: constants for gradients."""
 
-from allotment.ops import random, stateless, text_parts, texts  # noqa: F401 - they enter the operations
+from allotment.ops import random, stateless, text_parts, texts, updates  # noqa: F401 - they enter the operations
 from allotment.ops.differentiation import not_differentiable
 
 # Truths and bits.
@@ -55,6 +55,12 @@ not_differentiable(
     "ResourceScatterNdAdd",
     "ResourceScatterNdSub",
     "ResourceStridedSliceAssign",
+    "ResourceApplyAdagradV2",
+    "ResourceApplyAdam",
+    "ResourceApplyAdamWithAmsgrad",
+    "ResourceApplyGradientDescent",
+    "ResourceApplyKerasMomentum",
+    "ResourceApplyRMSProp",
     "Timestamp",
 )
 

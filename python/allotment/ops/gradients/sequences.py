@@ -6,7 +6,7 @@ from allotment.ops.arguments import axis_of
 from allotment.ops.array import cast
 from allotment.ops.creation import reshape
 from allotment.ops.differentiation import Call, gradient, not_differentiable
-from allotment.ops.gradients.broadcasting import shape_of, summed_to
+from allotment.ops.gradients.broadcasting import lengths_of, shape_of, summed_to
 from allotment.ops.reduce import reduce_sum
 from allotment.ops.sequences import linspace
 
@@ -14,7 +14,7 @@ from allotment.ops.sequences import linspace
 @gradient("LinSpace", inputs=False)
 def _linspace(call: Call, upstream: Any) -> list[Any]:
     (first, last), (count, axis) = call.inputs, call.args
-    rank = upstream.shape.rank
+    rank = len(lengths_of(upstream))
     place = axis_of(axis, rank)
     lengths = [count if each == place else 1 for each in range(rank)]
     way = cast(reshape(linspace(0.0, 1.0, count), lengths), upstream._dtype)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from allotment.ops.differentiation import Call, gradient
-from allotment.ops.gradients.broadcasting import shape_of, summed_to
+from allotment.ops.gradients.broadcasting import lengths_of, shape_of, summed_to
 from allotment.ops.layout import expand_dims
 from allotment.ops.real import exp
 from allotment.ops.reduce import reduce_sum
@@ -38,7 +38,7 @@ def _cross_entropy(call: Call, upstream: Any) -> list[Any]:
 @gradient("SparseSoftmaxCrossEntropyWithLogits")
 def _sparse_cross_entropy(call: Call, upstream: Any) -> Any:
     logits, labels = call.inputs
-    hits = one_hot(labels, int(logits.shape[-1]), dtype=logits._dtype)
+    hits = one_hot(labels, int(lengths_of(logits)[-1]), dtype=logits._dtype)
     return expand_dims(upstream, -1) * (softmax(logits) - hits)
 
 

@@ -1,0 +1,84 @@
+"""Train a small convolutional net on pictures of digits, on several simulated GPUs at once.
+
+Each GPU holds a copy of the net and gets its part of every batch. The table at the end shows what that took of each
+one's memory.
+
+    python examples/data_parallel_digits.py --replicas 4 --epochs 8
+"""
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from sklearn.datasets import load_digits
+from threadpoolctl import threadpool_limits
+
+import allotment as tf
+from allotment import keras
+from allotment.keras import layers
+
+#: Samples in a batch of all replicas together.
+BATCH = 64
+#: What each simulated GPU has.
+MEMORY = "16MiB"
+
+
+def digits() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Pictures of 8 by 8 pixels and which digits they show: four fifths to train with, and the rest."""
+    data = load_digits()
+    images = (data.images[..., None] / 16).astype(np.float32)
+    order = np.random.default_rng(0).permutation(len(images))
+    train, test = np.split(order, [len(order) * 4 // 5])
+    return (images[train], data.target[train]), (images[test], data.target[test])
+
+
+def net() -> keras.Model:
+    """Two convolutions and two dense layers."""
+    inputs = keras.Input(shape=(8, 8, 1))
+    x = layers.Conv2D(16, 3, activation="relu", padding="same")(inputs)
+    x = layers.MaxPooling2D()(x)
+    x = layers.Conv2D(32, 3, activation="relu", padding="same")(x)
+    x = layers.Flatten()(x)
+    x = layers.Dense(64, activation="relu")(x)
+    return keras.Model(inputs, layers.Dense(10)(x), name="digits")
+
+
+def memory() -> Table:
+    """What each GPU holds now, and the most that it held."""
+    table = Table("device", "now", "at most", title="Memory")
+    for device in tf.config.list_logical_devices("GPU"):
+        figures = tf.config.experimental.get_memory_info(device.name.removeprefix("/device:"))
+        table.add_row(device.name, *(f"{figures[name] / 2**20:.2f} MiB" for name in ("current", "peak")))
+    return table
+
+
+@click.command()
+@click.option("--replicas", default=4, show_default=True, type=click.IntRange(1, 64), help="Simulated GPUs.")
+@click.option(
+    "--epochs", default=8, show_default=True, type=click.IntRange(1), help="Times through the data."
+)
+def main(replicas: int, epochs: int) -> None:
+    """Train on pictures of digits, on several simulated GPUs at once."""
+    tf.testing.simulate_gpus(f"{replicas}:{MEMORY}")
+    tf.random.set_seed(0)
+    train, test = digits()
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        model = net()
+        model.compile(
+            optimizer=keras.optimizers.Adam(0.003),
+            loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            metrics=["accuracy"],
+        )
+    model.summary()
+    # Replicas compute at the same time: each with as many threads as there are cores would be in the others' way.
+    with threadpool_limits(1, "blas"):
+        model.fit(*train, batch_size=BATCH, epochs=epochs, verbose=2)
+        _, accuracy = model.evaluate(*test, verbose=0)
+    console = Console()
+    console.print(f"\naccuracy on {len(test[0])} other pictures: {accuracy:.1%}\n")
+    console.print(memory())
+
+
+if __name__ == "__main__":
+    main()

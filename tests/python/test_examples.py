@@ -1,0 +1,44 @@
+"""The programs in examples/: they run as they are, and what they say is so."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run an example as a user does."""
+    return subprocess.run(
+        [sys.executable, EXAMPLES / name, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def test_each_example_is_in_the_list_and_says_what_it_takes() -> None:
+    listed = re.findall(r"^\| `(\w+\.py)`", (EXAMPLES / "README.md").read_text(encoding="utf-8"), flags=re.M)
+    assert sorted(listed) == sorted(path.name for path in EXAMPLES.glob("*.py"))
+    for name in listed:
+        done = run(name, "--help")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("replicas", [1, 4])
+def test_digits_are_learned_on_any_number_of_gpus(replicas: int) -> None:
+    done = run("data_parallel_digits.py", "--replicas", str(replicas), "--epochs", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    accuracy = re.search(r"accuracy on 360 other pictures: (\d+\.\d)%", done.stdout)
+    assert accuracy is not None
+    assert float(accuracy[1]) > 88
+    rows = re.findall(r"/device:GPU:(\d+) │ (\d\.\d\d) MiB │ (\d\.\d\d) MiB", done.stdout)
+    assert [int(index) for index, _, _ in rows] == list(range(replicas))
+    for _, now, peak in rows:
+        # The net's 150 KiB three times over, for Adam; and gradients and pictures on top while it trains.
+        assert 0.4 < float(now) < float(peak) < 2

@@ -1,0 +1,160 @@
+"""Losses: values beside plain NumPy, how they become one, and parts of a batch."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from allotment.keras import losses
+from allotment.ops.creation import constant
+from support.tensors import check
+
+draw = np.random.default_rng(0)
+TRUE = draw.uniform(0, 1, (6, 3))
+PREDICTED = draw.uniform(0.05, 0.95, (6, 3))
+CLASSES = draw.integers(0, 3, 6)
+LOGITS = draw.standard_normal((6, 3))
+
+
+def logs_of_shares(logits: Any) -> Any:
+    return logits - np.log(np.exp(logits).sum(1, keepdims=True))
+
+
+def huber(delta: float) -> Any:
+    error = abs(TRUE - PREDICTED)
+    return np.where(error <= delta, error**2 / 2, delta * error - delta**2 / 2).mean(1)
+
+
+def binary(true: Any, likely: Any) -> Any:
+    return -(true * np.log(likely) + (1 - true) * np.log(1 - likely)).mean(1)
+
+
+ONE_HOT = np.eye(3)[CLASSES]
+SIGMOID = 1 / (1 + np.exp(-LOGITS))
+NORMED = PREDICTED / PREDICTED.sum(1, keepdims=True)
+
+CASES: dict[str, tuple[Any, Any, Any, Any]] = {
+    "mse": (losses.MeanSquaredError(), TRUE, PREDICTED, ((TRUE - PREDICTED) ** 2).mean(1)),
+    "mae": (losses.MeanAbsoluteError(), TRUE, PREDICTED, abs(TRUE - PREDICTED).mean(1)),
+    "huber": (losses.Huber(), TRUE, PREDICTED, huber(1.0)),
+    "huber, narrow": (losses.Huber(delta=0.1), TRUE, PREDICTED, huber(0.1)),
+    "binary": (losses.BinaryCrossentropy(), TRUE, PREDICTED, binary(TRUE, PREDICTED)),
+    "binary, logits": (losses.BinaryCrossentropy(from_logits=True), TRUE, LOGITS, binary(TRUE, SIGMOID)),
+    "binary, smooth": (
+        losses.BinaryCrossentropy(label_smoothing=0.2),
+        TRUE,
+        PREDICTED,
+        binary(0.8 * TRUE + 0.1, PREDICTED),
+    ),
+    "categorical": (losses.CategoricalCrossentropy(), ONE_HOT, PREDICTED, -np.log((ONE_HOT * NORMED).sum(1))),
+    "categorical, logits": (
+        losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.3),
+        ONE_HOT,
+        LOGITS,
+        -((0.7 * ONE_HOT + 0.1) * logs_of_shares(LOGITS)).sum(1),
+    ),
+    "sparse": (
+        losses.SparseCategoricalCrossentropy(),
+        CLASSES,
+        NORMED,
+        -np.log(NORMED[np.arange(6), CLASSES]),
+    ),
+    "sparse, logits": (
+        losses.SparseCategoricalCrossentropy(from_logits=True),
+        CLASSES[:, None],
+        LOGITS,
+        -logs_of_shares(LOGITS)[np.arange(6), CLASSES],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_losses_are_what_numpy_makes(case: str, dtype: str) -> None:
+    loss, true, predicted, wanted = CASES[case]
+    rtol = 1e-5 if dtype == "float32" else 1e-9
+    values = loss.call(true, constant(predicted, dtype))
+    check(values, wanted, dtype, rtol=rtol, atol=1e-6 if dtype == "float32" else 1e-9)
+    check(loss(true, constant(predicted, dtype)), wanted.mean(), dtype, rtol=rtol, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_weights_of_samples_and_ways_to_make_one(case: str) -> None:
+    loss, true, predicted, wanted = CASES[case]
+    weights = draw.uniform(0, 2, 6)
+    check(loss(true, constant(predicted), sample_weight=weights), (weights * wanted).mean(), "float64", 1e-6)
+    arguments = vars(loss)["_arguments"]
+    kind = type(loss)
+    for reduction, expected in (("sum", wanted.sum()), ("none", wanted), (None, wanted)):
+        check(kind(reduction=reduction, **arguments)(true, constant(predicted)), expected, "float64", 1e-6)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("reduction", ["sum_over_batch_size", "sum"])
+def test_parts_of_a_batch_add_up_to_its_loss(case: str, reduction: str) -> None:
+    loss, true, predicted, _ = CASES[case]
+    loss = type(loss)(reduction=reduction, **vars(loss)["_arguments"])
+    parts = [
+        float(loss.part(true[rows], constant(predicted[rows]), None, 6))
+        for rows in (slice(0, 1), slice(1, 4), slice(4, 6), slice(6, 6))
+    ]
+    assert sum(parts) == pytest.approx(float(loss(true, constant(predicted))), rel=1e-6)
+
+
+def test_a_loss_that_has_made_values_one_is_weighted_by_its_samples() -> None:
+    loss = losses.as_object(lambda y_true, y_pred: float(np.mean(np.asarray(y_pred))))
+    parts = [float(loss.part(None, constant(each), None, 4)) for each in ([1.0], [2.0, 4.0, 6.0])]
+    assert sum(parts) == pytest.approx((1 + 2 + 4 + 6) / 4)
+
+
+def test_an_axis_of_length_one_more_or_less() -> None:
+    values, column = np.array([1.0, 2.0, 4.0]), np.array([[1.0], [3.0], [3.0]])
+    for true, predicted in ((values, column), (column, values), (values[:, None], column)):
+        check(losses.mse(true, constant(predicted, "float32")), [0, 1, 1], "float32")
+
+
+def test_probabilities_of_nothing_and_of_all_have_finite_losses() -> None:
+    sure = constant([[1.0, 0.0]])
+    for loss, true in (
+        (losses.binary_crossentropy, [[0.0, 1.0]]),
+        (losses.categorical_crossentropy, [[0.0, 1.0]]),
+        (losses.sparse_categorical_crossentropy, [1]),
+    ):
+        (value,) = loss(true, sure).numpy()
+        assert 15 < value < 17
+
+
+def test_losses_by_name() -> None:
+    for name in ("mse", "MSE", "mean_squared_error"):
+        assert losses.get(name) is losses.mean_squared_error
+    assert isinstance(losses.get("MeanSquaredError"), losses.MeanSquaredError)
+    assert isinstance(losses.as_object("mae"), losses.Loss)
+    assert losses.get(None) is None
+    with pytest.raises(ValueError, match="Could not interpret loss identifier: foo"):
+        losses.get("foo")
+
+
+def test_a_loss_of_ones_own() -> None:
+    class Worst(losses.Loss):
+        def call(self, y_true: Any, y_pred: Any) -> Any:
+            return abs(y_true - y_pred)
+
+    assert Worst().name == "worst"
+    check(Worst()(constant([1.0, 5.0]), constant([2.0, 2.0])), 2, "float32")
+    with pytest.raises(NotImplementedError, match=r"does not have a `call\(\)` method"):
+        losses.Loss().call([1.0], [2.0])
+
+
+def test_losses_that_cannot_be() -> None:
+    with pytest.raises(ValueError, match="Invalid value for argument `reduction`"):
+        losses.MeanSquaredError(reduction="foo")
+    with pytest.raises(NotImplementedError, match="'mean_with_sample_weight' is not offered"):
+        losses.MeanSquaredError(reduction="mean_with_sample_weight")
+    with pytest.raises(NotImplementedError, match="`ignore_class`"):
+        losses.SparseCategoricalCrossentropy(ignore_class=0)(CLASSES, constant(NORMED))
+    with pytest.raises(ValueError, match="must have the same shape"):
+        losses.categorical_crossentropy(np.ones((6, 4)), constant(NORMED))
+    with pytest.raises(ValueError, match=r"must have rank \(ndim\)"):
+        losses.sparse_categorical_crossentropy(CLASSES[:3], constant(NORMED))
+    with pytest.raises(ValueError, match="a loss to train with is one number"):
+        losses.MeanSquaredError(reduction="none").part(TRUE, constant(PREDICTED), None, 6)

@@ -1,0 +1,324 @@
+"""Models of a strategy: replicas make what one device makes, and a replica that fails ends the step."""
+
+import pytest
+
+from support.devices import run_on_gpus
+
+SETUP = """
+from contextlib import nullcontext
+import numpy as np
+import allotment as tf
+from allotment.devices.context import context
+k, L = tf.keras, tf.keras.layers
+draw = np.random.default_rng(0)
+x = draw.standard_normal((26, 6, 6, 2)).astype(np.float32)
+y = draw.integers(0, 3, 26)
+ALL = (0, 1, 2, 4)
+
+def strategy_of(count):
+    return tf.distribute.MirroredStrategy([f"GPU:{i}" for i in range(count)]) if count else None
+
+def trained(count, make, optimizer, **given):
+    # The last of the batches of 8 has 2 samples: not enough for 4 replicas.
+    strategy = strategy_of(count)
+    with strategy.scope() if strategy else nullcontext():
+        model = make()
+        metrics = ["accuracy", *(each() for each in given.get("metrics", ()))]
+        model.compile(optimizer(), "sparse_categorical_crossentropy", metrics=metrics)
+    if model.built:
+        values = np.random.default_rng(1)
+        model.set_weights([values.uniform(0.1, 0.4, each.shape) for each in model.get_weights()])
+    history = model.fit(x, y, batch_size=8, epochs=2, verbose=0, shuffle=False).history
+    return model, history
+
+def agree(make, optimizer=lambda: k.optimizers.SGD(0.05), counts=ALL, **given):
+    wanted = None
+    for count in counts:
+        model, history = trained(count, make, optimizer, **given)
+        found = [*history.values(), *model.get_weights()]
+        wanted = wanted or found
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+    return model, history
+
+def held():
+    return [device.pool.stats().in_use for device in context().ready().devices if device.pool is not None]
+"""
+
+
+def run(program: str, gpus: str = "4:64MiB") -> str:
+    # Replicas that share two cores do not take them from each other.
+    done = run_on_gpus(gpus, SETUP + program, OPENBLAS_NUM_THREADS="1")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+NETS = {
+    "convolution": 'L.Conv2D(4, 3, activation="relu"), L.MaxPooling2D(), L.Flatten()',
+    "means": 'L.Conv2D(4, 3, strides=2, padding="same"), L.AveragePooling2D(2, 1), L.GlobalAveragePooling2D()',
+    "normalised": 'L.Flatten(), L.LayerNormalization(), L.Dense(5, "gelu")',
+    "synchronized": "L.Conv2D(4, 3), L.BatchNormalization(synchronized=True), L.ReLU(), L.Flatten()",
+}
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_replicas_make_of_each_layer_what_one_device_makes(net: str) -> None:
+    layers = f'k.Input((6, 6, 2)), {NETS[net]}, L.Dense(3, "softmax")'
+    run(f"agree(lambda: k.Sequential([{layers}]))")
+
+
+def test_optimizers_of_both_kinds() -> None:
+    run(
+        """
+make = lambda: k.Sequential([k.Input((6, 6, 2)), L.Flatten(), L.Dense(3, "softmax")])
+for optimizer in (
+    lambda: k.optimizers.RMSprop(0.01, momentum=0.5, centered=True),
+    lambda: k.optimizers.Adagrad(0.1),
+    lambda: k.optimizers.SGD(0.1, global_clipnorm=0.5),
+    lambda: tf.train.GradientDescentOptimizer(0.1),
+    lambda: tf.train.MomentumOptimizer(0.05, 0.9),
+    lambda: tf.train.AdamOptimizer(0.01),
+):
+    agree(make, optimizer)
+"""
+    )
+
+
+def test_models_and_metrics_of_ones_own() -> None:
+    run(
+        """
+class Own(k.Model):
+    def __init__(self):
+        super().__init__()
+        self.flat, self.rest = L.Flatten(), [L.Dense(4, "tanh", kernel_initializer="ones")]
+        self.last = L.Dense(3, "softmax", kernel_initializer="zeros")
+
+    def call(self, inputs, training=None):
+        return self.last(self.rest[0](self.flat(inputs)))
+
+class Seen(k.metrics.Metric):
+    def __init__(self):
+        super().__init__(name="seen")
+        self.count = self.add_weight(name="count")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.count.assign_add(float(len(y_pred)))
+
+    def result(self):
+        return self.count.value()
+
+for count in ALL:
+    model, history = trained(count, Own, lambda: k.optimizers.SGD(0.05), metrics=[Seen])
+    assert history["seen"] == [26, 26]
+    assert not count or all(len(each.values) == count for each in model.weights)
+    wanted = history if count == 0 else wanted
+    np.testing.assert_allclose(history["loss"], wanted["loss"], rtol=1e-5)
+    np.testing.assert_allclose(history["accuracy"], wanted["accuracy"], rtol=1e-5)
+"""
+    )
+
+
+def test_batches_of_each_replica_count_for_what_is_remembered_of_all() -> None:
+    run(
+        """
+with strategy_of(4).scope():
+    model = k.Sequential([k.Input((6, 6, 2)), L.BatchNormalization(momentum=0.5), L.Flatten(), L.Dense(1)])
+    model.compile("sgd", "mse")
+# Parts of 2, 1, 1 and 1 samples, and no more: replicas weigh as much as they have seen.
+model.train_on_batch(x[:5], y[:5])
+layer, parts = model.layers[0], np.split(x[:5], [2, 3, 4])
+means = sum(len(part) * part.mean((0, 1, 2)) for part in parts) / 5
+variances = sum(len(part) * part.var((0, 1, 2)) for part in parts) / 5
+for copy in layer.moving_mean.values:
+    np.testing.assert_allclose(copy.numpy(), 0.5 * means, rtol=1e-5)
+for copy in layer.moving_variance.values:
+    np.testing.assert_allclose(copy.numpy(), 0.5 + 0.5 * variances, rtol=1e-5)
+# One sample for four replicas: three have none.
+model.train_on_batch(x[:1], y[:1])
+for variable in model.weights:
+    assert all(np.isfinite(copy.numpy()).all() for copy in variable.values)
+"""
+    )
+
+
+def test_dropout_is_the_same_in_each_run_whichever_replica_comes_first() -> None:
+    run(
+        """
+def losses():
+    tf.random.set_seed(4)
+    make = lambda: k.Sequential([k.Input((6, 6, 2)), L.Flatten(), L.Dropout(0.5), L.Dense(3, "softmax")])
+    return trained(4, make, lambda: k.optimizers.SGD(0.05))[1]["loss"]
+first = losses()
+for _ in range(3):
+    assert losses() == first
+"""
+    )
+
+
+def test_each_replica_drops_something_else() -> None:
+    program = """
+strategy = strategy_of(2)
+with strategy.scope():
+    layer = L.Dropout(0.5, seed=3)
+ones = np.ones((1, 100), np.float32)
+one, other = strategy.run(lambda: layer(ones, training=True)).values
+assert (one.numpy() != other.numpy()).any()
+"""
+    done = run_on_gpus("2:64MiB", SETUP + program)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_replica_that_fails_ends_the_step_and_holds_nothing() -> None:
+    run(
+        """
+import pytest
+class Fragile(L.Layer):
+    fails = False
+    def call(self, inputs):
+        if self.fails and inputs.device.endswith("GPU:2"):
+            raise ArithmeticError("broken")
+        return inputs
+    def compute_output_shape(self, shape):
+        return shape
+with strategy_of(4).scope():
+    model = k.Sequential([k.Input((6, 6, 2)), L.Flatten(), Fragile(), L.Dense(3, "softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy")
+model.fit(x, y, batch_size=8, verbose=0)
+import gc; gc.collect()
+before, weights = held(), model.get_weights()
+Fragile.fails = True
+with pytest.raises(ArithmeticError, match="broken") as raised:
+    model.fit(x, y, batch_size=8, verbose=0)
+assert "raised by replica 2" in raised.value.__notes__[0]
+del raised
+gc.collect()
+assert held() == before
+for one, other in zip(weights, model.get_weights(), strict=True):
+    np.testing.assert_array_equal(one, other)
+Fragile.fails = False
+model.fit(x, y, batch_size=8, verbose=0)
+"""
+    )
+
+
+def test_a_replica_without_memory_names_it_and_training_goes_on_with_less() -> None:
+    run(
+        """
+import gc, pytest
+with strategy_of(2).scope():
+    model = k.Sequential([k.Input((64,)), L.Dense(64, "relu"), L.Dense(1)])
+    model.compile("sgd", "mse")
+big = np.zeros((20000, 64), np.float32)
+model.train_on_batch(big[:64], big[:64, :1])
+gc.collect()
+before = held()
+with pytest.raises(tf.errors.ResourceExhaustedError) as refused:
+    model.train_on_batch(big, big[:, :1])
+assert refused.value.limit == 8 << 20
+del refused
+gc.collect()
+assert held() == before
+model.train_on_batch(big[:64], big[:64, :1])
+""",
+        "2:8MiB",
+    )
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "kept"), [('"sgd"', 0), ('"adam"', 2), ("tf.train.GradientDescentOptimizer(0.1)", 0)]
+)
+def test_memory_of_a_replica_is_that_of_one_device_and_buffers_of_the_reduction(
+    optimizer: str, kept: int
+) -> None:
+    program = f"""
+count, optimizer = COUNT, {optimizer}
+with strategy_of(count).scope() if count else tf.device("GPU:0"):
+    model = k.Sequential([k.Input((256,)), L.Dense(512, "relu"), L.Dense(512, "relu"), L.Dense(8)])
+    model.compile(optimizer, "mse")
+rows = 128 * max(count, 1)
+data = np.ones((rows, 256), np.float32), np.ones((rows, 8), np.float32)
+for _ in range(3):
+    model.train_on_batch(*data)
+pools = [device.pool.stats() for device in context().ready().devices if device.pool is not None]
+print(model.count_params() * 4, *(pool.peak_requested for pool in pools), *(pool.requested for pool in pools))
+"""
+    figures: dict[int, list[int]] = {}
+    for count in (0, 2, 4):
+        figures[count] = [int(each) for each in run(program.replace("COUNT", str(count))).split()]
+    size, alone = figures[0][:2]
+    # Variables, what the optimizer keeps, gradients, and what is computed of 128 samples.
+    assert (kept + 2) * size < alone < (kept + 3.5) * size
+    for count in (2, 4):
+        peaks, held = figures[count][1:5], figures[count][5:]
+        for peak in peaks[:count]:
+            # The reduced gradients beside a replica's own, and what is on the way between devices.
+            assert 0 <= peak - alone <= 1.5 * size
+        assert peaks[count:] == [0] * (4 - count)
+        for each in held[:count]:
+            assert abs(each - (kept + 1) * size) < 8192
+
+
+def test_a_model_belongs_to_the_strategy_it_was_made_under() -> None:
+    run(
+        """
+import pytest
+model = k.Sequential([k.Input((2,)), L.Dense(1)])
+model.compile("sgd", "mse")
+data = np.ones((4, 2)), np.ones((4, 1))
+with strategy_of(2).scope():
+    with pytest.raises(ValueError, match="was made outside of this strategy's scope"):
+        model.fit(*data, verbose=0)
+model.fit(*data, verbose=0)
+strategy = strategy_of(2)
+with strategy.scope():
+    model = k.Sequential([L.Dense(1)])
+    model.compile("sgd", "mse")
+    # In the scope or outside of it: a lazily built model gets its copies.
+    model.fit(*data, verbose=0)
+assert [len(each.values) for each in model.weights] == [2, 2]
+assert model.predict(np.ones((3, 2)), verbose=0).shape == (3, 1)
+one = tf.distribute.OneDeviceStrategy("GPU:3")
+with one.scope():
+    model = k.Sequential([k.Input((2,)), L.Dense(1)])
+    model.compile("adam", "mse")
+model.fit(*data, verbose=0)
+assert {each.device[-5:] for each in model.weights + model.optimizer.variables} == {"GPU:3"}
+"""
+    )
+
+
+def test_a_training_loop_of_ones_own_under_a_strategy() -> None:
+    program = """
+strategy = strategy_of(2)
+with strategy.scope():
+    model = k.Sequential([k.Input((6, 6, 2)), L.Flatten(), L.Dense(3)])
+    optimizer = k.optimizers.Adam(0.01)
+    loss_of = k.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
+    accuracy = k.metrics.SparseCategoricalAccuracy()
+start = model.get_weights()
+def step(inputs):
+    images, labels = inputs
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(loss_of(labels, model(images, training=True))) / 8
+    variables = model.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+    accuracy.update_state(labels, model(images))
+    return loss
+dataset = tf.data.Dataset.from_tensor_slices((x[:24], y[:24])).batch(8)
+total = 0.0
+for batch in strategy.experimental_distribute_dataset(dataset):
+    total += float(strategy.reduce("SUM", strategy.run(step, args=(batch,)), axis=None))
+assert optimizer.iterations == 3
+assert accuracy._count.total() == 24
+# The same on one device.
+plain = k.Sequential([k.Input((6, 6, 2)), L.Flatten(), L.Dense(3)])
+plain.compile(k.optimizers.Adam(0.01), k.losses.SparseCategoricalCrossentropy(from_logits=True))
+plain.set_weights(start)
+history = plain.fit(x[:24], y[:24], batch_size=8, verbose=0, shuffle=False).history
+np.testing.assert_allclose(total / 3, history["loss"][0], rtol=1e-5)
+for one, other in zip(plain.get_weights(), model.get_weights(), strict=True):
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+"""
+    done = run_on_gpus("2:64MiB", SETUP + program)
+    assert done.returncode == 0, done.stderr
