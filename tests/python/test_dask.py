@@ -11,7 +11,7 @@ from typing import Any
 import dask
 import numpy as np
 import pytest
-from distributed import Client, KilledWorker, LocalCluster, wait
+from distributed import Client, KilledWorker, LocalCluster, get_worker, wait
 from distributed.spill import SpillBuffer
 from numpy.typing import NDArray
 
@@ -207,6 +207,32 @@ def test_without_a_size_the_pool_gets_what_dask_leaves_below_its_pause(client: C
         assert worker["limit"] < 0.8 * MEMORY_LIMIT
     client.register_plugin(AllotmentSetup(maximum_pool_size=0.25))
     eventually(lambda: [worker.get("limit") for worker in metrics(client)] == [256 * MIB] * 2)
+
+
+def test_free_regions_go_back_before_dask_spills_for_them(client: Client) -> None:
+    client.restart(timeout=DEADLINE_SECONDS)  # processes with as much room as there can be
+    client.register_plugin(AllotmentSetup())
+    (worker, _) = client.scheduler_info(n_workers=-1)["workers"]
+    kept = client.submit(ones, 10 * MIB, workers=[worker])
+
+    def leaves_a_region_behind() -> tuple[int, int]:
+        plugin: Any = get_worker().plugins["allotment"]
+        first = ones(250 * MIB)
+        del first
+        # Does not fit where the first one was. With both, the process is above the threshold for spilling.
+        second = ones(430 * MIB)
+        time.sleep(0.5)
+        stats = plugin.pool.stats()
+        del second
+        return stats.peak_reserved, stats.reserved
+
+    peak, after = client.submit(leaves_a_region_behind, workers=[worker]).result(timeout=DEADLINE_SECONDS)
+    assert peak >= 690 * MIB
+    assert after < 500 * MIB
+    assert client.run(lambda dask_worker: dask_worker.data.spilled_total.disk, workers=[worker]) == {
+        worker: 0
+    }
+    assert client.submit(len, kept).result(timeout=DEADLINE_SECONDS) == 10 * MIB
 
 
 def test_a_pool_that_dask_would_not_let_fill_up_is_an_error_at_the_client(client: Client) -> None:
