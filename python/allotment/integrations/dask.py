@@ -159,6 +159,7 @@ class AllotmentSetup(WorkerPlugin):
         if "numpy" in self._libraries:
             pooled.install(pool, process_wide=True)
             undo.callback(contextvars.Context().run, pooled.uninstall)
+            dask_limits.receive_without_refusals(undo)
             self._explain = partial(_explain, worker)
             undo.callback(setattr, self, "_explain", None)
         dask_limits.fit(worker, pool, undo)
