@@ -18,6 +18,7 @@ from allotment.ops.gathering import gather, gather_nd, numbering
 from allotment.ops.indexing import getitem, index_of, is_mask
 from allotment.ops.operators import OPERATORS, attach
 from allotment.ops.resources import Storage
+from allotment.ops.slicing import Index
 from allotment.tensor import EagerTensor, Reference, described
 from allotment.tensor_shape import TensorShape, as_shape
 from allotment.variable_legacy import LegacyVariable
@@ -237,6 +238,12 @@ class Variable(LegacyVariable, Operands):
     def _scatter(self, row: Any, indices: Any, updates: Any, name: str | None) -> "Variable":
         numbers, given = numbering(row.name, indices, name), to_tensor(updates, self.dtype)
         resources.change(row, self._storage, given, numbers, name=name)
+        return self._unread()
+
+    def _assign_part(self, index: Index, value: Any, name: str | None) -> "Variable":
+        """What ``variable[...].assign`` does."""
+        given = to_tensor(value, self.dtype)
+        resources.change(resources.ASSIGN_PART, self._storage, given, index, name=name)
         return self._unread()
 
     def gather_nd(self, indices: Any, name: str | None = None) -> EagerTensor:

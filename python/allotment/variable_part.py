@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from allotment.ops import resources
-from allotment.ops.convert import to_tensor
 from allotment.ops.slicing import Index
 from allotment.tensor import EagerTensor, key_of
 
@@ -31,10 +29,7 @@ class VariablePart(EagerTensor):
             ValueError: A tensor of another type.
             InvalidArgumentError: Another shape.
         """
-        storage = self._variable._storage
-        given = to_tensor(value, storage.dtype)
-        resources.change(resources.ASSIGN_PART, storage, given, self._index, name=name)
-        return self._variable._unread()
+        return self._variable._assign_part(self._index, value, name)
 
 
 __all__ = ["VariablePart"]

@@ -27,6 +27,7 @@ def test_nothing_set_gives_the_defaults(caplog: pytest.LogCaptureFixture) -> Non
     assert (settings.cpu_pool, settings.cpu_pool_limit) == (False, 64 * GIB)
     assert settings.log_level == 0
     assert settings.guard is False
+    assert settings.replica_deadline == 600.0
     assert warnings_of(caplog) == []
 
 
@@ -84,6 +85,8 @@ USABLE = [
     ("TF_CPU_BFC_MEM_LIMIT_IN_MB", "64", "cpu_pool_limit", 64 * MIB),
     ("TF_CPP_MIN_LOG_LEVEL", "2", "log_level", 2),
     ("TF_CPP_MIN_LOG_LEVEL", "", "log_level", 0),
+    ("ALLOTMENT_REPLICA_DEADLINE", "2.5", "replica_deadline", 2.5),
+    ("ALLOTMENT_REPLICA_DEADLINE", "0", "replica_deadline", None),
 ]
 
 
@@ -106,6 +109,10 @@ def test_what_can_be_used(
         ("TF_CPU_BFC_MEM_LIMIT_IN_MB", "0"),
         ("TF_CPU_BFC_MEM_LIMIT_IN_MB", ""),
         ("TF_CPP_MIN_LOG_LEVEL", "verbose"),
+        ("ALLOTMENT_REPLICA_DEADLINE", "-1"),
+        ("ALLOTMENT_REPLICA_DEADLINE", "1e9"),
+        ("ALLOTMENT_REPLICA_DEADLINE", "nan"),
+        ("ALLOTMENT_REPLICA_DEADLINE", "soon"),
     ],
 )
 def test_what_cannot_be_used_is_said_once(name: str, text: str, caplog: pytest.LogCaptureFixture) -> None:

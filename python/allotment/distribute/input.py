@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from allotment import nest
-from allotment.devices.placement import device
+from allotment.data.structure import flatten, on_host, pack, same_structure
 from allotment.distribute.members import member
 from allotment.distribute.values import PerReplica, regroup
 from allotment.errors import OutOfRangeError
@@ -101,9 +100,9 @@ def _check_iterable(dataset: Any, what: str) -> None:
 
 def _divided(element: Any, names: tuple[str, ...], first: int, count: int) -> Any:
     """A batch in the parts of this process's replicas, of which the first one is number ``first`` of ``count``."""
-    leaves = _on_host(nest.flatten(element))
+    leaves = _on_host(flatten(element))
     if count == 1:
-        return nest.pack_sequence_as(element, [_brought(leaf, names[0]) for leaf in leaves])
+        return pack(element, [_brought(leaf, names[0]) for leaf in leaves])
     rows = {leaf._array.shape[:1] for leaf in leaves}
     if len(rows) > 1 or () in rows:
         shapes = ", ".join(str(leaf.shape) for leaf in leaves)
@@ -121,27 +120,28 @@ def _divided(element: Any, names: tuple[str, ...], first: int, count: int) -> An
         )
         for leaf in leaves
     ]
-    return nest.pack_sequence_as(element, parts)
+    return pack(element, parts)
 
 
 def _dealt(batches: list[Any], names: tuple[str, ...]) -> Any:
     """The batches of all replicas in one element."""
     first = batches[0]
-    whole = _on_host(nest.flatten(first))
+    whole = _on_host(flatten(first))
     if len(names) == 1:
-        return nest.pack_sequence_as(first, [_brought(leaf, names[0]) for leaf in whole])
+        return pack(first, [_brought(leaf, names[0]) for leaf in whole])
     by_replica = []
     for batch, name in zip(batches, names, strict=True):
         if batch is None:
             by_replica.append([_brought(leaf, name, slice(0, 0)) for leaf in whole])
         else:
-            nest.assert_same_structure(first, batch)
-            by_replica.append([_brought(leaf, name) for leaf in _on_host(nest.flatten(batch))])
-    return nest.pack_sequence_as(first, [PerReplica(values) for values in zip(*by_replica, strict=True)])
+            if not same_structure(first, batch):
+                raise ValueError(f"batches of a data set are nested differently: {first!r} and {batch!r}")
+            by_replica.append([_brought(leaf, name) for leaf in _on_host(flatten(batch))])
+    return pack(first, [PerReplica(values) for values in zip(*by_replica, strict=True)])
 
 
 def _on_host(leaves: list[Any]) -> list[EagerTensor]:
-    with device(None), device("/CPU:0"):
+    with on_host():
         return [to_tensor(leaf) for leaf in leaves]
 
 

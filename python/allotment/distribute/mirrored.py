@@ -18,6 +18,7 @@ from allotment.distribute.ring import NcclAllReduce
 from allotment.distribute.scopes import Scope
 from allotment.distribute.strategy import Strategy
 from allotment.distribute.values import DistributedValues, Mirrored, regroup
+from allotment.ops.convert import to_tensor
 from allotment.ops.joining import concat
 from allotment.tensor import EagerTensor
 
@@ -97,8 +98,9 @@ class MirroredExtended(StrategyExtended):
 
     def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
         value = self._by_replica(value)
-        if isinstance(value, Mirrored) and reduce_op is ReduceOp.MEAN:
-            return value
+        if isinstance(value, Mirrored | variables.MirroredVariable) and reduce_op is ReduceOp.MEAN:
+            # Of equal values without a rounding.
+            return self.broadcast_to(to_tensor(value.values[0]), destinations)
         if not isinstance(value, DistributedValues):
             if self._num_replicas == 1:
                 return value

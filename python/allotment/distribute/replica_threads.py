@@ -5,11 +5,14 @@ from typing import Any
 
 from allotment.devices.context import context
 from allotment.devices.placement import device, thread
+from allotment.devices.wishes import NO_WISH
 from allotment.distribute.replica_context import ReplicaContext
 from allotment.distribute.scopes import Scope, entered
 from allotment.distribute.step import Line, Perform, Step
 from allotment.distribute.strategy import Strategy
 from allotment.distribute.values import select
+from allotment.ops.name_scopes import get_current_name_scope
+from allotment.ops.seeds import next_step, stream
 
 
 class Alone:
@@ -36,17 +39,28 @@ def run_replicas(strategy: Strategy, fn: Callable[..., Any], args: Any, kwargs: 
     extended = strategy.extended
     # A policy is each thread's own, and so are scopes: those of the caller stay behind.
     policy = context().device_policy
+    number = next_step()
 
     def replica(index: int, line: Line) -> Any:
         thread.state.graph = None
         if context().device_policy != policy:
             context().device_policy = policy
         scope = Scope(strategy, ReplicaContext(strategy, index, line))
-        with entered(scope), device(extended._devices[index]):
+        with (
+            entered(scope),
+            device(extended._devices[index]),
+            stream(number, extended._first_replica + index),
+        ):
             return fn(*select(index, args), **select(index, kwargs))
 
-    step = Step(extended._devices, extended.replica_deadline, f"{type(strategy).__name__}.run")
-    return step.run(replica)
+    title = f"{type(strategy).__name__}.run"
+    return Step(extended._devices, extended.replica_deadline, title, _is_clean).run(replica)
+
+
+def _is_clean() -> bool:
+    """Whether a thread is in no scope that it was left in."""
+    state = thread.state
+    return state.wish is NO_WISH and state.recorder is None and get_current_name_scope() == ""
 
 
 __all__ = ["Alone", "alone", "run_replicas"]

@@ -5,6 +5,10 @@ from typing import Any, Final, NoReturn
 
 from allotment.distribute.scopes import current_scope
 from allotment.nest import is_nested
+from allotment.operands import Operands
+from allotment.ops.convert import to_tensor
+from allotment.ops.operators import OPERATORS, attach
+from allotment.tensor import EagerTensor
 
 #: Constants that are the same when they are equal: that two of them are one object is up to the interpreter.
 _CONSTANTS: Final = (int, str, bytes, type(None))
@@ -50,14 +54,20 @@ class PerReplica(DistributedValues):
         )
 
 
-class Mirrored(DistributedValues):
-    """Values that are the same on every replica."""
+class Mirrored(DistributedValues, Operands):
+    """Values that are the same on every replica. Used as one value, it is the replica's own, or the first."""
 
-    def _as_tensor(self) -> Any:
+    def _as_tensor(self) -> EagerTensor:
         """What operations compute with."""
-        from allotment.ops.convert import to_tensor
-
         return to_tensor(self._own())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._own(), name)
+
+
+attach(Mirrored, OPERATORS)
 
 
 def _listed(values: DistributedValues, text: Any) -> str:

@@ -15,6 +15,7 @@ from allotment.distribute.scopes import Scope, check_same, current_scope
 from allotment.distribute.values import DistributedValues, Mirrored, regroup, select
 from allotment.ops.convert import to_tensor
 from allotment.ops.resources import Storage
+from allotment.ops.slicing import Index
 from allotment.tensor import EagerTensor
 from allotment.variable import Variable
 
@@ -111,6 +112,15 @@ class DistributedVariable(DistributedValues, Variable):
                 made.append(getattr(copy, method)(select(index, value), name=name, read_value=read_value))
         return made
 
+    def _assign_part(self, index: Index, value: Any, name: str | None) -> Any:
+        if self._replica is not None:
+            return self._own()._assign_part(index, value, name)
+        made = []
+        for number, copy in enumerate(self._values):
+            with device(copy.device):
+                made.append(copy._assign_part(index, select(number, value), name))
+        return _read(regroup(made, Mirrored)) if len(made) > 1 else made[0]
+
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> NoReturn:
         """Not for variables with several copies."""
         raise self._no_scattering("scatter_nd_update")
@@ -150,10 +160,8 @@ class DistributedVariable(DistributedValues, Variable):
     __repr__ = DistributedValues.__repr__
 
 
-class MirroredVariable(DistributedVariable, Mirrored):
+class MirroredVariable(DistributedVariable):
     """A variable whose copies are equal: what one replica assigns, all do, or they say how to make one value."""
-
-    _as_tensor = Variable._as_tensor
 
     def _change(self, method: str, value: Any, name: str | None, read_value: bool) -> Any:
         replica = self._replica

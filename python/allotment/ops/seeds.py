@@ -11,16 +11,32 @@ As in TensorFlow, what the two seeds say decides the numbers:
 
 Each call goes on in its sequence; setting the program's seed starts all of them again. The numbers are NumPy's,
 not those that TensorFlow gives for the same seeds.
+
+Threads that draw at the same time, as replicas do, have sequences of their own: which one is first must not matter.
 """
 
 import threading
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
 from allotment.ops.arguments import number_argument
 from allotment.ops.draws import Source
+
+
+class _Stream(threading.local):
+    """The sequences of a thread that has its own; the program's have the number -1."""
+
+    index = -1
+    step = 0
+    #: The one that its operations without a seed share, once it is needed.
+    shared: Source | None = None
+
+
+_stream: Final = _Stream()
 
 
 class _Seeds:
@@ -36,22 +52,33 @@ class _Seeds:
             self._seed = seed
             #: The one that operations without a seed share, once it is needed.
             self._shared: Source | None = None
-            #: How often each operation with a seed was called.
-            self._calls: dict[tuple[str, int], int] = {}
+            #: How often each operation with a seed was called, in the program and in each stream.
+            self._calls: dict[tuple[str, int, int], int] = {}
+            #: How many times threads were given streams.
+            self._steps = 0
+
+    def next_step(self) -> int:
+        """A number for streams of threads that start together."""
+        with self._lock:
+            self._steps += 1
+            return self._steps
 
     def generator(self, op: str, seed: int | None) -> Source:
         """What an operation draws its numbers from. Generators lock themselves while they are drawn from."""
         with self._lock:
+            program, stream = self._seed, _stream.index
             if seed is None:
-                if self._shared is None:
-                    entropy = None if self._seed is None else _entropy("program", self._seed)
-                    self._shared = np.random.default_rng(entropy)
-                return self._shared
-            call = self._calls.get((op, seed), 0)
-            self._calls[op, seed] = call + 1
-            program = self._seed
+                return self._shared_by_all(program) if stream < 0 else _shared_by_thread(program)
+            call = self._calls.get((op, seed, stream), 0)
+            self._calls[op, seed, stream] = call + 1
         words = ("operation", op, seed, call) if program is None else ("both", program, op, seed, call)
-        return np.random.default_rng(_entropy(*words))
+        own = () if stream < 0 else ("stream", stream)
+        return np.random.default_rng(_entropy(*words, *own))
+
+    def _shared_by_all(self, program: int | None) -> Source:
+        if self._shared is None:
+            self._shared = np.random.default_rng(None if program is None else _entropy("program", program))
+        return self._shared
 
     def again(self, op: str, seed: int) -> Source:
         """What an operation with a seed draws from that starts again at each call."""
@@ -59,6 +86,13 @@ class _Seeds:
             program = self._seed
         words = ("operation", op, seed) if program is None else ("both", program, op, seed)
         return np.random.default_rng(_entropy(*words))
+
+
+def _shared_by_thread(program: int | None) -> Source:
+    if _stream.shared is None:
+        words = None if program is None else _entropy("program", program, _stream.step, _stream.index)
+        _stream.shared = np.random.default_rng(words)
+    return _stream.shared
 
 
 def _entropy(*words: str | int) -> list[int]:
@@ -89,6 +123,22 @@ def generator(op: str, seed: Any) -> Source:
     return _seeds.generator(op, None if seed is None else number_argument(seed, "seed"))
 
 
+def next_step() -> int:
+    """A number for ``stream``, the same for threads that start together."""
+    return _seeds.next_step()
+
+
+@contextmanager
+def stream(step: int, index: int) -> Iterator[None]:
+    """Let this thread draw from sequences of its own, which two numbers and the seeds decide."""
+    outer = _stream.step, _stream.index, _stream.shared
+    _stream.step, _stream.index, _stream.shared = step, index, None
+    try:
+        yield
+    finally:
+        _stream.step, _stream.index, _stream.shared = outer
+
+
 def dataset_generator(op: str, seed: Any) -> Source:
     """What a data set draws its numbers from: with a seed the same for each such data set.
 
@@ -105,4 +155,4 @@ def generator_of(*numbers: int) -> Source:
     return np.random.default_rng(_entropy("stateless", *numbers))
 
 
-__all__ = ["dataset_generator", "generator", "generator_of", "set_seed"]
+__all__ = ["dataset_generator", "generator", "generator_of", "next_step", "set_seed", "stream"]

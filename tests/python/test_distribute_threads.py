@@ -1,0 +1,185 @@
+"""Threads of replicas: kept from step to step, beside others, interrupted, forked, at the end of a program."""
+
+import pytest
+
+from support.replicas import run
+
+
+def test_threads_are_kept_from_step_to_step() -> None:
+    run("""
+s = tf.distribute.MirroredStrategy()
+seen = set()
+for _ in range(300):
+    seen.update(s.run(threading.get_ident).values)
+assert len(seen) == 2 and threading.active_count() == 3
+assert all(each.daemon for each in threading.enumerate()[1:])
+""")
+
+
+def test_many_steps_leave_nothing_behind() -> None:
+    run(
+        """
+s = tf.distribute.MirroredStrategy()
+with s.scope():
+    v = tf.Variable(tf.zeros([100]), aggregation=tf.VariableAggregation.SUM)
+    count = tf.Variable(0.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.SUM)
+before = in_use()
+gc.disable()
+def step(x):
+    count.assign_add(own())
+    total = ctx().all_reduce("SUM", x)
+    v.assign_add(total)
+    return ctx().all_gather(total, axis=0)
+for number in range(1500):
+    x = s.experimental_distribute_values_from_function(lambda c: tf.ones([100]))
+    made = s.run(step, args=(x,))
+    assert made.values[1].shape == (400,)
+del made, x
+assert in_use() == before
+assert v.numpy()[0] == 1500 * 4 * 4 and count.numpy() == 1500 * 10.0
+for copy in v.values:
+    assert copy.numpy().tolist() == v.numpy().tolist()
+""",
+        "4:16MiB",
+    )
+
+
+def test_strategies_in_threads_do_not_meet() -> None:
+    run(
+        """
+from support.attempts import at_once
+def train(names, factor):
+    s = tf.distribute.MirroredStrategy(names)
+    with s.scope():
+        v = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+        assert tf.distribute.get_strategy() is s
+        for _ in range(200):
+            s.run(lambda: v.assign_add(own() * factor))
+    return [each.numpy() for each in v.values]
+outcomes = at_once([
+    lambda: train(["gpu:0", "gpu:1"], 1.0),
+    lambda: train(["gpu:2", "gpu:3"], 2.0),
+    lambda: train(["gpu:0", "gpu:3", "gpu:1"], 1.0),
+])
+assert [each.value for each in outcomes] == [[600.0] * 2, [1200.0] * 2, [1200.0] * 3], outcomes
+assert not tf.distribute.has_strategy()
+""",
+        "4:16MiB",
+    )
+
+
+def test_one_strategy_takes_steps_of_several_threads() -> None:
+    run("""
+from support.attempts import at_once
+s = tf.distribute.MirroredStrategy()
+def steps(factor):
+    return [s.run(lambda: ctx().all_reduce("SUM", own() * factor)).values[1].numpy() for _ in range(100)]
+outcomes = at_once([lambda factor=factor: steps(factor) for factor in (1.0, 2.0, 3.0)])
+assert [set(each.value) for each in outcomes] == [{3.0}, {6.0}, {9.0}], outcomes
+""")
+
+
+def test_a_replicas_scopes_are_gone_in_the_next_step() -> None:
+    run("""
+s = tf.distribute.MirroredStrategy()
+kept = []
+def leave_devices():
+    scope = tf.device("/CPU:0")
+    scope.__enter__()
+    kept.append(scope)
+def leave():
+    tape = tf.GradientTape()
+    tape.__enter__()
+    kept.append(tape)
+    names = tf.name_scope("left")
+    names.__enter__()
+    kept.append(names)
+assert "proper scope nesting" in str(raised(lambda: s.run(leave_devices)))
+s.run(leave)
+made = s.run(lambda: (tf.constant(1.0).device, tf.get_current_name_scope()))
+assert [each[-5:] for each in made[0].values] == ["GPU:0", "GPU:1"] and made[1] == "", made
+""")
+
+
+def test_random_numbers_of_replicas_do_not_depend_on_who_is_first() -> None:
+    run(
+        """
+s = tf.distribute.MirroredStrategy()
+def draw(delay):
+    time.sleep(delay * rid())
+    return [tf.random.uniform([2]), tf.random.normal([2], seed=5), tf.random.uniform([2])]
+def drawn(delays):
+    tf.random.set_seed(7)
+    before = tf.random.uniform([1]).numpy().tolist()
+    made = [s.run(lambda: draw(delay)) for delay in delays]
+    steps = [[[each.numpy().tolist() for each in kind.values] for kind in step] for step in made]
+    return before, steps, tf.random.uniform([1]).numpy().tolist()
+first = drawn([0.0, 0.0, 0.05])
+assert drawn([0.05, 0.0, 0.0]) == first == drawn([0.0, 0.0, 0.0])
+numbers = [tuple(replica) for step in first[1] for kind in step for replica in kind]
+assert len(set(numbers)) == len(numbers) == 3 * 3 * 4, "replicas, steps and operations draw the same"
+tf.random.set_seed(None)
+free = s.run(lambda: tf.random.uniform([2]))
+assert len({tuple(each.numpy()) for each in free.values}) == 4
+""",
+        "4:16MiB",
+    )
+
+
+@pytest.mark.parametrize("where", ["replicas", "merge"])
+def test_an_interrupt_ends_the_step(where: str) -> None:
+    run(f"""
+import os, signal
+s = tf.distribute.MirroredStrategy()
+def step():
+    if {where!r} == "merge":
+        ctx().merge_call(lambda strategy: time.sleep(20))
+    for _ in range(400):
+        time.sleep(0.05)
+        if rid() == 0:
+            ctx().all_reduce("SUM", own())
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+started = time.monotonic()
+try:
+    s.run(step)
+except KeyboardInterrupt as error:
+    assert "raised for all replicas" in note(error)
+else:
+    assert False, "it was not interrupted"
+assert time.monotonic() - started < 10
+assert s.run(lambda: ctx().all_reduce("SUM", own())).values[0].numpy() == 3.0
+""")
+
+
+@pytest.mark.parametrize("state", ["idle", "hanging", "never used"])
+@pytest.mark.parametrize("end", ["", "sys.exit(0)", "del s; gc.collect()"])
+def test_programs_end(state: str, end: str) -> None:
+    hang = """
+s.extended.replica_deadline = 0.2
+hanging = raised(lambda: s.run(lambda: time.sleep(1000) if rid() else tf.ones([1000])))
+"""
+    body = {"idle": "kept = s.run(lambda: tf.ones([1000]))", "hanging": hang, "never used": ""}[state]
+    run(f"s = tf.distribute.MirroredStrategy()\n{body}\n{end}\n")
+
+
+def test_a_fork_starts_threads_of_its_own() -> None:
+    run(
+        """
+import os, warnings
+warnings.simplefilter("ignore")
+s = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
+assert s.run(rid).values == (0, 1)
+child = os.fork()
+if child == 0:
+    try:
+        assert threading.active_count() == 1
+        os._exit(0 if s.run(rid).values == (0, 1) and s.run(rid).values == (0, 1) else 1)
+    except BaseException:
+        import traceback
+        traceback.print_exc()
+        os._exit(2)
+assert os.waitpid(child, 0)[1] == 0
+assert s.run(rid).values == (0, 1)
+""".replace("s = tf", "tf.config.set_soft_device_placement(True)\ns = tf"),
+        "0",
+    )

@@ -1,0 +1,221 @@
+"""Variables of strategies: a copy on each device, and what assigning means to whom."""
+
+from support.replicas import run
+
+VARIABLES = """
+A, S = tf.VariableAggregation, tf.VariableSynchronization
+s = tf.distribute.MirroredStrategy()
+def new(*args, **kwargs):
+    with s.scope():
+        return tf.Variable(*args, **kwargs)
+def numbers(v):
+    return [each.numpy().tolist() for each in v.values]
+"""
+
+
+def test_a_variable_has_a_copy_on_each_device() -> None:
+    run(
+        VARIABLES
+        + """
+before = in_use()
+v = new(tf.ones([256 << 10]), name="w")
+assert [each.name for each in v.values] == ["w:0", "w/replica_1:0"]
+assert [each.device[-5:] for each in v.values] == ["GPU:0", "GPU:1"]
+assert [used - was for used, was in zip(in_use(), before)] == [MIB, MIB]
+assert isinstance(v, tf.Variable) and v.name == "w:0" and v.shape == (256 << 10,) and v.dtype is tf.float32
+assert v.distribute_strategy is s and s.extended.variable_created_in_scope(v)
+del v
+assert in_use() == before
+calls = []
+v = new(lambda: calls.append(tf.distribute.in_cross_replica_context()) or tf.random.uniform([3]), trainable=False)
+assert calls == [True] and numbers(v)[0] == numbers(v)[1] and not v.trainable
+assert str(new(1.0)) == (
+    "MirroredVariable:{\\n  0: <tf.Variable 'Variable:0' shape=() dtype=float32, numpy=1.0>,\\n"
+    "  1: <tf.Variable 'Variable/replica_1:0' shape=() dtype=float32, numpy=1.0>\\n}")
+assert not hasattr(tf.Variable(1.0), "values")
+"""
+    )
+
+
+def test_each_replica_reads_its_own_copy() -> None:
+    run(
+        VARIABLES
+        + """
+v = new([0.0, 0.0])
+s.run(lambda: v.assign(tf.ones([2]) * own()))
+assert numbers(v) == [[1, 1], [2, 2]]
+made = s.run(lambda: (v + 0.0, v.read_value(), v[0], float(v[1]), v.numpy().sum(), v.device, np.asarray(v)[0]))
+assert [each.numpy().tolist() for each in made[0].values] == [[1, 1], [2, 2]]
+assert [each.numpy() for each in made[2].values] == [1, 2] and made[3].values == (1.0, 2.0)
+assert [each[-5:] for each in made[5].values] == ["GPU:0", "GPU:1"]
+# Outside of run it is the copy on the device of the scope, or the first.
+assert v.numpy().tolist() == [1, 1]
+with tf.device("/GPU:1"):
+    assert v.numpy().tolist() == [2, 2] and (v + 0.0).device.endswith("GPU:1")
+with tf.device("/CPU:0"):
+    assert v.numpy().tolist() == [1, 1]
+assert s.run(lambda x: x is v, args=(v,)) and s.run(lambda: v) is v
+"""
+    )
+
+
+def test_assigning_outside_of_run_changes_all_copies() -> None:
+    run(
+        VARIABLES
+        + """
+v = new(1.0)
+made = v.assign(3.0)
+assert str(made) == (
+    "Mirrored:{\\n  0: tf.Tensor(3.0, shape=(), dtype=float32),\\n  1: tf.Tensor(3.0, shape=(), dtype=float32)\\n}")
+assert (made + 1.0).numpy() == 4.0
+v.assign_add(2.0)
+v.assign_sub(tf.constant(1.0))
+assert numbers(v) == [4, 4] and v.assign(0.0, read_value=False) is None
+v.assign(s.run(own))
+assert numbers(v) == [1, 2]
+with s.scope():
+    v.assign(5.0)
+assert numbers(v) == [5, 5]
+w = new([1.0, 2.0])
+w[0].assign(7.0)
+assert numbers(w) == [[7, 2], [7, 2]]
+error = raised(lambda: v.assign([1.0, 2.0]))
+assert type(error) is ValueError and "Shape mismatch" in str(error)
+assert type(raised(lambda: v.scatter_nd_add([[0]], [1.0]))) is NotImplementedError
+"""
+    )
+
+
+def test_a_replica_without_aggregation_changes_its_own_copy_and_waits_for_nobody() -> None:
+    run(
+        VARIABLES
+        + """
+v = new([0.0, 0.0])
+def step():
+    if rid() == 0:
+        return None
+    v.assign_add([1.0, 1.0])
+    v[0].assign(5.0)
+s.run(step)
+assert numbers(v) == [[0, 0], [5, 1]]
+"""
+    )
+
+
+def test_what_replicas_assign_becomes_one_value() -> None:
+    run(
+        VARIABLES
+        + """
+for aggregation, value in ((A.SUM, 3.0), (A.MEAN, 1.5), (A.ONLY_FIRST_REPLICA, 1.0)):
+    v = new(10.0, aggregation=aggregation)
+    made = s.run(lambda: v.assign(own()))
+    assert numbers(v) == [value] * 2, aggregation
+    assert [each.numpy() for each in made.values] == [value] * 2
+    assert [each.device[-5:] for each in made.values] == ["GPU:0", "GPU:1"]
+    s.run(lambda: v.assign_add(own()))
+    s.run(lambda: v.assign_sub(2 * own(), read_value=False))
+    assert numbers(v) == [0.0] * 2, aggregation
+v = new(0.0, aggregation=A.SUM)
+error = raised(lambda: s.run(lambda: v.assign(1.0)))
+assert type(error) is ValueError and str(error) == (
+    "A non-DistributedValues value 1.0 cannot be reduced with the given reduce op ReduceOp.SUM.")
+v = new(0.0, aggregation=A.MEAN)
+s.run(lambda: v.assign(1.0))
+assert numbers(v) == [1.0] * 2
+assert v.aggregation is A.MEAN and v.synchronization is S.ON_WRITE
+other = tf.distribute.MirroredStrategy()
+error = raised(lambda: other.run(lambda: v.assign(own())))
+assert type(error) is RuntimeError and "Mixing different" in str(error)
+"""
+    )
+
+
+def test_how_copies_belong_together_must_be_known() -> None:
+    run(
+        VARIABLES
+        + """
+assert "`NONE` variable synchronization mode is not supported" in str(raised(lambda: new(1.0, synchronization=S.NONE)))
+assert "Invalid variable aggregation mode: sum" in str(raised(lambda: new(1.0, aggregation="sum")))
+assert "Invalid variable synchronization mode: 3" in str(raised(lambda: new(1.0, synchronization=3)))
+assert "aggregation=MEAN and a non-floating dtype" in str(raised(lambda: new(1, aggregation=A.MEAN)))
+assert "must be specified" in str(raised(lambda: new()))
+"""
+    )
+
+
+def test_replicas_make_a_variable_together() -> None:
+    run(
+        VARIABLES
+        + """
+v = s.run(lambda: tf.Variable(own(), name="made"))
+assert numbers(v) == [1.0, 1.0] and v.values[1].name == "made/replica_1:0"
+error = raised(lambda: s.run(lambda: tf.Variable(1.0) if rid() else None))
+assert "making of variable 'Variable'" in str(error)
+"""
+    )
+
+
+def test_copies_of_counters_go_their_own_ways_until_they_are_read() -> None:
+    run(
+        VARIABLES
+        + """
+def count(v):
+    s.run(lambda: v.assign_add(own()))
+    return v
+for aggregation, value in ((A.SUM, 3.0), (A.MEAN, 1.5), (A.ONLY_FIRST_REPLICA, 1.0)):
+    v = count(new(0.0, synchronization=S.ON_READ, aggregation=aggregation))
+    assert numbers(v) == [1.0, 2.0] and not v.trainable and v.synchronization is S.ON_READ
+    assert (v.numpy(), float(v), (v + 0.0).numpy(), np.asarray(v), v.read_value().numpy()) == (value,) * 5
+    assert [each.numpy() for each in s.run(lambda: v.read_value()).values] == [1.0, 2.0]
+    assert s.reduce("SUM", v, axis=None).numpy() == 3.0
+    assert str(v).startswith("SyncOnReadVariable:{")
+    v.assign(4.0)
+    assert numbers(v) == [2.0 if aggregation is A.SUM else 4.0] * 2 and v.numpy() == 4.0
+    if aggregation is A.SUM:
+        error = raised(lambda: v.assign_add(1.0))
+        assert type(error) is ValueError and "does not support `assign_add` in cross-replica context" in str(error)
+    else:
+        assert v.assign_add(1.0).numpy() == 5.0
+        assert v.assign_sub(2.0).numpy() == 3.0 and numbers(v) == [3.0, 3.0]
+v = count(new(0.0, synchronization=S.ON_READ))
+for call in (v.read_value, lambda: v.assign(1.0)):
+    assert "VariableAggregation.NONE" in str(raised(call))
+"""
+    )
+
+
+def test_a_function_updates_each_copy() -> None:
+    run(
+        VARIABLES
+        + """
+v = new(1.0)
+seen = []
+def add(copy, x):
+    seen.append((copy.name, tf.constant(0.0).device[-5:], float(x), tf.distribute.in_cross_replica_context()))
+    return copy.assign_add(x)
+s.extended.update(v, add, args=(s.run(own),))
+assert seen == [("Variable:0", "GPU:0", 1.0, True), ("Variable/replica_1:0", "GPU:1", 2.0, True)]
+assert numbers(v) == [2.0, 3.0]
+made = s.run(lambda: s.extended.update(v, add, kwargs={"x": own()}, group=False))
+assert numbers(v) == [3.0, 5.0] and len(made) == 2
+totals = s.extended.batch_reduce_to("SUM", [(s.run(own), v), (s.run(own), "gpu:1")])
+assert [each.device[-5:] for each in totals[0].values] == ["GPU:0", "GPU:1"]
+assert totals[1].device.endswith("GPU:1") and totals[1].numpy() == 3.0
+assert [each.device[-5:] for each in s.extended.broadcast_to(tf.constant(1.0), v).values] == ["GPU:0", "GPU:1"]
+"""
+    )
+
+
+def test_variables_copy_and_do_not_pickle() -> None:
+    run(
+        VARIABLES
+        + """
+import copy, pickle
+v = new(1.0)
+same, other = copy.copy(v), copy.deepcopy(v)
+v.assign(2.0)
+assert numbers(same) == [2.0, 2.0] and numbers(other) == [1.0, 1.0]
+assert [each.device[-5:] for each in other.values] == ["GPU:0", "GPU:1"]
+assert type(raised(lambda: pickle.dumps(v))) is NotImplementedError
+"""
+    )
