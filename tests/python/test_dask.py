@@ -11,7 +11,7 @@ from typing import Any
 import dask
 import numpy as np
 import pytest
-from distributed import Client, KilledWorker, LocalCluster, wait
+from distributed import Client, KilledWorker, LocalCluster, get_worker, wait
 from distributed.spill import SpillBuffer
 from numpy.typing import NDArray
 
@@ -37,7 +37,7 @@ def cluster() -> Iterator[LocalCluster]:
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             memory_limit=MEMORY_LIMIT,
         ) as cluster,
     ):
@@ -122,6 +122,27 @@ def test_a_task_that_exhausts_its_pool_ends_with_the_report_and_the_worker_lives
     assert sum(worker["num_refused"] for worker in metrics(client)) >= 1
     assert client.submit(lambda: int(ones(60 * MIB)[-1])).result(timeout=DEADLINE_SECONDS) == 1
     assert client.run(os.getpid) == before
+
+
+def test_data_from_another_worker_arrives_though_the_pool_is_full(client: Client) -> None:
+    client.register_plugin(AllotmentSetup(maximum_pool_size="64MiB"))
+    full, other = client.scheduler_info(n_workers=-1)["workers"]
+    data = client.submit(ones, 30 * MIB, workers=[other])
+
+    def fill() -> int:
+        worker: Any = get_worker()
+        worker.held = [ones(14 * MIB) for _ in range(4)]
+        return len(worker.held)
+
+    def empty() -> None:
+        worker: Any = get_worker()
+        del worker.held
+
+    assert client.submit(fill, workers=[full]).result(timeout=DEADLINE_SECONDS) == 4
+    try:
+        assert client.submit(len, data, workers=[full]).result(timeout=DEADLINE_SECONDS) == 30 * MIB
+    finally:
+        client.submit(empty, workers=[full]).result(timeout=DEADLINE_SECONDS)
 
 
 def test_a_memory_error_that_no_pool_raised_stays_what_it_is(client: Client) -> None:
@@ -209,6 +230,40 @@ def test_without_a_size_the_pool_gets_what_dask_leaves_below_its_pause(client: C
     eventually(lambda: [worker.get("limit") for worker in metrics(client)] == [256 * MIB] * 2)
 
 
+def test_free_regions_go_back_before_dask_spills_for_them() -> None:
+    def leaves_a_region_behind(kept: NDArray[np.uint8]) -> tuple[int, int, int]:
+        worker: Any = get_worker()
+        pool = worker.plugins["allotment"].pool
+        first = ones(250 * MIB)
+        del first
+        # Does not fit where the first one was. With both, the process is above the threshold for spilling.
+        second = ones(430 * MIB)
+        time.sleep(0.5)
+        stats = pool.stats()
+        del second
+        return stats.peak_reserved, stats.reserved, worker.data.spilled_total.disk + len(kept)
+
+    # A process that is new has as much room as there can be.
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            memory_limit=MEMORY_LIMIT,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.register_plugin(AllotmentSetup())
+        kept = client.submit(ones, 10 * MIB)
+        peak, after, spilled_and_kept = client.submit(leaves_a_region_behind, kept).result(
+            timeout=DEADLINE_SECONDS
+        )
+    assert peak >= 690 * MIB
+    assert after < 500 * MIB
+    assert spilled_and_kept == 10 * MIB
+
+
 def test_a_pool_that_dask_would_not_let_fill_up_is_an_error_at_the_client(client: Client) -> None:
     with pytest.raises(ValueError, match=r"a pool of 900 MiB \(943718400 bytes\) does not fit in the worker"):
         client.register_plugin(AllotmentSetup(maximum_pool_size="900MiB"))
@@ -279,7 +334,7 @@ def test_several_workers_in_one_process_are_refused_and_one_is_served() -> None:
         from numpy._core.multiarray import get_handler_name
 
         logging.disable()
-        options = dict(processes=False, threads_per_worker=1, dashboard_address=None, memory_limit="2GiB")
+        options = dict(processes=False, threads_per_worker=1, dashboard_address=":0", memory_limit="2GiB")
         with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
             try:
                 client.register_plugin(AllotmentSetup(maximum_pool_size="8MiB"))

@@ -53,6 +53,8 @@ class ProcessGroup:
         self._mpi = mpi
         #: Why it is over, if it is.
         self.lost: str | None = None
+        #: The last call that is to be finished nevertheless: the process to blame has done its part.
+        self._lost_after = -1
         #: Processes that reached their end.
         self._left: set[int] = set()
         #: Processes of which a step failed, and how: the number of their last call, and the error.
@@ -64,9 +66,10 @@ class ProcessGroup:
         self._places = {self.rank: f"PID {os.getpid()} on {platform.node()}"}
         #: What the processes that answered wait for.
         self._waiting: dict[int, str] = {}
-        #: What this one waits for, and the number of its calls.
+        #: What this one waits for; the number of its calls, and of those that are done.
         self._waits = ""
         self._calls = 0
+        self._done = 0
         #: What MPI may still write to.
         self._pinned: list[Any] = []
         self._messages = Messages(world)
@@ -139,9 +142,9 @@ class ProcessGroup:
     def fail(self, error: BaseException) -> None:
         """Tell the others that a step failed here: who waits for this process in that step does so in vain."""
         if self.lost is None:
-            self._failed_after = self._calls
-            self._failed = {each: told for each, told in self._failed.items() if told[0] != self._calls}
-            self._messages.tell(Kind.FAILED, f"{self._calls} {_told(error)}", self._others)
+            self._failed_after = self._done
+            self._failed = {each: told for each, told in self._failed.items() if told[0] != self._done}
+            self._messages.tell(Kind.FAILED, f"{self._done} {_told(error)}", self._others)
 
     def lose(self, error: BaseException) -> None:
         """Tell the others that this process is beyond help."""
@@ -179,6 +182,7 @@ class ProcessGroup:
         except BaseException as error:
             self.lose(error)
             raise
+        self._done = self._calls
         if calls:
             told = "; ".join(f"{self.named(process)} in {call}" for process, call in enumerate(calls))
             raise RuntimeError(
@@ -252,12 +256,13 @@ class ProcessGroup:
                 self._messages.tell(Kind.WAITS, self._waits, [process])
         elif kind is Kind.WAITS:
             self._waiting[process] = text
-        elif kind is Kind.LOST:
-            self.lost = self.lost or text
         else:
             number, _, error = text.partition(" ")
-            # Where the step failed here, too, nobody waits for anybody.
-            if int(number) != self._failed_after:
+            if kind is Kind.LOST:
+                if self.lost is None:
+                    self.lost, self._lost_after = error, int(number)
+            elif int(number) != self._failed_after:
+                # Where the step failed here, too, nobody waits for anybody.
                 self._failed[process] = (int(number), error)
 
     def _check(self, what: str) -> None:
@@ -269,7 +274,7 @@ class ProcessGroup:
         for process, (number, error) in self._failed.items():
             if number < self._calls:
                 self._lose(process, error)
-        if self.lost is not None:
+        if self.lost is not None and self._lost_after < self._calls:
             raise errors.UnavailableError(
                 None, None, f"{what}: the processes do not work together any more. {self.lost}"
             )
@@ -303,7 +308,7 @@ class ProcessGroup:
         """Give the group up because of a process, once, and tell the others if it is this one."""
         if self.lost is None:
             self.lost = f"{self.named(process)}: {reason}"
-            self._messages.tell(Kind.LOST, self.lost, self._others)
+            self._messages.tell(Kind.LOST, f"{self._done} {self.lost}", self._others)
 
 
 def _nap(waited: float) -> None:

@@ -18,7 +18,7 @@ class Kind(IntEnum):
     HELLO = 28_101
     #: A step of mine failed, and I do not come to calls that belong to it: the number of my last call, the error.
     FAILED = 28_102
-    #: I am beyond help, and wait for nobody any more: the error.
+    #: I am beyond help, and wait for nobody any more: the number of my last call, the error.
     LOST = 28_103
     #: I reached the end of my program.
     LEFT = 28_104

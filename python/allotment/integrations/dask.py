@@ -55,6 +55,8 @@ _FIGURES: Final = ("in_use", "reserved", "limit", "peak_in_use", "peak_reserved"
 class AllotmentSetup(WorkerPlugin):
     """Put the NumPy arrays of each worker into a pool.
 
+    A task reaches its worker's pool as ``get_worker().plugins["allotment"].pool``, too.
+
     Sizes are bytes, texts such as ``"2GiB"``, or shares of the worker's ``memory_limit`` such as ``0.5``.
 
     The scheduler has the figures of every worker's pool, ``allotment_in_use``, ``allotment_reserved``,
@@ -111,6 +113,8 @@ class AllotmentSetup(WorkerPlugin):
         self._libraries = tuple(external_lib_list or ())
         self._simulated_gpus = simulated_gpus
         self._device = device
+        #: The pool, in a worker: ``get_worker().plugins["allotment"].pool``.
+        self.pool: Pool | None = None
         #: What takes back what ``setup`` did, in a worker that has done it.
         self._undo: ExitStack | None = None
         #: What is done to a task before it runs, by its key.
@@ -155,10 +159,13 @@ class AllotmentSetup(WorkerPlugin):
         if "numpy" in self._libraries:
             pooled.install(pool, process_wide=True)
             undo.callback(contextvars.Context().run, pooled.uninstall)
+            dask_limits.receive_without_refusals(undo)
             self._explain = partial(_explain, worker)
             undo.callback(setattr, self, "_explain", None)
         dask_limits.fit(worker, pool, undo)
         self._report(worker, pool, undo)
+        self.pool = pool
+        undo.callback(setattr, self, "pool", None)
 
     async def _pool(self, worker: "Worker") -> Pool:
         limit = None

@@ -12,11 +12,16 @@ the process held before are below the pause: then the pool refuses before Dask a
     A pool keeps the regions of dead arrays for the next ones. Dask would take them for data, spill all there is, and
     stay paused. Where the process is above the lower one of ``spill`` and ``pause``, free regions go back to the
     system, and it is measured again.
+``distributed.comm.tcp.host_array``, ``distributed.protocol.utils.host_array``
+    What comes from other workers goes into the pool like every array, and beside it if it is full. Dask does not get
+    over a refusal there: the task that needs the data would wait for ever. Once it is there, it counts towards ``n``.
 
 ``memory_limit`` and the shares stay as they are: the nanny has a copy of them, in another process.
 """
 
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from allotment._core import Pool, format_size, parse_size
@@ -125,6 +130,25 @@ def fit(worker: "Worker", pool: Pool, undo: ExitStack) -> None:
     monitor: Any = worker.monitor
     monitor.get_process_memory = measured_without_free_regions
     undo.callback(delattr, monitor, "get_process_memory")
+
+
+def receive_without_refusals(undo: ExitStack) -> None:
+    """Let data come in from other workers that the pool has no room for, and note in ``undo`` what ends that."""
+    from distributed.comm import tcp
+    from distributed.protocol import utils
+
+    modules: tuple[Any, ...] = (tcp, utils)
+    for module in modules:
+        former: Callable[[int], memoryview] = module.host_array
+        module.host_array = partial(_host_array, former)
+        undo.callback(setattr, module, "host_array", former)
+
+
+def _host_array(array: Callable[[int], memoryview], nbytes: int) -> memoryview:
+    try:
+        return array(nbytes)
+    except MemoryError:
+        return memoryview(bytearray(nbytes))
 
 
 def _room(worker: "Worker") -> int | None:
