@@ -7,8 +7,9 @@ import pytest
 
 import allotment as tf
 from allotment import linalg, nn
+from support.arrays import apart, complexes, reals
 from support.derivatives import check, flat, slope, taped
-from support.gradient_samples import apart, complexes, reals, samples
+from support.gradient_samples import samples
 
 SAMPLES = samples()
 

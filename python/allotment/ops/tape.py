@@ -9,7 +9,7 @@ from typing import Any, Final
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.placement import device, record_with
 from allotment.ops.backward import Step
-from allotment.ops.differentiation import CONSTANT, Outline, is_differentiable
+from allotment.ops.differentiation import CONSTANT, is_differentiable, kept, outline
 from allotment.ops.table import OPERATIONS, Operation
 from allotment.tensor import EagerTensor, key_of
 
@@ -58,14 +58,17 @@ class Recorder:
     ) -> None:
         """Record a call of an operation on each tape that watches one of its inputs."""
         gradient = row.gradient
-        if gradient is CONSTANT or not self._is_watched(inputs):
+        if gradient is CONSTANT:
+            return
+        wanted = [self._is_watched(each) for each in inputs]
+        if not any(wanted):
             return
         outputs = made if type(made) is tuple else (made,)
         self._add(
             Step(
                 row,
-                inputs if gradient is None or gradient.inputs else _outlines(inputs),
-                outputs if gradient is None or gradient.outputs else _outlines(outputs),
+                inputs if gradient is None else kept(inputs, gradient.inputs, wanted),
+                outputs if gradient is None else kept(outputs, gradient.outputs, ()),
                 args,
                 kwargs,
                 [_known_by(each) for each in inputs],
@@ -81,14 +84,19 @@ class Recorder:
         for tape in self.tapes:
             if tape.watches_variables and variable.trainable:
                 tape.watch(variable)
-        outlines = _outlines([value])
-        scope = partial(device, value.device) if isinstance(value, EagerTensor) else nullcontext
+        eager = isinstance(value, EagerTensor)
+        outlines = [outline(value) if eager else value]
+        scope = partial(device, value.device) if eager else nullcontext
         self._add(Step(_READ, outlines, outlines, (), {}, [variable._source], [key_of(value)], scope))
 
-    def _is_watched(self, inputs: Sequence[Any]) -> bool:
+    def _is_watched(self, tensor: Any) -> bool:
         # A tensor that nobody has asked for a key is on no tape.
-        keys = [each._key for each in inputs if hasattr(each, "_key") and is_differentiable(each._dtype)]
-        return any(key in tape.tracked for key in keys for tape in self.tapes)
+        key = getattr(tensor, "_key", None)
+        return (
+            key is not None
+            and is_differentiable(tensor._dtype)
+            and any(key in tape.tracked for tape in self.tapes)
+        )
 
     def _add(self, step: Step) -> None:
         for tape in self.tapes:
@@ -98,12 +106,6 @@ class Recorder:
 def _known_by(tensor: Any) -> Hashable:
     """The key of a tensor; of one that has no gradient a key that nothing else has."""
     return key_of(tensor) if is_differentiable(tensor._dtype) else object()
-
-
-def _outlines(tensors: Sequence[Any]) -> list[Any]:
-    return [
-        Outline(each._array.shape, each._dtype) if isinstance(each, EagerTensor) else each for each in tensors
-    ]
 
 
 def source_key(value: Any) -> Hashable:
