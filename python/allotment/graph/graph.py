@@ -35,6 +35,8 @@ class Graph(Collections):
         self._finalized = False
         #: Seed of the operations that have none of their own.
         self.seed: int | None = None
+        #: Counts those operations, each of which has a sequence of its own.
+        self._unseeded = 0
         #: What operations ask while this graph is the default.
         self._recording = Recording(self)
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from allotment import errors
 from allotment.graph.node import Operation, SymbolicTensor
+from allotment.graph.sources import is_source
 
 
 def needed(targets: Sequence[Operation], fed: set[SymbolicTensor]) -> list[Operation]:
@@ -71,7 +72,7 @@ def _before(operations: Sequence[Operation], fed: set[SymbolicTensor]) -> dict[O
 
 def _shared(operation: Operation) -> list[object]:
     """What a node changes that others see: the variable it touches, the random numbers it draws from."""
-    shared: list[object] = [each for each in operation._args if hasattr(each, "bit_generator")]
+    shared: list[object] = [each for each in operation._args if is_source(each)]
     if operation._variable is not None:
         shared.append(operation._variable)
     elif operation.type in ("VariableV2", "VarHandleOp"):

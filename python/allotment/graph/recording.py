@@ -9,6 +9,7 @@ import numpy as np
 from allotment.dtypes import BY_NUMPY, DType, string
 from allotment.graph.inference import Output, infer
 from allotment.graph.node import SymbolicTensor
+from allotment.graph.sources import SHARED, Fixed, Shared, Start
 from allotment.graph.runtime_shapes import Lengths, as_lengths, expected_shape, with_lengths
 from allotment.ops.convert import to_array
 from allotment.ops.table import Host, dims, operation
@@ -89,6 +90,20 @@ class Recording:
         name = name or self._operands.get(id(value)) or "Const"
         output = (BY_NUMPY[array.dtype], TensorShape(array.shape))
         return self.graph.add(CONST, (), [output], (_frozen(array),), name=name)._outputs[0]
+
+    def source(self, op: str, seed: int | None) -> Start | Shared:
+        """Where a node starts to draw random numbers, by the seeds of the graph and of the operation."""
+        graph = self.graph
+        if seed is not None:
+            return Start("seeds", op, "none" if graph.seed is None else graph.seed, seed)
+        if graph.seed is None:
+            return SHARED
+        graph._unseeded += 1
+        return Start("graph", op, graph.seed, graph._unseeded)
+
+    def fixed_source(self, numbers: Sequence[int]) -> Fixed:
+        """Where a stateless operation starts to draw in every run."""
+        return Fixed("stateless", *numbers)
 
     def lengths(self, shape: Any) -> Any:
         """A shape that is an input of an operation: numbers where they are known, else what is known when it runs."""
