@@ -105,7 +105,7 @@ def test_first_values_of_variables_follow_the_seeds() -> None:
             first = session.run([v, w])
             assert np.array_equal(session.run([v, w]), first)
             session.run(init)
-            return np.array([first, session.run([v, w])]).tolist()
+            return [np.array(each).tolist() for each in (first, session.run([v, w]))]
 
     first, second = values(), values()
     assert first == second

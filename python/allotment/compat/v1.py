@@ -7,9 +7,11 @@ import functools
 import sys
 from typing import Any
 
-from allotment import config, debugging, errors, test
+from allotment import config, errors, test
+from allotment.compat import debugging
 from allotment.compat.aliases import MOVED
 from allotment.compat.arguments import RENAMED, renamed, to_double, to_float, to_int32, to_int64
+from allotment.compat.assertions import ASSERTIONS, verify_tensor_all_finite
 from allotment.compat.constants import constant
 from allotment.compat.devices import device
 from allotment.compat.variables import (
@@ -148,11 +150,14 @@ __all__ = [
     "to_int64",
     "trainable_variables",
     "variables_initializer",
+    "verify_tensor_all_finite",
 ]
 
 
 def __getattr__(name: str) -> Any:
     package: Any = sys.modules["allotment"]
+    if name in ASSERTIONS:
+        return ASSERTIONS[name]
     if name in MOVED:
         return functools.reduce(getattr, MOVED[name].split("."), package)
     if name in package.__all__ and name not in _NOT_IN_1:
@@ -166,4 +171,4 @@ _NOT_IN_1 = frozenset({"experimental", "testing"})
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *MOVED, *sys.modules["allotment"].__all__} - _NOT_IN_1)
+    return sorted({*__all__, *ASSERTIONS, *MOVED, *sys.modules["allotment"].__all__} - _NOT_IN_1)

@@ -52,7 +52,6 @@ class State:
         self.sources.clear()
 
 
-
 def kernel(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any] | None:
     """What a node calls with its inputs' arrays, or ``None`` if that is the function of its row."""
     make = _KERNELS.get(node._row.name)

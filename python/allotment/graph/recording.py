@@ -9,8 +9,8 @@ import numpy as np
 from allotment.dtypes import BY_NUMPY, DType, string
 from allotment.graph.inference import Output, infer
 from allotment.graph.node import SymbolicTensor
-from allotment.graph.sources import SHARED, Fixed, Shared, Start
 from allotment.graph.runtime_shapes import Lengths, as_lengths, expected_shape, with_lengths
+from allotment.graph.sources import SHARED, Fixed, Shared, Start
 from allotment.ops.convert import to_array
 from allotment.ops.table import Host, dims, operation
 from allotment.ops.table import Operation as Row
@@ -112,7 +112,7 @@ class Recording:
     def record(
         self, row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None
     ) -> Any:
-        """Add a node for a row of the operation table; returns its output, or a tuple of several.
+        """Add a node for a row of the operation table; returns its output, a tuple of several, or the node without any.
 
         Raises:
             RuntimeError: An input has a value: it was made eagerly.
@@ -124,6 +124,8 @@ class Recording:
         inputs, args, function_row = _runtime_arguments(row, inputs, args)
         outputs = self._outputs(row, inputs, args, kwargs)
         node = self.graph.add(function_row, inputs, outputs, args, kwargs, name=name)
+        if row.effect_only:
+            return node
         return node._outputs if len(outputs) > 1 or _is_tuple(row, outputs) else node._outputs[0]
 
     def pair(self, function: Callable[..., Any], pair: Callable[..., Any], x: Any, y: Any, name: str) -> Any:
@@ -144,6 +146,8 @@ class Recording:
     def _outputs(
         self, row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> list[Output]:
+        if row.effect_only:
+            return []
         lengths = next((each for each in args if isinstance(each, Lengths)), None)
         if lengths is not None:
             return [(expected_type(row, inputs, args), expected_shape(row, lengths))]
