@@ -16,6 +16,7 @@ from allotment.graph.sources import Fixed, generator_in
 from allotment.ops.draws import Source
 from allotment.ops.resources import ADD, SUBTRACT, Storage
 from allotment.ops.table import Host, operation
+from allotment.tensor_shape import TensorShape
 
 PLACEHOLDER: Final = operation("Placeholder", lambda: None, host=Host.NEVER)
 #: Its input is what it gives if nothing is fed.
@@ -29,6 +30,12 @@ HANDLE: Final = operation("VarHandleOp", lambda: None, host=Host.NEVER, takes=la
 READ: Final = operation("ReadVariableOp", lambda array: array, host=Host.NEVER, takes=lambda _: True)
 #: The changes of reference variables; those of resources have rows of their own in ``ops.resources``.
 ASSIGN: Final = operation("Assign", lambda array: array, host=Host.NEVER, takes=lambda _: True)
+#: An argument of such an assignment: the value may have another shape than the one before.
+ANY_SHAPE: Final = "any shape"
+#: The value of a variable, or the input while it has none.
+INITIALIZED_VALUE: Final = operation(
+    "InitializedValue", lambda array: array, host=Host.NEVER, takes=lambda _: True
+)
 ASSIGN_ADD: Final = operation("AssignAdd", ADD.function, fault=ADD.fault, takes=ADD.takes)
 ASSIGN_SUBTRACT: Final = operation("AssignSub", SUBTRACT.function, fault=SUBTRACT.fault, takes=SUBTRACT.takes)
 
@@ -126,20 +133,41 @@ def _assign(node: Operation, state: State, device: Device, home: Device) -> Call
     shape = variable._outputs[0]._shape
 
     def call(value: Any) -> Any:
-        if not shape.is_compatible_with(value.shape):
+        storage = state.storages.get(variable)
+        # A reference variable keeps the shape that it has; a resource that of its first value.
+        kept = storage.array.shape if storage is not None and node.type == "Assign" else shape
+        fits = ANY_SHAPE in node._args or TensorShape(kept).is_compatible_with(value.shape)
+        if not fits:
             raise graph_error(
                 errors.InvalidArgumentError,
                 node,
-                f"Assign requires shapes of both tensors to match. lhs shape= {list(shape)} rhs shape= "
-                f"{list(value.shape)}",
+                f"Assign requires shapes of both tensors to match. lhs shape= {_dims(kept)} rhs shape= "
+                f"{_dims(value.shape)}",
             )
-        storage = state.storages.get(variable)
         if storage is None:
             state.storages[variable] = Storage(value, variable._outputs[0]._dtype, device, home)
         else:
             with storage.lock:
                 storage.array = value
         return value
+
+    return call
+
+
+def _dims(shape: Any) -> str:
+    return "[" + ",".join(map(str, shape)) + "]"
+
+
+def _initialized_value(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    variable = node._variable
+    assert variable is not None
+
+    def call(first: Any) -> Any:
+        storage = state.storages.get(variable)
+        if storage is None:
+            return first
+        with storage.lock:
+            return storage.array
 
     return call
 
@@ -183,6 +211,7 @@ _KERNELS: Final[dict[str, Callable[..., Callable[..., Any]]]] = {
     "AssignVariableOp": _assign,
     "Assign": _assign,
     "Const": _constant,
+    "InitializedValue": _initialized_value,
     "IsVariableInitialized": _is_initialized,
     "Placeholder": _placeholder,
     "ReadVariableOp": _read,
@@ -192,10 +221,12 @@ _KERNELS: Final[dict[str, Callable[..., Callable[..., Any]]]] = {
 }
 
 __all__ = [
+    "ANY_SHAPE",
     "ASSIGN",
     "ASSIGN_ADD",
     "ASSIGN_SUBTRACT",
     "HANDLE",
+    "INITIALIZED_VALUE",
     "NO_OP",
     "PLACEHOLDER",
     "PLACEHOLDER_WITH_DEFAULT",

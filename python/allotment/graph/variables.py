@@ -13,10 +13,20 @@ from allotment.devices.placement import thread
 from allotment.dtypes import DType, as_dtype
 from allotment.graph.collections import GraphKeys
 from allotment.graph.default import get_default_graph
-from allotment.graph.kernels import ASSIGN, ASSIGN_ADD, ASSIGN_SUBTRACT, HANDLE, READ, VARIABLE
+from allotment.graph.kernels import (
+    ANY_SHAPE,
+    ASSIGN,
+    ASSIGN_ADD,
+    ASSIGN_SUBTRACT,
+    HANDLE,
+    INITIALIZED_VALUE,
+    READ,
+    VARIABLE,
+)
 from allotment.graph.node import Operation, SymbolicTensor, session_for
 from allotment.graph.operators import methods_of
 from allotment.ops import resources
+from allotment.ops.augmented import AUGMENTED
 from allotment.ops.convert import to_tensor
 from allotment.ops.operators import attach
 from allotment.ops.table import OPERATIONS
@@ -120,6 +130,10 @@ class GraphVariable(Variable):
         else:
             with graph._recording.naming({id(given): "initial_value"}):
                 value = to_tensor(given, dtype)
+        if validate_shape and not self._is_resource and not value._shape.is_fully_defined():
+            raise ValueError(
+                f"initial_value must have a shape specified: {value}. Give it one, or pass `validate_shape=False`."
+            )
         self._initial_value: SymbolicTensor = value
         known = TensorShape(None) if not validate_shape else value._shape
         self._shape = known if shape is None else as_shape(shape)
@@ -127,7 +141,8 @@ class GraphVariable(Variable):
         self._node: Operation = graph.add(row, (), [(value._dtype, self._shape)], name=scope)
         self._name = f"{self._node.name}:0"
         assign = ASSIGN if not self._is_resource else OPERATIONS["AssignVariableOp"]
-        self._initializer = self._add(assign, value, name="Assign")
+        free = () if validate_shape or self._is_resource else (ANY_SHAPE,)
+        self._initializer = self._add(assign, value, args=free, name="Assign")
         if self._is_resource:
             with graph.name_scope("IsInitialized"):
                 self._initialized = self._look(OPERATIONS["VarIsInitializedOp"])
@@ -191,9 +206,17 @@ class GraphVariable(Variable):
         """The first value."""
         return self._initial_value
 
-    def initialized_value(self) -> SymbolicTensor:
-        """Return the first value, for the first values of other variables."""
-        return self._initial_value
+    def initialized_value(self) -> Any:
+        """Return its value, or the first one while it has none: for the first values of other variables."""
+        with self._graph.as_default():
+            node = self._graph.add(
+                INITIALIZED_VALUE,
+                (*self._node._outputs, self._initial_value),
+                [(self.dtype, self._shape)],
+                name="initialized_value",
+                variable=self._node,
+            )
+        return node._outputs[0]
 
     def is_initialized(self, name: str | None = None) -> Any:
         """Return a tensor: whether it has a value in the session."""
@@ -261,7 +284,7 @@ class GraphVariable(Variable):
     def assign(
         self,
         value: Any,
-        use_locking: bool = False,  # noqa: ARG002 - TensorFlow\'s signature
+        use_locking: bool = False,  # noqa: ARG002 - TensorFlow's signature
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
@@ -280,10 +303,20 @@ class GraphVariable(Variable):
         return self._changed(row, tensor, name=name, read_value=read_value)
 
     @_in_own_graph
+    def _assigned_any_shape(self, value: Any, name: str | None) -> Any:
+        """Record that the value is replaced by one of any shape; resources keep theirs."""
+        if self._is_resource:
+            return self.assign(value, name=name)
+        tensor = self._given(value)
+        node = self._add(ASSIGN, tensor, args=(ANY_SHAPE,), name=name)
+        node._outputs[0]._shape = tensor._shape
+        return node._outputs[0]
+
+    @_in_own_graph
     def assign_add(
         self,
         delta: Any,
-        use_locking: bool = False,  # noqa: ARG002 - TensorFlow\'s signature
+        use_locking: bool = False,  # noqa: ARG002 - TensorFlow's signature
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
@@ -295,7 +328,7 @@ class GraphVariable(Variable):
     def assign_sub(
         self,
         delta: Any,
-        use_locking: bool = False,  # noqa: ARG002 - TensorFlow\'s signature
+        use_locking: bool = False,  # noqa: ARG002 - TensorFlow's signature
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
@@ -305,7 +338,29 @@ class GraphVariable(Variable):
 
     @_in_own_graph
     def _scatter(self, row: Any, indices: Any, updates: Any, name: str | None) -> Any:
-        return self._changed(row, self._given(updates), to_tensor(indices), name=name)
+        called = row.name if self._is_resource else row.name.removeprefix("Resource")
+        return self._changed(row, self._given(updates), to_tensor(indices), name=name or called)
+
+    def __iadd__(self, other: Any) -> Any:
+        return self._augmented("__iadd__", "__add__", other)
+
+    def __isub__(self, other: Any) -> Any:
+        return self._augmented("__isub__", "__sub__", other)
+
+    def __imul__(self, other: Any) -> Any:
+        return self._augmented("__imul__", "__mul__", other)
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self._augmented("__itruediv__", "__truediv__", other)
+
+    def __ipow__(self, other: Any) -> Any:
+        return self._augmented("__ipow__", "__pow__", other)
+
+    def _augmented(self, method: str, plain: str, other: Any) -> Any:
+        """What an augmented assignment makes of a reference variable, a tensor; resources refuse it."""
+        if self._is_resource:
+            return AUGMENTED[method](self, other)
+        return getattr(self, plain)(other)
 
     def __getitem__(self, key: Any) -> Any:
         with self._graph.as_default():

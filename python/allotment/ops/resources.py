@@ -99,7 +99,7 @@ def _is_alone(storage: Storage) -> bool:
     return storage.array.base is None and storage.array.flags.writeable
 
 
-def _writable(storage: Storage) -> Array:
+def writable(storage: Storage) -> Array:
     """The array itself if it may be changed in place, else a copy."""
     return storage.array if _is_alone(storage) else storage.array.copy()
 
@@ -130,7 +130,7 @@ def _scatter(op: str, change: Callable[..., None], takes: Callable[[DType], bool
         return scatter_fault(storage.array.shape, indices, value)
 
     def changed(value: Array, indices: Array, storage: Storage) -> Array:
-        array = _writable(storage)
+        array = writable(storage)
         scatter(change, array, indices, value)
         return array
 
@@ -157,7 +157,7 @@ def _part_fault(value: Array, index: Index, storage: Storage) -> str | None:
 
 
 def _part_assigned(value: Array, index: Index, storage: Storage) -> Array:
-    array = _writable(storage)
+    array = writable(storage)
     part = view(array, index)
     part[...] = value.reshape(part.shape) if value.size == part.size else value
     return array
@@ -193,4 +193,5 @@ __all__ = [
     "copied",
     "create",
     "read",
+    "writable",
 ]
