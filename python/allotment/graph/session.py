@@ -164,6 +164,8 @@ class BaseSession:
             raise TypeError(
                 f'Argument `run_metadata` must be a tf.RunMetadata, but got "{type(run_metadata).__name__}"'
             )
+        if options is not None:
+            context().report_options(options.without_effect())
         found = read_fetches(self._graph, fetches)
         feeds = read_feeds(self._graph, feed_dict)
         program = self._program(found, tuple(feeds))
@@ -264,6 +266,7 @@ def _options(config: ConfigProto) -> SessionOptions:
         splits=[list(each.memory_limit_mb) for each in gpu.experimental.virtual_devices],
         allocator=gpu.allocator_type,
         fragmentation=gpu.experimental.internal_fragmentation_fraction,
+        without_effect=config.without_effect(),
     )
 
 

@@ -29,7 +29,9 @@ from allotment.ops import resources
 from allotment.ops.augmented import AUGMENTED
 from allotment.ops.convert import to_tensor
 from allotment.ops.operators import attach
+from allotment.ops.public import public
 from allotment.ops.table import OPERATIONS
+from allotment.ops.table import Operation as Row
 from allotment.tensor_shape import TensorShape, as_shape
 from allotment.variable import Variable
 
@@ -63,6 +65,34 @@ def _in_own_graph(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **kwargs)
         with self._graph.as_default():
             return method(self, *args, **kwargs)
+
+    return call
+
+
+def _change(called: str, resource_row: Row, reference_row: Row, done: str) -> Callable[..., Any]:
+    """The method that records a change of the value by another one."""
+
+    @_in_own_graph
+    def method(
+        self: "GraphVariable",
+        delta: Any,
+        use_locking: bool = False,  # noqa: ARG001 - TensorFlow's signature
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        row = resource_row if self._is_resource else reference_row
+        return self._changed(row, self._given(delta), name=name, read_value=read_value)
+
+    doc = f"Record that something is {done}. Returns the new value, or the node without ``read_value``."
+    return public(method, called, doc)
+
+
+def _augmented(method: str) -> Callable[[Any, Any], Any]:
+    """What an augmented assignment makes of a reference variable, a tensor; resources refuse it."""
+    plain = f"__{method[3:]}"
+
+    def call(self: "GraphVariable", other: Any) -> Any:
+        return AUGMENTED[method](self, other) if self._is_resource else getattr(self, plain)(other)
 
     return call
 
@@ -312,55 +342,13 @@ class GraphVariable(Variable):
         node._outputs[0]._shape = tensor._shape
         return node._outputs[0]
 
-    @_in_own_graph
-    def assign_add(
-        self,
-        delta: Any,
-        use_locking: bool = False,  # noqa: ARG002 - TensorFlow's signature
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Any:
-        """Record that something is added. Returns the new value, or the node without ``read_value``."""
-        row = resources.ADD if self._is_resource else ASSIGN_ADD
-        return self._changed(row, self._given(delta), name=name, read_value=read_value)
-
-    @_in_own_graph
-    def assign_sub(
-        self,
-        delta: Any,
-        use_locking: bool = False,  # noqa: ARG002 - TensorFlow's signature
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Any:
-        """Record that something is subtracted. Returns the new value, or the node without ``read_value``."""
-        row = resources.SUBTRACT if self._is_resource else ASSIGN_SUBTRACT
-        return self._changed(row, self._given(delta), name=name, read_value=read_value)
+    assign_add = _change("assign_add", resources.ADD, ASSIGN_ADD, "added")
+    assign_sub = _change("assign_sub", resources.SUBTRACT, ASSIGN_SUBTRACT, "subtracted")
 
     @_in_own_graph
     def _scatter(self, row: Any, indices: Any, updates: Any, name: str | None) -> Any:
         called = row.name if self._is_resource else row.name.removeprefix("Resource")
         return self._changed(row, self._given(updates), to_tensor(indices), name=name or called)
-
-    def __iadd__(self, other: Any) -> Any:
-        return self._augmented("__iadd__", "__add__", other)
-
-    def __isub__(self, other: Any) -> Any:
-        return self._augmented("__isub__", "__sub__", other)
-
-    def __imul__(self, other: Any) -> Any:
-        return self._augmented("__imul__", "__mul__", other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self._augmented("__itruediv__", "__truediv__", other)
-
-    def __ipow__(self, other: Any) -> Any:
-        return self._augmented("__ipow__", "__pow__", other)
-
-    def _augmented(self, method: str, plain: str, other: Any) -> Any:
-        """What an augmented assignment makes of a reference variable, a tensor; resources refuse it."""
-        if self._is_resource:
-            return AUGMENTED[method](self, other)
-        return getattr(self, plain)(other)
 
     def __getitem__(self, key: Any) -> Any:
         with self._graph.as_default():
@@ -393,5 +381,6 @@ class GraphVariable(Variable):
 
 
 attach(GraphVariable, {name: method for name, method in methods_of().items() if name != "__getitem__"})
+attach(GraphVariable, {name: _augmented(name) for name in AUGMENTED})
 
 __all__ = ["GraphVariable", "disable_resource_variables", "enable_resource_variables", "resources_by_default"]
