@@ -31,6 +31,16 @@ class LegacyVariable:
         """Defined for graphs only."""
         raise RuntimeError("This property is not supported when eager execution is enabled.")
 
+    def initialized_value(self) -> Any:
+        """Defined for graphs only.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError(
+            "initialized_value() has a meaning in graphs only: use the variable itself."
+        )
+
     @property
     def op(self) -> NoReturn:
         """Defined for graphs only."""

@@ -5,6 +5,7 @@ import copy
 import pytest
 
 import allotment as tf
+from support.child import run_program
 
 v1 = tf.compat.v1
 
@@ -93,3 +94,29 @@ def test_values_of_other_types_are_refused(change: object) -> None:
 
 def test_none_is_as_if_it_were_not_given() -> None:
     assert v1.ConfigProto(gpu_options=None, log_device_placement=None) == v1.ConfigProto()
+
+
+def test_options_that_only_are_kept_say_so_once() -> None:
+    done = run_program("""
+import allotment as tf
+v1 = tf.compat.v1
+config = v1.ConfigProto(intra_op_parallelism_threads=4, inter_op_parallelism_threads=0, allow_soft_placement=True)
+config.gpu_options.allow_growth = True
+config.gpu_options.force_gpu_compatible = True
+config.gpu_options.experimental.virtual_devices.add(priority=[1])
+config.graph_options.optimizer_options.opt_level = -1
+with tf.Graph().as_default():
+    x = tf.constant(1.0)
+    for _ in range(2):
+        with v1.Session(config=config) as session:
+            session.run(x, options=v1.RunOptions(timeout_in_ms=5, report_tensor_allocations_upon_oom=True))
+    v1.Session(config=v1.ConfigProto(device_count={"CPU": 1})).run(x)
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines() == [
+        "intra_op_parallelism_threads is set, and has no effect here: NumPy has threads of its own.",
+        "gpu_options.force_gpu_compatible is set, and has no effect here.",
+        "gpu_options.experimental.virtual_devices.priority is set, and has no effect here.",
+        "graph_options.optimizer_options.opt_level is set, and has no effect here.",
+        "timeout_in_ms is set, and has no effect here.",
+    ]

@@ -117,7 +117,6 @@ def test_eager_tensors_and_tensors_of_other_graphs_are_refused(graph: tf.Graph) 
             ValueError,
             r"In\[0\]: \[\?,4\], In\[1\]: \[1,1\]",
         ),
-        (lambda: tf.print(tf.constant(1.0)), tf.errors.UnimplementedError, "Fetch the tensors in a session"),
         (lambda: tf.sqrt(tf.constant("text")), TypeError, "not in list of allowed values of Sqrt"),
     ],
 )

@@ -196,15 +196,16 @@ from allotment.devices.context import context
 def program(seed):
     draw = random.Random(seed)
     kinds = ["constant", "one", "two", "two", "product", "mean", "joined"]
-    return [(draw.choice(kinds), draw.random(), draw.random(), draw.choice([8, 64, 128]), draw.choice([0, 0, 0, 1]))
+    rows, gpus = [1, 5, 8, 33, 64, 100], [0, 0, 0, 1]
+    return [(draw.choice(kinds), draw.random(), draw.random(), draw.choice(rows), draw.choice(gpus))
             for _ in range(draw.randint(5, 60))]
 
-def steps(program):
+def steps(program, width):
     values = []
     for number, (kind, one, other, rows, gpu) in enumerate(program):
         with tf.device(f"/gpu:{gpu}"):
             if number == 0 or kind == "constant":
-                values.append(tf.constant(np.full((rows, 128), one, np.float32)))
+                values.append(tf.constant(np.full((rows, width), one, np.float32)))
                 yield values, ()
                 continue
             left, right = int(one * number), int(other * number)
@@ -212,9 +213,9 @@ def steps(program):
             if kind == "one":
                 made = tf.sqrt(tf.abs(x) + 1.0)
             elif kind == "two":
-                made = x[:8] + y[:8] * 0.5
+                made = x[:1] + y[:1] * 0.5
             elif kind == "product":
-                made = tf.concat([tf.matmul(x, tf.transpose(y))[:, :8]] * 16, 1)
+                made = tf.matmul(tf.matmul(x, tf.transpose(y)), y)
             elif kind == "mean":
                 made = x - tf.reduce_mean(x, axis=1, keepdims=True)
             else:
@@ -228,17 +229,22 @@ def peaks():
     for number in (0, 1):
         context().made.gpus[number].pool.reset_peaks()
     assert all(each.in_use == 0 for each in figures)
-    return [each.peak_requested for each in figures]
+    return [each.peak_requested for each in figures], [each.peak_in_use for each in figures]
 
-for seed in range(80):
+def worse(graph, eager):
+    return any(one > other for one, other in zip(graph, eager))
+
+widths = [1, 3, 20, 50, 63, 65, 100, 128, 300, 777]
+found = []
+for seed in range(FIRST, LAST):
     last = {}
     with tf.Graph().as_default():
-        for values, used in steps(program(seed)):
+        for values, used in steps(program(seed), widths[seed % len(widths)]):
             last.update(dict.fromkeys(used, len(values) - 1))
         session = v1.Session(config=v1.ConfigProto())
         in_graph = session.run(values[-1])
     graph_peaks = peaks()
-    for values, used in steps(program(seed)):
+    for values, used in steps(program(seed), widths[seed % len(widths)]):
         # Let go as early as a program can.
         for number in range(len(values) - 1):
             if last.get(number, -1) < len(values):
@@ -247,15 +253,32 @@ for seed in range(80):
     del values
     eager_peaks = peaks()
     assert np.array_equal(eager, in_graph, equal_nan=True), seed
-    assert all(graph <= other for graph, other in zip(graph_peaks, eager_peaks)), (seed, graph_peaks, eager_peaks)
-print("done")
+    assert not worse(graph_peaks[0], eager_peaks[0]), (seed, graph_peaks, eager_peaks)
+    if worse(graph_peaks[1], eager_peaks[1]):
+        found.append(seed)
+print(json.dumps(found))
 """
 
 
-def test_random_programs_take_no_more_than_eagerly() -> None:
-    done = run_program(SETUP.replace("1:64MiB", "2:64MiB") + RANDOM)
+def programs_in_larger_chunks(first: int, last: int) -> list[int]:
+    text = SETUP.replace("1:64MiB", "2:64MiB") + RANDOM.replace("FIRST", str(first)).replace(
+        "LAST", str(last)
+    )
+    done = run_program(text)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["done"]
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def test_random_programs_take_no_more_than_eagerly() -> None:
+    assert programs_in_larger_chunks(0, 80) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(1000, 5000, 500))
+def test_thousands_of_random_programs_take_no_more_than_eagerly(first: int) -> None:
+    # What is asked for is never more. What eager programs compute in vain may leave better holes behind: then a
+    # chunk that fits less well makes the difference, in two programs of a thousand.
+    assert len(programs_in_larger_chunks(first, first + 500)) <= 3
 
 
 @pytest.mark.parametrize("fraction", [-1.0, float("nan"), float("inf")])

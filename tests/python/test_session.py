@@ -126,6 +126,50 @@ def test_the_error_of_a_node_names_it_and_the_line_that_made_it(session: v1.Sess
     assert text.endswith("Integer division by zero\n\t [[{{node floordiv}}]]")
 
 
+def test_the_error_of_a_node_lists_the_calls_of_the_program(session: v1.Session) -> None:
+    def inner() -> object:
+        return tf.reshape(v1.placeholder(tf.float32, name="p"), [2])
+
+    def outer() -> object:
+        return inner()
+
+    made = outer()
+    with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+        session.run(made, {"p:0": [1.0]})
+    lines = str(raised.value).splitlines()
+    calls = [line for line in lines if line.startswith(f'    File "{__file__}", line ')]
+    assert [line.rpartition(" in ")[2] for line in calls[-3:]] == [
+        "test_the_error_of_a_node_lists_the_calls_of_the_program",
+        "outer",
+        "inner",
+    ]
+    # The line of the call, and not that of the function.
+    assert f", line {inner.__code__.co_firstlineno + 1}, " in calls[-1]
+    assert lines[lines.index(calls[-1]) + 1] == "Node: 'Reshape'"
+    assert "site-packages/allotment" not in str(raised.value)
+    assert "allotment/ops" not in str(raised.value)
+
+
+def test_names_are_texts(session: v1.Session) -> None:
+    for make in (
+        lambda: tf.constant(1.0, name=5),  # type: ignore[arg-type]
+        lambda: v1.placeholder(tf.float32, name=5),  # type: ignore[arg-type]
+        lambda: tf.matmul([[1.0]], [[1.0]], name=5),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match="expected string or bytes-like object, got 'int': the name 5"):
+            make()
+
+
+def test_how_often_a_tensor_is_repeated_may_be_fed(session: v1.Session) -> None:
+    times, once = v1.placeholder(tf.int32, [2]), v1.placeholder(tf.int32, [])
+    both, columns = tf.tile([[1, 2]], times), tf.tile([[1, 2]], [1, once])
+    assert both.shape.as_list() == columns.shape.as_list() == [None, None]
+    found = session.run([both, columns], {times: [2, 1], once: 2})
+    assert [each.tolist() for each in found] == [[[1, 2], [1, 2]], [[1, 2, 1, 2]]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Expected multiples\[0\] >= 0, but got -1"):
+        session.run(both, {times: [-1, 1]})
+
+
 def test_nodes_that_wait_for_each_other(session: v1.Session) -> None:
     one = tf.no_op(name="one")
     with tf.control_dependencies([one]):

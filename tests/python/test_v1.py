@@ -95,16 +95,20 @@ import allotment.v1 as tf
 import allotment
 print(tf.float32 is allotment.float32, tf.errors is allotment.errors, tf.Session is allotment.compat.v1.Session)
 print({"Session", "constant", "nn", "placeholder"} <= set(dir(tf)))
-for name in ("nothing", "experimental"):
+for name in ("nothing", "experimental", "varable_scope", "nn.nothing", "nn.reluu"):
     try:
-        getattr(tf, name)
+        space, _, last = name.rpartition(".")
+        getattr(tf.nn if space else tf, last)
     except AttributeError as error:
         print(error)
 """) == [
         "True True True",
         "True",
-        "module 'allotment.compat.v1' has no attribute 'nothing'",
-        "module 'allotment.compat.v1' has no attribute 'experimental'",
+        "module 'allotment.v1' has no attribute 'nothing'",
+        "module 'allotment.v1' has no attribute 'experimental'",
+        "module 'allotment.v1' has no attribute 'varable_scope'; there is 'variable_scope'",
+        "module 'allotment.v1.nn' has no attribute 'nothing'",
+        "module 'allotment.v1.nn' has no attribute 'reluu'; there is 'relu'",
     ]
 
 

@@ -7,23 +7,49 @@ import functools
 import sys
 from typing import Any
 
-from allotment import config, debugging, errors, test
+from allotment import config, errors, test
+from allotment.compat import debugging
 from allotment.compat.aliases import MOVED
 from allotment.compat.arguments import RENAMED, renamed, to_double, to_float, to_int32, to_int64
+from allotment.compat.assertions import ASSERTIONS, verify_tensor_all_finite
 from allotment.compat.constants import constant
 from allotment.compat.devices import device
+from allotment.compat.get_variable import get_local_variable, get_variable
+from allotment.compat.initializers import (
+    constant_initializer,
+    glorot_normal_initializer,
+    glorot_uniform_initializer,
+    ones_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    truncated_normal_initializer,
+    variance_scaling_initializer,
+    zeros_initializer,
+)
+from allotment.compat.missing import missing
+from allotment.compat.printing import Print
+from allotment.compat.scatters import SCATTERS
+from allotment.compat.variable_scopes import (
+    AUTO_REUSE,
+    VariableScope,
+    get_variable_scope,
+    no_regularizer,
+    variable_scope,
+)
 from allotment.compat.variables import (
     all_variables,
     assign,
     assign_add,
     assign_sub,
-    get_variable,
     global_variables,
     global_variables_initializer,
     initialize_all_variables,
+    initialize_local_variables,
     is_variable_initialized,
     local_variables,
     local_variables_initializer,
+    model_variables,
+    report_uninitialized_variables,
     trainable_variables,
     variables_initializer,
 )
@@ -77,6 +103,16 @@ def add_to_collection(name: Any, value: Any) -> None:
     get_default_graph().add_to_collection(name, value)
 
 
+def add_to_collections(names: Any, value: Any) -> None:
+    """Keep a value under each of several names in the default graph."""
+    get_default_graph().add_to_collections(names, value)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    """Return the list itself of the values under a name in the default graph."""
+    return get_default_graph().get_collection_ref(key)
+
+
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
     """Return the values under a name in the default graph."""
     return get_default_graph().get_collection(key, scope)
@@ -92,8 +128,10 @@ def executing_eagerly_outside_functions() -> bool:
 #: Made eagerly or in a graph, as ``tf.Variable`` is.
 Variable = _Variable
 resource_variables_enabled = resources_by_default
+initialize_variables = variables_initializer
 
 __all__ = [
+    "AUTO_REUSE",
     "ConfigProto",
     "DeviceSpec",
     "GPUOptions",
@@ -104,11 +142,14 @@ __all__ = [
     "InteractiveSession",
     "Operation",
     "OptimizerOptions",
+    "Print",
     "RunMetadata",
     "RunOptions",
     "Session",
     "Variable",
+    "VariableScope",
     "add_to_collection",
+    "add_to_collections",
     "all_variables",
     "assign",
     "assign_add",
@@ -116,6 +157,7 @@ __all__ = [
     "colocate_with",
     "config",
     "constant",
+    "constant_initializer",
     "debugging",
     "device",
     "disable_eager_execution",
@@ -127,18 +169,31 @@ __all__ = [
     "errors",
     "executing_eagerly_outside_functions",
     "get_collection",
+    "get_collection_ref",
     "get_default_graph",
     "get_default_session",
+    "get_local_variable",
     "get_variable",
+    "get_variable_scope",
     "global_variables",
     "global_variables_initializer",
+    "glorot_normal_initializer",
+    "glorot_uniform_initializer",
     "initialize_all_variables",
+    "initialize_local_variables",
+    "initialize_variables",
     "is_variable_initialized",
     "local_variables",
     "local_variables_initializer",
+    "model_variables",
     "name_scope",
+    "no_regularizer",
+    "ones_initializer",
     "placeholder",
     "placeholder_with_default",
+    "random_normal_initializer",
+    "random_uniform_initializer",
+    "report_uninitialized_variables",
     "reset_default_graph",
     "resource_variables_enabled",
     "test",
@@ -147,18 +202,26 @@ __all__ = [
     "to_int32",
     "to_int64",
     "trainable_variables",
+    "truncated_normal_initializer",
+    "variable_scope",
     "variables_initializer",
+    "variance_scaling_initializer",
+    "verify_tensor_all_finite",
+    "zeros_initializer",
 ]
 
 
 def __getattr__(name: str) -> Any:
     package: Any = sys.modules["allotment"]
+    made = ASSERTIONS.get(name) or SCATTERS.get(name)
+    if made is not None:
+        return made
     if name in MOVED:
         return functools.reduce(getattr, MOVED[name].split("."), package)
     if name in package.__all__ and name not in _NOT_IN_1:
         found = getattr(package, name)
         return renamed(found, RENAMED[name]) if name in RENAMED else found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing(__name__, name, __dir__())
 
 
 #: Names of this package's own.
@@ -166,4 +229,4 @@ _NOT_IN_1 = frozenset({"experimental", "testing"})
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *MOVED, *sys.modules["allotment"].__all__} - _NOT_IN_1)
+    return sorted({*__all__, *ASSERTIONS, *SCATTERS, *MOVED, *sys.modules["allotment"].__all__} - _NOT_IN_1)

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from types import CodeType, FrameType
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -27,6 +28,44 @@ def find_caller() -> Caller:
         function = frame.f_code.co_qualname
         frame = frame.f_back
     return Caller(function.removesuffix(".__init__"), frame.f_code.co_filename, frame.f_lineno)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallStack:
+    """The calls of the program, outside of this package, that led somewhere; lines are counted when asked for."""
+
+    #: Code and the place in it, the innermost first.
+    frames: tuple[tuple[CodeType, int], ...]
+
+    def lines(self, *, innermost_first: bool = False, indent: str = "  ") -> str:
+        """The calls as Python lists them in a traceback, one a line."""
+        found = self.frames if innermost_first else self.frames[::-1]
+        return "".join(
+            f'{indent}File "{code.co_filename}", line {_line_of(code, at)}, in {code.co_name}\n'
+            for code, at in found
+        )
+
+
+#: The innermost calls tell where a program is, however deep it is.
+_MOST = 20
+
+
+def find_stack() -> CallStack:
+    """Find the calls of the program that led here."""
+    frame: FrameType | None = sys._getframe()
+    found: list[tuple[CodeType, int]] = []
+    while frame is not None and len(found) < _MOST:
+        if not is_ours(frame.f_globals.get("__name__")):
+            found.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return CallStack(tuple(found))
+
+
+def _line_of(code: CodeType, at: int) -> int:
+    for start, end, line in code.co_lines():
+        if start <= at < end and line is not None:
+            return line
+    return code.co_firstlineno
 
 
 def is_ours(module: str | None) -> bool:

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from allotment.devices import settings as environment
 from allotment.devices.caller import find_caller
@@ -186,6 +186,12 @@ class Context(Flags):
                 limit.nbytes >> 20,
                 logical.physical.description,
             )
+
+    def report_options(self, names: Sequence[str]) -> None:
+        """Report, once each, options of sessions that are kept and do nothing."""
+        for name in names:
+            why = ": NumPy has threads of its own" if "threads" in name or "thread_pool" in name else ""
+            self._report(name, f"{name} is set, and has no effect here{why}.")
 
     def _report(self, what: str, sentence: str) -> None:
         if what not in self._reported:

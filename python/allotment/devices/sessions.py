@@ -31,6 +31,8 @@ class SessionOptions:
     allocator: str = ""
     #: Share of a limit from which on the rest of a split is kept; 0 for TensorFlow's rule.
     fragmentation: float = 0.0
+    #: Names of what else is set, and only kept.
+    without_effect: Sequence[str] = ()
 
 
 def session_devices(context: Context, options: SessionOptions | None) -> tuple[LogicalDeviceRuntime, ...]:
@@ -44,6 +46,7 @@ def session_devices(context: Context, options: SessionOptions | None) -> tuple[L
             return context.ready().devices
         configuration = context.assemble()
         return make_devices(plan_devices(configuration), configuration.settings, context.made)
+    context.report_options(options.without_effect)
     configuration = _configured(context.state().configuration, options)
     context.report_growth(configuration)
     return make_devices(plan_devices(configuration), configuration.settings, context.made)

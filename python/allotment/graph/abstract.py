@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
+from allotment.graph.sources import is_source
+
 if TYPE_CHECKING:
     from allotment.graph.node import Operation, SymbolicTensor
 
@@ -206,7 +208,7 @@ def _computed(operation: "Operation", arrays: list[Any], index: int) -> np.ndarr
 
 def is_plain(argument: Any) -> bool:
     """Whether an argument of a row is a plain value, and not a source of random numbers or a variable."""
-    return not (hasattr(argument, "bit_generator") or hasattr(argument, "lock"))
+    return not (is_source(argument) or hasattr(argument, "lock"))
 
 
 __all__ = ["Abstract", "constant_value", "is_plain"]

@@ -45,8 +45,8 @@ class Collections:
         return self._collections.setdefault(name, [])
 
     def get_all_collection_keys(self) -> list[Any]:
-        """Return the names that have values."""
-        return [name for name, values in self._collections.items() if values]
+        """Return the names that have values; those of this package's own are no texts."""
+        return [name for name, values in self._collections.items() if values and isinstance(name, str)]
 
     def clear_collection(self, name: Any) -> None:
         """Forget the values under a name."""

@@ -9,7 +9,7 @@ class _VirtualDevices(Message):
     """Logical devices of one GPU: their limits in MiB."""
 
     FIELDS: ClassVar = {
-        "memory_limit_mb": Field(1, float, repeated=True, single=True),
+        "memory_limit_mb": Field(1, float, repeated=True, single=True, effect=True),
         "priority": Field(2, int, repeated=True),
         "device_ordinal": Field(3, int, repeated=True),
     }
@@ -28,7 +28,7 @@ class _GPUExperimental(Message):
         "kernel_tracker_max_interval": Field(7, int),
         "kernel_tracker_max_bytes": Field(8, int),
         "kernel_tracker_max_pending": Field(9, int),
-        "internal_fragmentation_fraction": Field(10, float),
+        "internal_fragmentation_fraction": Field(10, float, effect=True),
         "use_cuda_malloc_async": Field(11, bool),
         "disallow_retry_on_allocation_failure": Field(12, bool),
     }
@@ -43,11 +43,11 @@ class GPUOptions(Message):
 
     Experimental = _GPUExperimental
     FIELDS: ClassVar = {
-        "per_process_gpu_memory_fraction": Field(1, float),
-        "allocator_type": Field(2, str),
+        "per_process_gpu_memory_fraction": Field(1, float, effect=True),
+        "allocator_type": Field(2, str, effect=True),
         "deferred_deletion_bytes": Field(3, int),
-        "allow_growth": Field(4, bool),
-        "visible_device_list": Field(5, str),
+        "allow_growth": Field(4, bool, effect=True),
+        "visible_device_list": Field(5, str, effect=True),
         "polling_active_delay_usecs": Field(6, int),
         "polling_inactive_delay_msecs": Field(7, int),
         "force_gpu_compatible": Field(8, bool),
@@ -77,7 +77,7 @@ class GraphOptions(Message):
         "optimizer_options": Field(3, OptimizerOptions),
         "build_cost_model": Field(4, int),
         "infer_shapes": Field(5, bool),
-        "place_pruned_graph": Field(6, bool),
+        "place_pruned_graph": Field(6, bool, effect=True),
         "enable_bfloat16_sendrecv": Field(7, bool),
         "timeline_step": Field(8, int),
         "build_cost_model_after": Field(9, int),
@@ -104,14 +104,14 @@ class ConfigProto(Message):
 
     Experimental = _ConfigExperimental
     FIELDS: ClassVar = {
-        "device_count": Field(1, int, is_map=True),
+        "device_count": Field(1, int, is_map=True, effect=True),
         "intra_op_parallelism_threads": Field(2, int),
         "placement_period": Field(3, int),
         "device_filters": Field(4, str, repeated=True),
         "inter_op_parallelism_threads": Field(5, int),
         "gpu_options": Field(6, GPUOptions),
-        "allow_soft_placement": Field(7, bool),
-        "log_device_placement": Field(8, bool),
+        "allow_soft_placement": Field(7, bool, effect=True),
+        "log_device_placement": Field(8, bool, effect=True),
         "use_per_session_threads": Field(9, bool),
         "graph_options": Field(10, GraphOptions),
         "operation_timeout_in_ms": Field(11, int),
@@ -126,11 +126,11 @@ class RunOptions(Message):
 
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = range(4)
     FIELDS: ClassVar = {
-        "trace_level": Field(1, int),
+        "trace_level": Field(1, int, effect=True),
         "timeout_in_ms": Field(2, int),
         "inter_op_thread_pool": Field(3, int),
         "output_partition_graphs": Field(5, bool),
-        "report_tensor_allocations_upon_oom": Field(7, bool),
+        "report_tensor_allocations_upon_oom": Field(7, bool, effect=True),
     }
 
 

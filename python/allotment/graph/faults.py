@@ -17,10 +17,10 @@ def graph_error(kind: type[Error], operation: "Operation", text: str, place: str
 
 def framed(operation: "Operation", text: str, place: str | None = None) -> str:
     """The text of a node's error."""
-    name, caller = operation.name, operation._caller
+    name = operation.name
     return (
         f"Graph execution error:\n\nDetected at node '{name}' defined at (most recent call last):\n"
-        f"  File \"{caller.file}\", line {caller.line}, in {caller.function}\nNode: '{name}'\n"
+        f"{operation._stack.lines(indent='    ')}Node: '{name}'\n"
         f"{text}\n\t {place or f'[[{{{{node {name}}}}}]]'}"
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from allotment.devices.caller import find_caller
+from allotment.devices.caller import find_stack
 from allotment.devices.placement import thread
 from allotment.dtypes import DType
 from allotment.graph.collections import Collections
@@ -35,6 +35,8 @@ class Graph(Collections):
         self._finalized = False
         #: Seed of the operations that have none of their own.
         self.seed: int | None = None
+        #: Counts those operations, each of which has a sequence of its own.
+        self._unseeded = 0
         #: What operations ask while this graph is the default.
         self._recording = Recording(self)
 
@@ -265,7 +267,7 @@ class Graph(Collections):
         while full in self._by_name:
             # A name that was given whole, with a slash behind it, a second time.
             full = self._names.counted(full)
-        operation = Operation(self, row, full, inputs, args, kwargs or {}, find_caller())
+        operation = Operation(self, row, full, inputs, args, kwargs or {}, find_stack())
         operation._outputs = tuple(
             SymbolicTensor(operation, index, dtype, shape) for index, (dtype, shape) in enumerate(outputs)
         )

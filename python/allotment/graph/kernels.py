@@ -3,7 +3,6 @@
 All other nodes call the function of their row, as eager operations do.
 """
 
-import copy
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,11 +10,13 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.graph.abstract import is_plain
 from allotment.graph.faults import graph_error
 from allotment.graph.node import Operation
+from allotment.graph.sources import Fixed, generator_in
+from allotment.ops.draws import Source
 from allotment.ops.resources import ADD, SUBTRACT, Storage
 from allotment.ops.table import Host, operation
+from allotment.tensor_shape import TensorShape
 
 PLACEHOLDER: Final = operation("Placeholder", lambda: None, host=Host.NEVER)
 #: Its input is what it gives if nothing is fed.
@@ -29,31 +30,53 @@ HANDLE: Final = operation("VarHandleOp", lambda: None, host=Host.NEVER, takes=la
 READ: Final = operation("ReadVariableOp", lambda array: array, host=Host.NEVER, takes=lambda _: True)
 #: The changes of reference variables; those of resources have rows of their own in ``ops.resources``.
 ASSIGN: Final = operation("Assign", lambda array: array, host=Host.NEVER, takes=lambda _: True)
+#: An argument of such an assignment: the value may have another shape than the one before.
+ANY_SHAPE: Final = "any shape"
+#: The value of a variable, or the input while it has none.
+INITIALIZED_VALUE: Final = operation(
+    "InitializedValue", lambda array: array, host=Host.NEVER, takes=lambda _: True
+)
 ASSIGN_ADD: Final = operation("AssignAdd", ADD.function, fault=ADD.fault, takes=ADD.takes)
 ASSIGN_SUBTRACT: Final = operation("AssignSub", SUBTRACT.function, fault=SUBTRACT.fault, takes=SUBTRACT.takes)
 
-#: The values of a session's variables, by the node where the variable lives.
-Storages = dict[Operation, Storage]
+
+class State:
+    """What nodes change in a session and find changed in its next run."""
+
+    def __init__(self) -> None:
+        #: The values of variables, by the node where the variable lives.
+        self.storages: dict[Operation, Storage] = {}
+        #: The generators of random numbers, by what is in their place among a node's arguments.
+        self.sources: dict[Any, Source] = {}
+
+    def argument(self, argument: Any) -> Any:
+        """An argument of a node as it is in this session: a source of random numbers is one of its own."""
+        return generator_in(self.sources, argument)
+
+    def clear(self) -> None:
+        """Free the variables."""
+        self.storages.clear()
+        self.sources.clear()
 
 
-def kernel(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any] | None:
+def kernel(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any] | None:
     """What a node calls with its inputs' arrays, or ``None`` if that is the function of its row."""
     make = _KERNELS.get(node._row.name)
     if make is not None:
-        return make(node, storages, device, home)
+        return make(node, state, device, home)
     if node._variable is not None:
-        return _change(node, storages)
-    if node._row.name.startswith("Stateless"):
+        return _change(node, state)
+    if any(isinstance(each, Fixed) for each in node._args):
         return _drawn_alike(node)
     return None
 
 
-def _constant(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any]:
+def _constant(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
     value = node._args[0]
     return (lambda: value) if home.pool is None else (lambda: np.copy(value))
 
 
-def _placeholder(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any]:
+def _placeholder(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
     def call() -> Any:
         output = node._outputs[0]
         dims = output._shape._dims
@@ -72,14 +95,14 @@ def _placeholder(node: Operation, storages: Storages, device: Device, home: Devi
     return call
 
 
-def stored(node: Operation, storages: Storages) -> Storage:
+def stored(node: Operation, state: State) -> Storage:
     """The storage of the variable that a node reads or changes.
 
     Raises:
         FailedPreconditionError: Nothing has been assigned to it in this session.
     """
     variable = node if node._variable is None else node._variable
-    storage = storages.get(variable)
+    storage = state.storages.get(variable)
     if storage is None:
         name = variable.name
         if variable.type == "VariableV2":
@@ -95,31 +118,34 @@ def stored(node: Operation, storages: Storages) -> Storage:
     return storage
 
 
-def _read(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any]:
+def _read(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
     def call() -> Any:
-        storage = stored(node, storages)
+        storage = stored(node, state)
         with storage.lock:
             return storage.array
 
     return call
 
 
-def _assign(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any]:
+def _assign(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
     variable = node._variable
     assert variable is not None
     shape = variable._outputs[0]._shape
 
     def call(value: Any) -> Any:
-        if not shape.is_compatible_with(value.shape):
+        storage = state.storages.get(variable)
+        # A reference variable keeps the shape that it has; a resource that of its first value.
+        kept = storage.array.shape if storage is not None and node.type == "Assign" else shape
+        fits = ANY_SHAPE in node._args or TensorShape(kept).is_compatible_with(value.shape)
+        if not fits:
             raise graph_error(
                 errors.InvalidArgumentError,
                 node,
-                f"Assign requires shapes of both tensors to match. lhs shape= {list(shape)} rhs shape= "
-                f"{list(value.shape)}",
+                f"Assign requires shapes of both tensors to match. lhs shape= {_dims(kept)} rhs shape= "
+                f"{_dims(value.shape)}",
             )
-        storage = storages.get(variable)
         if storage is None:
-            storages[variable] = Storage(value, variable._outputs[0]._dtype, device, home)
+            state.storages[variable] = Storage(value, variable._outputs[0]._dtype, device, home)
         else:
             with storage.lock:
                 storage.array = value
@@ -128,12 +154,30 @@ def _assign(node: Operation, storages: Storages, device: Device, home: Device) -
     return call
 
 
-def _change(node: Operation, storages: Storages) -> Callable[..., Any]:
+def _dims(shape: Any) -> str:
+    return "[" + ",".join(map(str, shape)) + "]"
+
+
+def _initialized_value(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    variable = node._variable
+    assert variable is not None
+
+    def call(first: Any) -> Any:
+        storage = state.storages.get(variable)
+        if storage is None:
+            return first
+        with storage.lock:
+            return storage.array
+
+    return call
+
+
+def _change(node: Operation, state: State) -> Callable[..., Any]:
     """A row of ``ops.resources``, with the session's storage behind its arguments."""
     function, fault, args = node._row.function, node._row.fault, node._args
 
     def call(*arrays: Any) -> Any:
-        storage = stored(node, storages)
+        storage = stored(node, state)
         with storage.lock:
             wrong = None if fault is None else fault(*arrays, *args, storage)
             if wrong is not None:
@@ -145,26 +189,29 @@ def _change(node: Operation, storages: Storages) -> Callable[..., Any]:
 
 
 def _drawn_alike(node: Operation) -> Callable[..., Any]:
-    """What draws from a generator as it was when the node was made, so that each run gives the same numbers."""
-    function, args, kwargs = node._row.function, node._args, node._kwargs
+    """What draws from where the node's numbers start, so that each run gives the same ones."""
+    function, fault, args, kwargs = node._row.function, node._row.fault, node._args, node._kwargs
 
     def call(*arrays: Any) -> Any:
-        return function(
-            *arrays, *[each if is_plain(each) else copy.deepcopy(each) for each in args], **kwargs
-        )
+        wrong = None if fault is None else fault(*arrays, *args, **kwargs)
+        if wrong is not None:
+            raise graph_error(errors.InvalidArgumentError, node, wrong)
+        started = [each.generator() if isinstance(each, Fixed) else each for each in args]
+        return function(*arrays, *started, **kwargs)
 
     return call
 
 
-def _is_initialized(node: Operation, storages: Storages, device: Device, home: Device) -> Callable[..., Any]:
+def _is_initialized(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
     variable = node._variable
-    return lambda: np.array(variable in storages)
+    return lambda: np.array(variable in state.storages)
 
 
 _KERNELS: Final[dict[str, Callable[..., Callable[..., Any]]]] = {
     "AssignVariableOp": _assign,
     "Assign": _assign,
     "Const": _constant,
+    "InitializedValue": _initialized_value,
     "IsVariableInitialized": _is_initialized,
     "Placeholder": _placeholder,
     "ReadVariableOp": _read,
@@ -174,16 +221,18 @@ _KERNELS: Final[dict[str, Callable[..., Callable[..., Any]]]] = {
 }
 
 __all__ = [
+    "ANY_SHAPE",
     "ASSIGN",
     "ASSIGN_ADD",
     "ASSIGN_SUBTRACT",
     "HANDLE",
+    "INITIALIZED_VALUE",
     "NO_OP",
     "PLACEHOLDER",
     "PLACEHOLDER_WITH_DEFAULT",
     "READ",
     "VARIABLE",
-    "Storages",
+    "State",
     "kernel",
     "stored",
 ]

@@ -23,6 +23,8 @@ class Field:
     is_map: bool = False
     #: Four bytes on the wire instead of eight.
     single: bool = False
+    #: Whether it is more than kept; of a message, its fields say.
+    effect: bool = False
 
 
 class Message:
@@ -164,6 +166,18 @@ class Message:
     def _names(self) -> Iterator[str]:
         ordered = sorted(self.FIELDS, key=lambda name: self.FIELDS[name].number)
         return (name for name in ordered if self._is_set(name))
+
+    def without_effect(self, prefix: str = "") -> list[str]:
+        """Return the names of the fields that are set and only kept, those of messages with dots."""
+        found: dict[str, None] = {}
+        for name in self._names():
+            field, value = self.FIELDS[name], self._set[name]
+            if issubclass(field.kind, Message):
+                for each in value if field.repeated else [value]:
+                    found.update(dict.fromkeys(each.without_effect(f"{prefix}{name}.")))
+            elif not field.effect:
+                found[f"{prefix}{name}"] = None
+        return list(found)
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - the name TensorFlow has
         """Return the message as bytes, in the form of protocol buffers."""

@@ -41,8 +41,13 @@ class Names:
         """The name of a new operation: unique, or, of a text with a slash at its end, exactly that text.
 
         Raises:
+            TypeError: The name is no text.
             ValueError: No name that an operation may have.
         """
+        if not isinstance(name, str):
+            raise TypeError(
+                f"expected string or bytes-like object, got '{type(name).__name__}': the name {name!r}"
+            )
         if name.endswith("/"):
             return name[:-1]
         if not _VALID_OP.match(name):
@@ -55,8 +60,13 @@ class Names:
         ``None`` and empty leave all scopes; a name with a slash at its end is entered as it stands.
 
         Raises:
+            TypeError: The name is no text.
             ValueError: No name that a scope may have.
         """
+        if name is not None and not isinstance(name, str):
+            raise TypeError(
+                f"expected string or bytes-like object, got '{type(name).__name__}': the name {name!r}"
+            )
         outer = self.scope
         if not name:
             self.scope = ""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from allotment.devices.caller import Caller
+from allotment.devices.caller import CallStack
 from allotment.devices.placement import thread
 from allotment.dtypes import DType
 from allotment.errors import OperatorNotAllowedInGraphError
@@ -28,7 +28,6 @@ class Operation:
     __slots__ = (
         "__weakref__",
         "_args",
-        "_caller",
         "_colocated",
         "_control_inputs",
         "_device",
@@ -39,6 +38,7 @@ class Operation:
         "_number",
         "_outputs",
         "_row",
+        "_stack",
         "_variable",
     )
 
@@ -50,7 +50,7 @@ class Operation:
         inputs: Sequence["SymbolicTensor"],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        caller: Caller,
+        stack: CallStack,
     ) -> None:
         self._graph = graph
         self._row = row
@@ -58,7 +58,7 @@ class Operation:
         self._inputs = tuple(inputs)
         self._args = args
         self._kwargs = kwargs
-        self._caller = caller
+        self._stack = stack
         self._device = ""
         self._outputs: tuple[SymbolicTensor, ...] = ()
         self._control_inputs: tuple[Operation, ...] = ()

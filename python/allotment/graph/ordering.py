@@ -1,11 +1,13 @@
 """In which order nodes run: after what they need, and so that little memory is held at once."""
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from allotment import errors
+from allotment._core import Pool
 from allotment.graph.node import Operation, SymbolicTensor
+from allotment.graph.sources import is_source
 
 
 def needed(targets: Sequence[Operation], fed: set[SymbolicTensor]) -> list[Operation]:
@@ -45,8 +47,8 @@ def ordered(
     for order in (made, _depth_first(made, before), _greedy(operations, before, fed, kept)):
         late = _late(order, before)
         held = peaks(late, fed, kept, placed)
-        gains = any(most < least[device] * _WORTH_IT for device, most in held.items())
-        if gains and all(most <= least[device] for device, most in held.items()):
+        gains = any(most < least[figure] * _WORTH_IT for figure, most in held.items())
+        if gains and all(most <= least[figure] for figure, most in held.items()):
             best, least = late, held
     return best
 
@@ -71,7 +73,7 @@ def _before(operations: Sequence[Operation], fed: set[SymbolicTensor]) -> dict[O
 
 def _shared(operation: Operation) -> list[object]:
     """What a node changes that others see: the variable it touches, the random numbers it draws from."""
-    shared: list[object] = [each for each in operation._args if hasattr(each, "bit_generator")]
+    shared: list[object] = [each for each in operation._args if is_source(each)]
     if operation._variable is not None:
         shared.append(operation._variable)
     elif operation.type in ("VariableV2", "VarHandleOp"):
@@ -190,8 +192,8 @@ def _greedy(
 _MANY: Final = 64
 #: Less than this share of another order's peak is a gain.
 _WORTH_IT: Final = 0.9
-#: What a pool rounds to.
-_GRANULE: Final = 256
+#: Bytes that no order runs out of.
+_BOUNDLESS: Final = 1 << 60
 
 
 def _uses(operations: Sequence[Operation], fed: set[SymbolicTensor]) -> dict[SymbolicTensor, int]:
@@ -209,7 +211,7 @@ def size_of(tensor: SymbolicTensor) -> int:
     count = 1
     for dim in tensor._shape._dims or ():
         count *= 1 if dim is None else dim
-    return -(-count * tensor._dtype.size // _GRANULE) * _GRANULE
+    return count * tensor._dtype.size
 
 
 def peaks(
@@ -217,29 +219,48 @@ def peaks(
     fed: set[SymbolicTensor],
     kept: set[SymbolicTensor],
     placed: Mapping[Operation, object],
-) -> dict[object, int]:
-    """For each device the most bytes that tensors take at once, each freed after its last use, in an order."""
+) -> dict[tuple[object, str], int]:
+    """For each device the most that tensors take at once in an order, each freed after its last use.
+
+    Told by a pool of made-up addresses: in bytes that are asked for, and in bytes of chunks, which may be larger.
+    """
+    pools = {device: Pool(_BOUNDLESS, source="address-space") for device in placed.values()}
+    places: dict[tuple[object, SymbolicTensor], int] = {}
+    for device, tensors, takes in _changes(order, fed, kept, placed):
+        pool = pools[device]
+        for tensor in tensors:
+            if takes:
+                places[device, tensor] = pool.malloc(size_of(tensor))
+            else:
+                pool.free(places.pop((device, tensor)))
+    found: dict[tuple[object, str], int] = {}
+    for device, pool in pools.items():
+        stats = pool.stats()
+        found[device, "requested"], found[device, "in use"] = stats.peak_requested, stats.peak_in_use
+    return found
+
+
+def _changes(
+    order: Sequence[Operation],
+    fed: set[SymbolicTensor],
+    kept: set[SymbolicTensor],
+    placed: Mapping[Operation, object],
+) -> Iterator[tuple[object, Sequence[SymbolicTensor], bool]]:
+    """What a device takes (true) and gives back (false) in an order: outputs, and copies of what is elsewhere."""
     uses = _uses(order, fed)
-    held: dict[object, int] = {}
-    most: dict[object, int] = {}
     for operation in order:
         device = placed[operation]
-        held[device] = held.get(device, 0) + sum(map(size_of, operation._outputs))
-        copies = [
-            each for each in dict.fromkeys(operation._computed_with) if placed.get(each._op) is not device
-        ]
-        most[device] = max(most.get(device, 0), held[device] + sum(map(size_of, copies)))
-        for tensor in dict.fromkeys(operation._computed_with):
+        inputs = list(dict.fromkeys(operation._computed_with))
+        copies = [each for each in inputs if each not in fed and placed.get(each._op) is not device]
+        yield device, copies, True
+        yield device, operation._outputs, True
+        yield device, copies, False
+        for tensor in inputs:
             if tensor in uses:
                 uses[tensor] -= 1
                 if uses[tensor] == 0 and tensor not in kept:
-                    held[placed[tensor._op]] -= size_of(tensor)
-        held[device] -= sum(
-            size_of(tensor)
-            for tensor in operation._outputs
-            if uses.get(tensor, 0) == 0 and tensor not in kept
-        )
-    return most
+                    yield placed[tensor._op], (tensor,), False
+        yield device, [each for each in operation._outputs if each not in uses and each not in kept], False
 
 
 __all__ = ["needed", "ordered", "peaks", "size_of"]

@@ -15,7 +15,7 @@ from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.dtypes import int32, string
 from allotment.graph.faults import graph_error
-from allotment.graph.kernels import Storages, kernel
+from allotment.graph.kernels import State, kernel
 from allotment.graph.node import Operation, SymbolicTensor
 from allotment.graph.ordering import needed, ordered
 from allotment.ops.execute import same_shapes
@@ -67,10 +67,10 @@ class Program:
 
 
 class _Builder:
-    def __init__(self, placed: dict[Operation, Device], host: Device, storages: Storages) -> None:
+    def __init__(self, placed: dict[Operation, Device], host: Device, state: State) -> None:
         self.placed = placed
         self.host = host
-        self.storages = storages
+        self.state = state
         #: Slots by tensor and the memory it is in.
         self.slots: dict[tuple[SymbolicTensor, Device], int] = {}
         self.homes: dict[SymbolicTensor, Device] = {}
@@ -114,7 +114,7 @@ class _Builder:
         if row.name == "Const" and operation._outputs[0] in self.read_anywhere:
             # It stays on the host, so that a device can be filled to the last byte.
             home = self.host
-        special = kernel(operation, self.storages, device, home)
+        special = kernel(operation, self.state, device, home)
         if row.name == "Const" and home.pool is None:
             tensor = operation._outputs[0]
             self.homes[tensor] = home
@@ -126,7 +126,8 @@ class _Builder:
             at = _home_of_output(operation, tensor, device, home, self.host)
             self.homes[tensor] = at
             outputs.append(self.slot(tensor, at))
-        function, args, kwargs = row.function, operation._args, operation._kwargs
+        args = tuple(map(self.state.argument, operation._args))
+        function, kwargs = row.function, operation._kwargs
         if special is not None:
             function, args, kwargs = special, (), {}
         elif row.fault is not None and not _is_checked(operation):
@@ -147,7 +148,7 @@ def build(
     fed: Sequence[SymbolicTensor],
     placed: dict[Operation, Device],
     host: Device,
-    storages: Storages,
+    state: State,
 ) -> Program:
     """Make the program that computes tensors and runs operations, given what is fed.
 
@@ -157,7 +158,7 @@ def build(
     given, kept = set(fed), set(tensors)
     targets = [tensor._op for tensor in tensors if tensor not in given] + list(operations)
     order = ordered(needed(targets, given), given, kept, placed)
-    builder = _Builder(placed, host, storages)
+    builder = _Builder(placed, host, state)
     builder.read_anywhere = _read_anywhere(order)
     slots = [builder.feed(tensor) for tensor in fed]
     for operation in order:

@@ -12,6 +12,7 @@ from allotment.dtypes import bool as bool_
 from allotment.graph.inference import Output, infer
 from allotment.graph.node import SymbolicTensor
 from allotment.graph.runtime_shapes import Lengths, as_lengths, expected_shape, with_lengths
+from allotment.graph.sources import SHARED, Fixed, Shared, Start
 from allotment.ops.convert import to_array
 from allotment.ops.table import Host, dims, operation
 from allotment.ops.table import Operation as Row
@@ -95,6 +96,20 @@ class Recording:
         output = (BY_NUMPY[array.dtype], TensorShape(array.shape))
         return self.graph.add(CONST, (), [output], (_frozen(array),), name=name)._outputs[0]
 
+    def source(self, op: str, seed: int | None) -> Start | Shared:
+        """Where a node starts to draw random numbers, by the seeds of the graph and of the operation."""
+        graph = self.graph
+        if seed is not None:
+            return Start("seeds", op, "none" if graph.seed is None else graph.seed, seed)
+        if graph.seed is None:
+            return SHARED
+        graph._unseeded += 1
+        return Start("graph", op, graph.seed, graph._unseeded)
+
+    def fixed_source(self, numbers: Sequence[int]) -> Fixed:
+        """Where a stateless operation starts to draw in every run."""
+        return Fixed("stateless", *numbers)
+
     def lengths(self, shape: Any) -> Any:
         """A shape that is an input of an operation: numbers where they are known, else what is known when it runs."""
         return as_lengths(shape)
@@ -102,7 +117,7 @@ class Recording:
     def record(
         self, row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None
     ) -> Any:
-        """Add a node for a row of the operation table; returns its output, or a tuple of several.
+        """Add a node for a row of the operation table; returns its output, a tuple of several, or the node without any.
 
         Raises:
             RuntimeError: An input has a value: it was made eagerly.
@@ -114,6 +129,8 @@ class Recording:
         inputs, args, function_row = _runtime_arguments(row, inputs, args)
         outputs = self._outputs(row, inputs, args, kwargs)
         node = self.graph.add(function_row, inputs, outputs, args, kwargs, name=name)
+        if row.effect_only:
+            return node
         return node._outputs if len(outputs) > 1 or _is_tuple(row, outputs) else node._outputs[0]
 
     def pair(self, function: Callable[..., Any], pair: Callable[..., Any], x: Any, y: Any, name: str) -> Any:
@@ -134,6 +151,8 @@ class Recording:
     def _outputs(
         self, row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> list[Output]:
+        if row.effect_only:
+            return []
         lengths = next((each for each in args if isinstance(each, Lengths)), None)
         if lengths is not None:
             return [(expected_type(row, inputs, args), expected_shape(row, lengths))]

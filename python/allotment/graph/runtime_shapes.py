@@ -77,7 +77,7 @@ def expected_shape(row: Row, lengths: Lengths) -> TensorShape:
     dims = tuple(None if each in (None, -1) else each for each in lengths.partial)
     if row.name in ("Fill", "Reshape", "BroadcastTo") or row.name.startswith(("Random", "Truncated")):
         return TensorShape(dims)
-    return TensorShape(None)
+    return TensorShape([None] * len(dims) if row.name == "Tile" else None)
 
 
 __all__ = ["Lengths", "as_lengths", "expected_shape", "with_lengths"]

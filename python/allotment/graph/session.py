@@ -17,7 +17,7 @@ from allotment.graph.default import get_default_graph
 from allotment.graph.execution import execute
 from allotment.graph.fetches import arranged, read_feeds, read_fetches
 from allotment.graph.graph import Graph
-from allotment.graph.kernels import Storages
+from allotment.graph.kernels import State
 from allotment.graph.node import Operation, SymbolicTensor
 from allotment.graph.ordering import needed
 from allotment.graph.placing import in_log_order, place
@@ -89,7 +89,7 @@ class BaseSession:
             context(), None if config is None else _options(config)
         )
         self._incarnations = [next(_incarnations) for _ in self._devices]
-        self._storages: Storages = {}
+        self._state = State()
         self._closed = False
         self._lock = threading.RLock()
         #: The graph's version when it was placed as a whole, and where its nodes went.
@@ -135,7 +135,7 @@ class BaseSession:
         """Free the variables; the session cannot be used any more."""
         with self._lock:
             self._closed = True
-            self._storages.clear()
+            self._state.clear()
             self._programs.clear()
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
@@ -164,6 +164,8 @@ class BaseSession:
             raise TypeError(
                 f'Argument `run_metadata` must be a tf.RunMetadata, but got "{type(run_metadata).__name__}"'
             )
+        if options is not None:
+            context().report_options(options.without_effect())
         found = read_fetches(self._graph, fetches)
         feeds = read_feeds(self._graph, feed_dict)
         program = self._program(found, tuple(feeds))
@@ -224,7 +226,7 @@ class BaseSession:
             placed = self._place(version, tensors, operations, fed)
             if self._programs and next(iter(self._programs))[0] != version:
                 self._programs.clear()
-            program = build(tensors, operations, fed, placed, self._devices[0], self._storages)
+            program = build(tensors, operations, fed, placed, self._devices[0], self._state)
             self._programs[key] = program
         return program
 
@@ -264,6 +266,7 @@ def _options(config: ConfigProto) -> SessionOptions:
         splits=[list(each.memory_limit_mb) for each in gpu.experimental.virtual_devices],
         allocator=gpu.allocator_type,
         fragmentation=gpu.experimental.internal_fragmentation_fraction,
+        without_effect=config.without_effect(),
     )
 
 

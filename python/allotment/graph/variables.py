@@ -13,13 +13,25 @@ from allotment.devices.placement import thread
 from allotment.dtypes import DType, as_dtype
 from allotment.graph.collections import GraphKeys
 from allotment.graph.default import get_default_graph
-from allotment.graph.kernels import ASSIGN, ASSIGN_ADD, ASSIGN_SUBTRACT, HANDLE, READ, VARIABLE
+from allotment.graph.kernels import (
+    ANY_SHAPE,
+    ASSIGN,
+    ASSIGN_ADD,
+    ASSIGN_SUBTRACT,
+    HANDLE,
+    INITIALIZED_VALUE,
+    READ,
+    VARIABLE,
+)
 from allotment.graph.node import Operation, SymbolicTensor, session_for
 from allotment.graph.operators import methods_of
 from allotment.ops import resources
+from allotment.ops.augmented import AUGMENTED
 from allotment.ops.convert import to_tensor
 from allotment.ops.operators import attach
+from allotment.ops.public import public
 from allotment.ops.table import OPERATIONS
+from allotment.ops.table import Operation as Row
 from allotment.tensor_shape import TensorShape, as_shape
 from allotment.variable import Variable
 
@@ -53,6 +65,34 @@ def _in_own_graph(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **kwargs)
         with self._graph.as_default():
             return method(self, *args, **kwargs)
+
+    return call
+
+
+def _change(called: str, resource_row: Row, reference_row: Row, done: str) -> Callable[..., Any]:
+    """The method that records a change of the value by another one."""
+
+    @_in_own_graph
+    def method(
+        self: "GraphVariable",
+        delta: Any,
+        use_locking: bool = False,  # noqa: ARG001 - TensorFlow's signature
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        row = resource_row if self._is_resource else reference_row
+        return self._changed(row, self._given(delta), name=name, read_value=read_value)
+
+    doc = f"Record that something is {done}. Returns the new value, or the node without ``read_value``."
+    return public(method, called, doc)
+
+
+def _augmented(method: str) -> Callable[[Any, Any], Any]:
+    """What an augmented assignment makes of a reference variable, a tensor; resources refuse it."""
+    plain = f"__{method[3:]}"
+
+    def call(self: "GraphVariable", other: Any) -> Any:
+        return AUGMENTED[method](self, other) if self._is_resource else getattr(self, plain)(other)
 
     return call
 
@@ -120,6 +160,10 @@ class GraphVariable(Variable):
         else:
             with graph._recording.naming({id(given): "initial_value"}):
                 value = to_tensor(given, dtype)
+        if validate_shape and not self._is_resource and not value._shape.is_fully_defined():
+            raise ValueError(
+                f"initial_value must have a shape specified: {value}. Give it one, or pass `validate_shape=False`."
+            )
         self._initial_value: SymbolicTensor = value
         known = TensorShape(None) if not validate_shape else value._shape
         self._shape = known if shape is None else as_shape(shape)
@@ -127,7 +171,8 @@ class GraphVariable(Variable):
         self._node: Operation = graph.add(row, (), [(value._dtype, self._shape)], name=scope)
         self._name = f"{self._node.name}:0"
         assign = ASSIGN if not self._is_resource else OPERATIONS["AssignVariableOp"]
-        self._initializer = self._add(assign, value, name="Assign")
+        free = () if validate_shape or self._is_resource else (ANY_SHAPE,)
+        self._initializer = self._add(assign, value, args=free, name="Assign")
         if self._is_resource:
             with graph.name_scope("IsInitialized"):
                 self._initialized = self._look(OPERATIONS["VarIsInitializedOp"])
@@ -191,9 +236,17 @@ class GraphVariable(Variable):
         """The first value."""
         return self._initial_value
 
-    def initialized_value(self) -> SymbolicTensor:
-        """Return the first value, for the first values of other variables."""
-        return self._initial_value
+    def initialized_value(self) -> Any:
+        """Return its value, or the first one while it has none: for the first values of other variables."""
+        with self._graph.as_default():
+            node = self._graph.add(
+                INITIALIZED_VALUE,
+                (*self._node._outputs, self._initial_value),
+                [(self.dtype, self._shape)],
+                name="initialized_value",
+                variable=self._node,
+            )
+        return node._outputs[0]
 
     def is_initialized(self, name: str | None = None) -> Any:
         """Return a tensor: whether it has a value in the session."""
@@ -269,7 +322,7 @@ class GraphVariable(Variable):
     def assign(
         self,
         value: Any,
-        use_locking: bool = False,  # noqa: ARG002 - TensorFlow\'s signature
+        use_locking: bool = False,  # noqa: ARG002 - TensorFlow's signature
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
@@ -288,32 +341,22 @@ class GraphVariable(Variable):
         return self._changed(row, tensor, name=name, read_value=read_value)
 
     @_in_own_graph
-    def assign_add(
-        self,
-        delta: Any,
-        use_locking: bool = False,  # noqa: ARG002 - TensorFlow\'s signature
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Any:
-        """Record that something is added. Returns the new value, or the node without ``read_value``."""
-        row = resources.ADD if self._is_resource else ASSIGN_ADD
-        return self._changed(row, self._given(delta), name=name, read_value=read_value)
+    def _assigned_any_shape(self, value: Any, name: str | None) -> Any:
+        """Record that the value is replaced by one of any shape; resources keep theirs."""
+        if self._is_resource:
+            return self.assign(value, name=name)
+        tensor = self._given(value)
+        node = self._add(ASSIGN, tensor, args=(ANY_SHAPE,), name=name)
+        node._outputs[0]._shape = tensor._shape
+        return node._outputs[0]
 
-    @_in_own_graph
-    def assign_sub(
-        self,
-        delta: Any,
-        use_locking: bool = False,  # noqa: ARG002 - TensorFlow\'s signature
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Any:
-        """Record that something is subtracted. Returns the new value, or the node without ``read_value``."""
-        row = resources.SUBTRACT if self._is_resource else ASSIGN_SUBTRACT
-        return self._changed(row, self._given(delta), name=name, read_value=read_value)
+    assign_add = _change("assign_add", resources.ADD, ASSIGN_ADD, "added")
+    assign_sub = _change("assign_sub", resources.SUBTRACT, ASSIGN_SUBTRACT, "subtracted")
 
     @_in_own_graph
     def _scatter(self, row: Any, indices: Any, updates: Any, name: str | None) -> Any:
-        return self._changed(row, self._given(updates), to_tensor(indices), name=name)
+        called = row.name if self._is_resource else row.name.removeprefix("Resource")
+        return self._changed(row, self._given(updates), to_tensor(indices), name=name or called)
 
     def __getitem__(self, key: Any) -> Any:
         with self._graph.as_default():
@@ -346,5 +389,6 @@ class GraphVariable(Variable):
 
 
 attach(GraphVariable, {name: method for name, method in methods_of().items() if name != "__getitem__"})
+attach(GraphVariable, {name: _augmented(name) for name in AUGMENTED})
 
 __all__ = ["GraphVariable", "disable_resource_variables", "enable_resource_variables", "resources_by_default"]

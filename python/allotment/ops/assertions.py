@@ -1,14 +1,18 @@
 """Assertions about values: they raise, or return nothing. Those about shapes and types are in ``shape_assertions``."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Final
 
 import numpy as np
 
-from allotment import errors
+from allotment.devices.placement import thread
 from allotment.ops import comparison
+from allotment.ops.array import is_tensor
 from allotment.ops.arrays import Array
+from allotment.ops.assert_op import Assert, called, decided, elements, failed, shown_count
 from allotment.ops.convert import to_pair, to_tensor
+from allotment.ops.creation import constant
 from allotment.ops.element_types import FLOATS, check_attribute
 from allotment.ops.execute import run
 from allotment.ops.math import abs as absolute
@@ -17,41 +21,6 @@ from allotment.ops.public import public
 from allotment.ops.reduce import reduce_all
 from allotment.ops.table import operation
 from allotment.tensor import EagerTensor
-
-#: How many elements an error shows unless it is told.
-_SHOWN = 3
-
-
-def _failed(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
-
-
-def _count(summarize: int | None) -> int:
-    # A negative number means everything.
-    return _SHOWN if summarize is None else summarize if summarize >= 0 else 10**9
-
-
-def _elements(value: Any, shown: int) -> list[str]:
-    """The first elements of an array as texts."""
-    flat = np.asarray(value).reshape(-1)
-    return [*map(str, flat[:shown]), *(["..."] if flat.size > shown else [])]
-
-
-def Assert(  # noqa: N802 - the name TensorFlow has
-    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
-) -> None:
-    """Raise an error that shows values, unless a condition is true. As ``tf.debugging.Assert``.
-
-    Raises:
-        InvalidArgumentError: The condition is false.
-    """
-    if condition:
-        return
-    tensors = [to_tensor(value)._array for value in data]
-    shown = _count(summarize)
-    texts = (", ".join(_elements(each, shown)) for each in tensors)
-    lines = "\n".join(texts)
-    raise _failed(f"Expected '{condition!s}' to be true. Summarized data: {lines}")
 
 
 def _different(symbol: str, x: Array, y: Array, shown: int, held: Array) -> list[str]:
@@ -73,39 +42,87 @@ def _different(symbol: str, x: Array, y: Array, shown: int, held: Array) -> list
 def _check(
     relation: Callable[..., EagerTensor],
     symbol: str,
+    scope: str,
     x: Any,
     y: Any,
-    message: str | None,
+    data: Any,
     summarize: int | None,
-    data: list[Any] | None = None,
-) -> None:
+    message: str | None,
+) -> Any:
+    graph = thread.state.graph
+    if graph is not None:
+        with graph.name_scope(scope), graph._recording.naming({id(x): "x", id(y): "y"}):
+            return _check_in_graph(relation, symbol, to_tensor(x), to_tensor(y), data, summarize, message)
     # Each by itself, as TensorFlow does: a Python number takes no type from the tensor beside it.
     x, y = to_tensor(x), to_tensor(y)
     held = relation(x, y)
     if reduce_all(held):
-        return
-    shown = _count(summarize)
+        return None
+    shown = shown_count(summarize)
     if data is None:
         data = _different(symbol, x._array, y._array, shown, np.asarray(held._array))
-    lines = [str(_elements(each, shown)) if isinstance(each, np.ndarray) else each for each in data]
-    raise _failed("\n".join(lines if message is None else [message, *lines]))
+    values = [np.asarray(each._array) if is_tensor(each) else each for each in data]
+    lines = [str(elements(each, shown)) if isinstance(each, np.ndarray) else str(each) for each in values]
+    raise failed("\n".join(lines if message is None else [message, *lines]))
 
 
-def _comparing(
-    relation: Callable[..., EagerTensor], symbol: str, name: str, what: str
-) -> Callable[..., None]:
+def _check_in_graph(
+    relation: Callable[..., EagerTensor],
+    symbol: str,
+    x: Any,
+    y: Any,
+    data: Sequence[Any] | None,
+    summarize: int | None,
+    message: str | None,
+) -> Any:
+    if data is None:
+        data = [
+            f"Condition x {symbol} y did not hold element-wise:",
+            f"x ({x.name}) = ",
+            x,
+            f"y ({y.name}) = ",
+            y,
+        ]
+    if message is not None:
+        data = [message, *data]
+    return decided(reduce_all(relation(x, y)), data, summarize, x, y)
+
+
+#: The assertions in TensorFlow 1's form, which may be given what errors show, by name.
+WITH_DATA: Final[dict[str, Callable[..., Any]]] = {}
+
+
+def _both_forms(check: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    """Keep the form with data; returns the one that has none."""
+    WITH_DATA[name] = public(check, name, doc)
+
     def call(
         x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
-    ) -> None:
-        _check(relation, symbol, x, y, message, summarize)
+    ) -> Any:
+        return check(x, y, None, summarize, message, name)
 
-    doc = f"""Check that {what}. As ``tf.debugging.{name}``.
+    return public(call, name, doc)
+
+
+def _comparing(relation: Callable[..., EagerTensor], symbol: str, op: str, what: str) -> Callable[..., Any]:
+    def check(
+        x: Any,
+        y: Any,
+        data: Sequence[Any] | None = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> Any:
+        return _check(relation, symbol, name or op, x, y, data, summarize, message)
+
+    doc = f"""Check that {what}. As ``tf.debugging.{op}``.
+
+    In a graph: return an operation that checks when it is run.
 
     Raises:
         InvalidArgumentError: They are not; the text begins with ``message`` and shows ``summarize`` elements.
     """
-    public(call, name, doc)  # type: ignore[arg-type]
-    return call
+    return _both_forms(check, op, doc)
 
 
 assert_equal = _comparing(comparison.equal, "==", "assert_equal", "all elements are equal")
@@ -117,47 +134,107 @@ assert_less = _comparing(comparison.less, "<", "assert_less", "all elements of `
 assert_less_equal = _comparing(
     comparison.less_equal, "<=", "assert_less_equal", "no element of ``x`` is larger"
 )
+_none_equal = _comparing(comparison.not_equal, "!=", "assert_none_equal", "no elements are equal")
 
 
 def assert_none_equal(
     x: Any, y: Any, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> None:
+) -> Any:
     """Check that no elements are equal. As ``tf.debugging.assert_none_equal``.
+
+    In a graph: return an operation that checks when it is run.
 
     Raises:
         InvalidArgumentError: Some are.
     """
-    _check(comparison.not_equal, "!=", x, y, message, summarize)
+    return _none_equal(x, y, message, summarize, name)
 
 
 def _signed(
-    relation: Callable[..., EagerTensor], symbol: str, name: str, what: str, end: str = "\n"
-) -> Callable[..., None]:
+    relation: Callable[..., EagerTensor], symbol: str, op: str, inner: str, what: str, end: str = "\n"
+) -> Callable[..., Any]:
+    def check(
+        x: Any,
+        data: Sequence[Any] | None = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> Any:
+        graph = thread.state.graph
+        with nullcontext() if graph is None else graph.name_scope(name or op):
+            x = to_tensor(x)
+            if data is None:
+                data = [f"{message}.  " if message else "", *_shown(symbol, x, end)]
+            return _check(relation, symbol, inner, x, np.zeros((), x.dtype.numpy), data, summarize, None)
+
     def call(
         x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None
-    ) -> None:
-        x = to_tensor(x)
-        data = [
-            f"{message}.  " if message else "",
-            f"Condition x {symbol} 0 did not hold element-wise:{end}x (shape={x.shape} dtype={x.dtype.name}) = ",
-            np.asarray(x._array),
-        ]
-        _check(relation, symbol, x, np.zeros((), x.dtype.numpy), None, summarize, data)
+    ) -> Any:
+        return check(x, None, summarize, message, name)
 
-    doc = f"""Check that all elements are {what}. As ``tf.debugging.{name}``.
+    doc = f"""Check that all elements are {what}. As ``tf.debugging.{op}``.
+
+    In a graph: return an operation that checks when it is run.
 
     Raises:
         InvalidArgumentError: One is not.
     """
-    public(call, name, doc)  # type: ignore[arg-type]
-    return call
+    WITH_DATA[op] = public(check, op, doc)
+    return public(call, op, doc)
 
 
-assert_positive = _signed(comparison.greater, ">", "assert_positive", "above zero")
-assert_negative = _signed(comparison.less, "<", "assert_negative", "below zero")
-assert_non_negative = _signed(comparison.greater_equal, ">=", "assert_non_negative", "not below zero")
+def _shown(symbol: str, x: Any, end: str) -> list[Any]:
+    """What an error shows of a tensor whose elements are compared with zero."""
+    condition = f"Condition x {symbol} 0 did not hold element-wise:"
+    # TensorFlow has them in one where it forgot to end the line.
+    first = [condition] if end and thread.state.graph is not None else []
+    start = "" if first else condition + end
+    return [*first, f"{start}x ({called(x)}) = ", x]
+
+
+assert_positive = _signed(comparison.greater, ">", "assert_positive", "assert_less", "above zero")
+assert_negative = _signed(comparison.less, "<", "assert_negative", "assert_less", "below zero")
+assert_non_negative = _signed(
+    comparison.greater_equal, ">=", "assert_non_negative", "assert_less_equal", "not below zero"
+)
 # TensorFlow's own text has no new line here.
-assert_non_positive = _signed(comparison.less_equal, "<=", "assert_non_positive", "not above zero", end="")
+assert_non_positive = _signed(
+    comparison.less_equal, "<=", "assert_non_positive", "assert_less_equal", "not above zero", end=""
+)
+
+
+def _near(
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    data: Sequence[Any] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Any:
+    graph = thread.state.graph
+    with nullcontext() if graph is None else graph.name_scope(name or "assert_near"):
+        x, y = to_pair(x, y)
+        try:
+            default = 10 * np.finfo(x._dtype.numpy).eps
+        except ValueError as error:
+            raise ValueError(str(error)) from None
+        real = x._dtype.numpy.type(0).real.dtype
+        rtol = constant(np.array(default if rtol is None else rtol, real), name="rtol")
+        atol = constant(np.array(default if atol is None else atol, real), name="atol")
+        limit = add(atol, multiply(rtol, absolute(y)))
+        condition = reduce_all(comparison.less_equal(absolute(subtract(x, y)), limit))
+        if data is None:
+            data = [
+                f"{message}.  " if message else "",
+                f"x and y not equal to tolerance rtol = {rtol!s}, atol = {atol!s}",
+                f"x ({called(x)}) = ",
+                x,
+                f"y ({called(y)}) = ",
+                y,
+            ]
+        return Assert(condition, data, summarize)
 
 
 def assert_near(
@@ -168,34 +245,20 @@ def assert_near(
     message: str | None = None,
     summarize: int | None = None,
     name: str | None = None,
-) -> None:
+) -> Any:
     """Check that ``abs(x - y) <= atol + rtol * abs(y)``. As ``tf.debugging.assert_near``.
 
-    Without tolerances each is ten times the distance from one to the next float.
+    Without tolerances each is ten times the distance from one to the next float. In a graph: return an operation
+    that checks when it is run.
 
     Raises:
         InvalidArgumentError: Two elements are further apart.
         ValueError: The elements are integers.
     """
-    x, y = to_pair(x, y)
-    try:
-        default = 10 * np.finfo(x._dtype.numpy).eps
-    except ValueError as error:
-        raise ValueError(str(error)) from None
-    real = x._dtype.numpy.type(0).real.dtype
-    rtol = to_tensor(np.array(default if rtol is None else rtol, real))
-    atol = to_tensor(np.array(default if atol is None else atol, real))
-    limit = add(atol, multiply(rtol, absolute(y)))
-    condition = reduce_all(comparison.less_equal(absolute(subtract(x, y)), limit))
-    data = [
-        f"{message}.  " if message else "",
-        f"x and y not equal to tolerance rtol = {rtol!s}, atol = {atol!s}",
-        f"x (shape={x.shape} dtype={x.dtype.name}) = ",
-        x,
-        f"y (shape={y.shape} dtype={y.dtype.name}) = ",
-        y,
-    ]
-    Assert(condition, data, summarize)
+    return _near(x, y, rtol, atol, None, summarize, message, name)
+
+
+WITH_DATA["assert_near"] = public(_near, "assert_near", assert_near.__doc__ or "")
 
 
 def _numerics_fault(array: Array, message: str) -> str | None:
@@ -227,6 +290,7 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> EagerTen
 
 
 __all__ = [
+    "WITH_DATA",
     "Assert",
     "assert_all_finite",
     "assert_equal",

@@ -10,7 +10,7 @@ import numpy as np
 from allotment import nest
 from allotment.devices.placement import thread
 from allotment.ops.array import is_tensor
-from allotment.ops.assertions import Assert
+from allotment.ops.assert_op import Assert
 from allotment.ops.convert import to_tensor
 from allotment.ops.execute import run
 from allotment.ops.table import CPU_ONLY, operation

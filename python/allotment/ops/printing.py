@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment import errors, nest
+from allotment import nest
 from allotment.devices.placement import thread
 from allotment.dtypes import string
 from allotment.ops.array import _anything, is_tensor
@@ -18,7 +18,8 @@ from allotment.ops.table import CPU_ONLY, operation
 from allotment.tensor import EagerTensor
 
 
-def _element(value: Any) -> str:
+def element(value: Any) -> str:
+    """One element of an array as a text."""
     if isinstance(value, bytes):
         return '"' + value.decode("utf-8", "surrogateescape") + '"'
     if isinstance(value, np.bool_):
@@ -49,7 +50,7 @@ def summarized(array: Array, shown: int) -> str:
 
 def _axis(array: Array, depth: int, rank: int, ends: int) -> str:
     if depth == rank:
-        return _element(array[()] if isinstance(array, np.ndarray) else array)
+        return element(array[()] if isinstance(array, np.ndarray) else array)
     length = len(array)
     first = range(min(ends, length))
     last = range(max(ends, length - ends), length)
@@ -96,13 +97,13 @@ def string_format(
     )
 
 
-def _write(text: Array, write: Callable[[str], Any]) -> tuple[()]:
+def _write(text: Array, write: Callable[[str], Any], end: str) -> tuple[()]:
     line: bytes = text[()]  # type: ignore[assignment]
-    write(line.decode("utf-8", "replace"))
+    write(line.decode("utf-8", "replace") + end)
     return ()
 
 
-_print = operation("PrintV2", _write, kinds=CPU_ONLY, takes=(string,).__contains__)
+_print = operation("PrintV2", _write, kinds=CPU_ONLY, takes=(string,).__contains__, effect_only=True)
 
 
 def _writer(stream: Any) -> Callable[[str], Any]:
@@ -128,8 +129,10 @@ def _writer(stream: Any) -> Callable[[str], Any]:
     )
 
 
-def print_(*inputs: Any, **kwargs: Any) -> None:
+def print_(*inputs: Any, **kwargs: Any) -> Any:
     """Write values to ``sys.stderr``, tensors without their type, shape and the middle of long axes. As ``tf.print``.
+
+    In a graph: return an operation that writes when it is run.
 
     Args:
         *inputs: Tensors, texts, and lists, tuples and dictionaries of them.
@@ -138,14 +141,7 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
 
     Raises:
         ValueError: Another stream, or another keyword.
-        UnimplementedError: A graph is the default: there are no values to write.
     """
-    if thread.state.graph is not None:
-        raise errors.UnimplementedError(
-            None,
-            None,
-            "tf.print writes values, and a graph has none. Fetch the tensors in a session and print them.",
-        )
     stream = kwargs.pop("output_stream", sys.stderr)
     name = kwargs.pop("name", None)
     shown = kwargs.pop("summarize", 3)
@@ -153,9 +149,8 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
     if kwargs:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
     write = _writer(stream)
-    text = _text(inputs, between, shown, name)
-    line = text if not end else to_tensor(text.numpy() + end.encode())
-    run(_print, (line,), write, name=name)
+    made = run(_print, (_text(inputs, between, shown, name),), write, end, name=name)
+    return None if thread.state.graph is None else made
 
 
 def _text(inputs: Sequence[Any], between: str, shown: int, name: str | None) -> EagerTensor:
@@ -179,4 +174,4 @@ def _text(inputs: Sequence[Any], between: str, shown: int, name: str | None) -> 
     return string_format(template, tensors, placeholder, shown, name)
 
 
-__all__ = ["print_", "string_format", "summarized"]
+__all__ = ["element", "print_", "string_format", "summarized"]

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
+from allotment.devices.placement import current_placement
 from allotment.ops import faults
 from allotment.ops.arguments import number_argument, numbers_argument, to_tensors
-from allotment.ops.array import _anything
+from allotment.ops.array import _anything, is_tensor
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import reshape, shape_input
@@ -117,9 +118,12 @@ _tile_row = operation("Tile", _tile, fault=_tile_fault, takes=_anything)
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
     """Say a tensor several times along each of its axes. As ``tf.tile``."""
-    return run(  # type: ignore[no-any-return]
-        _tile_row, (to_tensor(input),), numbers_argument(multiples, "multiples"), name=name
-    )
+    placement: Any = current_placement()
+    # In a graph, how often may be known only when it runs.
+    given = multiples if isinstance(multiples, list | tuple) else [multiples]
+    later = placement.graph is not None and any(map(is_tensor, given))
+    times = placement.lengths(multiples) if later else numbers_argument(multiples, "multiples")
+    return run(_tile_row, (to_tensor(input),), times, name=name)  # type: ignore[no-any-return]
 
 
 def _repeat_fault(array: Array, repeats: tuple[int, ...], axis: int) -> str | None:

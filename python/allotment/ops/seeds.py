@@ -10,7 +10,7 @@ As in TensorFlow, what the two seeds say decides the numbers:
     set       set         a sequence for the operation, its seed and the program's
 
 Each call goes on in its sequence; setting the program's seed starts all of them again. The numbers are NumPy's,
-not those that TensorFlow gives for the same seeds.
+not those that TensorFlow gives for the same seeds. While a graph is the default, seeds are those of its nodes.
 
 Threads that draw at the same time, as replicas do, have sequences of their own: which one is first must not matter.
 """
@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from allotment.devices.placement import thread
 from allotment.ops.arguments import number_argument
 from allotment.ops.draws import Source
 
@@ -73,7 +74,7 @@ class _Seeds:
             self._calls[op, seed, stream] = call + 1
         words = ("operation", op, seed, call) if program is None else ("both", program, op, seed, call)
         own = () if stream < 0 else ("stream", stream)
-        return np.random.default_rng(_entropy(*words, *own))
+        return started(*words, *own)
 
     def _shared_by_all(self, program: int | None) -> Source:
         if self._shared is None:
@@ -85,7 +86,7 @@ class _Seeds:
         with self._lock:
             program = self._seed
         words = ("operation", op, seed) if program is None else ("both", program, op, seed)
-        return np.random.default_rng(_entropy(*words))
+        return started(*words)
 
 
 def _shared_by_thread(program: int | None) -> Source:
@@ -107,20 +108,40 @@ def set_seed(seed: Any) -> None:
     """Set the program's seed and start every sequence of random numbers again. As ``tf.random.set_seed``.
 
     ``None`` makes the numbers different in every process again. They are not TensorFlow's for the same seed.
+    While a graph is the default, it is the seed of the nodes that are made from then on.
 
     Raises:
         TypeError: No whole number.
     """
-    _seeds.set(None if seed is None else number_argument(seed, "seed"))
+    number = None if seed is None else number_argument(seed, "seed")
+    graph = thread.state.graph
+    if graph is not None:
+        graph.seed = number
+    else:
+        _seeds.set(number)
 
 
 def generator(op: str, seed: Any) -> Source:
-    """What an operation draws its numbers from.
+    """What an operation draws its numbers from; in a graph, where they start.
 
     Raises:
         TypeError: The operation's seed is no whole number.
     """
-    return _seeds.generator(op, None if seed is None else number_argument(seed, "seed"))
+    number = None if seed is None else number_argument(seed, "seed")
+    graph = thread.state.graph
+    if graph is not None:
+        return graph._recording.source(op, number)  # type: ignore[no-any-return]
+    return _seeds.generator(op, number)
+
+
+def shared_generator() -> Source:
+    """The generator that operations without a seed share."""
+    return _seeds.generator("", None)
+
+
+def started(*words: str | int) -> Source:
+    """A generator that is the same for the same words."""
+    return np.random.default_rng(_entropy(*words))
 
 
 def next_step() -> int:
@@ -152,7 +173,16 @@ def dataset_generator(op: str, seed: Any) -> Source:
 
 def generator_of(*numbers: int) -> Source:
     """A generator that is the same for the same numbers."""
-    return np.random.default_rng(_entropy("stateless", *numbers))
+    return started("stateless", *numbers)
 
 
-__all__ = ["dataset_generator", "generator", "generator_of", "next_step", "set_seed", "stream"]
+__all__ = [
+    "dataset_generator",
+    "generator",
+    "generator_of",
+    "next_step",
+    "set_seed",
+    "shared_generator",
+    "started",
+    "stream",
+]

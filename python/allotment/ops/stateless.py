@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from allotment.devices.placement import thread
 from allotment.dtypes import DType, as_dtype, float32, int32, int64, uint32, uint64
 from allotment.ops import draws
 from allotment.ops.arguments import number_argument
@@ -41,7 +42,10 @@ _truncated = operation("StatelessTruncatedNormalV2", draws.truncated_normal, fau
 
 
 def _source(seed: Any) -> Source:
-    return generator_of(*run(_key, (to_tensor(seed),))._array.tolist())
+    numbers = run(_key, (to_tensor(seed),))._array.tolist()
+    graph = thread.state.graph
+    # A node starts where the seed says in every run.
+    return generator_of(*numbers) if graph is None else graph._recording.fixed_source(numbers)
 
 
 def stateless_uniform(

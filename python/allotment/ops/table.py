@@ -74,6 +74,8 @@ class Operation:
     takes: Callable[[DType], bool] | None = None
     #: Says what is wrong with the inputs' arrays and arguments, in TensorFlow's words, or ``None``.
     fault: Callable[..., str | None] | None = None
+    #: Whether it is there for what it does and makes no tensor. In a graph it is not tried to learn of shapes.
+    effect_only: bool = False
     #: Its gradient, if it is not that of all operations of the name.
     own_gradient: Gradient | None = None
 

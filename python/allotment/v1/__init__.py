@@ -9,15 +9,16 @@ from types import ModuleType
 from typing import Any
 
 from allotment.compat import v1 as _compat
+from allotment.compat.missing import missing
 from allotment.v1.namespaces import in_graphs
 
 _names: dict[str, Any] = {}
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name not in _names:
+        if name not in __dir__():
+            raise missing(__name__, name, __dir__())
         _names[name] = in_graphs(getattr(_compat, name), f"{__name__}.{name}")
     found = _names[name]
     if isinstance(found, ModuleType):

@@ -1,10 +1,14 @@
 """What names of ``compat.v1`` are in ``allotment.v1``: the same, recording in the default graph."""
 
+from collections.abc import Callable
+from functools import wraps
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 
 from allotment.compat import v1 as compat
+from allotment.compat.missing import missing
 from allotment.compat.v1 import Variable as AnyVariable
+from allotment.compat.variable_scopes import get_variable_scope
 from allotment.devices.placement import device
 from allotment.graph.default import get_default_graph, in_graph
 from allotment.graph.variables import GraphVariable
@@ -52,10 +56,17 @@ def _referred(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "use_resource": bool(options.get("use_resource"))}
 
 
-def _get_variable(*args: Any, **kwargs: Any) -> Any:
-    """Make a variable; see ``compat.v1.get_variable``. A reference variable unless ``use_resource`` is true."""
-    with get_default_graph().as_default():
-        return compat.get_variable(*args, **_referred(kwargs))
+def _by_name(make: Callable[..., Any]) -> Callable[..., Any]:
+    """``get_variable`` and its like: they make reference variables unless the scope or ``use_resource`` says not."""
+
+    @wraps(make)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with get_default_graph().as_default():
+            if kwargs.get("use_resource") is None:
+                kwargs["use_resource"] = bool(get_variable_scope().use_resource)
+            return make(*args, **kwargs)
+
+    return call
 
 
 class _GraphNamespace(ModuleType):
@@ -66,8 +77,8 @@ class _GraphNamespace(ModuleType):
         self.__wrapped__ = module
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if not hasattr(self.__wrapped__, name):
+            raise missing(self.__name__, name, dir(self))
         made = in_graphs(getattr(self.__wrapped__, name), f"{self.__name__}.{name}")
         setattr(self, name, made)
         return made
@@ -81,13 +92,13 @@ def in_graphs(given: Any, name: str) -> Any:
     last = name.rpartition(".")[2]
     if given is AnyVariable:
         return Variable
-    if last == "get_variable":
-        return _get_variable
+    if given in (compat.get_variable, compat.get_local_variable):
+        return _by_name(given)
     if last in ("executing_eagerly", "executing_eagerly_outside_functions"):
         return _executing_eagerly
     if isinstance(given, ModuleType):
         return given if given.__name__ in _AS_THEY_ARE else _GraphNamespace(given, name)
-    if given in (device, name_scope) or (
+    if given in (device, name_scope, compat.variable_scope) or (
         isinstance(given, FunctionType | BuiltinFunctionType) and last not in _FUNCTIONS_AS_THEY_ARE
     ):
         return in_graph(given)
