@@ -16,6 +16,7 @@ from support.gradient_samples import samples
 UNKNOWN = {
     "Bitcast": "reads bytes as another type",
     "DenseBincount": "its weights have none in TensorFlow",
+    "InitializedValue": "starts another variable, when nothing is trained yet",
     "RandomGamma": "takes the derivative of an incomplete gamma function by its parameter",
     "RandomPoissonV2": "makes whole numbers by chance",
     "TruncateMod": "has none in TensorFlow, FloorMod has",

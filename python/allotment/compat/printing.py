@@ -8,6 +8,7 @@ from allotment.ops.array import _anything, identity
 from allotment.ops.arrays import Array
 from allotment.ops.assert_op import shown_count, summary
 from allotment.ops.convert import to_tensor
+from allotment.ops.differentiation import not_differentiable
 from allotment.ops.execute import run
 from allotment.ops.table import operation
 
@@ -20,6 +21,7 @@ def _write(*arrays_and_args: Any) -> tuple[()]:
 
 
 _print = operation("Print", _write, takes=_anything, same_dtype=False, reads_anywhere=True, effect_only=True)
+not_differentiable("Print")
 
 
 def Print(  # noqa: N802 - the name TensorFlow has

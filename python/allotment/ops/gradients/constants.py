@@ -1,6 +1,14 @@
 """The operations whose results do not change with their inputs, or change in steps: constants for gradients."""
 
-from allotment.ops import random, stateless, text_parts, texts, updates  # noqa: F401 - they enter the operations
+from allotment.ops import (  # noqa: F401 - they enter the operations
+    assert_op,
+    random,
+    row_scatters,
+    stateless,
+    text_parts,
+    texts,
+    updates,
+)
 from allotment.ops.differentiation import not_differentiable
 
 # Truths and bits.
@@ -46,11 +54,13 @@ not_differentiable(
     "Substr",
 )
 
-# Changes of variables, and the time.
+# Changes of variables, checks, and the time.
 not_differentiable(
+    "Assert",
     "AssignVariableOp",
     "AssignAddVariableOp",
     "AssignSubVariableOp",
+    *(f"ResourceScatter{kind}" for kind in ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update")),
     "ResourceScatterNdUpdate",
     "ResourceScatterNdAdd",
     "ResourceScatterNdSub",
