@@ -145,6 +145,30 @@ assert pools()[3].stats().in_use < 4 * MIB
     )
 
 
+def test_a_device_without_memory_ends_a_reduction_of_large_values() -> None:
+    # Replicas help with those: it is one of them, and not the thread that waits for them, that finds no memory.
+    run(
+        CHECKED
+        + """
+helped = []
+from allotment.distribute.members import Member
+compute = Member.compute
+def noted(self, function, *args):
+    helped.append(threading.current_thread() is not threading.main_thread())
+    return compute(self, function, *args)
+Member.compute = noted
+x = s.run(lambda: tf.ones([2 << 20]))
+def step(x):
+    return ctx().all_reduce("SUM", x)
+error = fails(lambda: step(x.values[rid()]))
+assert any(helped)
+assert type(error) is tf.errors.ResourceExhaustedError and "GPU:3 by allocator GPU_3_bfc" in str(error), error
+assert "raised for all replicas" in note(error)
+""",
+        "3:64MiB,1:17MiB",
+    )
+
+
 @pytest.mark.parametrize(
     ("step", "words"),
     [

@@ -12,11 +12,13 @@ the parts may be added up with those of other processes. Algorithms differ in th
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from allotment import errors
+from allotment.distribute.errands import at_once
 from allotment.distribute.members import Array, Member, members
 from allotment.distribute.reduce_op import ReduceOp, reduce_op_argument
 from allotment.distribute.values import DistributedValues, Mirrored, regroup
@@ -160,10 +162,12 @@ class CrossDeviceOps(ABC):
                 for each in parts
             ]
         shape = tensors[0]._array.shape
-        return [
-            each.tensor(_assembled(parts, each).reshape(shape))
-            for each in members(destinations, tensors[0]._dtype)
-        ]
+        goals = members(destinations, tensors[0]._dtype)
+        made = at_once(
+            [partial(_assembled, parts, goal) for goal in goals],
+            tensors[0]._array.nbytes,
+        )
+        return [goal.tensor(array.reshape(shape)) for goal, array in zip(goals, made, strict=True)]
 
 
 def _divided(array: Array, count: int) -> Any:

@@ -1,10 +1,13 @@
 """Reduction around a ring."""
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
 from allotment.distribute.cross_device_ops import CrossDeviceOps, Part, check_packs
+from allotment.distribute.errands import at_once
 from allotment.distribute.members import Array, Member
 
 
@@ -30,18 +33,22 @@ class NcclAllReduce(CrossDeviceOps):
     def _sum(self, rows: Sequence[Array], sources: Sequence[Member], first: Member) -> list[Part]:
         count, size = len(rows), rows[0].size
         bounds = [size * index // count for index in range(count + 1)]
-        parts = []
-        for share in range(count):
-            start, stop = bounds[share], bounds[share + 1]
-            if start == stop and size:
-                continue
-            passed = rows[share][start:stop]
-            for step in range(1, count):
-                index = (share + step) % count
-                received = sources[index].compute(np.copy, passed)
-                passed = sources[index].compute(np.add, rows[index][start:stop], received, received)
-            parts.append(Part(start, stop, passed, sources[(share - 1) % count]))
-        return parts
+        shares = [slice(start, stop) for start, stop in pairwise(bounds)]
+        passed = [rows[index][share] for index, share in enumerate(shares)]
+
+        def receive(share: int, index: int) -> Array:
+            copy = sources[index].compute(np.copy, passed[share])
+            added: Array = sources[index].compute(np.add, rows[index][shares[share]], copy, copy)
+            return added
+
+        for step in range(1, count):
+            # In a step every device receives a share, and passes one on.
+            hops = [partial(receive, share, (share + step) % count) for share in range(count)]
+            passed = at_once(hops, rows[0].nbytes)
+        return [
+            Part(share.start, share.stop, passed[index], sources[(index - 1) % count])
+            for index, share in enumerate(shares)
+        ]
 
 
 __all__ = ["NcclAllReduce"]

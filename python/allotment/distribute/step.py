@@ -16,6 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from allotment.distribute import failures
+from allotment.distribute.errands import helped_by
 from allotment.distribute.workers import Worker, dismiss, hire
 from allotment.errors import DeadlineExceededError
 
@@ -73,6 +74,25 @@ class _Ended:
     clean: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class _Errand:
+    """What a replica that waits does for the leader."""
+
+    #: Which ones it is done with, and its number among them.
+    batch: object
+    number: int
+    function: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What came of an errand."""
+
+    errand: _Errand
+    value: Any = None
+    error: BaseException | None = None
+
+
 _STOP = object()
 
 #: Seconds that replicas have to end when the program is interrupted.
@@ -82,7 +102,9 @@ _LEAVE = 1.0
 class Line:
     """A replica's own end of a step."""
 
-    def __init__(self, replica: Replica, events: "SimpleQueue[tuple[Replica, Meeting | _Ended]]") -> None:
+    def __init__(
+        self, replica: Replica, events: "SimpleQueue[tuple[Replica, Meeting | _Ended | _Done]]"
+    ) -> None:
         self._replica = replica
         self._events = events
         self._stopped = False
@@ -93,13 +115,25 @@ class Line:
         Raises:
             ReplicaStopped: The step is over.
         """
-        if not self._stopped:
-            self._events.put((self._replica, Meeting(what, key, perform, arguments)))
-            answer = self._replica.answers.get()
-            if answer is not _STOP:
-                return answer[0]
+        if self._stopped:
+            raise ReplicaStopped
+        self._events.put((self._replica, Meeting(what, key, perform, arguments)))
+        while isinstance(answer := self._replica.answers.get(), _Errand):
+            self._run(answer)
+            # While it waits for the next one, it holds nothing of this one.
+            del answer
+        if answer is _STOP:
             self._stopped = True
-        raise ReplicaStopped
+            raise ReplicaStopped
+        return answer[0]
+
+    def _run(self, errand: "_Errand") -> None:
+        try:
+            value = errand.function()
+        except BaseException as error:
+            self._events.put((self._replica, _Done(errand, error=error)))
+        else:
+            self._events.put((self._replica, _Done(errand, value)))
 
 
 class Step:
@@ -119,7 +153,7 @@ class Step:
         self._deadline = deadline
         self._title = title
         self._is_clean = is_clean
-        self._events: SimpleQueue[tuple[Replica, Meeting | _Ended]] = SimpleQueue()
+        self._events: SimpleQueue[tuple[Replica, Meeting | _Ended | _Done]] = SimpleQueue()
         self._replicas: list[Replica] = []
         #: Those that were not heard of for too long.
         self._lost: list[Replica] = []
@@ -183,9 +217,11 @@ class Step:
             if isinstance(event, Meeting):
                 replica.meeting = event
                 continue
-            self._end(replica, event)
-            if event.error is not None:
-                return False
+            # What comes of an errand that nobody waited for any more is dropped.
+            if isinstance(event, _Ended):
+                self._end(replica, event)
+                if event.error is not None:
+                    return False
         return any(not replica.ended for replica in self._replicas)
 
     def _end(self, replica: Replica, event: _Ended) -> None:
@@ -202,10 +238,41 @@ class Step:
         if first is None or any(each is None or each.key != first.key for each in meetings):
             raise failures.disagreeing(self._replicas)
         arguments = [each.arguments for each in meetings if each is not None]
-        answers = first.perform(arguments)
+        with helped_by(self._help):
+            answers = first.perform(arguments)
         for replica, answer in zip(self._replicas, answers, strict=True):
             replica.meeting = None
             replica.answers.put((answer,))
+
+    def _help(self, functions: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Let the replicas, which all wait, call functions by turns."""
+        batch = object()
+        for number, function in enumerate(functions):
+            self._replicas[number % len(self._replicas)].answers.put(_Errand(batch, number, function))
+        values: list[Any] = [None] * len(functions)
+        errors: dict[int, BaseException] = {}
+        missing = len(functions)
+        while missing:
+            _, event = self._events.get()
+            assert isinstance(event, _Done), "who waits does nothing else"
+            # An earlier batch may have been left before it was done, by an interrupt.
+            if event.errand.batch is batch:
+                missing -= 1
+                if event.error is None:
+                    values[event.errand.number] = event.value
+                else:
+                    errors[event.errand.number] = event.error
+            # What this frame holds, an error would hold that is raised here.
+            del event
+        if errors:
+            values.clear()
+            error = errors[min(errors)]
+            errors.clear()
+            try:
+                raise error
+            finally:
+                del error
+        return values
 
     def _stop(self, error: BaseException | None) -> BaseException:
         """End all replicas, wait for those that run, and say in a note to the error what became of each.
@@ -222,7 +289,7 @@ class Step:
         try:
             while any(not replica.ended and replica not in lost for replica in self._replicas):
                 replica, event = self._events.get(timeout=patience)
-                if not isinstance(event, Meeting):
+                if isinstance(event, _Ended):
                     self._end(replica, event)
         except Empty:
             pass

@@ -1,10 +1,12 @@
 """Reduction along a tree."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from allotment.distribute.cross_device_ops import CrossDeviceOps, Part, check_packs
+from allotment.distribute.errands import at_once
 from allotment.distribute.members import Array, Member
 
 
@@ -23,14 +25,20 @@ class HierarchicalCopyAllReduce(CrossDeviceOps):
 
     def _sum(self, rows: Sequence[Array], sources: Sequence[Member], first: Member) -> list[Part]:
         sums = list(rows)
+
+        def receive(index: int, other: int) -> Array:
+            copy = sources[index].compute(np.copy, sums[other])
+            added: Array = sources[index].compute(np.add, sums[index], copy, copy)
+            return added
+
         distance = 1
         while distance < len(sums):
-            for index in range(0, len(sums) - distance, 2 * distance):
-                source = sources[index]
-                received = source.compute(np.copy, sums[index + distance])
-                sums[index] = source.compute(np.add, sums[index], received, received)
+            pairs = range(0, len(sums) - distance, 2 * distance)
+            made = at_once([partial(receive, index, index + distance) for index in pairs], rows[0].nbytes)
+            for index, total in zip(pairs, made, strict=True):
                 # What was passed on is not needed any more.
-                sums[index + distance] = rows[index + distance]
+                sums[index], sums[index + distance] = total, rows[index + distance]
+            del made, total
             distance *= 2
         return [Part(0, sums[0].size, sums[0], sources[0])]
 
