@@ -44,9 +44,9 @@ from allotment._core import (
     Splitter,
     __version__,
 )
-from allotment.aggregation import VariableAggregation, VariableSynchronization
+from allotment.aggregation import AggregationMethod, VariableAggregation, VariableSynchronization
 from allotment.config import gpu
-from allotment.custom_gradient import custom_gradient
+from allotment.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
 from allotment.device_spec import DeviceSpec
 from allotment.devices.placement import device
 from allotment.dtypes import (
@@ -216,6 +216,7 @@ newaxis = None
 
 
 __all__ = [
+    "AggregationMethod",
     "Allocation",
     "Assert",
     "Chunk",
@@ -321,6 +322,7 @@ __all__ = [
     "get_current_name_scope",
     "get_static_value",
     "gpu",
+    "grad_pass_through",
     "gradients",
     "greater",
     "greater_equal",
@@ -371,6 +373,7 @@ __all__ = [
     "range",
     "rank",
     "realdiv",
+    "recompute_grad",
     "reduce_all",
     "reduce_any",
     "reduce_logsumexp",
