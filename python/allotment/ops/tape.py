@@ -71,20 +71,21 @@ class Tape:
     def _forget(self) -> None:
         """Let go of calls that nothing can depend on any more, and of those that they alone took something of."""
         while self._late:
-            number: int | None = self._late.popleft()
-            step, outputs = self._steps.get(number, (None, ()))  # type: ignore[arg-type]
-            if step is None or any(each() is not None for each in outputs):
+            number = self._late.popleft()
+            if number not in self._steps or self._is_of_use(*self._steps[number]):
                 continue
-            if any(self._uses.get(key) for key in step.output_keys):
-                continue
-            del self._steps[number]  # type: ignore[arg-type]
+            step, _ = self._steps.pop(number)
             for key in step.output_keys:
                 self.tracked.pop(key, None)
             for key in step.input_keys:
                 self._uses[key] -= 1
-                number = self.tracked.get(key)
-                if number is not None:
-                    self._late.append(number)
+                made_by = self.tracked.get(key)
+                if made_by is not None:
+                    self._late.append(made_by)
+
+    def _is_of_use(self, step: Step, outputs: Sequence["weakref.ref[Any]"]) -> bool:
+        used = any(self._uses.get(key) for key in step.output_keys)
+        return used or any(each() is not None for each in outputs)
 
 
 def _note(late: deque[int], number: int, _: Any) -> None:
@@ -182,8 +183,14 @@ def push(tape: Tape) -> None:
 
 
 def pop(tape: Tape) -> None:
-    """Stop recording on a tape."""
+    """Stop recording on a tape.
+
+    Raises:
+        ValueError: It was entered in another thread.
+    """
     recorder = _recorders.own
+    if tape not in recorder.tapes:
+        raise ValueError("Tape is not recording in this thread. Leave it where it was entered.")
     recorder.tapes.remove(tape)
     if not recorder.tapes:
         record_with(None)
