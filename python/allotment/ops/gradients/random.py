@@ -18,7 +18,7 @@ _LARGE: Final = 1e4
 
 def _moved(alpha: Array, sample: Array) -> Any:
     a, z = np.broadcast_arrays(np.asarray(alpha, np.float64), np.asarray(sample, np.float64))
-    known = (a > 0) & (z > 0)
+    known = (a > 0) & (z > 0) & np.isfinite(z)
     small = known & (a < _LARGE)
     moved = np.where(known, _of_normal(np.where(known, a, 1), np.where(known, z, 1)), np.nan)
     moved[small] = _of_series(a[small], z[small])
@@ -33,14 +33,14 @@ def _of_series(a: Array, z: Array) -> Array:
     while np.any(np.abs(term * slope) > 1e-17 * np.abs(total)) or np.any(place < z):
         term, slope = term * z / place, slope - 1 / place
         total, place = total + term * slope, place + 1
-    return -z * total
+    return np.asarray(-z * total)
 
 
 def _of_normal(a: Array, z: Array) -> Array:
     # z = a (1 - 1 / 9a + e / 3 √a)³ with a normal e that stays (Wilson and Hilferty).
     root = np.cbrt(z / a)
     slope = 1 / (9 * a * a) - (root - 1 + 1 / (9 * a)) / (2 * a)
-    return root**3 + 3 * a * root**2 * slope
+    return np.asarray(root**3 + 3 * a * root**2 * slope)
 
 
 _row = operation("RandomGammaGrad", _moved, takes=FLOATS.__contains__)
