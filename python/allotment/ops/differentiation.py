@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from allotment.dtypes import DType
-from allotment.ops.table import GRADIENTS, OPERATIONS, Gradient, Operation
+from allotment.ops.table import GRADIENTS, OPERATIONS, Gradient, Needed, Operation
+from allotment.tensor import EagerTensor
 from allotment.tensor_shape import TensorShape
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -67,11 +68,11 @@ class Call:
         return found + [None] * (len(self.inputs) - len(found))
 
 
-def gradient(*names: str, inputs: bool = True, outputs: bool = False) -> Callable[[_Function], _Function]:
+def gradient(*names: str, inputs: Needed = True, outputs: Needed = False) -> Callable[[_Function], _Function]:
     """Enter a function as the gradient of operations. It takes a ``Call`` and the gradient of each output.
 
-    ``inputs`` and ``outputs`` say whether it looks at values and not only at shapes and types: what it does not need
-    can be freed before.
+    ``inputs`` and ``outputs`` say at which values it looks, and not only at shapes and types: what it does not need
+    can be freed before. ``"beside others"`` is for products: a factor is needed for the gradients of the others.
 
     Raises:
         ValueError: There is no such operation, or it has a gradient.
@@ -103,9 +104,37 @@ def _enter(name: str, made: Gradient) -> None:
     GRADIENTS[name] = made
 
 
+def kept(tensors: Sequence[Any], needed: Needed, wanted: Sequence[bool]) -> Sequence[Any]:
+    """The tensors that a gradient needs, and outlines of the others; ``wanted`` says which have gradients."""
+    if needed is True:
+        return tensors
+    if needed == "beside others":
+        places = [place for place in range(len(tensors)) if any(wanted[:place]) or any(wanted[place + 1 :])]
+    else:
+        places = list(needed or ())
+    return [
+        each if place in places or not isinstance(each, EagerTensor) else outline(each)
+        for place, each in enumerate(tensors)
+    ]
+
+
+def outline(tensor: EagerTensor) -> Outline:
+    """The outline of a tensor."""
+    return Outline(tensor._array.shape, tensor._dtype)
+
+
 def is_differentiable(dtype: DType) -> bool:
     """Whether tensors of a type can have gradients."""
     return dtype.is_floating or dtype.is_complex
 
 
-__all__ = ["CONSTANT", "Call", "Outline", "gradient", "is_differentiable", "not_differentiable"]
+__all__ = [
+    "CONSTANT",
+    "Call",
+    "Outline",
+    "gradient",
+    "is_differentiable",
+    "kept",
+    "not_differentiable",
+    "outline",
+]

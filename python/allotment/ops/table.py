@@ -7,7 +7,7 @@ kinds that have a kernel; where an operation runs is ``devices.placement``'s to 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from allotment.devices import tags
 from allotment.dtypes import DType
@@ -26,11 +26,14 @@ class Gradient:
     #: Takes the call and the gradient of each output, returns that of each input, ``None`` for one that has none.
     #: It is made of public operations, so that it can be recorded itself. Without it the operation is a constant.
     function: Callable[..., Any] | None
-    #: Whether the values of the inputs are needed, and not only their shapes and types.
-    inputs: bool = True
+    #: Which inputs' values are needed, and not only their shapes and types.
+    inputs: "Needed" = True
     #: The same of the outputs.
-    outputs: bool = False
+    outputs: "Needed" = False
 
+
+#: All or none of the tensors, those at some places, or each one of which another has a gradient.
+Needed = bool | tuple[int, ...] | Literal["beside others"]
 
 #: The gradients of operations by name: those in ``ops.gradients``.
 GRADIENTS: Final[dict[str, Gradient]] = {}

@@ -12,7 +12,7 @@ from allotment.ops.differentiation import Call, Outline, gradient
 from allotment.ops.element_types import NUMBERS
 from allotment.ops.execute import run
 from allotment.ops.repetition import broadcast_to
-from allotment.ops.table import dims, operation
+from allotment.ops.table import Needed, dims, operation
 from allotment.tensor import EagerTensor
 
 
@@ -88,7 +88,7 @@ def of_pair(
     by_x: Callable[[Any, Any, Any], Any],
     by_y: Callable[[Any, Any, Any], Any],
     *,
-    inputs: bool = True,
+    inputs: Needed = True,
 ) -> None:
     """Enter the gradient of an operation that broadcasts two inputs.
 

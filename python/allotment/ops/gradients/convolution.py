@@ -86,7 +86,7 @@ def _enter(forward: Any, by_images: Any, by_filters: Any) -> None:
     def of_filters(images: Any, upstream: Any, filters: Any, windows: Windows) -> Any:
         return run(by_filters, (images, upstream), shape_input(shape_of(filters)), windows)
 
-    @gradient(forward.name)
+    @gradient(forward.name, inputs="beside others")
     def back(call: Call, upstream: Any) -> list[Any]:
         (images, filters), windows = call.inputs, call.args[-1]
         return [
@@ -94,7 +94,7 @@ def _enter(forward: Any, by_images: Any, by_filters: Any) -> None:
             of_filters(images, upstream, filters, windows) if call.wanted[1] else None,
         ]
 
-    @gradient(by_images.name)
+    @gradient(by_images.name, inputs="beside others")
     def back_by_images(call: Call, upstream: Any) -> list[Any]:
         slopes, filters, *_ = call.inputs
         windows = call.args[-1]
@@ -103,7 +103,7 @@ def _enter(forward: Any, by_images: Any, by_filters: Any) -> None:
             of_filters(upstream, slopes, filters, windows) if call.wanted[1] else None,
         ]
 
-    @gradient(by_filters.name)
+    @gradient(by_filters.name, inputs="beside others")
     def back_by_filters(call: Call, upstream: Any) -> list[Any]:
         images, slopes, *_ = call.inputs
         windows = call.args[-1]

@@ -13,7 +13,7 @@ from allotment.ops.repetition import broadcast_to
 from allotment.ops.sequences import eye
 
 
-@gradient("Einsum")
+@gradient("Einsum", inputs="beside others")
 def _einsum(call: Call, upstream: Any) -> list[Any]:
     return [_by_input(call, upstream, index) if wanted else None for index, wanted in enumerate(call.wanted)]
 

@@ -57,41 +57,41 @@ _gather_nd_row = _scattering("GatherNdGrad", _scattered_nd)
 _mask_row = _scattering("BooleanMaskGrad", _unmasked)
 
 
-@gradient("GatherV2")
+@gradient("GatherV2", inputs=(1,))
 def _gather(call: Call, upstream: Any) -> Any:
     params, indices = call.inputs
     return run(_gather_row, (upstream, indices), shape_input(shape_of(params)), *call.args)
 
 
-@gradient("GatherV2Grad")
+@gradient("GatherV2Grad", inputs=(1,))
 def _gather_grad(call: Call, upstream: Any) -> Any:
     _, axis, batch_dims = call.args
     return gather(upstream, call.inputs[1], axis=axis, batch_dims=batch_dims)
 
 
-@gradient("GatherNd")
+@gradient("GatherNd", inputs=(1,))
 def _gather_nd(call: Call, upstream: Any) -> Any:
     params, indices = call.inputs
     return run(_gather_nd_row, (upstream, indices), shape_input(shape_of(params)), *call.args)
 
 
-@gradient("GatherNdGrad")
+@gradient("GatherNdGrad", inputs=(1,))
 def _gather_nd_grad(call: Call, upstream: Any) -> Any:
     return gather_nd(upstream, call.inputs[1], call.args[1])
 
 
-@gradient("BooleanMask")
+@gradient("BooleanMask", inputs=(1,))
 def _mask(call: Call, upstream: Any) -> Any:
     array, mask = call.inputs
     return run(_mask_row, (upstream, mask), shape_input(shape_of(array)), *call.args)
 
 
-@gradient("BooleanMaskGrad")
+@gradient("BooleanMaskGrad", inputs=(1,))
 def _mask_grad(call: Call, upstream: Any) -> Any:
     return boolean_mask(upstream, call.inputs[1], call.args[1])
 
 
-@gradient("SelectV2")
+@gradient("SelectV2", inputs=(0,))
 def _select(call: Call, upstream: Any) -> list[Any]:
     condition, x, y = call.inputs
     zero = zeros_like(upstream)

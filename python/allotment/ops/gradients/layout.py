@@ -37,7 +37,7 @@ def _roll(call: Call, upstream: Any) -> Any:
     return roll(upstream, [-shift for shift in shifts], list(axes))
 
 
-@gradient("ReverseSequence")
+@gradient("ReverseSequence", inputs=(1,))
 def _reverse_sequence(call: Call, upstream: Any) -> Any:
     seq, batch = call.args
     return reverse_sequence(upstream, call.inputs[1], seq, batch)

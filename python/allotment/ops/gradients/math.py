@@ -22,11 +22,17 @@ def _upstream(upstream: Any, x: Any, y: Any) -> Any:
 
 of_pair("AddV2", _upstream, _upstream, inputs=False)
 of_pair("Sub", _upstream, lambda upstream, x, y: -upstream, inputs=False)
-of_pair("Mul", lambda upstream, x, y: upstream * conj(y), lambda upstream, x, y: upstream * conj(x))
+of_pair(
+    "Mul",
+    lambda upstream, x, y: upstream * conj(y),
+    lambda upstream, x, y: upstream * conj(x),
+    inputs="beside others",
+)
 of_pair(
     "MulNoNan",
     lambda upstream, x, y: multiply_no_nan(upstream, conj(y)),
     lambda upstream, x, y: multiply_no_nan(conj(x), upstream),
+    inputs="beside others",
 )
 # Of two equal elements the first one is the larger, and the smaller.
 of_pair(

@@ -28,7 +28,7 @@ def _check_numerics(call: Call, upstream: Any) -> Any:
     )
 
 
-@gradient("DynamicPartition")
+@gradient("DynamicPartition", inputs=(1,))
 def _partition(call: Call, *upstream: Any) -> Any:
     data, partitions = call.inputs
     places = reshape(range_of(size(partitions)), shape_of(partitions))
@@ -43,7 +43,7 @@ def _stitch(call: Call, upstream: Any) -> list[Any]:
     return [gather(upstream, each) for each in places]
 
 
-@gradient("TopKV2", outputs=True)
+@gradient("TopKV2", inputs=False, outputs=(1,))
 def _top_k(call: Call, upstream: Any, _: Any) -> Any:
     x, places = call.inputs[0], call.outputs[1]
     lengths = lengths_of(x)

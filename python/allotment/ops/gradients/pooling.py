@@ -85,14 +85,14 @@ def _max_pool(call: Call, upstream: Any) -> Any:
     return run(_max_back_row, (call.inputs[0], call.outputs[0], upstream), *call.args)
 
 
-@gradient("MaxPoolGrad")
+@gradient("MaxPoolGrad", inputs=(0, 1))
 def _max_pool_grad(call: Call, upstream: Any) -> list[Any]:
     images, pooled, _ = call.inputs
     # Where the largest elements are changes in steps.
     return [None, None, run(_picked_row, (images, pooled, upstream), *call.args)]
 
 
-@gradient("MaxPoolGradGrad")
+@gradient("MaxPoolGradGrad", inputs=(0, 1))
 def _max_pool_grad_grad(call: Call, upstream: Any) -> list[Any]:
     images, pooled, _ = call.inputs
     return [None, None, run(_max_back_row, (images, pooled, upstream), *call.args)]

@@ -32,7 +32,7 @@ def _adjoined(factor: Any, form: str) -> tuple[Any, str]:
     return factor, AS_IT_IS if form == ADJOINT else ADJOINT
 
 
-@gradient("MatMul", "BatchMatMulV2")
+@gradient("MatMul", "BatchMatMulV2", inputs="beside others")
 def _matmul(call: Call, upstream: Any) -> list[Any]:
     # Of c = a' b' it is c̄ b'ᴴ for a' and a'ᴴ c̄ for b'; where a' is the adjoint of a, the adjoint of that for a.
     (a, b), form_a, form_b = call.inputs, _form(call, 0), _form(call, 1)
@@ -57,10 +57,13 @@ def _unbroadcast(call: Call, found: Any, factor: Any) -> Any:
     return found if call.row.name == "MatMul" else summed_to(found, shape_of(factor))
 
 
-@gradient("Cross")
+@gradient("Cross", inputs="beside others")
 def _cross(call: Call, upstream: Any) -> list[Any]:
     a, b = call.inputs
-    return [cross(b, upstream), cross(upstream, a)]
+    return [
+        cross(b, upstream) if call.wanted[0] else None,
+        cross(upstream, a) if call.wanted[1] else None,
+    ]
 
 
 __all__: list[str] = []

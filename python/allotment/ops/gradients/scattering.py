@@ -11,24 +11,24 @@ from allotment.ops.gradients.broadcasting import shape_of
 from allotment.ops.scattering import scatter_nd, tensor_scatter_nd_update
 
 
-@gradient("ScatterNd")
+@gradient("ScatterNd", inputs=(1,))
 def _scatter(call: Call, upstream: Any) -> Any:
     return gather_nd(upstream, call.inputs[1])
 
 
-@gradient("TensorScatterUpdate")
+@gradient("TensorScatterUpdate", inputs=(2,))
 def _update(call: Call, upstream: Any) -> list[Any]:
     _, updates, indices = call.inputs
     kept = tensor_scatter_nd_update(upstream, indices, zeros(shape_of(updates), updates._dtype))
     return [kept, gather_nd(upstream, indices)]
 
 
-@gradient("TensorScatterAdd")
+@gradient("TensorScatterAdd", inputs=(2,))
 def _add(call: Call, upstream: Any) -> list[Any]:
     return [upstream, gather_nd(upstream, call.inputs[2])]
 
 
-@gradient("TensorScatterSub")
+@gradient("TensorScatterSub", inputs=(2,))
 def _subtract(call: Call, upstream: Any) -> list[Any]:
     return [upstream, -gather_nd(upstream, call.inputs[2])]
 

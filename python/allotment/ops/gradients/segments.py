@@ -35,12 +35,12 @@ def _inner(call: Call) -> int:
     return len(lengths_of(call.inputs[0])) - len(lengths_of(call.inputs[1]))
 
 
-@gradient("SegmentSum", "UnsortedSegmentSum")
+@gradient("SegmentSum", "UnsortedSegmentSum", inputs=(1,))
 def _sum(call: Call, upstream: Any) -> Any:
     return _picked(call, upstream)
 
 
-@gradient("SegmentMean")
+@gradient("SegmentMean", inputs=(1,))
 def _mean(call: Call, upstream: Any) -> Any:
     rows = _added(call, ones_like(cast(call.inputs[1], upstream._dtype)))
     counts = reshape(maximum(rows, 1), [-1] + [1] * _inner(call))
