@@ -48,9 +48,9 @@ from allotment._core import (
     Splitter,
     __version__,
 )
-from allotment.aggregation import VariableAggregation, VariableSynchronization
+from allotment.aggregation import AggregationMethod, VariableAggregation, VariableSynchronization
 from allotment.config import gpu
-from allotment.custom_gradient import custom_gradient
+from allotment.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
 from allotment.device_spec import DeviceSpec
 from allotment.devices.placement import device
 from allotment.dtypes import (
@@ -232,6 +232,7 @@ else:
 
 
 __all__ = [
+    "AggregationMethod",
     "Allocation",
     "Assert",
     "Chunk",
@@ -339,6 +340,7 @@ __all__ = [
     "get_current_name_scope",
     "get_static_value",
     "gpu",
+    "grad_pass_through",
     "gradients",
     "greater",
     "greater_equal",
@@ -390,6 +392,7 @@ __all__ = [
     "range",
     "rank",
     "realdiv",
+    "recompute_grad",
     "reduce_all",
     "reduce_any",
     "reduce_logsumexp",

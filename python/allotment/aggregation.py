@@ -1,4 +1,4 @@
-"""How copies of a variable on several devices belong together."""
+"""How several values become one: those of a variable on several devices, and gradients of one tensor."""
 
 import enum
 
@@ -21,4 +21,13 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-__all__ = ["VariableAggregation", "VariableSynchronization"]
+class AggregationMethod:
+    """How gradients of one tensor are added up: no value makes a difference here. As ``tf.AggregationMethod``."""
+
+    ADD_N = 0
+    DEFAULT = 0
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+__all__ = ["AggregationMethod", "VariableAggregation", "VariableSynchronization"]

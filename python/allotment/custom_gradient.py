@@ -7,9 +7,10 @@ from typing import Any
 
 from allotment import nest
 from allotment.devices.placement import thread
+from allotment.gradient_tape import GradientTape, is_source
 from allotment.ops.array import identity
 from allotment.ops.convert import to_tensor
-from allotment.ops.differentiation import Call
+from allotment.ops.differentiation import Call, is_differentiable
 from allotment.ops.execute import run
 from allotment.ops.table import Gradient, Operation
 from allotment.ops.tape import paused, variables_read
@@ -57,6 +58,10 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     return call
 
 
+def _is_differentiable(value: Any) -> bool:
+    return is_source(value) and is_differentiable(value.dtype)
+
+
 def _takes_variables(back: Callable[..., Any]) -> bool:
     parameters = inspect.signature(back).parameters
     return "variables" in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
@@ -101,8 +106,46 @@ def _recorded(row: Operation, results: list[Any], inputs: list[Any]) -> list[Any
         made = [identity(each) for each in results]
     recorder = thread.state.recorder
     if recorder is not None:
-        recorder.record(row, [*results, *inputs], (), {}, tuple(made), None)
+        where = made[0]._device if made else None
+        recorder.record(row, [*results, *inputs], (), {}, tuple(made), where)
     return made
 
 
-__all__ = ["custom_gradient"]
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the gradient of each result be that of the argument in its place. As ``tf.grad_pass_through``."""
+
+    @functools.wraps(f)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        def back(*upstream: Any, variables: Sequence[Any] = ()) -> Any:
+            return (upstream, [None] * len(variables)) if variables else upstream
+
+        return f(*args, **kwargs), back
+
+    return custom_gradient(both)
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Call a function again on the way back, instead of keeping what its gradient looks at.
+
+    As ``tf.recompute_grad``: less memory for more work. The function must do the same both times.
+    """
+
+    @functools.wraps(f)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        def back(*upstream: Any, variables: Sequence[Any] = ()) -> Any:
+            given = nest.flatten(args) + nest.flatten(kwargs)
+            watched = [each for each in given if _is_differentiable(each)]
+            with GradientTape() as tape:
+                tape.watch(watched)
+                again = f(*args, **kwargs)
+            found = tape.gradient(again, [*watched, *variables], output_gradients=list(upstream))
+            by_argument = iter(found[: len(watched)])
+            gradients = [next(by_argument) if _is_differentiable(each) else None for each in given]
+            return (gradients, found[len(watched) :]) if variables else gradients
+
+        return f(*args, **kwargs), back
+
+    return custom_gradient(both)
+
+
+__all__ = ["custom_gradient", "grad_pass_through", "recompute_grad"]

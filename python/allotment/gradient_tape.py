@@ -13,7 +13,7 @@ from allotment.errors import InvalidArgumentError
 from allotment.graph.default import graph_of
 from allotment.ops import gradients as _gradients  # noqa: F401 - enters gradients into the operation table
 from allotment.ops.array import ones_like, zeros_like
-from allotment.ops.backward import backward
+from allotment.ops.backward import Step, backward
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import reshape, zeros
 from allotment.ops.differentiation import is_differentiable
@@ -83,7 +83,7 @@ class GradientTape:
             RuntimeError: The tape has not been entered.
         """
         for each in nest.flatten(tensor):
-            if not _can_be_source(each):
+            if not is_source(each):
                 raise ValueError(
                     f"Passed in object {each} of type {type(each).__name__!r}, not tf.Tensor or tf.Variable or "
                     "ExtensionType."
@@ -173,7 +173,7 @@ class GradientTape:
             ]
             ends = {key for key, _ in seeds}
             known = {key for key in keys if key in tape.tracked or key in ends}
-            found = backward(tape.steps, seeds, known, keep=self._persistent)
+            found = backward(self._steps(tape), seeds, known, keep=self._persistent)
             if not self._persistent:
                 self.watched_variables()
                 self._tape = None
@@ -183,6 +183,13 @@ class GradientTape:
                 for key, each in zip(keys, flat, strict=True)
             ]
         return nest.pack_sequence_as(sources, made)
+
+    def _steps(self, tape: Tape) -> list[Step]:
+        """What was recorded; nobody else has it any more, unless the tape is persistent."""
+        steps = tape.steps()
+        if not self._persistent:
+            tape.clear()
+        return steps
 
     def _opened(self) -> Tape:
         """The tape, no longer recording unless it is persistent."""
@@ -277,8 +284,9 @@ class GradientTape:
         own = source_key(target)
         known = {key for key in keys if key in tape.tracked or key == own}
         rows: list[list[Any]] = [[] for _ in sources]
+        steps = tape.steps()
         for seed in seeds:
-            found = backward(tape.steps, [(own, seed)], known, keep=True)
+            found = backward(steps, [(own, seed)], known, keep=True)
             for row, key in zip(rows, keys, strict=True):
                 if key in found:
                     row.append(found[key])
@@ -303,14 +311,15 @@ def _columns(target: Any) -> Iterator[Any]:
         yield broadcast_to(row, target.shape)
 
 
-def _can_be_source(value: Any) -> bool:
+def is_source(value: Any) -> bool:
+    """Whether gradients can be asked for by it: a tensor or a variable."""
     return isinstance(value, Tensor) or hasattr(value, "_as_tensor")
 
 
 def _flat(structure: Any, what: str) -> list[Any]:
     flat = nest.flatten(structure)
     for each in flat:
-        if not _can_be_source(each):
+        if not is_source(each):
             raise TypeError(
                 f"a {what} of gradients must be a tensor or a variable, not {each!r} of type {type(each).__name__!r}"
             )
@@ -345,4 +354,4 @@ def _warn(text: str, times: int, *args: Any) -> None:
         _log.warning(text, *args)
 
 
-__all__ = ["GradientTape"]
+__all__ = ["GradientTape", "is_source"]

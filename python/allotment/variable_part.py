@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 class VariablePart(EagerTensor):
     """A part of a variable that was read: a tensor, with a way back into the variable."""
 
-    __slots__ = ("_index", "_variable")
+    __slots__ = ("_index", "_variable", "_whole")
 
     def __init__(self, variable: "Variable", index: Index, tensor: EagerTensor) -> None:
         self._array, self._dtype = tensor._array, tensor._dtype
         self._device, self._home = tensor._device, tensor._home
-        # For gradients it is the same tensor.
-        self._key = key_of(tensor)
+        # For gradients it is the same tensor, which does not end before it.
+        self._key, self._whole = key_of(tensor), tensor
         self._variable = variable
         self._index = index
 

@@ -1,5 +1,6 @@
 """Functions that bring their own gradient."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -149,3 +150,40 @@ def test_nothing_inside_is_recorded_by_tapes_around() -> None:
         return y, lambda upstream: upstream * slope * 10
 
     assert gradient(with_a_tape, 3.0) == 60
+
+
+def test_gradients_pass_through_what_has_none() -> None:
+    assert gradient(tf.round, 1.4) is None
+    assert gradient(lambda x: tf.grad_pass_through(tf.round)(x * 3), 1.4) == 3
+    w = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = tf.grad_pass_through(lambda x: x * w)(w * 5)
+    assert tape.gradient(y, w).numpy() == 5
+
+
+def test_a_function_is_called_again_instead_of_kept() -> None:
+    calls, w = [], tf.Variable(2.0)
+
+    @tf.recompute_grad
+    def layer(x: Any, factor: Any, count: Any) -> Any:
+        """A layer."""
+        calls.append(count)
+        return tf.sin(x * w) * factor, tf.exp(x)
+
+    def plain(x: Any, factor: Any) -> Any:
+        return tf.sin(x * w) * factor, tf.exp(x)
+
+    assert layer.__doc__ == "A layer."
+    x, factor = tf.constant(0.5), tf.constant(3.0)
+    found: list[Any] = []
+    functions: list[Callable[[], Any]] = [lambda: layer(x, factor, tf.constant(1)), lambda: plain(x, factor)]
+    for function in functions:
+        with tf.GradientTape() as outer:
+            outer.watch([x, factor])
+            with tf.GradientTape() as tape:
+                tape.watch([x, factor])
+                y = function()
+            first = tape.gradient(y, [x, factor, w])
+        found.append([each.numpy() for each in [*first, outer.gradient(first[2], x)]])
+    assert len(calls) == 2
+    assert found[0] == pytest.approx(found[1])

@@ -136,6 +136,23 @@ print("done")
 """)
 
 
+def test_what_nothing_can_depend_on_any_more_is_forgotten() -> None:
+    run("""
+w = tf.Variable(array())
+with tf.GradientTape() as tape:
+    y = tf.sin(w) * 2.0
+    before = held()
+    for _ in range(10):
+        dropped = tf.reduce_sum(tf.square(tf.sin(w) * w))
+        del dropped
+    tf.constant(0.0) + w[0]
+    assert held() <= before + 3 * MIB + 256, held() - before
+    assert len(tape._tape.steps()) < 12
+assert tape.gradient(y, w).numpy()[0] == np.float32(2 * np.cos(np.float32(0.5)))
+print("done")
+""")
+
+
 def test_going_back_frees_on_the_way() -> None:
     run("""
 x = array()
@@ -212,3 +229,23 @@ print("done")
 """,
         "1:8MiB",
     )
+
+
+def test_what_is_computed_again_is_not_kept() -> None:
+    run("""
+x = array()
+def block(y):
+    for _ in range(5):
+        y = tf.exp(y * 0.1)
+    return y
+for function, kept in ((block, 10), (tf.recompute_grad(block), 3)):
+    before = held()
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(function(x))
+    assert held() - before <= kept * MIB + 256, (function, held() - before)
+    slope = tape.gradient(y, x)
+    del y, slope
+    assert held() == before
+print("done")
+""")

@@ -1,5 +1,6 @@
 """Gradients of all operations against differences of their values, in every precision, and once more of gradients."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,38 @@ def test_dropout_and_its_gradient_agree_on_what_was_dropped() -> None:
     assert 0 < np.count_nonzero(dropped.numpy()) < 100
 
 
-def test_distributions_get_the_gradient_of_a_lookup_once_for_each_use() -> None:
+def below(alpha: float, z: float) -> float:
+    """The probability that a draw of a gamma distribution is below a number, by adding up its density."""
+    # With the square of a number in the place of each, the density has no pole at zero.
+    roots = np.linspace(0, np.sqrt(z), 100_001)
+    density = 2 * roots ** (2 * alpha - 1) * np.exp(-(roots**2)) / math.gamma(alpha)
+    return float(np.sum((density[1:] + density[:-1]) / 2) * roots[1])
+
+
+def test_draws_of_gamma_distributions_move_with_their_parameter() -> None:
+    alpha = tf.constant([0.7, 1.0, 3.5, 20.0], tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(alpha)
+        drawn = tf.random.gamma([3], alpha, dtype=tf.float64, seed=7)
+    found = tape.jacobian(drawn, alpha).numpy()
+    for place, (a, z) in enumerate(zip(np.tile(alpha.numpy(), 3), drawn.numpy().reshape(-1), strict=True)):
+        density = z ** (a - 1) * math.exp(-z) / math.gamma(a)
+        expected = -(below(a + 1e-4, z) - below(a - 1e-4, z)) / 2e-4 / density
+        row = found.reshape(12, 4)[place]
+        assert row[place % 4] == pytest.approx(expected, rel=1e-5)
+        assert np.count_nonzero(row) == 1
+
+
+@pytest.mark.parametrize("alpha", [0.3, 9e3, 2e4])
+def test_the_mean_of_draws_moves_as_far_as_their_parameter(alpha: float) -> None:
+    given = tf.constant(alpha, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        mean = tf.reduce_mean(tf.random.gamma([20_000], given, dtype=tf.float64, seed=7))
+    assert float(tape.gradient(mean, given)) == pytest.approx(1, abs=0.03)
+
+
+def test_rows_get_the_gradient_of_a_lookup_once_for_each_use() -> None:
     found = gradient(lambda table: nn.embedding_lookup(table, [2, 0, 2]), np.zeros((3, 2), np.float32))
     assert found.tolist() == [[1, 1], [0, 0], [2, 2]]
 

@@ -278,6 +278,24 @@ with strategy.scope():
     model.fit(*data, verbose=0)
 assert [len(each.values) for each in model.weights] == [2, 2]
 assert model.predict(np.ones((3, 2)), verbose=0).shape == (3, 1)
+# A first call outside of the scope makes copies, too.
+with strategy.scope():
+    model = k.Sequential([L.Dense(1)])
+model(data[0])
+assert [len(each.values) for each in model.weights] == [2, 2]
+# What was made elsewhere has none.
+layer = L.Dense(1)
+layer.build((None, 2))
+with strategy.scope():
+    model = k.Sequential([k.Input((2,)), layer])
+    model.compile("sgd", "mse")
+with pytest.raises(ValueError, match="was made outside of the scope of the strategy"):
+    model.fit(*data, verbose=0)
+# All copies at once cannot be changed by a gradient.
+with strategy.scope():
+    variable, optimizer = tf.Variable(1.0), k.optimizers.SGD()
+    with pytest.raises(RuntimeError, match="cannot be called in cross-replica context"):
+        optimizer.apply_gradients([(tf.constant(1.0), variable)])
 one = tf.distribute.OneDeviceStrategy("GPU:3")
 with one.scope():
     model = k.Sequential([k.Input((2,)), L.Dense(1)])

@@ -1,6 +1,9 @@
 """Tapes: what a thread's operations are recorded on, to go back through them."""
 
+import itertools
 import threading
+import weakref
+from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -18,27 +21,75 @@ _READ: Final = OPERATIONS["Identity"]
 
 
 class Tape:
-    """The calls that depend on what is watched."""
+    """The calls that depend on what is watched, as long as anything may still depend on them.
+
+    A call goes when all tensors that it made are gone and no other call takes them: nobody can ask for its gradient.
+    One whose gradient looks at what it made keeps that, and itself, until the end, as TensorFlow's does.
+    """
 
     def __init__(self, *, watches_variables: bool) -> None:
         self.watches_variables = watches_variables
-        self.steps: list[Step] = []
-        #: What tensors and variables are known by that gradients can be asked of.
-        self.tracked: set[Hashable] = set()
+        #: What tensors and variables are known by that gradients can be asked of; of what was made, by which call.
+        self.tracked: dict[Hashable, int | None] = {}
         #: The variables that are watched, by what they are known by.
         self.variables: dict[Hashable, Any] = {}
+        self._numbers = itertools.count()
+        #: The calls by number, and what tells of the end of the tensors that they made.
+        self._steps: dict[int, tuple[Step, list[weakref.ref[Any]]]] = {}
+        #: How many calls take a tensor.
+        self._uses: defaultdict[Hashable, int] = defaultdict(int)
+        #: Numbers of calls of which a tensor has gone. Tensors end at any moment, in any thread: they are only noted.
+        self._late: deque[int] = deque()
 
     def watch(self, value: Any) -> None:
         """Record what depends on a tensor or a variable from now on."""
-        self.tracked.add(source_key(value))
+        self.tracked.setdefault(source_key(value))
         if hasattr(value, "_source"):
             self.variables.setdefault(value._source, value)
 
-    def add(self, step: Step) -> None:
+    def add(self, step: Step, outputs: Sequence[Any]) -> None:
         """Record a call if it depends on what is watched."""
-        if any(key in self.tracked for key in step.input_keys):
-            self.tracked.update(step.output_keys)
-            self.steps.append(step)
+        self._forget()
+        if not any(key in self.tracked for key in step.input_keys):
+            return
+        number = next(self._numbers)
+        self.tracked.update(dict.fromkeys(step.output_keys, number))
+        for key in step.input_keys:
+            self._uses[key] += 1
+        gone = partial(_note, self._late, number)
+        self._steps[number] = (step, [weakref.ref(each, gone) for each in outputs])
+
+    def steps(self) -> list[Step]:
+        """The calls, in the order in which they were made."""
+        self._forget()
+        return [step for step, _ in self._steps.values()]
+
+    def clear(self) -> None:
+        """Forget all calls."""
+        self._steps.clear()
+
+    def _forget(self) -> None:
+        """Let go of calls that nothing can depend on any more, and of those that they alone took something of."""
+        while self._late:
+            number = self._late.popleft()
+            if number not in self._steps or self._is_of_use(*self._steps[number]):
+                continue
+            step, _ = self._steps.pop(number)
+            for key in step.output_keys:
+                self.tracked.pop(key, None)
+            for key in step.input_keys:
+                self._uses[key] -= 1
+                made_by = self.tracked.get(key)
+                if made_by is not None:
+                    self._late.append(made_by)
+
+    def _is_of_use(self, step: Step, outputs: Sequence["weakref.ref[Any]"]) -> bool:
+        used = any(self._uses.get(key) for key in step.output_keys)
+        return used or any(each() is not None for each in outputs)
+
+
+def _note(late: deque[int], number: int, _: Any) -> None:
+    late.append(number)
 
 
 class Recorder:
@@ -67,14 +118,15 @@ class Recorder:
         self._add(
             Step(
                 row,
-                inputs if gradient is None else kept(inputs, gradient.inputs, wanted),
-                outputs if gradient is None else kept(outputs, gradient.outputs, ()),
+                kept(inputs, gradient is None or gradient.inputs, wanted),
+                kept(outputs, gradient is None or gradient.outputs, ()),
                 args,
                 kwargs,
                 [_known_by(each) for each in inputs],
                 [_known_by(each) for each in outputs],
                 nullcontext if where is None else partial(device, where.name),
-            )
+            ),
+            outputs,
         )
 
     def read(self, variable: Any, value: Any) -> None:
@@ -87,7 +139,8 @@ class Recorder:
         eager = isinstance(value, EagerTensor)
         outlines = [outline(value) if eager else value]
         scope = partial(device, value.device) if eager else nullcontext
-        self._add(Step(_READ, outlines, outlines, (), {}, [variable._source], [key_of(value)], scope))
+        step = Step(_READ, outlines, outlines, (), {}, [variable._source], [key_of(value)], scope)
+        self._add(step, [value])
 
     def _is_watched(self, tensor: Any) -> bool:
         # A tensor that nobody has asked for a key is on no tape.
@@ -98,9 +151,9 @@ class Recorder:
             and any(key in tape.tracked for tape in self.tapes)
         )
 
-    def _add(self, step: Step) -> None:
+    def _add(self, step: Step, outputs: Sequence[Any]) -> None:
         for tape in self.tapes:
-            tape.add(step)
+            tape.add(step, outputs)
 
 
 def _known_by(tensor: Any) -> Hashable:
@@ -130,8 +183,14 @@ def push(tape: Tape) -> None:
 
 
 def pop(tape: Tape) -> None:
-    """Stop recording on a tape."""
+    """Stop recording on a tape.
+
+    Raises:
+        ValueError: It was entered in another thread.
+    """
     recorder = _recorders.own
+    if tape not in recorder.tapes:
+        raise ValueError("Tape is not recording in this thread. Leave it where it was entered.")
     recorder.tapes.remove(tape)
     if not recorder.tapes:
         record_with(None)
@@ -153,7 +212,7 @@ def paused() -> Iterator[None]:
 class _Watcher(Tape):
     """Notes which variables are watched, and no calls."""
 
-    def add(self, step: Step) -> None:
+    def add(self, step: Step, outputs: Sequence[Any]) -> None:
         """Record nothing."""
 
 

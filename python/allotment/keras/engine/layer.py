@@ -88,7 +88,7 @@ class Layer:
 
         A class that does not say is tried out with zeros.
         """
-        inputs = _tensors_of(input_shape, self.dtype)
+        inputs = tensors_of(input_shape, self.dtype)
         self._build_for(inputs)
         return shapes_of(outputs_by_trial(self, (inputs,), {}))
 
@@ -130,17 +130,17 @@ class Layer:
         """An input as a tensor; floats in the type the layer computes in."""
         if value is None:
             return None
-        if not isinstance(value, EagerTensor):
-            if isinstance(value, Tensor):
-                raise NotImplementedError(
-                    f"Keras is for eager programs: layer {self.name!r} does not record in a graph"
-                )
+        if not isinstance(value, Tensor):
             if not isinstance(value, np.ndarray | Variable) and not hasattr(value, "_as_tensor"):
                 raise ValueError(
                     "Only input tensors may be passed as positional arguments. The following argument value should be "
                     f"passed as a keyword argument: {value} (of type {type(value)})"
                 )
             value = to_tensor(value)
+        if not isinstance(value, EagerTensor):
+            raise NotImplementedError(
+                f"Keras is for eager programs: layer {self.name!r} does not record in a graph"
+            )
         wanted = self.dtype
         return cast(value, wanted) if value._dtype.is_floating and value._dtype.name != wanted else value
 
@@ -166,7 +166,7 @@ class Layer:
             outputs = outputs_by_trial(self, args, kwargs)
         else:
             first = symbolic_in((args, kwargs))[0]
-            outputs = _tensors_of(
+            outputs = tensors_of(
                 self.compute_output_shape(shape), first.dtype if self.keeps_dtype else self.dtype
             )
         Node(self, args, kwargs, outputs)
@@ -328,13 +328,13 @@ def elements_of(variables: Sequence[Variable]) -> int:
     return sum(variable.shape.num_elements() or 0 for variable in variables)
 
 
-def _tensors_of(shape: Any, dtype: str) -> Any:
+def tensors_of(shape: Any, dtype: str) -> Any:
     """Symbolic tensors of shapes: of one, or of several arranged as those are."""
     if isinstance(shape, dict):
-        return {key: _tensors_of(each, dtype) for key, each in shape.items()}
+        return {key: tensors_of(each, dtype) for key, each in shape.items()}
     if isinstance(shape, list | tuple) and any(isinstance(each, list | tuple | dict) for each in shape):
-        return type(shape)(_tensors_of(each, dtype) for each in shape)
+        return type(shape)(tensors_of(each, dtype) for each in shape)
     return KerasTensor(shape, dtype)
 
 
-__all__ = ["Layer", "elements_of"]
+__all__ = ["Layer", "elements_of", "tensors_of"]

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from allotment.keras.engine.layer import Layer
+from allotment.keras.engine.layer import Layer, tensors_of
+from allotment.keras.engine.replicas import replica
 from allotment.keras.engine.summary import print_summary
-from allotment.keras.engine.symbolic import KerasTensor, shapes_of
+from allotment.keras.engine.symbolic import shapes_of
 from allotment.keras.engine.trial import outputs_by_trial
 from allotment.keras.engine.weights_file import load_weights, save_weights
 from allotment.keras.training.trainer import Trainer
@@ -39,6 +40,14 @@ class Model(Trainer, Layer):
         Layer.__init__(self, **kwargs)
         Trainer.__init__(self)
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output; see ``Layer``."""
+        if self.built or replica() is not None:
+            return super().__call__(*args, **kwargs)
+        # Variables that are made now are those of the strategy that the model was made under.
+        with self._runner.scope():
+            return super().__call__(*args, **kwargs)
+
     def _build_for(self, inputs: Any) -> None:
         # The layers of a model that does not say how it is built are built when they are called.
         if type(self).build is Model.build:
@@ -49,9 +58,9 @@ class Model(Trainer, Layer):
             super()._build_for(inputs)
 
     def build(self, input_shape: Any) -> None:
-        """Make all variables, for data of this shape; by trying the model out with zeros."""
-        self._build_shape = tuple(input_shape)
-        outputs_by_trial(self, (KerasTensor(tuple(input_shape), self.dtype),), {})
+        """Make all variables, for data of this shape, or of these; by trying the model out with zeros."""
+        outputs_by_trial(self, (tensors_of(input_shape, self.dtype),), {})
+        self._build_shape = input_shape
         self.built = True
 
     @property

@@ -78,8 +78,9 @@ class Sequential(Model):
     def pop(self) -> Layer:
         """Take the last layer off, and return it."""
         layer = self._layers.pop()
-        layer.nodes.clear()
         if self._ends is not None:
+            if self._ends[1].node in layer.nodes:
+                layer.nodes.remove(self._ends[1].node)
             last = self._layers[-1].nodes[-1].outputs if self._layers else None
             self._ends = None if last is None else (self._ends[0], last)
         return layer

@@ -9,7 +9,7 @@ from allotment.devices.placement import device
 from allotment.dtypes import int64
 from allotment.keras.absent import refuse_unless_none
 from allotment.keras.engine.names import snake_case, unique_name
-from allotment.keras.engine.replicas import PerReplicaNumber, beside, once, sum_over_replicas
+from allotment.keras.engine.replicas import PerReplicaNumber, beside, once, replica, sum_over_replicas
 from allotment.keras.optimizers.learning_rate import LearningRate, rate_argument
 from allotment.ops.creation import constant
 from allotment.ops.math import maximum, minimum
@@ -108,10 +108,16 @@ class Optimizer:
 
         Raises:
             ValueError: There is no gradient.
+            RuntimeError: The variables have several copies, and no replica says which.
         """
         pairs = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
         self._check(pairs, grads_and_vars)
         variables = [variable for _, variable in pairs]
+        if replica() is None and any(len(getattr(each, "values", ())) > 1 for each in variables):
+            raise RuntimeError(
+                "apply_gradients() cannot be called in cross-replica context. Use `tf.distribute.Strategy.run` "
+                "to enter replica context."
+            )
         if any(id(variable) not in self._kept for variable in variables):
             once(lambda: self.build(variables))
         gradients = self._cut(sum_over_replicas([gradient for gradient, _ in pairs]))

@@ -1,6 +1,6 @@
 """Steps of a model: by itself, or divided among the replicas of a strategy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -43,6 +43,19 @@ class Runner:
                 "replicas. Make and compile it inside of `with strategy.scope():`."
             )
         return nullcontext() if self._strategy is None else self._strategy.scope()
+
+    def check(self, variables: Sequence[Any]) -> None:
+        """Check that each replica has its copy of variables.
+
+        Raises:
+            ValueError: One was made elsewhere.
+        """
+        for variable in variables:
+            if getattr(variable, "distribute_strategy", None) is not self._strategy and self.parts > 1:
+                raise ValueError(
+                    f"variable {variable.name!r} was made outside of the scope of the strategy that its model was made "
+                    "under, so that replicas have no copies of it. Make all layers inside of `with strategy.scope():`."
+                )
 
     def run(self, step: Callable[[Batch], Any], batch: Batch) -> list[Any]:
         """Call a step with the part of each replica as tensors on its device. Returns the results of those here."""

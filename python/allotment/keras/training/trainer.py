@@ -30,11 +30,12 @@ class Trainer(Steps):
 
     if TYPE_CHECKING:
         built: bool
-        name: str
+        weights: list[Variable]
 
     def __init__(self) -> None:
         super().__init__()
         self._runner = Runner.of_scope()
+        self._is_checked = False
         self.stop_training = False
         #: What the last ``fit`` returned.
         self.history: History | None = None
@@ -258,10 +259,13 @@ class Trainer(Steps):
             self._samples = None
 
     def _prepare(self, batch: Batch) -> None:
-        """Make what does not exist before there are data: variables, for all replicas, and metrics."""
+        """Make the variables, for all replicas, if there are none yet; those that are there are checked once."""
         with self._runner.scope():
             if not self.built:
                 self._build_with(batch)
+        if not self._is_checked:
+            self._runner.check(self.weights)
+            self._is_checked = True
 
     def _build_with(self, batch: Batch) -> None:
         """Call the model with one sample, so that all layers make their variables."""
