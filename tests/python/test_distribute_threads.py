@@ -151,6 +151,36 @@ assert s.run(lambda: ctx().all_reduce("SUM", own())).values[0].numpy() == 3.0
 """)
 
 
+def test_an_interrupt_during_a_reduction_can_be_survived() -> None:
+    run(
+        """
+from allotment.distribute.members import Member
+compute, stopped = Member.compute, []
+def slow(self, function, *args):
+    if not stopped and threading.current_thread() is not threading.main_thread():
+        time.sleep(0.2)
+    return compute(self, function, *args)
+Member.compute = slow
+import os, signal
+s = tf.distribute.MirroredStrategy()
+def merged(strategy, x):
+    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    try:
+        strategy.extended.reduce_to("SUM", x, strategy.extended.worker_devices)
+    except KeyboardInterrupt:
+        stopped.append(True)
+    return strategy.extended.reduce_to("SUM", x, strategy.extended.worker_devices)
+def step():
+    x = tf.ones([2 << 20]) * own()
+    y = ctx().merge_call(merged, args=(x,))
+    return y[0], ctx().all_reduce("SUM", x)[0]
+first, second = s.run(step)
+assert stopped == [True]
+assert first.values[1].numpy() == second.values[0].numpy() == 3.0
+"""
+    )
+
+
 @pytest.mark.parametrize("state", ["idle", "hanging", "never used"])
 @pytest.mark.parametrize("end", ["", "sys.exit(0)", "del s; gc.collect()"])
 def test_programs_end(state: str, end: str) -> None:

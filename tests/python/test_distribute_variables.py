@@ -52,6 +52,9 @@ assert [each[-5:] for each in made[5].values] == ["GPU:0", "GPU:1"]
 assert v.numpy().tolist() == [1, 1]
 with tf.device("/GPU:1"):
     assert v.numpy().tolist() == [2, 2] and (v + 0.0).device.endswith("GPU:1")
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(v * v)
+    assert tape.gradient(y, v).numpy().tolist() == [4, 4]
 with tf.device("/CPU:0"):
     assert v.numpy().tolist() == [1, 1]
 assert s.run(lambda x: x is v, args=(v,)) and s.run(lambda: v) is v

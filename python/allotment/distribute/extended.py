@@ -106,6 +106,10 @@ class StrategyExtended:
         """Call a function once for each replica. See ``Strategy.run``."""
         raise NotImplementedError
 
+    def _call(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same, without a word about what it costs: for whoever has no other way."""
+        return self.call_for_each_replica(fn, args, kwargs)
+
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
         """Make one value of those of all replicas, on the devices that ``destinations`` are.
 

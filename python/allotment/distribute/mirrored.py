@@ -79,10 +79,6 @@ class MirroredExtended(StrategyExtended):
         self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Call a function once for each replica. See ``Strategy.run``."""
-        if thread.state.graph is not None:
-            raise NotImplementedError(
-                f"{type(self._strategy).__name__}.run is for eager programs: it does not record in a graph"
-            )
         title = type(self._strategy).__name__
         if title not in self._warned:
             self._warned.add(title)
@@ -91,10 +87,16 @@ class MirroredExtended(StrategyExtended):
                 "each replica and waits for all: much work in one call is cheaper than little in many.",
                 title,
             )
-        given, named = tuple(args), dict(kwargs or {})
+        return self._call(fn, tuple(args), dict(kwargs or {}))
+
+    def _call(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if thread.state.graph is not None:
+            raise NotImplementedError(
+                f"{type(self._strategy).__name__}.run is for eager programs: it does not record in a graph"
+            )
         if len(self._names) == 1:
-            return alone(self._strategy, self._names[0], fn, given, named)
-        return regroup(run_replicas(self._strategy, fn, given, named))
+            return alone(self._strategy, self._names[0], fn, args, kwargs)
+        return regroup(run_replicas(self._strategy, fn, args, kwargs))
 
     def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
         value = self._by_replica(value)

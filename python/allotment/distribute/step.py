@@ -78,6 +78,8 @@ class _Ended:
 class _Errand:
     """What a replica that waits does for the leader."""
 
+    #: Which ones it is done with, and its number among them.
+    batch: object
     number: int
     function: Callable[[], Any]
 
@@ -86,7 +88,7 @@ class _Errand:
 class _Done:
     """What came of an errand."""
 
-    number: int
+    errand: _Errand
     value: Any = None
     error: BaseException | None = None
 
@@ -129,9 +131,9 @@ class Line:
         try:
             value = errand.function()
         except BaseException as error:
-            self._events.put((self._replica, _Done(errand.number, error=error)))
+            self._events.put((self._replica, _Done(errand, error=error)))
         else:
-            self._events.put((self._replica, _Done(errand.number, value)))
+            self._events.put((self._replica, _Done(errand, value)))
 
 
 class Step:
@@ -215,10 +217,11 @@ class Step:
             if isinstance(event, Meeting):
                 replica.meeting = event
                 continue
-            assert isinstance(event, _Ended), "nobody is on an errand"
-            self._end(replica, event)
-            if event.error is not None:
-                return False
+            # What comes of an errand that nobody waited for any more is dropped.
+            if isinstance(event, _Ended):
+                self._end(replica, event)
+                if event.error is not None:
+                    return False
         return any(not replica.ended for replica in self._replicas)
 
     def _end(self, replica: Replica, event: _Ended) -> None:
@@ -243,17 +246,22 @@ class Step:
 
     def _help(self, functions: Sequence[Callable[[], Any]]) -> list[Any]:
         """Let the replicas, which all wait, call functions by turns."""
+        batch = object()
         for number, function in enumerate(functions):
-            self._replicas[number % len(self._replicas)].answers.put(_Errand(number, function))
+            self._replicas[number % len(self._replicas)].answers.put(_Errand(batch, number, function))
         values: list[Any] = [None] * len(functions)
         errors: dict[int, BaseException] = {}
-        for _ in functions:
+        missing = len(functions)
+        while missing:
             _, event = self._events.get()
             assert isinstance(event, _Done), "who waits does nothing else"
-            if event.error is None:
-                values[event.number] = event.value
-            else:
-                errors[event.number] = event.error
+            # An earlier batch may have been left before it was done, by an interrupt.
+            if event.errand.batch is batch:
+                missing -= 1
+                if event.error is None:
+                    values[event.errand.number] = event.value
+                else:
+                    errors[event.errand.number] = event.error
             # What this frame holds, an error would hold that is raised here.
             del event
         if errors:

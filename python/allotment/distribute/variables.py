@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from allotment.aggregation import VariableAggregation, VariableSynchronization
-from allotment.devices.placement import current_placement, device
+from allotment.devices.names import parse
+from allotment.devices.placement import device, thread
 from allotment.distribute.reduce_op import of_aggregation
 from allotment.distribute.scopes import Scope, check_same, current_scope
 from allotment.distribute.values import DistributedValues, Mirrored, regroup, select
@@ -56,8 +57,10 @@ class DistributedVariable(DistributedValues, Variable):
         scope = current_scope()
         if scope is not None and scope.replica is not None:
             return copies[min(scope.replica._index, len(copies) - 1)]
-        home = current_placement().home
-        return next((each for each in copies if each._storage.device is home), copies[0])
+        wish = thread.state.wish.name
+        if wish is None:
+            return copies[0]
+        return next((each for each in copies if wish.matches(parse(each.device))), copies[0])
 
     @property
     def _storage(self) -> Storage:  # type: ignore[override]

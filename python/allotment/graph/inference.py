@@ -63,6 +63,9 @@ def infer(
     known = [_small_value(tensor) for tensor in inputs]
     trial = _Trial(row, types, shapes, known, args, kwargs)
     unknown = any(None in shape for shape in trial.shapes)
+    if unknown and row.name == "Squeeze" and args == ((),):
+        # Which axes go depends on the lengths.
+        return [(types[0], _UNKNOWN)]
     if trial.cost() <= _CHEAP:
         made = trial.with_stand_ins([None], _PAIRS) if unknown else trial.as_it_is()
         if made is not None or not unknown:
@@ -98,7 +101,9 @@ def _types_alone(
     if row.name in _AS_MANY_AS_LONG:
         return None
     plain = tuple(_replaced(each, {}) for each in args)
-    for length, rank in itertools.product((3, 2, 4), (2, 1, 3, 4, 0)):
+    # A length that is not known may have to be one of the others.
+    known = {dim for shape in shapes for dim in shape or () if dim is not None and dim < _LARGE}
+    for length, rank in itertools.product((3, 2, 4, *sorted(known - {2, 3, 4})), (2, 1, 3, 4, 0)):
         guessed = [
             (length,) * rank if shape is None else tuple(length if dim is None else dim for dim in shape)
             for shape in shapes

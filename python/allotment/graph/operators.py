@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from allotment.devices.placement import thread
 from allotment.graph.node import SymbolicTensor
+from allotment.ops.convert import to_tensor
 from allotment.ops.operators import OPERATORS, attach
 
 #: What TensorFlow calls the nodes of operators.
@@ -45,7 +46,11 @@ def _binary(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def _reflected(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def call(y: SymbolicTensor, x: Any) -> Any:
-        return _recorded(y, _named, y.graph, function, x, y, name)
+        return _recorded(y, _named, y.graph, converted, x, y, name)
+
+    def converted(x: Any, y: SymbolicTensor, name: str) -> Any:
+        # What is on the left takes the type of the tensor.
+        return function(to_tensor(x, like=y._dtype), y, name=name)
 
     return call
 

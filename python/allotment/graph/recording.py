@@ -1,5 +1,6 @@
 """What operations meet instead of a placement while a graph is the default: they are recorded as nodes."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import numpy as np
 
 from allotment.dtypes import BY_NUMPY, DType, string
+from allotment.dtypes import bool as bool_
 from allotment.graph.inference import Output, infer
 from allotment.graph.node import SymbolicTensor
 from allotment.graph.runtime_shapes import Lengths, as_lengths, expected_shape, with_lengths
@@ -25,6 +27,9 @@ CONST: Final = operation("Const", lambda value: value, host=Host.NEVER)
 _MANY_OUTPUTS: Final = frozenset(
     {"Split", "SplitV", "Unpack", "ShapeN", "DynamicPartition", "TopKV2", "UniqueV2"}
 )
+
+#: How many guesses at unknown lengths are made before shapes are left to the session.
+_TRIES: Final = 1000
 
 
 class Recording:
@@ -153,7 +158,9 @@ class Recording:
 def expected_type(row: Row, inputs: Sequence[Any], args: tuple[Any, ...]) -> DType:
     """The element type of an output that could not be tried."""
     asked = next((each for each in args if isinstance(each, DType)), None)
-    return row.result or asked or inputs[0]._dtype
+    # Conditions do not say what they choose from.
+    given = next((each._dtype for each in inputs if each._dtype is not bool_), bool_)
+    return row.result or asked or given
 
 
 def _runtime_arguments(
@@ -203,11 +210,28 @@ def _refuse(row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict
 def _is_of_shapes(row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether other values of the same shapes would not go together either."""
     assert row.fault is not None
-    try:
-        ones = [np.broadcast_to(np.ones((), each._array.dtype), each._array.shape) for each in inputs]
-        return row.fault(*ones, *args, **kwargs) is not None
-    except (TypeError, ValueError, AttributeError, IndexError):
+    if any(each._shape.rank is None for each in inputs):
         return True
+    shapes = [each._shape.as_list() for each in inputs]
+    lengths = {1, *(dim for shape in shapes for dim in shape if dim is not None)}
+    unknown = sum(shape.count(None) for shape in shapes)
+    if len(lengths) ** unknown > _TRIES:
+        return False
+    # A length that is not known may be any: one, or one of the others.
+    for guessed in itertools.product(lengths, repeat=unknown):
+        guess = iter(guessed)
+        try:
+            ones = [
+                np.broadcast_to(
+                    np.ones((), each._dtype.numpy), [next(guess) if dim is None else dim for dim in shape]
+                )
+                for each, shape in zip(inputs, shapes, strict=True)
+            ]
+            if row.fault(*ones, *args, **kwargs) is None:
+                return False
+        except (TypeError, ValueError, AttributeError, IndexError):
+            continue
+    return True
 
 
 def _told(inputs: Sequence[Any]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from allotment.devices.placement import device
 from allotment.ops.array import zeros_like
 from allotment.ops.creation import zeros
 from allotment.ops.differentiation import Call, Outline, is_differentiable
@@ -107,7 +108,11 @@ def _taken(key: Hashable, pending: Pending, wanted: set[Hashable], found: dict[H
 
 
 def _sum(parts: list[Any]) -> Any:
-    return parts[0] if len(parts) == 1 else add_n(parts)
+    """Add gradients up where the first of them is."""
+    if len(parts) == 1:
+        return parts[0]
+    with device(parts[0].device) if isinstance(parts[0], EagerTensor) else nullcontext():
+        return add_n(parts)
 
 
 def _go_back(step: Step, gradients: list[Any], useful: set[Hashable], pending: Pending) -> None:

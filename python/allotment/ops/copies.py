@@ -1,7 +1,7 @@
 """Copies of tensors: to a device by method, and of Python's kind."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,7 +11,10 @@ from allotment.devices.placement import current_placement
 from allotment.dtypes import DType, int32, string
 from allotment.ops.creation import eager_const
 from allotment.ops.execute import compute
+from allotment.ops.table import OPERATIONS
 from allotment.tensor import EagerTensor, tensor_of
+
+_IDENTITY: Final = OPERATIONS["Identity"]
 
 
 def cpu(self: EagerTensor) -> EagerTensor:
@@ -37,8 +40,11 @@ def _copy_to(tensor: EagerTensor, kind: str, index: Any) -> EagerTensor:
             # What kernels of a GPU keep in host memory stays there.
             keeps = kind == "GPU" and tensor._dtype in (int32, string)
             home = placement.host if keeps else device
-            array = compute(placement, device, home, "Identity", None, np.copy, tensor._array)
-            return tensor_of(array, tensor._dtype, device, home)
+            array = compute(placement, device, home, _IDENTITY.name, None, np.copy, tensor._array)
+            made = tensor_of(array, tensor._dtype, device, home)
+            if placement.recorder is not None:
+                placement.recorder.record(_IDENTITY, (tensor,), (), {}, made, device)
+            return made
     raise RuntimeError(f"{kind}:{index} unknown device.")
 
 

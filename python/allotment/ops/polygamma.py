@@ -11,8 +11,9 @@ from allotment.ops.execute import same_shapes
 from allotment.ops.inverse_special import digamma_of
 from allotment.ops.public import public_binary
 
-#: Terms up to here are added one by one; the series behind is exact to the last digit or two then.
-_FAR: Final = 12
+#: Terms up to here, and as far again as the power is high, are added one by one; the series behind is exact to the
+#: last digit or two then. Of higher powers than the second number, terms that far on are nothing.
+_FAR: Final = (12, 200)
 #: Bernoulli's numbers, each divided by the factorial of its index.
 _BERNOULLI: Final = (
     1 / 12,
@@ -29,7 +30,8 @@ _BERNOULLI: Final = (
 def _zeta_of(x: Array, q: Array) -> Any:
     power, start = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(q, np.float64))
     # Below zero the sum starts on the other side, which only whole powers do not mind.
-    steps = np.maximum(np.ceil(_FAR - np.where(np.isfinite(start), start, 0)), 0)
+    enough = _FAR[0] + np.clip(np.nan_to_num(power), 0, _FAR[1])
+    steps = np.maximum(np.ceil(enough - np.where(np.isfinite(start), start, 0)), 0)
     total, place = np.zeros(power.shape), start.copy()
     for step in range(int(steps.max(initial=0))):
         more = step < steps
@@ -42,8 +44,10 @@ def _zeta_of(x: Array, q: Array) -> Any:
         total += number * factor
         rank = 2 * index + 1
         factor = factor * (power + rank) * (power + rank + 1) / np.square(place)
-    pole = (power == 1) | ((start <= 0) & (start == np.floor(start)))
-    undefined = (power < 1) | ((start <= 0) & ~pole & (power != np.floor(power)))
+    # At a pole only even powers have the same sign on both sides.
+    on_pole = (start <= 0) & (start == np.floor(start))
+    pole = (power == 1) | (on_pole & (power % 2 == 0))
+    undefined = (power < 1) | (on_pole & ~pole) | ((start <= 0) & (power != np.floor(power)))
     return np.where(undefined, np.nan, np.where(pole, np.inf, total)).astype(x.dtype)
 
 

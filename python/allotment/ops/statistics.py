@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.dtypes import as_dtype, int64, string
-from allotment.ops.array import cast, zeros_like
+from allotment.ops.array import cast, shape, zeros_like
 from allotment.ops.axes import axes_argument
 from allotment.ops.comparison import is_finite, not_equal
 from allotment.ops.complex_numbers import conj
@@ -33,7 +33,8 @@ def reduce_logsumexp(
     largest = where(is_finite(largest), largest, zeros_like(largest))
     result = log(reduce_sum(exp(subtract(tensor, largest)), axis, keepdims))
     if not flag_argument(keepdims, "keepdims"):
-        largest = reshape(largest, result.shape)
+        known = result.shape.is_fully_defined()
+        largest = reshape(largest, result.shape if known else shape(result))
     return add(result, largest, name)
 
 

@@ -98,7 +98,7 @@ def samples() -> dict[str, Sample]:
         found[name] = (getattr(nn, name), [np.array([-3.1, -0.7, 0.4, 2.2, 7.5])])
     for name in _REDUCE.split():
         found |= _reductions(name)
-    return found | _MATH | _SHAPES | _PICKS | _LINALG | _NN
+    return found | _MATH | _SHAPES | _PICKS | _LINALG | _NN | _CONTROL | _CHANCE
 
 
 _UNARY = (
@@ -179,6 +179,8 @@ _MATH: dict[str, Sample] = {
     "clip_by_global_norm": (lambda x, y: tf.clip_by_global_norm([x, y], 0.5), [reals(3), reals(2)]),
     "l2_normalize": (lambda x: m.l2_normalize(x, 1), [reals(3, 3)]),
     "polyval": (lambda c, x: m.polyval([c, 2 * c, c * c], x), [reals(), reals(3)]),
+    "linspace": (lambda x, y: tf.linspace(x, y, 4, axis=1), [reals(3), reals(2, 1)]),
+    "linspace of one": (lambda x, y: tf.linspace(x, y, 1), [reals(), reals()]),
     "check_numerics": (lambda x: debugging.check_numerics(x, "here"), [reals(3)]),
 }
 
@@ -366,7 +368,10 @@ _NN: dict[str, Sample] = {
     "softmax": (nn.softmax, [reals(3, 4)]),
     "softmax, axis": (lambda x: nn.softmax(x, axis=0), [reals(3, 4)]),
     "log_softmax": (nn.log_softmax, [reals(3, 4)]),
-    "cross entropy": (nn.softmax_cross_entropy_with_logits, [between(0.1, 0.9, 3, 4), reals(3, 4)]),
+    "cross entropy": (
+        lambda labels, logits: nn.softmax_cross_entropy_with_logits(nn.softmax(labels), logits),
+        [reals(3, 4), reals(3, 4)],
+    ),
     "sparse cross entropy": (
         lambda x: nn.sparse_softmax_cross_entropy_with_logits([1, 0, 3], x),
         [reals(3, 4)],
@@ -429,4 +434,41 @@ _NN: dict[str, Sample] = {
         lambda x: nn.avg_pool(x, 3, 2, "VALID", data_format="NCHW"),
         [reals(1, 2, 5, 7)],
     ),
+}
+
+#: Python runs loops and branches, and the tape sees what they call.
+_CONTROL: dict[str, Sample] = {
+    "map_fn": (lambda x: tf.map_fn(lambda row: row * row[0], x), [reals(3, 2)]),
+    "foldl": (lambda x: tf.foldl(lambda total, each: total * 0.5 + each**2, x), [reals(4)]),
+    "foldr": (lambda x, y: tf.foldr(lambda total, each: total * each, x, initializer=y), [reals(4), reals()]),
+    "scan": (lambda x: tf.scan(lambda total, each: total * each, x), [reals(4)]),
+    "while_loop": (
+        lambda x: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * y + x), [tf.constant(0), x])[1],
+        [0.5 * reals(2)],
+    ),
+    "cond": (lambda x: tf.cond(x > 100, lambda: x, lambda: x * x), [reals()]),
+    "case": (lambda x: tf.case([(x > 100, lambda: x)], default=lambda: m.sin(x)), [reals()]),
+    "switch_case": (lambda x: tf.switch_case(tf.constant(1), [lambda: x, lambda: x * x]), [reals()]),
+    "scalar_mul": (tf.scalar_mul, [reals(), reals(3)]),
+    "convert_to_tensor": (lambda x, y: tf.convert_to_tensor([x, y]) ** 2, [reals(2), reals(2)]),
+    "constants beside": (lambda x: tf.stack([x, 2.0, x * x]), [reals()]),
+    "log_sigmoid": (m.log_sigmoid, [reals(3)]),
+    "reciprocal_no_nan": (m.reciprocal_no_nan, [reals(3)]),
+    "swish": (nn.swish, [reals(3)]),
+    "max_pool1d": (lambda x: nn.max_pool1d(x, 2, 2, "SAME"), [apart(2, 5, 2)]),
+    "avg_pool1d": (lambda x: nn.avg_pool1d(x, 2, 1, "VALID"), [reals(2, 5, 2)]),
+}
+
+
+#: What is drawn from a seed is the same each time.
+_CHANCE: dict[str, Sample] = {
+    kind: (
+        lambda a, b, draw=draw: draw([3], [1, 2], a, b, tf.float64),
+        [between(0.1, 0.5), between(0.6, 0.9)],
+    )
+    for kind, draw in {
+        "uniform": tf.random.stateless_uniform,
+        "normal": tf.random.stateless_normal,
+        "truncated_normal": tf.random.stateless_truncated_normal,
+    }.items()
 }

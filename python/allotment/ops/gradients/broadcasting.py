@@ -49,6 +49,15 @@ def shape_of(tensor: Any) -> Any:
     return tuple(tensor.shape) if tensor.shape.is_fully_defined() else shape(tensor)
 
 
+def lengths_of(tensor: Any) -> Any:
+    """The same where numbers are needed: what a graph does not know refuses to be one when it is used.
+
+    Raises:
+        ValueError: A graph does not even know how many axes there are.
+    """
+    return tensor.lengths if isinstance(tensor, Outline) else tensor._array.shape
+
+
 def summed_to(upstream: Any, lengths: Any) -> Any:
     """Add up a gradient over the axes along which a tensor of some shape was broadcast."""
     if type(lengths) is tuple and _has_shape(upstream, lengths):
@@ -60,7 +69,8 @@ def _has_shape(tensor: Any, lengths: tuple[Any, ...]) -> bool:
     if type(tensor) is EagerTensor:
         return tensor._array.shape == lengths
     # What stands for an unknown length is equal to any.
-    return all(type(each) is int for each in lengths) and tensor.shape.as_list() == list(lengths)
+    known = tensor.shape.is_fully_defined() and all(type(each) is int for each in lengths)
+    return known and tuple(tensor.shape) == lengths
 
 
 @gradient("SumToShape", inputs=False)
@@ -95,4 +105,4 @@ def of_pair(
         ]
 
 
-__all__ = ["of_pair", "shape_of", "summed_to"]
+__all__ = ["lengths_of", "of_pair", "shape_of", "summed_to"]

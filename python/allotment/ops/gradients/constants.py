@@ -13,7 +13,6 @@ not_differentiable("BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "LeftShift
 # Whole numbers: places, counts, permutations.
 not_differentiable("LowerBound", "UpperBound", "UnravelIndex", "InvertPermutation")
 not_differentiable("HistogramFixedWidth", "HistogramFixedWidthBins")
-not_differentiable("Range", "LinSpace", "OneHot", "SequenceMask")
 
 # Chance.
 not_differentiable("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal")

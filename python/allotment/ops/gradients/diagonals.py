@@ -6,7 +6,7 @@ from allotment.ops.bands import Band
 from allotment.ops.creation import zeros
 from allotment.ops.diagonals import band_part, diag, diag_part, set_diag
 from allotment.ops.differentiation import Call, gradient
-from allotment.ops.gradients.broadcasting import shape_of
+from allotment.ops.gradients.broadcasting import lengths_of, shape_of
 
 
 def _options(band: Band) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def _diag(call: Call, upstream: Any) -> Any:
 
 @gradient("MatrixDiagPartV3", inputs=False)
 def _diag_part(call: Call, upstream: Any) -> Any:
-    rows, columns = (int(length) for length in call.inputs[0].shape[-2:])
+    rows, columns = (int(length) for length in lengths_of(call.inputs[0])[-2:])
     return diag(upstream, num_rows=rows, num_cols=columns, **_options(call.args[0]))
 
 

@@ -7,7 +7,7 @@ from allotment.ops.complex_numbers import conj
 from allotment.ops.creation import reshape
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.einsum import einsum
-from allotment.ops.gradients.broadcasting import summed_to
+from allotment.ops.gradients.broadcasting import lengths_of, summed_to
 from allotment.ops.layout import transpose
 from allotment.ops.repetition import broadcast_to
 from allotment.ops.sequences import eye
@@ -46,7 +46,7 @@ def _by_input(call: Call, upstream: Any, index: int) -> Any:
 def _lengths(tensor: Any, labels: str) -> dict[str, Any]:
     """The length of each label's axis."""
     before, rest, after = labels.partition("...")
-    lengths = tensor._array.shape
+    lengths = lengths_of(tensor)
     pairs = list(zip(before, lengths, strict=False))
     if rest and after:
         pairs += list(zip(after, lengths[-len(after) :], strict=True))
@@ -56,12 +56,12 @@ def _lengths(tensor: Any, labels: str) -> dict[str, Any]:
 def _arranged(tensor: Any, labels: str, made: Any, axes: str, found: str) -> Any:
     """What was computed with the axes without a label in front, in the shape of the input."""
     before = labels.partition("...")[0]
-    lengths = tensor._array.shape
+    lengths = lengths_of(tensor)
     middle = len(lengths) - len(axes)
     of_named = [*lengths[: len(before)], *lengths[len(before) + middle :]]
     if found != axes:
         # An axis that was only summed over has one slope for all its elements.
-        shape = made._array.shape
+        shape = lengths_of(made)
         spread, kept = shape[: len(shape) - len(found)], iter(shape[len(shape) - len(found) :])
         made = reshape(made, [*spread, *(next(kept) if label in found else 1 for label in axes)])
         made = broadcast_to(made, [*spread, *of_named])

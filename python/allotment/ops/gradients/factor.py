@@ -10,6 +10,7 @@ from allotment.ops.diagonals import band_part, diag, diag_part, set_diag
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.factor import eig, eigh, svd
 from allotment.ops.gathering import where
+from allotment.ops.gradients.broadcasting import lengths_of
 from allotment.ops.joining import concat
 from allotment.ops.layout import expand_dims, squeeze
 from allotment.ops.math import reciprocal, square
@@ -40,7 +41,7 @@ def _lower_half(matrix: Any) -> Any:
 @gradient("Qr", outputs=True)
 def _qr(call: Call, by_q: Any, by_r: Any) -> Any:
     (q, r), (full,) = call.outputs, call.args
-    rows, columns = int(q.shape[-2]), int(r.shape[-1])
+    rows, columns = int(lengths_of(q)[-2]), int(lengths_of(r)[-1])
     if full and rows > columns:
         raise NotImplementedError(
             "the gradient of qr is not known of matrices with more rows than columns and full_matrices=True. "

@@ -4,7 +4,7 @@ from typing import Any
 
 from allotment.ops.arguments import axis_of
 from allotment.ops.differentiation import Call, gradient
-from allotment.ops.gradients.broadcasting import shape_of
+from allotment.ops.gradients.broadcasting import lengths_of
 from allotment.ops.joining import concat, split, stack, unstack
 
 
@@ -13,9 +13,7 @@ def _concat(call: Call, upstream: Any) -> list[Any]:
     axis = call.kwargs["axis"]
     sizes = []
     for each in call.inputs:
-        lengths = shape_of(each)
-        if type(lengths) is not tuple:
-            lengths = each._array.shape
+        lengths = lengths_of(each)
         sizes.append(int(lengths[axis_of(axis, len(lengths))]))
     return split(upstream, sizes, axis)
 

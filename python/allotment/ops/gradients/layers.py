@@ -4,12 +4,13 @@ from typing import Any
 
 from allotment.ops.arguments import axis_of
 from allotment.ops.differentiation import Call, gradient, not_differentiable
+from allotment.ops.gradients.broadcasting import lengths_of
 from allotment.ops.reduce import reduce_sum
 
 
 @gradient("BiasAdd", inputs=False)
 def _bias_add(call: Call, upstream: Any) -> list[Any]:
-    rank = upstream.shape.rank
+    rank = len(lengths_of(call.inputs[0]))
     channels = axis_of(call.args[0], rank)
     return [upstream, reduce_sum(upstream, [axis for axis in range(rank) if axis != channels])]
 

@@ -9,7 +9,7 @@ from allotment.ops.assertions import check_numerics
 from allotment.ops.creation import reshape
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.gathering import gather
-from allotment.ops.gradients.broadcasting import shape_of
+from allotment.ops.gradients.broadcasting import lengths_of, shape_of
 from allotment.ops.layout import transpose
 from allotment.ops.partition import dynamic_partition, dynamic_stitch
 from allotment.ops.scattering import scatter_nd
@@ -46,7 +46,7 @@ def _stitch(call: Call, upstream: Any) -> list[Any]:
 @gradient("TopKV2", outputs=True)
 def _top_k(call: Call, upstream: Any, _: Any) -> Any:
     x, places = call.inputs[0], call.outputs[1]
-    lengths = x._array.shape
+    lengths = lengths_of(x)
     axis = axis_of(call.args[1], len(lengths))
     length = int(lengths[axis])
     # Rows of the axis, each scattered by itself: the places of one count on from those of the one before.

@@ -10,7 +10,7 @@ from allotment.ops.creation import reshape
 from allotment.ops.differentiation import Call, gradient, not_differentiable
 from allotment.ops.division import divide_no_nan, floordiv
 from allotment.ops.gathering import where
-from allotment.ops.gradients.broadcasting import shape_of
+from allotment.ops.gradients.broadcasting import lengths_of, shape_of
 from allotment.ops.layout import transpose
 from allotment.ops.math import maximum
 from allotment.ops.real import exp, log
@@ -22,19 +22,16 @@ from allotment.ops.scan import cumprod, cumsum, cumulative_logsumexp
 def _kept(call: Call, reduced: Any) -> Any:
     """What a reduction made, or its gradient, with the reduced axes of length 1."""
     axes, keepdims = call.args
-    lengths = shape_of(call.inputs[0])
-    if keepdims or (axes is None and type(lengths) is not tuple):
+    if keepdims or (axes is None and not call.inputs[0].shape.is_fully_defined()):
         # A scalar is broadcast to anything.
         return reduced
-    if type(lengths) is not tuple:
-        lengths = call.inputs[0]._array.shape
-    gone = _axes(call)
+    lengths, gone = lengths_of(call.inputs[0]), _axes(call)
     return reshape(reduced, [1 if axis in gone else length for axis, length in enumerate(lengths)])
 
 
 def _axes(call: Call) -> set[int]:
     axes, _ = call.args
-    rank = call.inputs[0].shape.rank
+    rank = len(lengths_of(call.inputs[0]))
     return set(range(rank)) if axes is None else {axis_of(axis, rank) for axis in axes}
 
 
@@ -78,9 +75,9 @@ def _norm(call: Call, upstream: Any) -> Any:
 @gradient("Prod")
 def _prod(call: Call, upstream: Any) -> Any:
     x = call.inputs[0]
-    gone, rank = _axes(call), x.shape.rank
+    gone, lengths = _axes(call), lengths_of(x)
+    rank = len(lengths)
     order = sorted(range(rank), key=lambda axis: (axis not in gone, axis))
-    lengths = x._array.shape
     # One axis to multiply along in front: what is before and behind an element gives its slope, zeros or not.
     turned = transpose(x, order)
     rows = reshape(turned, [-1, _product(lengths[axis] for axis in order[len(gone) :])])

@@ -10,7 +10,7 @@ from allotment.ops.arrays import Array
 from allotment.ops.creation import reshape
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.execute import run
-from allotment.ops.gradients.broadcasting import shape_of
+from allotment.ops.gradients.broadcasting import lengths_of, shape_of
 from allotment.ops.layout import transpose
 from allotment.ops.reduce import reduce_sum
 from allotment.ops.repetition import pad
@@ -24,21 +24,15 @@ Widths = tuple[tuple[int, int], ...]
 @gradient("Tile", inputs=False)
 def _tile(call: Call, upstream: Any) -> Any:
     (multiples,) = call.args
-    lengths = _lengths(call.inputs[0])
+    lengths = lengths_of(call.inputs[0])
     pairs = [each for pair in zip(multiples, lengths, strict=True) for each in pair]
     return reduce_sum(reshape(upstream, pairs), list(range(0, len(pairs), 2)))
-
-
-def _lengths(tensor: Any) -> Any:
-    """The lengths of axes, those that a graph does not know as what stands for them."""
-    lengths = shape_of(tensor)
-    return lengths if type(lengths) is tuple else tensor._array.shape
 
 
 @gradient("Repeat", inputs=False)
 def _repeat(call: Call, upstream: Any) -> Any:
     times, axis = call.args
-    lengths = _lengths(call.inputs[0])
+    lengths = lengths_of(call.inputs[0])
     axis = axis_of(axis, len(lengths))
     if len(times) == 1:
         apart = [*lengths[: axis + 1], times[0], *lengths[axis + 1 :]]

@@ -8,13 +8,15 @@ from allotment.ops.creation import reshape
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.division import divide_no_nan
 from allotment.ops.gathering import gather, where
+from allotment.ops.gradients.broadcasting import lengths_of
 from allotment.ops.math import maximum
-from allotment.ops.segments import unsorted_segment_prod, unsorted_segment_sum
+from allotment.ops.segments import segment_prod, segment_sum, unsorted_segment_prod, unsorted_segment_sum
 
 
-def _count(call: Call) -> Any:
-    """How many segments there are."""
-    return call.args[0] if call.args else call.outputs[0].shape[0]
+def _added(call: Call, rows: Any) -> Any:
+    """What rows of the call's make together in each segment."""
+    ids = call.inputs[1]
+    return unsorted_segment_sum(rows, ids, call.args[0]) if call.args else segment_sum(rows, ids)
 
 
 def _picked(call: Call, values: Any) -> Any:
@@ -24,9 +26,13 @@ def _picked(call: Call, values: Any) -> Any:
         return gather(values, ids)
     kept = greater_equal(ids, 0)
     rows = gather(values, maximum(ids, 0))
-    rank = rows.shape.rank
-    mask = reshape(kept, list(ids.shape) + [1] * (rank - ids.shape.rank))
+    mask = reshape(kept, [*lengths_of(ids), *[1] * _inner(call)])
     return where(mask, rows, zeros_like(rows))
+
+
+def _inner(call: Call) -> int:
+    """How many axes the rows have."""
+    return len(lengths_of(call.inputs[0])) - len(lengths_of(call.inputs[1]))
 
 
 @gradient("SegmentSum", "UnsortedSegmentSum")
@@ -36,18 +42,17 @@ def _sum(call: Call, upstream: Any) -> Any:
 
 @gradient("SegmentMean")
 def _mean(call: Call, upstream: Any) -> Any:
-    data, ids = call.inputs
-    rows = unsorted_segment_sum(ones_like(cast(ids, upstream._dtype)), ids, _count(call))
-    counts = reshape(maximum(rows, 1), [-1] + [1] * (data.shape.rank - 1))
+    rows = _added(call, ones_like(cast(call.inputs[1], upstream._dtype)))
+    counts = reshape(maximum(rows, 1), [-1] + [1] * _inner(call))
     return _picked(call, upstream / counts)
 
 
 @gradient("SegmentMax", "SegmentMin", "UnsortedSegmentMax", "UnsortedSegmentMin", outputs=True)
 def _extreme(call: Call, upstream: Any) -> Any:
-    data, ids = call.inputs
+    data = call.inputs[0]
     chosen = cast(equal(data, _picked(call, call.outputs[0])), upstream._dtype)
     # Equal elements of a segment share it.
-    counts = unsorted_segment_sum(chosen, ids, _count(call))
+    counts = _added(call, chosen)
     return chosen * _picked(call, divide_no_nan(upstream, counts))
 
 
@@ -55,13 +60,14 @@ def _extreme(call: Call, upstream: Any) -> Any:
 def _prod(call: Call, upstream: Any) -> Any:
     data, ids = call.inputs
     zero = equal(data, 0)
-    zeros = unsorted_segment_sum(cast(zero, upstream._dtype), ids, _count(call))
+    zeros = _added(call, cast(zero, upstream._dtype))
     # The product of the others: of all that are not zero where the element is the one zero of its segment.
-    others = unsorted_segment_prod(where(zero, ones_like(data), data), ids, _count(call))
+    others = where(zero, ones_like(data), data)
+    rest = unsorted_segment_prod(others, ids, call.args[0]) if call.args else segment_prod(others, ids)
     one = equal(_picked(call, zeros), 1)
-    alone = where(one, _picked(call, others), zeros_like(data))
-    rest = divide_no_nan(_picked(call, call.outputs[0]), where(zero, ones_like(data), data))
-    return _picked(call, upstream) * where(zero, alone, rest)
+    alone = where(one, _picked(call, rest), zeros_like(data))
+    beside = divide_no_nan(_picked(call, call.outputs[0]), others)
+    return _picked(call, upstream) * where(zero, alone, beside)
 
 
 __all__: list[str] = []

@@ -3,7 +3,7 @@
 from typing import Any
 
 from allotment.ops.differentiation import Call, gradient
-from allotment.ops.gradients.broadcasting import shape_of, summed_to
+from allotment.ops.gradients.broadcasting import lengths_of, shape_of, summed_to
 from allotment.ops.layout import expand_dims
 from allotment.ops.real import exp
 from allotment.ops.reduce import reduce_sum
@@ -28,9 +28,8 @@ def _cross_entropy(call: Call, upstream: Any) -> list[Any]:
     along = expand_dims(upstream, -1)
     made: list[Any] = [None, None]
     if call.wanted[0]:
-        # Labels that do not add up to one count as they are.
-        slopes = softmax(logits) * reduce_sum(labels, -1, keepdims=True) - labels
-        made[0] = summed_to(along * slopes, shape_of(logits))
+        # Labels are taken for distributions, whose sum is one.
+        made[0] = summed_to(along * (softmax(logits) - labels), shape_of(logits))
     if call.wanted[1]:
         made[1] = summed_to(-along * log_softmax(logits), shape_of(labels))
     return made
@@ -39,7 +38,7 @@ def _cross_entropy(call: Call, upstream: Any) -> list[Any]:
 @gradient("SparseSoftmaxCrossEntropyWithLogits")
 def _sparse_cross_entropy(call: Call, upstream: Any) -> Any:
     logits, labels = call.inputs
-    hits = one_hot(labels, int(logits.shape[-1]), dtype=logits._dtype)
+    hits = one_hot(labels, int(lengths_of(logits)[-1]), dtype=logits._dtype)
     return expand_dims(upstream, -1) * (softmax(logits) - hits)
 
 

@@ -1,0 +1,29 @@
+"""Gradient of numbers in equal steps; all other sequences are constants."""
+
+from typing import Any
+
+from allotment.ops.arguments import axis_of
+from allotment.ops.array import cast
+from allotment.ops.creation import reshape
+from allotment.ops.differentiation import Call, gradient, not_differentiable
+from allotment.ops.gradients.broadcasting import lengths_of, shape_of, summed_to
+from allotment.ops.reduce import reduce_sum
+from allotment.ops.sequences import linspace
+
+
+@gradient("LinSpace", inputs=False)
+def _linspace(call: Call, upstream: Any) -> list[Any]:
+    (first, last), (count, axis) = call.inputs, call.args
+    rank = len(lengths_of(upstream))
+    place = axis_of(axis, rank)
+    lengths = [count if each == place else 1 for each in range(rank)]
+    way = cast(reshape(linspace(0.0, 1.0, count), lengths), upstream._dtype)
+    return [
+        summed_to(reduce_sum(upstream * share, place), shape_of(end))
+        for share, end in ((1 - way, first), (way, last))
+    ]
+
+
+not_differentiable("Range", "OneHot", "SequenceMask")
+
+__all__: list[str] = []

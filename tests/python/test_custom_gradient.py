@@ -1,0 +1,151 @@
+"""Functions that bring their own gradient."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import allotment as tf
+
+
+def gradient(function: Any, *values: float) -> Any:
+    inputs = [tf.constant(each) for each in values]
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        result = function(*inputs)
+    found = [None if each is None else each.numpy() for each in tape.gradient(result, inputs)]
+    return found[0] if len(found) == 1 else found
+
+
+def test_a_function_has_the_gradient_it_brings() -> None:
+    @tf.custom_gradient
+    def log_of_exp(x: Any) -> Any:
+        """Logarithm of one and an exponential."""
+        e = tf.exp(x)
+        return tf.math.log(1 + e), lambda upstream: upstream * (1 - 1 / (1 + e))
+
+    assert gradient(log_of_exp, 100.0) == 1
+    assert log_of_exp.__doc__ == "Logarithm of one and an exponential."
+    assert np.isnan(gradient(lambda x: tf.math.log(1 + tf.exp(x)), 100.0))
+
+
+def test_several_arguments_and_results() -> None:
+    @tf.custom_gradient
+    def both(x: Any, y: Any) -> Any:
+        return [x + y, x * y], lambda up, down: (up * 10, down * 100)
+
+    assert gradient(both, 2.0, 3.0) == [10, 100]
+
+
+def test_arguments_may_be_numbers_and_nested() -> None:
+    @tf.custom_gradient
+    def pair(values: Any, factor: Any) -> Any:
+        return values[0] * values[1] * factor, lambda upstream: (upstream, upstream * 2, None)
+
+    assert gradient(lambda x, y: pair([x, y], 3.0), 2.0, 5.0) == [1, 2]
+
+
+def test_an_argument_that_is_returned_as_it_is() -> None:
+    @tf.custom_gradient
+    def reversed_slope(x: Any) -> Any:
+        return x, lambda upstream: -upstream
+
+    assert gradient(reversed_slope, 2.0) == -1
+    assert gradient(lambda x: reversed_slope(x) + x, 2.0) == 0
+
+
+def test_keywords_are_arguments_too() -> None:
+    @tf.custom_gradient
+    def scaled(x: Any, *, factor: float = 2.0) -> Any:
+        return x * factor, lambda upstream, _=None: (upstream * 7, None) if factor != 2 else upstream * 7
+
+    assert gradient(scaled, 1.0) == 7
+    assert gradient(lambda x: scaled(x, factor=3.0), 1.0) == 7
+
+
+def test_the_decorator_takes_methods() -> None:
+    class Layer:
+        @tf.custom_gradient
+        def call(x: Any) -> Any:  # noqa: N805 - a function in a class
+            return x * 2, lambda upstream: upstream * 5
+
+    assert gradient(Layer.call, 1.0) == 5
+    assert tf.custom_gradient()(lambda x: (x, lambda upstream: upstream * 3))(tf.constant(1.0)).numpy() == 1
+
+
+def test_variables_have_gradients_of_their_own() -> None:
+    w = tf.Variable(3.0)
+
+    @tf.custom_gradient
+    def product(x: Any) -> Any:
+        def back(upstream: Any, variables: Any) -> Any:
+            assert variables == [w]
+            return upstream * 100, [upstream * 1000]
+
+        return x * w, back
+
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = product(x) * 2
+    assert [each.numpy() for each in tape.gradient(y, [x, w])] == [200, 2000]
+
+
+def test_a_variable_that_is_an_argument_is_no_other_one() -> None:
+    w = tf.Variable(3.0)
+
+    @tf.custom_gradient
+    def square(x: Any) -> Any:
+        return x * x, lambda upstream: upstream * 100
+
+    with tf.GradientTape() as tape:
+        y = square(w)
+    assert tape.gradient(y, w).numpy() == 100
+
+
+def test_variables_that_nobody_takes_are_an_error() -> None:
+    w = tf.Variable(3.0)
+    bad = tf.custom_gradient(lambda x: (x * w, lambda upstream: upstream))
+    with pytest.raises(
+        TypeError, match="grad_fn must accept keyword argument 'variables', since function uses"
+    ):
+        bad(tf.constant(1.0))
+
+
+def test_gradients_are_counted() -> None:
+    two = tf.custom_gradient(lambda x: (x * 1, lambda upstream: (upstream, upstream)))
+    with pytest.raises(ValueError, match="expected to return 1 gradients, but returned 2 instead"):
+        gradient(two, 1.0)
+    w = tf.Variable(3.0)
+    none = tf.custom_gradient(lambda x: (x * w, lambda upstream, variables: (upstream, [])))
+    with pytest.raises(
+        ValueError, match="Must return gradient for each variable from @custom_gradient grad_fn"
+    ):
+        gradient(none, 1.0)
+
+
+def test_own_gradients_have_gradients() -> None:
+    @tf.custom_gradient
+    def cube(x: Any) -> Any:
+        return x**3, lambda upstream: upstream * 3 * x**2
+
+    x = tf.constant(2.0)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = cube(x)
+        slope = inner.gradient(y, x)
+    assert (slope.numpy(), outer.gradient(slope, x).numpy()) == (12, 12)
+
+
+def test_nothing_inside_is_recorded_by_tapes_around() -> None:
+    @tf.custom_gradient
+    def with_a_tape(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        slope = tape.gradient(y, x)
+        return y, lambda upstream: upstream * slope * 10
+
+    assert gradient(with_a_tape, 3.0) == 60
