@@ -243,6 +243,22 @@ def test_gradients_go_through_collectives_of_all_processes_as_through_those_of_o
     assert np.isfinite(np.concatenate(expected)).all()
 
 
+def test_each_replica_has_random_numbers_of_its_own_whichever_process_it_is_in() -> None:
+    draws = """
+tf.random.set_seed(5)
+drawn = [strategy.gather(strategy.run(lambda: tf.random.uniform([2])), axis=0).numpy().tolist() for _ in range(2)]
+tell(rank=tf.distribute.get_replica_context().num_replicas_in_sync, drawn=drawn)
+"""
+    alone = run_processes(
+        "tf.testing.simulate_gpus('2:64MiB')\nstrategy = tf.distribute.MirroredStrategy()\n" + draws, 1
+    )
+    several = run_processes("tf.testing.simulate_gpus('1:64MiB')\nstrategy = strategy()\n" + draws, 2)
+    assert alone.status == several.status == 0, alone.stderr + several.stderr
+    (expected,) = (each["drawn"] for each in facts(alone.stdout))
+    assert [each["drawn"] for each in facts(several.stdout)] == [expected, expected]
+    assert len({number for numbers in expected for number in numbers}) == 8
+
+
 def test_reductions_between_processes_take_their_memory_from_the_devices_pools() -> None:
     ran = run_processes(
         """
@@ -357,12 +373,13 @@ def test_a_process_that_does_not_go_on_is_named_by_the_others_in_time(
     ran = run_processes(f"def act():\n    {act}\n" + FAILURES, 4)
     assert ran.status != 0
     assert re.search(text, ran.stderr), ran.stderr
-    told = facts(ran.stdout)
+    # Where it is stopped, it may wake up at the end and say something, too.
+    told = [each for each in facts(ran.stdout) if each["rank"] != 2]
     assert {each["rank"] for each in told} == {0, 1, 3}
     for each in told:
         assert each["number"] == 2
         assert each["kind"] in kinds
-        assert each["seconds"] < 1.5 + 3
+        assert each["seconds"] < 10
 
 
 def test_a_killed_process_is_named_by_mpirun_and_takes_the_others_with_it() -> None:

@@ -122,15 +122,10 @@ class MultiWorkerMirroredExtended(MirroredExtended):
         timeout = self._options.timeout_seconds
         return self.replica_deadline if timeout is None else timeout
 
-    def call_for_each_replica(
-        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Call a function once for each replica of this process. See ``Strategy.run``.
-
-        The other processes hear of what it raises, except of the end of a data set: they would wait for this one.
-        """
+    def _call(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # The others hear of what it raises, except of the end of a data set: they would wait for this process.
         try:
-            return super().call_for_each_replica(fn, args, kwargs)
+            return super()._call(fn, args, kwargs)
         except (errors.OutOfRangeError, StopIteration):
             raise
         except BaseException as error:

@@ -1,6 +1,7 @@
 """What a replica's code finds in its thread: its device, its context, nothing of the caller's scopes."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from allotment.devices.context import context
@@ -28,9 +29,11 @@ class Alone:
 
 
 def alone(strategy: Strategy, name: str, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call a function as the only replica, on this thread."""
+    """Call a function as the only replica of this process, on this thread."""
     replica = ReplicaContext(strategy, 0, Alone(strategy))
-    with entered(Scope(strategy, replica)), device(None), device(name):
+    several = strategy.num_replicas_in_sync > 1
+    numbers = stream(next_step(), strategy.extended._first_replica) if several else nullcontext()
+    with entered(Scope(strategy, replica)), device(None), device(name), numbers:
         return fn(*select(0, args), **select(0, kwargs))
 
 
