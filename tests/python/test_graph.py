@@ -1,5 +1,7 @@
 """Graphs: what is recorded instead of run, and what it is called."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -263,3 +265,36 @@ def test_unknown_batches_train_and_drop_out(graph: tf.Graph) -> None:
         )
     assert str(logits.shape) == "(None, 10)"
     assert [each.shape for each in found] == [(5,), (5,)]
+
+
+def test_what_chooses_must_be_known(graph: tf.Graph) -> None:
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [])
+        y = v1.placeholder(tf.float32, [None])
+        choices: dict[str, Callable[[], object]] = {
+            "tf.cond": lambda: tf.cond(x > 0.0, lambda: x, lambda: -x),
+            "tf.case": lambda: tf.case([(x > 0.0, lambda: x)]),
+            "tf.switch_case": lambda: tf.switch_case(tf.cast(x, tf.int32), [lambda: x]),
+            "tf.while_loop": lambda: tf.while_loop(lambda i: i < x, lambda i: i + 1.0, [tf.constant(0.0)]),
+        }
+        for name, choose in choices.items():
+            with pytest.raises(tf.errors.OperatorNotAllowedInGraphError, match=f"{name} chooses .*tf.where"):
+                choose()
+        with pytest.raises(ValueError, match=r"how many <tf.Tensor 'Placeholder_1:0'"):
+            tf.map_fn(tf.sqrt, y)
+        with pytest.raises(ValueError, match=r"how many <tf.Tensor 'Placeholder_1:0'"):
+            tf.scan(tf.add, y)
+        # What follows from constants is chosen while the graph is built.
+        found = [
+            tf.cond(tf.constant(2) > 1, lambda: tf.constant(1.0), lambda: tf.constant(2.0)),
+            tf.while_loop(lambda i: i < 10, lambda i: i + 3, [tf.constant(0)])[0],
+            tf.map_fn(lambda each: each * 2.0, tf.constant([1.0, 2.0])),
+            tf.scan(tf.add, tf.constant([1.0, 2.0, 3.0])),
+        ]
+        with v1.Session(config=v1.ConfigProto()) as session:
+            assert [np.asarray(each).tolist() for each in session.run(found)] == [
+                1.0,
+                12,
+                [2.0, 4.0],
+                [1.0, 3.0, 6.0],
+            ]

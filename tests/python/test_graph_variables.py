@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import allotment as tf
@@ -53,8 +54,6 @@ def test_a_variable_changes_in_its_session_alone(session: v1.Session, resource: 
 
 
 def test_constants_and_fed_values_stay_as_they_are(session: v1.Session, resource: bool) -> None:
-    import numpy as np
-
     first = tf.constant([1.0, 2.0])
     v = variable(first, resource)
     p = v1.placeholder(tf.float32, [2])
@@ -91,6 +90,33 @@ def test_control_dependencies_order_reads_and_changes(session: v1.Session) -> No
         after = v.read_value()
     session.run(v1.global_variables_initializer())
     assert [session.run(after) for _ in range(3)] == [2.0, 3.0, 4.0]
+
+
+def test_who_waits_for_a_change_sees_it(session: v1.Session, resource: bool) -> None:
+    mean, step = variable(0.0, resource, "mean"), variable(0, resource, "step")
+    p = v1.placeholder(tf.float32, [])
+    before = mean * 10.0
+    change = mean.assign(0.9 * mean + 0.1 * p, read_value=False)
+    with tf.control_dependencies([change, step.assign_add(1, read_value=False)]):
+        after = tf.identity(mean)
+        product = mean * mean
+        count = tf.identity(step)
+    session.run(v1.global_variables_initializer())
+    expected = 0.0
+    for number in (1.0, 2.0, 3.0):
+        was, expected = expected, 0.9 * expected + 0.1 * number
+        found = session.run([before, after, product, count], {p: number})
+        assert np.allclose(found, [10 * was, expected, expected**2, number])
+    # A reference variable that is fed is not read.
+    if not resource:
+        assert session.run(mean * 2.0, {mean: 4.0}) == 8.0
+
+
+def test_a_reference_variable_is_fetched_last(session: v1.Session) -> None:
+    v = variable(1.0, False)
+    add = v.assign_add(1.0)
+    session.run(v.initializer)
+    assert session.run([v, add, v.op.name + "/read:0"]) == [2.0, 2.0, 2.0]
 
 
 def test_counters_count_to_a_thousand(session: v1.Session, resource: bool) -> None:

@@ -5,6 +5,8 @@ from functools import wraps
 from typing import Any, Final
 
 from allotment.ops.array import cast
+from allotment.ops.convert import to_pair
+from allotment.ops.division import floordiv, real_divide
 
 _REDUCE: Final = {"reduction_indices": "axis", "keep_dims": "keepdims"}
 #: Old names of arguments, by function.
@@ -53,4 +55,11 @@ to_float = _caster("to_float", "ToFloat", "float32")
 to_int32 = _caster("to_int32", "ToInt32", "int32")
 to_int64 = _caster("to_int64", "ToInt64", "int64")
 
-__all__ = ["RENAMED", "renamed", "to_double", "to_float", "to_int32", "to_int64"]
+
+def div(x: Any, y: Any, name: str | None = None) -> Any:
+    """The quotient, of integers rounded down. As ``tf.compat.v1.div``."""
+    x, y = to_pair(x, y)
+    return (floordiv if x.dtype.is_integer else real_divide)(x, y, name)
+
+
+__all__ = ["RENAMED", "div", "renamed", "to_double", "to_float", "to_int32", "to_int64"]

@@ -4,6 +4,7 @@ from typing import Any
 
 from allotment import debugging
 from allotment.compat.assertions import ASSERTIONS
+from allotment.compat.missing import missing
 
 
 def __getattr__(name: str) -> Any:
@@ -11,7 +12,7 @@ def __getattr__(name: str) -> Any:
         return ASSERTIONS[name]
     if name in debugging.__all__:
         return getattr(debugging, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing("allotment.compat.v1.debugging", name, __dir__())
 
 
 def __dir__() -> list[str]:

@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 from allotment import config, errors, test
-from allotment.compat import debugging
+from allotment.compat import debugging, nn, random
 from allotment.compat.aliases import MOVED
-from allotment.compat.arguments import RENAMED, renamed, to_double, to_float, to_int32, to_int64
+from allotment.compat.arguments import RENAMED, div, renamed, to_double, to_float, to_int32, to_int64
 from allotment.compat.assertions import ASSERTIONS, verify_tensor_all_finite
 from allotment.compat.constants import constant
 from allotment.compat.devices import device
@@ -28,6 +28,7 @@ from allotment.compat.initializers import (
 )
 from allotment.compat.missing import missing
 from allotment.compat.printing import Print
+from allotment.compat.random import multinomial
 from allotment.compat.scatters import SCATTERS
 from allotment.compat.variable_scopes import (
     AUTO_REUSE,
@@ -163,6 +164,7 @@ __all__ = [
     "disable_eager_execution",
     "disable_resource_variables",
     "disable_v2_behavior",
+    "div",
     "enable_eager_execution",
     "enable_resource_variables",
     "enable_v2_behavior",
@@ -186,11 +188,14 @@ __all__ = [
     "local_variables",
     "local_variables_initializer",
     "model_variables",
+    "multinomial",
     "name_scope",
+    "nn",
     "no_regularizer",
     "ones_initializer",
     "placeholder",
     "placeholder_with_default",
+    "random",
     "random_normal_initializer",
     "random_uniform_initializer",
     "report_uninitialized_variables",

@@ -295,6 +295,14 @@ class SymbolicTensor(Tensor):
         return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self._dtype.name}>"
 
 
+def variable_read(tensor: SymbolicTensor) -> Operation | None:
+    """The reference variable whose value a tensor is, as it stands when the tensor is needed; else ``None``."""
+    operation = tensor._op
+    if operation.type == "Identity":
+        operation = operation._inputs[0]._op
+    return operation if operation.type == "VariableV2" else None
+
+
 def session_for(element: Any, session: Any, what: str, instead: str) -> Any:
     """The session that computes an element of a graph: the given one or the default one.
 
@@ -321,4 +329,4 @@ def session_for(element: Any, session: Any, what: str, instead: str) -> Any:
     return session
 
 
-__all__ = ["Operation", "SymbolicTensor", "session_for"]
+__all__ = ["Operation", "SymbolicTensor", "session_for", "variable_read"]

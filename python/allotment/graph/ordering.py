@@ -6,7 +6,7 @@ from typing import Final
 
 from allotment import errors
 from allotment._core import Pool
-from allotment.graph.node import Operation, SymbolicTensor
+from allotment.graph.node import Operation, SymbolicTensor, variable_read
 from allotment.graph.sources import is_source
 
 
@@ -76,9 +76,11 @@ def _shared(operation: Operation) -> list[object]:
     shared: list[object] = [each for each in operation._args if is_source(each)]
     if operation._variable is not None:
         shared.append(operation._variable)
-    elif operation.type in ("VariableV2", "VarHandleOp"):
-        shared.append(operation)
-    return shared
+    for tensor in operation._computed_with:
+        variable = variable_read(tensor)
+        if variable is not None:
+            shared.append(variable)
+    return list(dict.fromkeys(shared))
 
 
 def _waits(operation: Operation, other: Operation) -> bool:

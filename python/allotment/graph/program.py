@@ -16,7 +16,7 @@ from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.dtypes import int32, string
 from allotment.graph.faults import graph_error
 from allotment.graph.kernels import State, kernel
-from allotment.graph.node import Operation, SymbolicTensor
+from allotment.graph.node import Operation, SymbolicTensor, variable_read
 from allotment.graph.ordering import needed, ordered
 from allotment.ops.execute import same_shapes
 from allotment.ops.table import Host
@@ -79,6 +79,10 @@ class _Builder:
         self.values: list[Any] = []
         self.tensors: list[SymbolicTensor] = []
         self.raw: list[tuple[Operation, Device, Device, Step]] = []
+        #: Tensors that are fed.
+        self.given: set[SymbolicTensor] = set()
+        #: The node that a reference variable was last read for.
+        self.read_for: dict[SymbolicTensor, Operation] = {}
         #: Tensors that are only needed by kernels which read their inputs where they are.
         self.read_anywhere: set[SymbolicTensor] = set()
 
@@ -91,11 +95,24 @@ class _Builder:
 
     def feed(self, tensor: SymbolicTensor) -> int:
         self.homes[tensor] = self.host
+        self.given.add(tensor)
         return self.slot(tensor, self.host)
+
+    def read(self, variable: Operation, tensor: SymbolicTensor) -> None:
+        """Read a reference variable into a new slot."""
+        home = self.homes[tensor]
+        function = kernel(variable, self.state, self.placed[variable], home)
+        assert function is not None
+        step = Step(ANY, function, (), (), {}, self.slot(tensor, home), ())
+        self.raw.append((variable, self.placed[variable], home, step))
 
     def brought(self, operation: Operation, device: Device, home: Device, tensor: SymbolicTensor) -> int:
         """The slot of an input in the memory where the kernel wants it, as ``ops.execute.bring`` decides it."""
         row, at = operation._row, self.homes[tensor]
+        variable = variable_read(tensor)
+        if variable is not None and tensor not in self.given and self.read_for.get(tensor) is not operation:
+            self.read_for[tensor] = operation
+            self.read(variable, tensor)
         stays = row.reads_anywhere or tensor._dtype is string or row.host is Host.OUTPUT
         if stays or at is home or at.pool is home.pool:
             return self.slots[tensor, at]
@@ -114,6 +131,10 @@ class _Builder:
         if row.name == "Const" and operation._outputs[0] in self.read_anywhere:
             # It stays on the host, so that a device can be filled to the last byte.
             home = self.host
+        if operation._outputs and variable_read(operation._outputs[0]) is not None:
+            # Read anew by everybody who needs it: so changes that were made before are seen, as in TensorFlow.
+            self.homes[operation._outputs[0]] = home
+            return
         special = kernel(operation, self.state, device, home)
         if row.name == "Const" and home.pool is None:
             tensor = operation._outputs[0]
@@ -164,6 +185,10 @@ def build(
     for operation in order:
         if not all(tensor in given for tensor in operation._outputs) or not operation._outputs:
             builder.add(operation)
+    for tensor in dict.fromkeys(tensors):
+        variable = variable_read(tensor)
+        if variable is not None and tensor not in given:
+            builder.read(variable, tensor)
     fetched = [builder.slots[tensor, builder.homes[tensor]] for tensor in tensors]
     return Program(
         _segments(builder.raw, set(fetched)), host, builder.values, slots, fetched, builder.tensors

@@ -7,14 +7,31 @@ from typing import Any
 
 import numpy as np
 
-from allotment import nest
+from allotment import errors, nest
 from allotment.devices.placement import thread
-from allotment.ops.array import is_tensor
+from allotment.ops.array import get_static_value, is_tensor
 from allotment.ops.assert_op import Assert
 from allotment.ops.convert import to_tensor
 from allotment.ops.execute import run
 from allotment.ops.table import CPU_ONLY, operation
 from allotment.tensor import EagerTensor
+
+
+def _decided(what: str, value: Any) -> Any:
+    """A condition, or what a choice is made by, as a value that is known now.
+
+    Raises:
+        OperatorNotAllowedInGraphError: It is known only when the graph runs.
+    """
+    if thread.state.graph is None or not is_tensor(value):
+        return value
+    known = get_static_value(value)
+    if known is None:
+        raise errors.OperatorNotAllowedInGraphError(
+            f"{what} chooses what to compute, and a graph's nodes are chosen when it is built: {value!r} has no value "
+            "yet. Fetch it in a session and choose in Python, or compute both and choose with tf.where."
+        )
+    return known
 
 
 def cond(
@@ -23,9 +40,10 @@ def cond(
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """Call one of two functions. As ``tf.cond``.
+    """Call one of two functions. As ``tf.cond``; in a graph the condition must be known while it is built.
 
     Raises:
+        OperatorNotAllowedInGraphError: In a graph: the condition is known only when that runs.
         TypeError: One is no function, or there is none.
     """
     if true_fn is None or false_fn is None:
@@ -33,7 +51,7 @@ def cond(
     for what, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         if not callable(function):
             raise TypeError(f"'{what}' must be callable.")
-    return true_fn() if pred else false_fn()
+    return true_fn() if _decided("tf.cond", pred) else false_fn()
 
 
 def case(
@@ -61,7 +79,7 @@ def case(
     if default is not None and not callable(default):
         raise TypeError("default must be callable.")
     for condition, function in pred_fn_pairs:
-        if condition:
+        if _decided("tf.case", condition):
             return function()
     if default is None:
         conditions = [condition for condition, _ in pred_fn_pairs]
@@ -93,7 +111,7 @@ def switch_case(
             f"branch indices (keys) must form contiguous range of [0 to {len(keys)}) but found {{{found}}}"
         )
     functions = [function for _, function in pairs]
-    number = int(branch_index)
+    number = int(_decided("tf.switch_case", branch_index))
     if 0 <= number < len(functions):
         return functions[number]()
     return (functions[-1] if default is None else default)()
@@ -127,7 +145,7 @@ def while_loop(
     values = loop_vars
     alone = len(loop_vars) == 1
     rounds = 0
-    while cond(*values):
+    while _decided("tf.while_loop", cond(*values)):
         if maximum_iterations is not None and rounds >= maximum_iterations:
             break
         values = body(*values)

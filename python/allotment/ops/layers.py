@@ -6,7 +6,7 @@ import numpy as np
 
 from allotment.dtypes import float16, float32
 from allotment.ops.arguments import axis_of, number_argument
-from allotment.ops.array import cast, stop_gradient
+from allotment.ops.array import cast, get_static_value, is_tensor, stop_gradient
 from allotment.ops.arrays import Array
 from allotment.ops.axes import axes_argument
 from allotment.ops.comparison import greater_equal
@@ -78,7 +78,7 @@ def dropout(
 
     Args:
         x: Floats.
-        rate: The share, from 0 to below 1; with 0 ``x`` is returned as it is.
+        rate: The share, from 0 to below 1; with 0 ``x`` is returned as it is. In a graph it may be fed.
         noise_shape: A shape that broadcasts to that of ``x``: elements that share a place share their fate.
         seed: Of the random numbers.
         name: Only looked at in error texts.
@@ -94,6 +94,11 @@ def dropout(
         raise ValueError(
             f"`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x.dtype={dtype!r}"
         )
+    shape = tensor._array.shape if noise_shape is None else _noise_shape(tensor, noise_shape)
+    if is_tensor(rate) and get_static_value(rate) is None:
+        fed = cast(rate, dtype)
+        chances = greater_equal(uniform(shape, dtype=dtype, seed=seed), fed)
+        return where(chances, real_divide(tensor, subtract(1.0, fed)), 0.0, name)
     share = float_argument(rate, "rate")
     if not 0 <= share < 1:
         raise ValueError(
@@ -101,7 +106,6 @@ def dropout(
         )
     if share == 0:
         return tensor
-    shape = tensor._array.shape if noise_shape is None else _noise_shape(tensor, noise_shape)
     kept = greater_equal(uniform(shape, dtype=dtype, seed=seed), share)
     return where(kept, multiply(tensor, 1 / (1 - share)), 0.0, name)
 

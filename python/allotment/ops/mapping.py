@@ -21,7 +21,13 @@ def _slices(elems: Any) -> tuple[list[EagerTensor], int]:
         )
     if any(not tensor.ndim for tensor in flat):
         raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
-    return flat, len(flat[0])
+    count = flat[0].shape[0]
+    if count is None:
+        raise ValueError(
+            f"the function is called once for each slice, and how many {flat[0]!r} has must be known when the graph is "
+            "built. Give placeholders a full shape, or use `set_shape`."
+        )
+    return flat, count
 
 
 def map_fn(

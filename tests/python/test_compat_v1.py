@@ -1,0 +1,118 @@
+"""``compat.v1``: functions with the arguments that TensorFlow 1 gave them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import allotment as tf
+import allotment.v1 as tf1
+
+v1 = tf.compat.v1
+
+
+def test_dropout_is_told_what_to_keep() -> None:
+    x = tf.ones([1000])
+    for made in (v1.nn.dropout(x, 0.8, seed=1), v1.nn.dropout(x, rate=0.2, seed=1)):
+        kept = np.asarray(made)
+        assert set(kept.tolist()) == {0.0, 1.25}
+        assert 700 < np.count_nonzero(kept) < 900
+    assert v1.nn.dropout(x, 1.0).numpy().tolist() == x.numpy().tolist()
+    refused: list[dict[str, Any]] = [
+        {},
+        {"keep_prob": 0.5, "rate": 0.5},
+        {"keep_prob": 0.0},
+        {"keep_prob": 1.5},
+    ]
+    for args in refused:
+        with pytest.raises(ValueError, match="keep_prob"):
+            v1.nn.dropout(x, **args)
+
+
+def test_what_dropout_keeps_may_be_fed() -> None:
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        keep = tf1.placeholder_with_default(1.0, [])
+        x = tf1.placeholder(tf1.float32, [None, 10])
+        made = tf1.nn.dropout(x, keep_prob=keep)
+        given = np.ones((100, 10), np.float32)
+        assert session.run(made, {x: given}).tolist() == given.tolist()
+        half = session.run(made, {x: given, keep: 0.5})
+        assert set(half.reshape(-1).tolist()) == {0.0, 2.0}
+        assert 400 < np.count_nonzero(half) < 600
+
+
+OLD: dict[str, tuple[Callable[..., Any], dict[str, Any], Callable[..., Any], dict[str, Any]]] = {
+    "softmax": (v1.nn.softmax, {"dim": 0}, tf.nn.softmax, {"axis": 0}),
+    "log_softmax": (v1.nn.log_softmax, {"dim": 0}, tf.nn.log_softmax, {"axis": 0}),
+    "moments": (
+        v1.nn.moments,
+        {"axes": [0], "keep_dims": True},
+        tf.nn.moments,
+        {"axes": [0], "keepdims": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_old_names_of_arguments(name: str) -> None:
+    old, old_names, new, names = OLD[name]
+    x = tf.constant([[1.0, 2.0], [3.0, 5.0]])
+    for one, other in zip(old(x, **old_names), new(x, **names), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_functions_with_other_arguments() -> None:
+    x, w = tf.constant([[1.0, -2.0]]), tf.constant([[1.0, 0.0], [0.0, 1.0]])
+    assert v1.nn.xw_plus_b(x, w, [1.0, 1.0]).numpy().tolist() == [[2.0, -1.0]]
+    assert v1.nn.relu_layer(x, w, [1.0, 1.0]).numpy().tolist() == [[2.0, 0.0]]
+    assert v1.nn.in_top_k([[0.1, 0.9], [0.8, 0.2]], [1, 1], 1).numpy().tolist() == [True, False]
+    images, filters = tf.ones([1, 3, 3, 1]), tf.ones([2, 2, 1, 1])
+    made = v1.nn.conv2d(images, filter=filters, strides=[1, 1, 1, 1], padding="VALID")
+    assert made.numpy().reshape(-1).tolist() == [4.0] * 4
+    pooled = v1.nn.max_pool(value=images, ksize=[1, 3, 3, 1], strides=[1, 1, 1, 1], padding="VALID")
+    assert pooled.numpy().reshape(-1).tolist() == [1.0]
+    losses = v1.nn.softmax_cross_entropy_with_logits_v2(labels=[[0.0, 1.0]], logits=[[0.0, 0.0]], dim=-1)
+    assert np.allclose(losses, np.log(2))
+
+
+def test_quotients_of_the_first_releases() -> None:
+    assert v1.div(7, 2).numpy() == 3
+    assert v1.div(-7, 2).numpy() == -4
+    assert v1.div(7.0, 2.0).numpy() == 3.5
+
+
+def test_random_numbers_by_their_old_names() -> None:
+    v1.random.set_random_seed(3)
+    first = v1.random_normal([4]).numpy().tolist()
+    v1.set_random_seed(3)
+    assert v1.random.random_normal([4]).numpy().tolist() == first
+    drawn = v1.multinomial([[0.0, -50.0]], 5, seed=1, output_dtype=tf.int32)
+    assert (drawn.dtype, drawn.numpy().tolist()) == (tf.int32, [[0] * 5])
+    tf.random.set_seed(None)
+
+
+def test_names_that_are_missing_say_so() -> None:
+    for module, name, words in (
+        (v1.nn, "reluu", "module 'allotment.compat.v1.nn' has no attribute 'reluu'; there is 'relu'"),
+        (v1.random, "nothing", "module 'allotment.compat.v1.random' has no attribute 'nothing'"),
+        (v1.debugging, "assert_eqal", "has no attribute 'assert_eqal'; there is 'assert_equal'"),
+        (v1, "summary", "module 'allotment.compat.v1' has no attribute 'summary'"),
+    ):
+        with pytest.raises(AttributeError, match=words):
+            getattr(module, name)
+        assert name not in dir(module)
+
+
+def test_print_writes_each_time_a_tensor_is_computed(capfd: pytest.CaptureFixture[str]) -> None:
+    x = tf.constant(1.0)
+    assert v1.Print(x, [tf.constant([1, 2, 3, 4])], "m: ").numpy() == 1.0
+    assert capfd.readouterr().err == "m: [1 2 3...]\n"
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        y = tf1.Print(tf1.constant(2.0), [tf1.constant("a"), tf1.constant([0.5])], summarize=1)
+        assert y.name == "Print:0"
+        assert capfd.readouterr().err == ""
+        assert session.run(y + 1.0) == 3.0
+        assert capfd.readouterr().err == "[a][0.5]\n"
+    with pytest.raises(NotImplementedError, match="first_n=3"):
+        v1.Print(x, [x], first_n=3)
