@@ -1,12 +1,13 @@
 """Programs run in several processes at once, as MPI starts them."""
 
+import json
 import os
 import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from support.child import DEADLINE_SECONDS
 
@@ -60,4 +61,9 @@ def run_processes(program: str, count: int, **environment: str) -> Ran:
     return Ran(ran.returncode, ran.stdout, ran.stderr, time.monotonic() - begun)
 
 
-__all__ = ["Ran", "run_processes"]
+def facts(stdout: str) -> list[dict[str, Any]]:
+    """What the processes told, by rank."""
+    return sorted((json.loads(line) for line in stdout.splitlines()), key=lambda each: int(each["rank"]))
+
+
+__all__ = ["Ran", "facts", "run_processes"]
