@@ -7,7 +7,7 @@ replicas in several processes. That one only says how processes agree:
     ``_exchange``                            adds arrays up with those of the other processes, in place
     ``_gather_between``                      the arrays of all processes, in their order
     ``_first_value``                         what a variable starts with: the first process's value
-    ``_by_replica``, ``_total``, ``_before``  values and lengths, of which other processes have more
+    ``_by_replica``, ``_totals``, ``_before``  values and lengths, of which other processes have more
     ``_input_context``                       which part of the input is read here
 
 Everything else, such as threads, meetings, reductions between devices and variables, stays as it is.
@@ -21,6 +21,7 @@ from allotment.devices.context import context
 from allotment.devices.placement import device
 from allotment.devices.variables import LONGEST_DEADLINE
 from allotment.distribute.input_context import InputContext
+from allotment.distribute.members import Array
 from allotment.distribute.reduce_op import ReduceOp, reduce_op_argument
 from allotment.distribute.scopes import Scope, check_cross_replica, current_scope, entered
 from allotment.distribute.values import DistributedValues, Mirrored, regroup, select
@@ -200,9 +201,9 @@ class StrategyExtended:
         """The sums of lengths over the processes before this one."""
         return [0] * len(lengths)
 
-    def _total(self, length: int) -> int:
-        """The sum of a length over all processes."""
-        return length
+    def _totals(self, numbers: Array) -> Array:
+        """The sums of numbers over all processes."""
+        return numbers
 
     def _input_context(self) -> InputContext:
         """Which part of the input is read in this process."""

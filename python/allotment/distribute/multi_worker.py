@@ -148,10 +148,10 @@ class MultiWorkerMirroredExtended(MirroredExtended):
         rows = self._gathered(np.array(lengths), f"the lengths of {len(lengths)} gathered values")
         return [sum(int(each[index]) for each in rows[: self.group.rank]) for index in range(len(lengths))]
 
-    def _total(self, length: int) -> int:
-        total = np.array([length])
-        self._exchange([total])
-        return int(total[0])
+    def _totals(self, numbers: Array) -> Array:
+        totals = np.array(numbers)
+        self._exchange([totals])
+        return totals
 
     def _gather_between(self, tensors: list[EagerTensor], axis: int) -> list[EagerTensor]:
         if self.group.size == 1:

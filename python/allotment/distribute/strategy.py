@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
+
 from allotment import nest
 from allotment.devices.placement import device
 from allotment.distribute.extended import StrategyExtended
@@ -153,7 +155,7 @@ class Strategy:
                 sums.append(reduce_sum(tensor, axis=axis))
             length += tensor._array.shape[axis]
         total = extended._reduce_to(ReduceOp.SUM, regroup(sums), first)
-        length = extended._total(length)
+        length = int(extended._totals(np.array([length]))[0])
         with device(total.device):
             return total / length if op is ReduceOp.MEAN else total
 

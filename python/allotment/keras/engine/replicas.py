@@ -1,8 +1,10 @@
 """What Keras asks of the strategy it runs under; with none, there is one replica."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
+
+import numpy as np
 
 from allotment.devices.placement import device, thread
 from allotment.ops.array import stop_gradient
@@ -64,6 +66,7 @@ class PerReplicaNumber:
 
     def __init__(self) -> None:
         self._numbers: dict[int, float] = {}
+        self._everywhere: float | None = None
 
     def add(self, amount: float) -> float:
         """Add to this replica's number. Returns it."""
@@ -76,17 +79,33 @@ class PerReplicaNumber:
         return self._numbers.get(replica() or 0, 0)
 
     def total(self) -> float:
-        """The replica's number; the sum of all where none runs."""
-        return sum(self._numbers.values()) if replica() is None else self.own()
+        """The replica's number; where none runs the sum of all, in this process or in what is ``everywhere``."""
+        if replica() is not None:
+            return self.own()
+        return sum(self._numbers.values()) if self._everywhere is None else self._everywhere
 
     def reset(self) -> None:
         """Set all numbers to zero."""
         self._numbers.clear()
 
 
+@contextmanager
+def everywhere(strategy: Any, numbers: Sequence[PerReplicaNumber]) -> Iterator[None]:
+    """Let numbers be the sums over all processes of a strategy in a ``with`` block, which all of them have to enter."""
+    totals = strategy.extended._totals(np.array([number.total() for number in numbers], np.float64))
+    for number, total in zip(numbers, totals, strict=True):
+        number._everywhere = float(total)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            number._everywhere = None
+
+
 __all__ = [
     "PerReplicaNumber",
     "beside",
+    "everywhere",
     "mean_over_replicas",
     "number_of_replicas",
     "once",

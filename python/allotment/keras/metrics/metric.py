@@ -79,6 +79,10 @@ class Metric:
         self._numbers.append(number)
         return number
 
+    def _all_numbers(self) -> list[PerReplicaNumber]:
+        """Its numbers, and those of the metrics that it is made of."""
+        return self._numbers
+
     def update_state(self, *args: Any, **kwargs: Any) -> None:
         """Take in a batch."""
         raise NotImplementedError(

@@ -5,7 +5,7 @@ from typing import Any
 
 from allotment import nest
 from allotment.keras import losses, metrics
-from allotment.keras.engine.replicas import once
+from allotment.keras.engine.replicas import PerReplicaNumber, once
 from allotment.keras.metrics.metric import Metric
 from allotment.ops.math import add, multiply
 from allotment.tensor import EagerTensor
@@ -169,6 +169,9 @@ class CompiledMetrics(Metric):
         for made, *values in zip(self._by_output, true, predicted, strict=True):
             for metric in made:
                 metric.update_state(*values)
+
+    def _all_numbers(self) -> list[PerReplicaNumber]:
+        return [number for made in self._by_output for metric in made for number in metric._all_numbers()]
 
     def result(self) -> dict[str, Any]:
         """Return all metrics by name."""

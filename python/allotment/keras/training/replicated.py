@@ -8,6 +8,9 @@ import numpy as np
 
 from allotment import nest
 from allotment.devices.placement import thread
+from allotment.distribute.values import PerReplica
+from allotment.keras.engine.replicas import everywhere
+from allotment.keras.metrics.metric import Metric
 from allotment.keras.training.data import Batch
 from allotment.ops.convert import to_tensor
 
@@ -74,6 +77,26 @@ class Runner:
             self._strategy.extended._call(replica, (made,), {})
         return results
 
+    def everywhere(self, metrics: Sequence[Metric]) -> AbstractContextManager[None]:
+        """Let metrics be about the replicas of all processes in a ``with`` block, which all of them have to enter."""
+        numbers = [number for metric in metrics for number in metric._all_numbers()]
+        return nullcontext() if self._strategy is None else everywhere(self._strategy, numbers)
+
+    def joined(self, results: list[Any]) -> Any:
+        """The outputs of the replicas of all processes as arrays, one behind the other."""
+        if self.parts > len(results):
+            value = nest.map_structure(lambda *each: PerReplica(each), *results)
+            return nest.map_structure(np.asarray, self._strategy.gather(value, 0))
+        return nest.map_structure(lambda *each: np.concatenate([np.asarray(one) for one in each]), *results)
+
+    def averaged(self, results: list[dict[str, Any]], *, everywhere: bool) -> dict[str, float]:
+        """The means over replicas, of this process or of all, of numbers by name."""
+        names, count = list(results[0]), len(results)
+        sums = np.array([sum(float(np.mean(np.asarray(each[name]))) for each in results) for name in names])
+        if everywhere and self._strategy is not None:
+            sums, count = self._strategy.extended._totals(sums), self.parts
+        return dict(zip(names, (sums / count).tolist(), strict=True))
+
 
 class _Part:
     """A batch that no strategy takes apart."""
@@ -84,14 +107,4 @@ class _Part:
         self.batch = batch
 
 
-def joined(results: list[Any]) -> Any:
-    """The outputs of all replicas as arrays, one behind the other."""
-    return nest.map_structure(lambda *each: np.concatenate([np.asarray(one) for one in each]), *results)
-
-
-def averaged(results: list[dict[str, Any]]) -> dict[str, float]:
-    """The means over replicas of numbers by name."""
-    return {name: float(np.mean([np.asarray(each[name]) for each in results])) for name in results[0]}
-
-
-__all__ = ["Runner", "averaged", "joined"]
+__all__ = ["Runner"]

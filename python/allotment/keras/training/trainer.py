@@ -16,7 +16,7 @@ from allotment.keras.training.progress import (
     TrainingProgress,
     verbosity,
 )
-from allotment.keras.training.replicated import Runner, averaged, joined
+from allotment.keras.training.replicated import Runner
 from allotment.keras.training.steps import Steps
 from allotment.ops.convert import to_tensor
 
@@ -194,7 +194,7 @@ class Trainer(Steps):
         self._check_compiled()
         refuse_unless_none("train_on_batch", class_weight=class_weight)
         batch = Batch(x, y, sample_weight).map(host_array)
-        return _as_asked(self._logs(self._run(self._train_step(), batch)), return_dict)
+        return _as_asked(self._all_logs(self._run(self._train_step(), batch)), return_dict)
 
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
@@ -202,12 +202,12 @@ class Trainer(Steps):
         """Evaluate with one batch. Returns as ``evaluate``, over all batches since ``reset_metrics``."""
         self._check_compiled()
         batch = Batch(x, y, sample_weight).map(host_array)
-        return _as_asked(self._logs(self._run(self._test_step(), batch)), return_dict)
+        return _as_asked(self._all_logs(self._run(self._test_step(), batch)), return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """Compute the outputs for one batch as arrays."""
         batch = Batch(x).map(host_array)
-        return joined(self._run(lambda part: self.predict_step(part.as_data()), batch))
+        return self._runner.joined(self._run(lambda part: self.predict_step(part.as_data()), batch))
 
     def _train_all(self, batches: Iterable[Batch], hooks: CallbackList) -> Logs:
         step = self._train_step()
@@ -219,7 +219,7 @@ class Trainer(Steps):
             hooks.call("on_train_batch_end", index, _sorted(self._logs(results)) if tells else None)
             if self.stop_training:
                 break
-        return self._logs(results)
+        return self._all_logs(results)
 
     def _test_all(self, data: Arrays | Stream, hooks: CallbackList) -> Logs:
         self.reset_metrics()
@@ -231,7 +231,7 @@ class Trainer(Steps):
             hooks.call("on_test_batch_begin", index)
             results = self._run(step, batch)
             hooks.call("on_test_batch_end", index, _sorted(self._logs(results)) if tells else None)
-        logs = self._logs(results)
+        logs = self._all_logs(results)
         hooks.call("on_test_end", _sorted(logs))
         return logs
 
@@ -271,13 +271,22 @@ class Trainer(Steps):
         """Call the model with one sample, so that all layers make their variables."""
         self(nest.map_structure(to_tensor, batch.part(0, batch.rows).x), training=False)
 
-    def _logs(self, results: list[Any]) -> Logs:
-        """The numbers by name: metrics over all batches and replicas, and what a step of the user's own returns."""
+    def _all_logs(self, results: list[Any]) -> Logs:
+        """The numbers by name over the replicas of all processes, which all have to call this."""
+        with self._runner.everywhere(self.metrics):
+            return self._logs(results, everywhere=True)
+
+    def _logs(self, results: list[Any], *, everywhere: bool = False) -> Logs:
+        """The numbers by name: metrics over all batches and replicas, and what a step of the user's own returns.
+
+        Without ``everywhere`` those of this process: not in all of them may somebody look at a batch.
+        """
         logs: Logs = {name: float(value) for name, value in self.get_metrics_result().items()}
         if results and isinstance(results[0], dict):
             if not self._loss_tracker.is_used:
                 logs.pop("loss", None)
-            logs = averaged(results) | {name: logs[name] for name in results[0] if name in logs}
+            own = self._runner.averaged(results, everywhere=everywhere)
+            logs = own | {name: logs[name] for name in results[0] if name in logs}
         return logs
 
     def _hooks(self, callbacks: Sequence[Callback], params: dict[str, Any]) -> CallbackList:
