@@ -11,7 +11,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_digits
-from threadpoolctl import threadpool_limits
 
 import allotment as tf
 from allotment import keras
@@ -71,10 +70,8 @@ def main(replicas: int, epochs: int) -> None:
             metrics=["accuracy"],
         )
     model.summary()
-    # Replicas compute at the same time: each with as many threads as there are cores would be in the others' way.
-    with threadpool_limits(1, "blas"):
-        model.fit(*train, batch_size=BATCH, epochs=epochs, verbose=2)
-        _, accuracy = model.evaluate(*test, verbose=0)
+    model.fit(*train, batch_size=BATCH, epochs=epochs, verbose=2)
+    _, accuracy = model.evaluate(*test, verbose=0)
     console = Console()
     console.print(f"\naccuracy on {len(test[0])} other pictures: {accuracy:.1%}\n")
     console.print(memory())

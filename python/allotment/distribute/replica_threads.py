@@ -7,6 +7,7 @@ from typing import Any
 from allotment.devices.context import context
 from allotment.devices.placement import device, thread
 from allotment.devices.wishes import NO_WISH
+from allotment.distribute.blas_threads import shared_by
 from allotment.distribute.replica_context import ReplicaContext
 from allotment.distribute.scopes import Scope, entered
 from allotment.distribute.step import Line, Perform, Step
@@ -56,8 +57,9 @@ def run_replicas(strategy: Strategy, fn: Callable[..., Any], args: Any, kwargs: 
         ):
             return fn(*select(index, args), **select(index, kwargs))
 
-    title = f"{type(strategy).__name__}.run"
-    return Step(extended._devices, extended.replica_deadline, title, _is_clean).run(replica)
+    step = Step(extended._devices, extended.replica_deadline, f"{type(strategy).__name__}.run", _is_clean)
+    with shared_by(len(extended._devices)):
+        return step.run(replica)
 
 
 def _is_clean() -> bool:
