@@ -3,55 +3,28 @@
 With several for each replica, the threads of all wait for each other: small steps would take twenty times as long.
 """
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 
 @cache
-def _libraries() -> tuple[Any, ...]:
-    """The BLAS libraries of the process; looking for them takes some milliseconds."""
-    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
+def _controller() -> Any:
+    """What the BLAS libraries of the process are told with; looking for them takes some milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
 
 
-class _Shares:
-    """How many threads libraries had, while steps run."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.steps = 0
-        self.former: list[int] = []
-
-
-_shares: Final = _Shares()
-
-
-@contextmanager
-def shared_by(replicas: int) -> Iterator[None]:
+def shared_by(replicas: int) -> AbstractContextManager[Any]:
     """Divide the BLAS's threads among replicas in a ``with`` block: each gets one at least.
 
-    The number is the process's. Of blocks that overlap the first one divides, and the last one undoes it.
+    Most libraries have one number for the process, and of several threads that would change it only the first one does.
     """
-    with _shares.lock:
-        if _shares.steps == 0:
-            _shares.former = [library.num_threads for library in _libraries()]
-            for library, former in zip(_libraries(), _shares.former, strict=True):
-                if former > 1:
-                    library.set_num_threads(max(1, former // replicas))
-        _shares.steps += 1
-    try:
-        yield
-    finally:
-        with _shares.lock:
-            _shares.steps -= 1
-            if _shares.steps == 0:
-                for library, former in zip(_libraries(), _shares.former, strict=True):
-                    if former > 1:
-                        library.set_num_threads(former)
+    controller = _controller()
+    threads = max((library.num_threads for library in controller.lib_controllers), default=1)
+    limit: AbstractContextManager[Any] = controller.limit(limits=max(1, threads // replicas))
+    return limit
 
 
 __all__ = ["shared_by"]
