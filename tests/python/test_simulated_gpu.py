@@ -299,6 +299,8 @@ def test_threads_for_twenty_seconds() -> None:
 def threads_program(seconds: float) -> str:
     return f"""
 import threading, time
+from threadpoolctl import threadpool_limits
+threadpool_limits(1, "blas")  # or the threads of all products wait for each other
 end = time.monotonic() + {seconds}
 errors = []
 rounds = [0] * 8

@@ -202,7 +202,7 @@ def test_an_interrupt_ends_the_wait() -> None:
 
     pool = Pool("1MiB", growth=False, wait_seconds=60)
     pool.malloc("1MiB")
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         pool.malloc(1)
