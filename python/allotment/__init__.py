@@ -74,10 +74,12 @@ from allotment.dtypes import (
     uint32,
     uint64,
 )
+from allotment.function import function
 from allotment.gradient_tape import GradientTape
 from allotment.graph.gradients import gradients
 from allotment.graph.graph import Graph
 from allotment.graph.node import Operation
+from allotment.module import Module
 from allotment.ops import operators as _operators  # noqa: F401 - gives tensors their operators
 from allotment.ops.array import (
     bitcast,
@@ -220,14 +222,17 @@ newaxis = None
 
 if TYPE_CHECKING:
     from allotment import keras
+    from allotment.keras import losses, optimizers
 else:
 
     def __getattr__(name):
         """Import Keras when it is asked for: programs without models need not wait for it."""
-        if name == "keras":
-            from importlib import import_module
+        from importlib import import_module
 
+        if name == "keras":
             return import_module("allotment.keras")
+        if name in ("losses", "optimizers"):
+            return import_module(f"allotment.keras.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -245,6 +250,7 @@ __all__ = [
     "InvalidFreeError",
     "KeptRegion",
     "MemoryDamageError",
+    "Module",
     "Operation",
     "OutOfMemoryError",
     "OwnerGroup",
@@ -335,6 +341,7 @@ __all__ = [
     "floor",
     "foldl",
     "foldr",
+    "function",
     "gather",
     "gather_nd",
     "get_current_name_scope",
@@ -364,6 +371,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "losses",
     "map_fn",
     "math",
     "matmul",
@@ -383,6 +391,7 @@ __all__ = [
     "ones",
     "ones_initializer",
     "ones_like",
+    "optimizers",
     "pad",
     "pow",
     "print",

@@ -1,5 +1,6 @@
 """``tf.nn``: activations, losses, convolution, and other operations of neural networks."""
 
+from allotment.distribute.losses import compute_average_loss, scale_regularization_loss
 from allotment.ops.activations import (
     crelu,
     elu,
@@ -49,6 +50,7 @@ __all__ = [
     "avg_pool2d",
     "batch_normalization",
     "bias_add",
+    "compute_average_loss",
     "conv1d",
     "conv2d",
     "conv2d_transpose",
@@ -69,6 +71,7 @@ __all__ = [
     "moments",
     "relu",
     "relu6",
+    "scale_regularization_loss",
     "selu",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",

@@ -367,6 +367,10 @@ class Dataset:
         return True
 
     def __getattr__(self, name: str) -> NoReturn:
+        own = getattr(type(self), name, None)
+        if isinstance(own, property):
+            # Found, and an AttributeError came out of it: of a function of the program, say.
+            own.__get__(self)
         offered = [each for each in vars(Dataset) if not each.startswith("_")]
         raise AttributeError(
             f"Dataset has no attribute {name!r} here. There are: {', '.join(sorted(offered))}."

@@ -1,0 +1,71 @@
+"""Losses of a replica's samples as their share of the loss of all: ``tf.nn.compute_average_loss``."""
+
+from typing import Any
+
+from allotment.distribute.scopes import current_scope
+from allotment.distribute.strategy import Strategy
+from allotment.ops.convert import to_tensor
+from allotment.ops.division import divide
+from allotment.ops.math import multiply
+from allotment.ops.reduce import reduce_sum
+from allotment.tensor import EagerTensor
+
+
+def compute_average_loss(
+    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+) -> EagerTensor:
+    """Add up the losses of samples and divide by the number of samples of all replicas.
+
+    So the sum over replicas is the mean over the whole batch. As ``tf.nn.compute_average_loss``.
+
+    Args:
+        per_example_loss: A loss for each sample of this replica.
+        sample_weight: What each is multiplied with.
+        global_batch_size: Samples of all replicas, those of this one times the number of replicas unless given.
+
+    Raises:
+        ValueError: The losses have no axis, or ``global_batch_size`` is below zero.
+        TypeError: ``global_batch_size`` is no whole number.
+    """
+    losses = to_tensor(per_example_loss)
+    if losses._array.ndim == 0:
+        raise ValueError("Loss must have a rank of at least 1: a loss for each sample, not one of all")
+    if sample_weight is not None:
+        losses = multiply(losses, to_tensor(sample_weight, like=losses._dtype))
+    here = losses._array.shape[0]
+    samples = here * _replicas() if global_batch_size is None else _whole(global_batch_size)
+    return divide(reduce_sum(losses), samples)
+
+
+def scale_regularization_loss(regularization_loss: Any) -> EagerTensor:
+    """Divide the sum of a loss by the number of replicas, each of which adds it. As in ``tf.nn``.
+
+    Raises:
+        RuntimeError: In the scope of a strategy, and not in a replica.
+    """
+    scope = current_scope()
+    if scope is not None and scope.replica is None:
+        raise RuntimeError(
+            "You are calling `scale_regularization_loss` in cross replica context, while it was expected to be called "
+            "in replica context."
+        )
+    return divide(reduce_sum(to_tensor(regularization_loss)), _replicas())
+
+
+def _replicas() -> int:
+    scope = current_scope()
+    strategy: Strategy | None = None if scope is None else scope.strategy
+    return 1 if strategy is None else strategy.num_replicas_in_sync
+
+
+def _whole(value: Any) -> int:
+    number = to_tensor(value)
+    if number._array.ndim or not number._dtype.is_integer:
+        raise TypeError(f"global_batch_size must be a whole number, not {value!r}")
+    samples = int(number)
+    if samples < 0:
+        raise ValueError(f"global_batch_size must be non-negative, not {samples}")
+    return samples
+
+
+__all__ = ["compute_average_loss", "scale_regularization_loss"]
