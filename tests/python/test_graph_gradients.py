@@ -228,3 +228,17 @@ def test_functions_bring_their_own_gradient_into_a_graph() -> None:
             assert session.run(found, {x: 1.0}) == [300, 1010]
         with pytest.raises(ValueError, match="keywords arguments only when eager execution is enabled"):
             steep(x=x)
+
+
+def test_factors_of_unknown_rank_are_matrices() -> None:
+    with tf.compat.v1.Graph().as_default():
+        x, keep = v1.placeholder(tf.float32, [None, 4]), v1.placeholder(tf.float32)
+        weights = tf.constant(np.ones((4, 2), np.float32))
+        # Dropped by a share of which not even the rank is known.
+        product = v1.matmul(v1.nn.dropout(x, keep), weights) + v1.matmul(
+            v1.placeholder_with_default(x, None), weights
+        )
+        (found,) = v1.gradients(v1.reduce_sum(product), weights)
+        with v1.Session() as session:
+            made = session.run(found, {x: np.ones((3, 4)), keep: 1.0})
+    assert made.tolist() == [[6.0] * 2] * 4

@@ -264,3 +264,8 @@ def test_several_threads_run_one_session(session: v1.Session) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_there_are_no_servers() -> None:
+    with pytest.raises(v1.errors.NotFoundError, match="target 'grpc://host:2222': there are no servers here"):
+        v1.Session("grpc://host:2222")

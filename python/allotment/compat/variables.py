@@ -86,7 +86,10 @@ def report_uninitialized_variables(
         var_list: The variables, global and local ones unless given.
         name: The scope of the nodes.
     """
-    variables = [*global_variables(), *local_variables()] if var_list is None else list(var_list)
+    if var_list is None:
+        # An eager variable has a value, and is in no collection.
+        var_list = [] if thread.state.graph is None else [*global_variables(), *local_variables()]
+    variables = list(var_list)
     with name_scope(name):
         if not variables:
             return constant([], string)

@@ -48,9 +48,9 @@ def _reflected(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def call(y: SymbolicTensor, x: Any) -> Any:
         return _recorded(y, _named, y.graph, converted, x, y, name)
 
-    def converted(x: Any, y: SymbolicTensor, name: str) -> Any:
-        # What is on the left takes the type of the tensor.
-        return function(to_tensor(x, like=y._dtype), y, name=name)
+    def converted(x: Any, y: Any, name: str) -> Any:
+        # What is on the left takes the type of the tensor or variable.
+        return function(to_tensor(x, like=y.dtype), y, name=name)
 
     return call
 

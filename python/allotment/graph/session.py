@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
+from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.placement import thread
@@ -63,6 +64,7 @@ class BaseSession:
 
     Raises:
         TypeError: An argument of another type.
+        NotFoundError: A target.
         OpError: The options ask for devices that do not exist.
     """
 
@@ -76,6 +78,13 @@ class BaseSession:
                 else ""
             )
             raise TypeError(f'Argument `target` must be a string, but got "{type(target).__name__}".{hint}')
+        if target:
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"No session factory registered for target {target!r}: there are no servers here. Leave it empty for "
+                "the devices of this process.",
+            )
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
         self._graph: Graph = get_default_graph() if graph is None else graph

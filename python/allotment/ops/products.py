@@ -108,7 +108,7 @@ def matmul(
         a, b = to_pair_by_first(a, b)
     plain = transpose_a is transpose_b is adjoint_a is adjoint_b is False and output_type is None
     # The short way does without a check of ranks: NumPy multiplies vectors, too.
-    if plain and a._array.ndim == 2 and b._array.ndim == 2:
+    if plain and _rank(a) == 2 == _rank(b):
         return _plain(a, b, name)
     transpose_a, adjoint_a = flag_argument(transpose_a, "transpose_a"), flag_argument(adjoint_a, "adjoint_a")
     transpose_b, adjoint_b = flag_argument(transpose_b, "transpose_b"), flag_argument(adjoint_b, "adjoint_b")
@@ -122,8 +122,16 @@ def matmul(
         dtype = as_dtype(output_type)
         a, b = cast(a, dtype), cast(b, dtype)
     forms = _form(transpose_a, adjoint_a), _form(transpose_b, adjoint_b)
-    row = _matmul if a._array.ndim <= 2 and b._array.ndim <= 2 else _batch_matmul
+    row = _matmul if _rank(a) <= 2 and _rank(b) <= 2 else _batch_matmul
     return run(row, (a, b), *forms, name=name)  # type: ignore[no-any-return]
+
+
+def _rank(factor: Any) -> int:
+    """How many axes a factor has; where only running tells, those of a matrix, as TensorFlow takes it."""
+    if type(factor) is EagerTensor:
+        return factor._array.ndim
+    rank: int | None = factor.shape.rank
+    return 2 if rank is None else rank
 
 
 def _form(transpose: bool, adjoint: bool) -> str:
