@@ -10,9 +10,9 @@ from allotment.dtypes import as_dtype, float32
 from allotment.keras import initializers
 from allotment.keras.engine.names import snake_case, unique_name
 from allotment.keras.engine.replicas import PerReplicaNumber
-from allotment.keras.losses.loss import spread
+from allotment.keras.losses.functions import widened
+from allotment.keras.losses.loss import one_by_one, spread
 from allotment.ops.array import cast
-from allotment.ops.convert import to_tensor
 from allotment.ops.creation import constant
 from allotment.ops.math import multiply
 from allotment.ops.reduce import reduce_sum
@@ -160,7 +160,7 @@ class Mean(Metric):
 
 def _weighed(values: Any, sample_weight: Any) -> tuple[float, float]:
     """The sum of values times weights, and the sum of the weights."""
-    given = to_tensor(values)
+    given = widened(values)
     if not given._dtype.is_floating:
         given = cast(given, float32)
     if sample_weight is None:
@@ -182,6 +182,8 @@ class MeanMetricWrapper(Mean):
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> None:
         """Take in a batch."""
+        if sample_weight is not None:
+            y_true, y_pred = one_by_one(y_true, y_pred)
         super().update_state(self._function(y_true, y_pred, **self._arguments), sample_weight)
 
 
