@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from allotment.dtypes import float16, float32, int64
+from allotment.dtypes import float32, int64
+from allotment.keras.engine.precision import widened
 from allotment.ops.array import cast
 from allotment.ops.comparison import less_equal
 from allotment.ops.convert import to_tensor
@@ -33,12 +34,6 @@ def together(y_true: Any, y_pred: Any) -> tuple[EagerTensor, EagerTensor]:
     if true._dtype is not predicted._dtype:
         true = cast(true, predicted._dtype)
     return same_rank(true, predicted)
-
-
-def widened(values: Any) -> EagerTensor:
-    """Values as a tensor, floats of 16 bits in single precision: sums and logarithms leave the range of those."""
-    tensor = to_tensor(values)
-    return cast(tensor, float32) if tensor._dtype is float16 else tensor
 
 
 def same_rank(true: EagerTensor, predicted: EagerTensor) -> tuple[EagerTensor, EagerTensor]:
@@ -151,5 +146,4 @@ __all__ = [
     "same_rank",
     "sparse_categorical_crossentropy",
     "together",
-    "widened",
 ]

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from allotment.dtypes import as_dtype
 from allotment.keras.engine.names import snake_case
+from allotment.keras.engine.precision import widened
 from allotment.keras.losses.functions import (
     binary_crossentropy,
     categorical_crossentropy,
@@ -14,7 +15,6 @@ from allotment.keras.losses.functions import (
     mean_squared_error,
     same_rank,
     sparse_categorical_crossentropy,
-    widened,
 )
 from allotment.ops.array import cast
 from allotment.ops.convert import to_tensor

@@ -9,8 +9,8 @@ from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.dtypes import as_dtype, float32
 from allotment.keras import initializers
 from allotment.keras.engine.names import snake_case, unique_name
+from allotment.keras.engine.precision import widened
 from allotment.keras.engine.replicas import PerReplicaNumber
-from allotment.keras.losses.functions import widened
 from allotment.keras.losses.loss import one_by_one, spread
 from allotment.ops.array import cast
 from allotment.ops.creation import constant

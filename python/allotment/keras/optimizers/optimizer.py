@@ -9,7 +9,7 @@ from allotment.devices.placement import device
 from allotment.dtypes import int64
 from allotment.keras.absent import refuse_unless_none
 from allotment.keras.engine.names import snake_case, unique_name
-from allotment.keras.engine.replicas import PerReplicaNumber, beside, once, replica, sum_over_replicas
+from allotment.keras.engine.replicas import beside, level, once, replica, sum_over_replicas
 from allotment.keras.optimizers.learning_rate import LearningRate, rate_argument
 from allotment.ops.creation import constant
 from allotment.ops.math import maximum, minimum
@@ -68,7 +68,10 @@ class Optimizer:
         self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
         self.built = False
         self._rate = rate_argument(learning_rate)
-        self._steps = PerReplicaNumber()
+        #: One number for all replicas, and for all models that it trains.
+        self._step = 0
+        #: Whether a replica could not finish a step, so that copies of variables may differ.
+        self._is_torn = False
         #: What is kept for each variable, by the variable's identity: it is on that one's devices.
         self._kept: dict[int, tuple[Variable, ...]] = {}
         self._of: list[Variable] = []
@@ -88,7 +91,7 @@ class Optimizer:
     def iterations(self) -> EagerTensor:
         """Number of steps made."""
         with device("CPU:0"):
-            return constant(int(self._steps.own()), int64)
+            return constant(self._step, int64)
 
     @property
     def variables(self) -> list[Variable]:
@@ -121,12 +124,22 @@ class Optimizer:
         if any(id(variable) not in self._kept for variable in variables):
             once(lambda: self.build(variables))
         gradients = self._cut(sum_over_replicas([gradient for gradient, _ in pairs]))
-        step = int(self._steps.add(1))
-        for gradient, variable in zip(gradients, variables, strict=True):
-            self.update_step(gradient, variable, self._rate, step)
-            if variable.constraint is not None:
-                variable.assign(variable.constraint(variable))
+        once(lambda: self._begin_step(variables))
+        try:
+            for gradient, variable in zip(gradients, variables, strict=True):
+                self.update_step(gradient, variable, self._rate, self._step)
+                if variable.constraint is not None:
+                    variable.assign(variable.constraint(variable))
+        except BaseException:
+            self._is_torn = True
+            raise
         return self.iterations
+
+    def _begin_step(self, variables: Iterable[Variable]) -> None:
+        if self._is_torn:
+            level([*variables, *self.variables])
+            self._is_torn = False
+        self._step += 1
 
     def apply(
         self, grads: Sequence[Any], trainable_variables: Iterable[Variable] | None = None

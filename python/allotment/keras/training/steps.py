@@ -218,4 +218,10 @@ def apply_gradients(optimizer: Any, gradients: Sequence[Any], variables: Sequenc
     optimizer.apply_gradients([(each, variable) for each, (_, variable) in zip(sums, pairs, strict=True)])
 
 
-__all__ = ["Steps", "apply_gradients"]
+def optimizer_variables(optimizer: Any) -> Sequence["Variable"]:
+    """What an optimizer of Keras or of ``tf.train`` keeps for variables."""
+    found = getattr(optimizer, "variables", ())
+    return tuple(found() if callable(found) else found)
+
+
+__all__ = ["Steps", "apply_gradients", "optimizer_variables"]

@@ -9,6 +9,7 @@ from allotment import nest
 from allotment.keras.absent import refuse_unless_none
 from allotment.keras.callbacks import Callback, CallbackList, History, Logs
 from allotment.keras.engine.arguments import positive
+from allotment.keras.engine.replicas import level
 from allotment.keras.engine.warnings import warn
 from allotment.keras.training.data import Arrays, Batch, Stream, data_of, host_array
 from allotment.keras.training.progress import (
@@ -19,7 +20,7 @@ from allotment.keras.training.progress import (
     verbosity,
 )
 from allotment.keras.training.replicated import Runner
-from allotment.keras.training.steps import Steps
+from allotment.keras.training.steps import Steps, optimizer_variables
 from allotment.ops.convert import to_tensor
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Trainer(Steps):
         super().__init__()
         self._runner = Runner.of_scope()
         self._is_checked = False
+        #: Whether a step failed, so that the replicas' copies of variables may differ.
+        self._is_torn = False
         self.stop_training = False
         #: What the last ``fit`` returned.
         self.history: History | None = None
@@ -285,6 +288,9 @@ class Trainer(Steps):
         self._samples = batch.rows
         try:
             return self._runner.run(step, batch)
+        except BaseException:
+            self._is_torn = True
+            raise
         finally:
             self._samples = None
 
@@ -293,6 +299,9 @@ class Trainer(Steps):
         with self._runner.scope():
             if not self.built:
                 self._build_with(batch)
+        if self._is_torn:
+            level([*self.weights, *optimizer_variables(self.optimizer)])
+            self._is_torn = False
         if not self._is_checked:
             self._runner.check(self.weights)
             self._is_checked = True
