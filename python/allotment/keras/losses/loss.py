@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.dtypes import as_dtype
+from allotment.keras.absent import lacks
 from allotment.keras.engine.names import snake_case
 from allotment.keras.engine.precision import widened
 from allotment.keras.losses.functions import (
@@ -26,6 +27,10 @@ from allotment.tensor import EagerTensor
 _REDUCTIONS: Final = ("sum_over_batch_size", "sum", "none", None)
 
 
+@lacks(
+    "get_config",
+    "from_config",
+)
 class Loss:
     """How far predictions are from what they should be. As ``keras.losses.Loss``.
 

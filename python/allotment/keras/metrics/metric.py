@@ -8,6 +8,7 @@ import numpy as np
 from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.dtypes import as_dtype, float32
 from allotment.keras import initializers
+from allotment.keras.absent import lacks
 from allotment.keras.engine.names import snake_case, unique_name
 from allotment.keras.engine.precision import widened
 from allotment.keras.engine.replicas import PerReplicaNumber
@@ -21,6 +22,10 @@ from allotment.tensor import EagerTensor
 from allotment.variable import Variable
 
 
+@lacks(
+    "get_config",
+    "from_config",
+)
 class Metric:
     """Something that is measured over batches. As ``keras.metrics.Metric``.
 

@@ -1,15 +1,15 @@
 """What all optimizers do: take gradients, make them one over all replicas, cut them, and change variables."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from allotment.devices.placement import device
 from allotment.dtypes import int64
-from allotment.keras.absent import refuse_unless_none
+from allotment.keras.absent import lacks, refuse_unless_none
 from allotment.keras.engine.names import snake_case, unique_name
 from allotment.keras.engine.replicas import beside, level, once, replica, sum_over_replicas
+from allotment.keras.engine.warnings import warn
 from allotment.keras.optimizers.learning_rate import LearningRate, rate_argument
 from allotment.ops.creation import constant
 from allotment.ops.math import maximum, minimum
@@ -28,6 +28,16 @@ _NOT_OFFERED: Final = (
 )
 
 
+@lacks(
+    "minimize",
+    "get_config",
+    "from_config",
+    "stateless_apply",
+    "save_own_variables",
+    "load_own_variables",
+    "get_weights",
+    "set_weights",
+)
 class Optimizer:
     """Changes variables by gradients. As ``keras.optimizers.Optimizer``.
 
@@ -159,10 +169,9 @@ class Optimizer:
             [pair[1].name for pair in given if pair[0] is None] if isinstance(given, list | tuple) else []
         )
         if missing:
-            warnings.warn(
+            warn(
                 f"Gradients do not exist for variables {missing} when minimizing the loss. If using `model.compile()`, "
                 "did you forget to provide a `loss` argument?",
-                stacklevel=3,
             )
 
     def _slots(self) -> Sequence[tuple[str, float]]:

@@ -10,6 +10,7 @@ from allotment import nest
 from allotment.distribute.input import DistributedDataset, DistributedIterator, rows_of_part
 from allotment.distribute.values import DistributedValues
 from allotment.keras.engine.arguments import positive
+from allotment.keras.engine.warnings import warn
 from allotment.ops.random import shuffle as shuffled
 from allotment.tensor import Tensor
 
@@ -194,6 +195,35 @@ def data_of(
     return Arrays(x, y, sample_weight, batch_size, shuffle).limited(steps)
 
 
+def validation_of(validation_data: Any, batch_size: int | None, steps: int | None) -> Arrays | Stream:
+    """What gives batches to evaluate a model with after an epoch.
+
+    Raises:
+        ValueError: No data, or arguments that do not go with them.
+    """
+    if isinstance(validation_data, tuple | list):
+        if not 1 <= len(validation_data) <= 3:
+            raise ValueError(
+                "`validation_data` must be `(x, y)`, `(x, y, sample_weight)`, or a Dataset. "
+                f"Received {len(validation_data)} values."
+            )
+        x, y, weight = [*validation_data, None, None][:3]
+        return data_of(x, y, weight, batch_size, steps, steps_name="validation_steps")
+    return data_of(validation_data, steps=steps, steps_name="validation_steps")
+
+
+def check_all_came(done: int, wanted: int | None, what: str) -> None:
+    """Warn if there were fewer batches than asked for, or none."""
+    if done and (wanted is None or done >= wanted):
+        return
+    told = f"{done} of {wanted} batches" if wanted else "no batch"
+    warn(
+        f"Your input ran out of data: there was {told} for this {what}, which ends here. Give as many as "
+        "`steps_per_epoch * epochs`, `validation_steps` or `steps` ask for, as `Dataset.repeat` does, and data that "
+        "can be gone through again, which a generator cannot."
+    )
+
+
 def _count(source: Any) -> int | None:
     """How many batches something gives, ``None`` if it does not say.
 
@@ -272,4 +302,4 @@ def _common_rows(batch: Batch) -> int:
     return rows
 
 
-__all__ = ["Arrays", "Batch", "Stream", "data_of", "host_array"]
+__all__ = ["Arrays", "Batch", "Stream", "check_all_came", "data_of", "host_array", "validation_of"]

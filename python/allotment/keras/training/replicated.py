@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from allotment import nest
+from allotment.devices.caller import find_caller
 from allotment.devices.placement import thread
 from allotment.distribute.values import PerReplica
 from allotment.keras.engine.replicas import everywhere
@@ -74,7 +75,12 @@ class Runner:
             results[thread.state.strategy.replica._index] = result
 
         with self.scope():
-            self._strategy.extended._call(replica, (made,), {})
+            try:
+                self._strategy.extended._call(replica, (made,), {})
+            except Exception as error:
+                # Replicas are threads: no line of theirs is one of the program.
+                error.add_note(f"in a step of {find_caller()}")
+                raise
         return results
 
     def everywhere(self, metrics: Sequence[Metric]) -> AbstractContextManager[None]:

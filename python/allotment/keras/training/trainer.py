@@ -11,7 +11,16 @@ from allotment.keras.callbacks import Callback, CallbackList, History, Logs
 from allotment.keras.engine.arguments import positive
 from allotment.keras.engine.replicas import level
 from allotment.keras.engine.warnings import warn
-from allotment.keras.training.data import Arrays, Batch, Stream, data_of, host_array
+from allotment.keras.training.data import (
+    Arrays,
+    Batch,
+    Stream,
+    check_all_came,
+    data_of,
+    host_array,
+    validation_of,
+)
+from allotment.keras.training.modes import check_eager
 from allotment.keras.training.progress import (
     PredictionProgress,
     ProgressBar,
@@ -107,7 +116,7 @@ class Trainer(Steps):
         validation: Arrays | Stream | None = None
         if validation_data is not None:
             size = validation_batch_size or batch_size
-            validation = _validation(validation_data, size, validation_steps)
+            validation = validation_of(validation_data, size, validation_steps)
         elif validation_split:
             if not 0 < validation_split < 1:
                 raise ValueError(f"`validation_split` must be between 0 and 1, received: {validation_split}")
@@ -130,13 +139,15 @@ class Trainer(Steps):
                 hooks.call("on_epoch_begin", epoch)
                 done, found = self._train_all(data.batches(), hooks)
                 if not self.stop_training:
-                    _check_all_came(done, data.steps, "training")
+                    check_all_came(done, data.steps, "training")
                 if not done:
                     break
+                if epoch == initial_epoch and _trains_by_itself(self) and not self.trainable_weights:
+                    warn("The model does not have any trainable weights: training it changes nothing.")
                 logs = _sorted(found)
                 if validation is not None and is_evaluated(epoch + 1):
                     done, found = self._test_all(validation, hooks)
-                    _check_all_came(done, validation.steps, "validation")
+                    check_all_came(done, validation.steps, "validation")
                     logs |= {f"val_{name}": value for name, value in _sorted(found).items()}
                 hooks.call("on_epoch_end", epoch, logs)
                 if self.stop_training:
@@ -172,7 +183,7 @@ class Trainer(Steps):
             done, logs = self._test_all(data, hooks)
             if not done:
                 raise ValueError("there is no batch to evaluate the model with: the data gave none")
-            _check_all_came(done, data.steps, "evaluation")
+            check_all_came(done, data.steps, "evaluation")
             return _as_asked(logs, return_dict)
         finally:
             if bar is not None:
@@ -187,6 +198,7 @@ class Trainer(Steps):
         callbacks: Sequence[Callback] | Callback | None = None,
     ) -> Any:
         """Compute the outputs as arrays. The arguments are those of ``fit``."""
+        check_eager()
         data = data_of(x, None, None, batch_size, steps)
         level = verbosity(verbose)
         bar = PredictionProgress(data.steps, level) if level else None
@@ -204,7 +216,7 @@ class Trainer(Steps):
                 bar.stop()
         if not found:
             raise ValueError("there is no batch to predict the outputs of: the data gave none")
-        _check_all_came(len(found), data.steps, "prediction")
+        check_all_came(len(found), data.steps, "prediction")
         return nest.map_structure(lambda *parts: np.concatenate(parts), *found)
 
     def train_on_batch(
@@ -233,6 +245,7 @@ class Trainer(Steps):
 
     def predict_on_batch(self, x: Any) -> Any:
         """Compute the outputs for one batch as arrays."""
+        check_eager()
         batch = Batch(x).map(host_array)
         return self._runner.joined(self._run(lambda part: self.predict_step(part.as_data()), batch))
 
@@ -269,7 +282,7 @@ class Trainer(Steps):
         return done, logs
 
     def _train_step(self) -> Callable[[Batch], Any]:
-        if type(self).train_step is Steps.train_step:
+        if _trains_by_itself(self):
             # Looking for the variables takes as long as a small layer does.
             found: dict[str, list[Variable]] = {}
             # Nobody looks at what our own step returns: the metrics say it.
@@ -335,20 +348,9 @@ class Trainer(Steps):
         return CallbackList([*listed, *own], model, params)
 
     def _check_compiled(self) -> None:
+        check_eager()
         if not self.compiled:
             raise ValueError("You must call `compile()` before using the model.")
-
-
-def _validation(validation_data: Any, batch_size: int | None, steps: int | None) -> Arrays | Stream:
-    if isinstance(validation_data, tuple | list):
-        if not 1 <= len(validation_data) <= 3:
-            raise ValueError(
-                "`validation_data` must be `(x, y)`, `(x, y, sample_weight)`, or a Dataset. "
-                f"Received {len(validation_data)} values."
-            )
-        x, y, weight = [*validation_data, None, None][:3]
-        return data_of(x, y, weight, batch_size, steps, steps_name="validation_steps")
-    return data_of(validation_data, steps=steps, steps_name="validation_steps")
 
 
 def _evaluated_after(validation_freq: Any) -> Callable[[int], bool]:
@@ -364,16 +366,9 @@ def _evaluated_after(validation_freq: Any) -> Callable[[int], bool]:
     return lambda epoch: epoch % every == 0
 
 
-def _check_all_came(done: int, wanted: int | None, what: str) -> None:
-    """Warn if there were fewer batches than asked for, or none."""
-    if done and (wanted is None or done >= wanted):
-        return
-    told = f"{done} of {wanted} batches" if wanted else "no batch"
-    warn(
-        f"Your input ran out of data: there was {told} for this {what}, which ends here. Give as many as "
-        "`steps_per_epoch * epochs`, `validation_steps` or `steps` ask for, as `Dataset.repeat` does, and data that "
-        "can be gone through again, which a generator cannot."
-    )
+def _trains_by_itself(model: Steps) -> bool:
+    """Whether it has no step of the program's own to train with."""
+    return type(model).train_step is Steps.train_step
 
 
 def _needs_logs(hooks: CallbackList, hook: str) -> bool:
