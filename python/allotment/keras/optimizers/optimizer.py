@@ -133,11 +133,15 @@ class Optimizer:
             )
         if any(id(variable) not in self._kept for variable in variables):
             once(lambda: self.build(variables))
+        # Read before all replicas meet and set behind that, it is the same for all without another meeting.
+        step, is_torn = self._step + 1, self._is_torn
         gradients = self._cut(sum_over_replicas([gradient for gradient, _ in pairs]))
-        once(lambda: self._begin_step(variables))
+        self._step = step
+        if is_torn:
+            once(lambda: self._mend(variables))
         try:
             for gradient, variable in zip(gradients, variables, strict=True):
-                self.update_step(gradient, variable, self._rate, self._step)
+                self.update_step(gradient, variable, self._rate, step)
                 if variable.constraint is not None:
                     variable.assign(variable.constraint(variable))
         except BaseException:
@@ -145,11 +149,9 @@ class Optimizer:
             raise
         return self.iterations
 
-    def _begin_step(self, variables: Iterable[Variable]) -> None:
-        if self._is_torn:
-            level([*variables, *self.variables])
-            self._is_torn = False
-        self._step += 1
+    def _mend(self, variables: Iterable[Variable]) -> None:
+        level([*variables, *self.variables])
+        self._is_torn = False
 
     def apply(
         self, grads: Sequence[Any], trainable_variables: Iterable[Variable] | None = None
