@@ -175,6 +175,36 @@ def test_a_variable_without_a_gradient_is_told_of_at_the_line_of_the_program() -
     assert told[0].filename == __file__
 
 
+def test_replicas_tell_of_it_once_at_the_line_of_the_program() -> None:
+    program = """
+import warnings
+import numpy as np
+import allotment as tf
+
+class Half(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.used, self.unused = tf.keras.layers.Dense(1), tf.keras.layers.Dense(1)
+
+    def call(self, inputs):
+        self.unused(inputs)
+        return self.used(inputs)
+
+strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
+with strategy.scope():
+    model = Half()
+    model.compile("sgd", "mse")
+x = np.ones((4, 2), np.float32)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    model.fit(x, x[:, :1], verbose=0)
+assert ["Gradients do not exist" in str(each.message) for each in told] == [True], told
+assert (told[0].filename, told[0].lineno) == ("<string>", 22), told[0]
+"""
+    done = run_on_gpus("2:16MiB", program, OPENBLAS_NUM_THREADS="1")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_sum_of_batches_of_different_sizes_is_refused() -> None:
     layer = layers.Add()
     np.testing.assert_array_equal(layer([X, X]).numpy(), X + X)

@@ -170,7 +170,8 @@ class Optimizer:
         missing = (
             [pair[1].name for pair in given if pair[0] is None] if isinstance(given, list | tuple) else []
         )
-        if missing:
+        # Once for all replicas.
+        if missing and not replica():
             warn(
                 f"Gradients do not exist for variables {missing} when minimizing the loss. If using `model.compile()`, "
                 "did you forget to provide a `loss` argument?",
