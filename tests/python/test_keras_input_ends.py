@@ -133,10 +133,13 @@ def test_one_callback_needs_no_list_and_something_else_is_none() -> None:
     model.evaluate(X, Y, verbose=0, callbacks=hook)
     model.predict(X, verbose=0, callbacks=hook)
     assert seen == ["test", "predict"]
-    wrong: Any = [3]
-    for call in (model.fit, model.evaluate):
-        with pytest.raises(TypeError, match=r"must be instances of `keras.callbacks.Callback`. Received: 3"):
-            call(X, Y, verbose=0, callbacks=wrong)
+    wrong: list[Any] = [[3], 3]
+    for each in wrong:
+        for call in (model.fit, model.evaluate):
+            with pytest.raises(
+                TypeError, match=r"must be instances of `keras.callbacks.Callback`. Received: 3"
+            ):
+                call(X, Y, verbose=0, callbacks=each)
 
 
 def test_another_way_to_shuffle_is_refused() -> None:

@@ -344,7 +344,7 @@ class Trainer(Steps):
     def _hooks(self, given: Any, own: Sequence[Callback], params: dict[str, Any]) -> CallbackList:
         """The callbacks given, one or several, and those that are always there."""
         model: Model = self  # type: ignore[assignment]
-        listed = [given] if isinstance(given, Callback) else list(given or ())
+        listed = [] if given is None else list(given) if isinstance(given, Iterable) else [given]
         return CallbackList([*listed, *own], model, params)
 
     def _check_compiled(self) -> None:
