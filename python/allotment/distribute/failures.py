@@ -104,7 +104,15 @@ def _place(replica: "Replica") -> str:
     lines = [
         f"{each.f_code.co_name} in {each.f_code.co_filename}, line {number}" for each, number, _ in program
     ]
-    return "at " + ", called by ".join(lines[: -_LINES - 1 : -1]) if lines else "at no line of the program"
+    if lines:
+        return "at " + ", called by ".join(lines[: -_LINES - 1 : -1])
+    # A step of Keras is all ours: the program's line is where that was called.
+    ours = [each for each, _, is_own in stack if is_own]
+    return (
+        f"in {ours[0].f_code.co_qualname} of {ours[0].f_globals['__name__']}"
+        if ours
+        else "in no line of Python"
+    )
 
 
 def _first_line(error: Any) -> str:

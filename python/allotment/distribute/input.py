@@ -110,17 +110,23 @@ def _divided(element: Any, names: tuple[str, ...], first: int, count: int) -> An
             "an element of a data set is divided among the replicas along its first axis, which must be the same for "
             f"all of it: a batch. There are shapes {shapes}; Dataset.batch makes batches."
         )
-    size = -(-next(iter(rows), (0,))[0] // count)
+    total = next(iter(rows), (0,))[0]
     parts = [
         regroup(
             [
-                _brought(leaf, name, slice(index * size, (index + 1) * size))
+                _brought(leaf, name, rows_of_part(total, index, count))
                 for index, name in enumerate(names, first)
             ]
         )
         for leaf in leaves
     ]
     return pack(element, parts)
+
+
+def rows_of_part(rows: int, index: int, count: int) -> slice:
+    """The rows of a batch for replica number ``index`` of ``count``: as many for each, what is left for the last."""
+    size = -(-rows // count)
+    return slice(index * size, (index + 1) * size)
 
 
 def _dealt(batches: list[Any], names: tuple[str, ...]) -> Any:
@@ -152,4 +158,4 @@ def _brought(tensor: EagerTensor, name: str, rows: slice | None = None) -> Eager
     return goal.tensor(goal.bring(array, tensor._home))
 
 
-__all__ = ["DistributedDataset", "DistributedIterator", "distribute_dataset", "from_function"]
+__all__ = ["DistributedDataset", "DistributedIterator", "distribute_dataset", "from_function", "rows_of_part"]

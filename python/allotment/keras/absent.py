@@ -1,11 +1,47 @@
 """What this Keras does not have: an error that says what there is instead."""
 
+import inspect
 from collections.abc import Callable, Iterable
-from typing import NoReturn
+from typing import NoReturn, TypeVar
+
+_Class = TypeVar("_Class")
 
 
 class NotOfferedError(NotImplementedError, AttributeError):
     """A part of Keras that is not offered. An ``AttributeError``, so that ``hasattr`` says no."""
+
+
+class Absent:
+    """A method of a class of Keras that is not offered."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        names = ", ".join(
+            name
+            for name in dir(owner)
+            if not name.startswith("_") and not isinstance(inspect.getattr_static(owner, name), Absent)
+        )
+        raise NotOfferedError(f"{owner.__name__}.{self._name} is not offered. What is: {names}.")
+
+
+def lacks(*names: str) -> Callable[[type[_Class]], type[_Class]]:
+    """Let a class say of these methods of Keras that they are not offered. One of the program's own may have them."""
+
+    def mark(owner: type[_Class]) -> type[_Class]:
+        for name in names:
+            setattr(owner, name, Absent(name))
+        return owner
+
+    return mark
+
+
+def not_interpreted(what: str, identifier: object, offered: Iterable[str]) -> ValueError:
+    """Make the error that nothing is called so."""
+    return ValueError(
+        f"Could not interpret {what} identifier: {identifier}. What is offered: {', '.join(sorted(offered))}."
+    )
 
 
 def absent(module: str, offered: Iterable[str]) -> Callable[[str], NoReturn]:
@@ -34,4 +70,4 @@ def refuse_unless_none(owner: str, **arguments: object) -> None:
             )
 
 
-__all__ = ["NotOfferedError", "absent", "refuse_unless_none"]
+__all__ = ["Absent", "NotOfferedError", "absent", "lacks", "not_interpreted", "refuse_unless_none"]

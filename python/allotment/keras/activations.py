@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.keras.absent import absent
+from allotment.keras.absent import absent, not_interpreted
 from allotment.ops.activations import elu, gelu, leaky_relu, relu6, selu, silu, softplus, softsign
 from allotment.ops.activations import relu as _relu
 from allotment.ops.convert import to_tensor
-from allotment.ops.math import maximum, minimum
+from allotment.ops.math import maximum, minimum, multiply
 from allotment.ops.real import exp, sigmoid, tanh
 from allotment.ops.softmax import log_softmax, softmax
 from allotment.tensor import EagerTensor
@@ -36,6 +36,12 @@ def hard_sigmoid(x: Any) -> EagerTensor:
     return minimum(maximum(to_tensor(x) / 6.0 + 0.5, 0.0), 1.0)
 
 
+def mish(x: Any) -> EagerTensor:
+    """``x * tanh(softplus(x))``."""
+    given = to_tensor(x)
+    return multiply(given, tanh(softplus(given)))
+
+
 swish = silu
 
 _BY_NAME: Final[dict[str, Activation]] = {
@@ -46,6 +52,7 @@ _BY_NAME: Final[dict[str, Activation]] = {
     "leaky_relu": leaky_relu,
     "linear": linear,
     "log_softmax": log_softmax,
+    "mish": mish,
     "relu": relu,
     "relu6": relu6,
     "selu": selu,
@@ -71,7 +78,7 @@ def get(identifier: Any) -> Activation:
         return _BY_NAME[identifier]
     if callable(identifier):
         return identifier  # type: ignore[no-any-return]
-    raise ValueError(f"Could not interpret activation function identifier: {identifier}")
+    raise not_interpreted("activation function", identifier, _BY_NAME)
 
 
 __all__ = [*_BY_NAME, "get"]

@@ -91,10 +91,19 @@ class CallbackList:
         callbacks: The callbacks.
         model: The model that is trained.
         params: What ``fit`` was told.
+
+    Raises:
+        TypeError: One of them is no callback.
     """
 
     def __init__(self, callbacks: Iterable[Callback], model: "Model", params: dict[str, Any]) -> None:
         self._callbacks = list(callbacks)
+        for callback in self._callbacks:
+            if not isinstance(callback, Callback):
+                raise TypeError(
+                    f"`callbacks` must be instances of `keras.callbacks.Callback`. Received: {callback!r} "
+                    f"(of type {type(callback)})"
+                )
         for callback in self._callbacks:
             callback.set_params(params)
             callback.set_model(model)

@@ -1,6 +1,7 @@
 """First values of a layer's variables. As ``keras.initializers``.
 
-The plain ones are those of ``tf.initializers``; here are those whose spread depends on the shape.
+Those that draw nothing are those of ``tf.initializers``. Those that draw give the same values on each call if they have
+a seed; without one, they go on with the generator that ``tf.random.set_seed`` starts.
 """
 
 import inspect
@@ -9,23 +10,93 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.dtypes import float32
-from allotment.initializers import Constant, Initializer, Ones, RandomNormal, RandomUniform, Zeros
-from allotment.keras.absent import absent
-from allotment.ops.random import truncated_normal, uniform
+from allotment.initializers import Constant, Initializer, Ones, Zeros
+from allotment.keras.absent import absent, not_interpreted
+from allotment.ops.random import normal, truncated_normal, uniform
+from allotment.ops.stateless import stateless_normal, stateless_truncated_normal, stateless_uniform
 from allotment.tensor import EagerTensor
 
 #: Of a normal distribution that is cut at two standard deviations, what is left of one.
 _LEFT_OF_ONE: Final = 0.87962566103423978
 
 
-class VarianceScaling(Initializer):
+class _Drawn(Initializer):
+    """Random numbers with a place and a spread."""
+
+    seed: int | None
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments that make an equal one."""
+        return {name: vars(self)[name] for name in inspect.signature(type(self)).parameters}
+
+
+class RandomNormal(_Drawn):
+    """Normal numbers. As ``keras.initializers.RandomNormal``.
+
+    Args:
+        mean: The mean.
+        stddev: The standard deviation.
+        seed: What decides the values, on each call the same.
+    """
+
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
+        self.mean, self.stddev, self.seed = mean, stddev, seed
+
+    def __call__(self, shape: Any, dtype: Any = float32, **options: Any) -> EagerTensor:  # noqa: ARG002
+        """Return random numbers in the shape."""
+        return _drawn(normal, stateless_normal, self.seed, shape, self.mean, self.stddev, dtype)
+
+
+class TruncatedNormal(RandomNormal):
+    """Normal numbers at most two standard deviations from the mean. As ``keras.initializers.TruncatedNormal``."""
+
+    def __call__(self, shape: Any, dtype: Any = float32, **options: Any) -> EagerTensor:  # noqa: ARG002
+        """Return random numbers in the shape."""
+        return _drawn(
+            truncated_normal, stateless_truncated_normal, self.seed, shape, self.mean, self.stddev, dtype
+        )
+
+
+class RandomUniform(_Drawn):
+    """Numbers that are all as likely. As ``keras.initializers.RandomUniform``.
+
+    Args:
+        minval: The lower bound.
+        maxval: The upper bound.
+        seed: What decides the values, on each call the same.
+    """
+
+    def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> None:
+        self.minval, self.maxval, self.seed = minval, maxval, seed
+
+    def __call__(self, shape: Any, dtype: Any = float32, **options: Any) -> EagerTensor:  # noqa: ARG002
+        """Return random numbers in the shape."""
+        return _drawn(uniform, stateless_uniform, self.seed, shape, self.minval, self.maxval, dtype)
+
+
+def _drawn(
+    draw: Callable[..., EagerTensor],
+    decided: Callable[..., EagerTensor],
+    seed: int | None,
+    shape: Any,
+    first: float,
+    second: float,
+    dtype: Any,
+) -> EagerTensor:
+    """What an operation draws: decided by the seed alone if there is one."""
+    if seed is None:
+        return draw(shape, first, second, dtype)
+    return decided(shape, (seed, 0), first, second, dtype)
+
+
+class VarianceScaling(_Drawn):
     """Random numbers with a variance that keeps a signal's from layer to layer. As ``keras.initializers``'.
 
     Args:
         scale: The variance times the number of connections that ``mode`` counts.
         mode: ``"fan_in"``, ``"fan_out"`` or ``"fan_avg"``: inputs of a unit, outputs, or half of both.
         distribution: ``"truncated_normal"`` or ``"uniform"``.
-        seed: Of the operation that draws them.
+        seed: What decides the values, on each call the same.
 
     Raises:
         ValueError: Another scale, mode or distribution.
@@ -57,12 +128,9 @@ class VarianceScaling(Initializer):
         variance = self.scale / max(1.0, counted)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
-            return uniform(shape, -limit, limit, dtype, self.seed)
-        return truncated_normal(shape, 0.0, math.sqrt(variance) / _LEFT_OF_ONE, dtype, self.seed)
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the arguments that make an equal one."""
-        return {name: vars(self)[name] for name in inspect.signature(type(self)).parameters}
+            return _drawn(uniform, stateless_uniform, self.seed, shape, -limit, limit, dtype)
+        deviation = math.sqrt(variance) / _LEFT_OF_ONE
+        return _drawn(truncated_normal, stateless_truncated_normal, self.seed, shape, 0.0, deviation, dtype)
 
 
 def fans(shape: tuple[int, ...]) -> tuple[float, float]:
@@ -102,9 +170,17 @@ _BY_NAME: Final[dict[str, Callable[[], Initializer]]] = {
     "ones": Ones,
     "random_normal": RandomNormal,
     "random_uniform": RandomUniform,
+    "truncated_normal": TruncatedNormal,
+    "variance_scaling": VarianceScaling,
     "zeros": Zeros,
 }
-_BY_CLASS_NAME: Final = {made.__name__: made for made in _BY_NAME.values()}
+_BY_OTHER_NAME: Final = {
+    **{made.__name__: made for made in _BY_NAME.values()},
+    "normal": RandomNormal,
+    "one": Ones,
+    "uniform": RandomUniform,
+    "zero": Zeros,
+}
 
 
 def get(identifier: Any) -> Any:
@@ -114,14 +190,14 @@ def get(identifier: Any) -> Any:
         ValueError: No such initializer.
     """
     if isinstance(identifier, str):
-        made = _BY_NAME.get(identifier) or _BY_CLASS_NAME.get(identifier)
+        made = _BY_NAME.get(identifier) or _BY_OTHER_NAME.get(identifier)
         if made is not None:
             return made()
     elif isinstance(identifier, type) and issubclass(identifier, Initializer):
         return identifier()
     elif callable(identifier):
         return identifier
-    raise ValueError(f"Could not interpret initializer identifier: {identifier}")
+    raise not_interpreted("initializer", identifier, _BY_NAME)
 
 
 __all__ = [
@@ -136,6 +212,7 @@ __all__ = [
     "Ones",
     "RandomNormal",
     "RandomUniform",
+    "TruncatedNormal",
     "VarianceScaling",
     "Zeros",
     "get",

@@ -2,11 +2,27 @@
 
 from typing import TYPE_CHECKING, Any
 
-from allotment.keras.absent import refuse_unless_none
+from allotment.dtypes import DType, as_dtype
+from allotment.keras.absent import NotOfferedError, refuse_unless_none
 from allotment.keras.engine.symbolic import Shape
 
 if TYPE_CHECKING:
     from allotment.keras.engine.layer import Layer
+
+
+def dtype_argument(dtype: Any) -> DType:
+    """The type of a layer, float32 if not given.
+
+    Raises:
+        NotOfferedError: A policy of two types.
+        TypeError: No type.
+    """
+    if isinstance(dtype, str) and dtype.startswith("mixed_"):
+        raise NotOfferedError(
+            f"dtype={dtype!r} is not offered: the variables of a layer are of the type that it computes in. What is: "
+            "float16, float32, float64."
+        )
+    return as_dtype("float32" if dtype is None else dtype)
 
 
 def positive(value: Any, name: str) -> int:
@@ -86,6 +102,7 @@ def refuse(layer: "Layer", kwargs: dict[str, Any], *names: str) -> None:
 
 __all__ = [
     "channels_first",
+    "dtype_argument",
     "padding_argument",
     "pair",
     "positive",

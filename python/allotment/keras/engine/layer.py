@@ -9,7 +9,8 @@ from allotment import nest
 from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.dtypes import as_dtype
 from allotment.keras import initializers
-from allotment.keras.absent import refuse_unless_none
+from allotment.keras.absent import lacks, refuse_unless_none
+from allotment.keras.engine.arguments import dtype_argument
 from allotment.keras.engine.calls import calls, takes_training
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.names import snake_case, unique_name
@@ -27,6 +28,21 @@ _SET_BY_INIT: Final = frozenset(
 )
 
 
+@lacks(
+    "add_loss",
+    "losses",
+    "compute_mask",
+    "supports_masking",
+    "get_config",
+    "from_config",
+    "get_build_config",
+    "build_from_config",
+    "save_own_variables",
+    "load_own_variables",
+    "stateless_call",
+    "dtype_policy",
+    "quantize",
+)
 class Layer:
     """A computation with variables. As ``keras.layers.Layer``.
 
@@ -54,7 +70,7 @@ class Layer:
         if kwargs:
             raise ValueError(f"Unrecognized keyword arguments passed to {type(self).__name__}: {kwargs}")
         self.name = unique_name(snake_case(type(self).__name__)) if name is None else name
-        self.dtype = as_dtype("float32" if dtype is None else dtype).name
+        self.dtype = dtype_argument(dtype).name
         self.built = False
         self.input_spec: InputSpec | None = None
         #: The shape of one sample, for a model that starts with this layer.
@@ -223,6 +239,13 @@ class Layer:
         )
         self._weights.append(variable)
         return variable
+
+    @property
+    def compute_dtype(self) -> str:
+        """The type that floats are computed in; that of the variables, too."""
+        return self.dtype
+
+    variable_dtype = compute_dtype
 
     @property
     def trainable(self) -> bool:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from allotment.keras.absent import lacks
 from allotment.keras.engine.layer import Layer, tensors_of
 from allotment.keras.engine.replicas import replica
 from allotment.keras.engine.summary import print_summary
@@ -11,6 +12,13 @@ from allotment.keras.engine.weights_file import load_weights, save_weights
 from allotment.keras.training.trainer import Trainer
 
 
+@lacks(
+    "save",
+    "export",
+    "to_json",
+    "get_compile_config",
+    "compile_from_config",
+)
 class Model(Trainer, Layer):
     """A layer that is trained. As ``keras.Model``.
 

@@ -1,13 +1,15 @@
 """What Keras asks of the strategy it runs under; with none, there is one replica."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
 
 from allotment.devices.placement import device, thread
-from allotment.ops.array import stop_gradient
+from allotment.distribute.variables import MirroredVariable
+from allotment.keras.engine.precision import widened
+from allotment.ops.array import cast, stop_gradient
 from allotment.ops.math import multiply
 from allotment.tensor import EagerTensor
 
@@ -41,10 +43,10 @@ def mean_over_replicas(values: Sequence[EagerTensor], weight: int) -> list[Eager
     kept = [stop_gradient(value) for value in values]
     if replica() is None or number_of_replicas() == 1:
         return kept
-    parts = [multiply(value, float(weight)) for value in kept]
+    parts = [multiply(widened(value), float(weight)) for value in kept]
     *sums, total = sum_over_replicas([*parts, constant(float(weight))])
     share = 1 / float(total)
-    return [multiply(value, share) for value in sums]
+    return [cast(multiply(value, share), own._dtype) for value, own in zip(sums, kept, strict=True)]
 
 
 def once(function: Callable[[], None]) -> None:
@@ -59,6 +61,17 @@ def beside(variable: Any) -> AbstractContextManager[Any]:
     """Put what is made in a ``with`` block on the device of a variable, on those of all its copies if it has some."""
     strategy = getattr(variable, "distribute_strategy", None)
     return device(variable.device) if strategy is None else strategy.scope()
+
+
+def level(variables: Iterable[Any]) -> None:
+    """Give all copies of variables the value of the first: after a step in which not all replicas changed theirs."""
+    for variable in variables:
+        if isinstance(variable, MirroredVariable):
+            first, *others = variable.values
+            value = first.numpy()
+            for copy in others:
+                with device(copy.device):
+                    copy.assign(value)
 
 
 class PerReplicaNumber:
@@ -106,6 +119,7 @@ __all__ = [
     "PerReplicaNumber",
     "beside",
     "everywhere",
+    "level",
     "mean_over_replicas",
     "number_of_replicas",
     "once",

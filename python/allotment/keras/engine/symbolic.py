@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from allotment import nest
 from allotment.dtypes import as_dtype
+from allotment.keras.absent import NotOfferedError
 from allotment.keras.engine.names import unique_name
+from allotment.ops.operators import OPERATORS, attach
 
 if TYPE_CHECKING:
     from allotment.keras.engine.layer import Layer
@@ -62,6 +64,20 @@ class KerasTensor:
 
     def __repr__(self) -> str:
         return f"<KerasTensor shape={self.shape}, dtype={self.dtype}, name={self.name}>"
+
+
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def refuse(tensor: KerasTensor, *others: Any) -> NoReturn:  # noqa: ARG001 - an operator's signature
+        raise NotOfferedError(
+            f"the operator {name} of a symbolic KerasTensor is not offered. What is: layers such as keras.layers.Add, "
+            "and operators in the `call` of a layer of your own."
+        )
+
+    return refuse
+
+
+# Python compares them to find one in a list.
+attach(KerasTensor, {name: _refused(name) for name in OPERATORS if name not in ("__eq__", "__ne__")})
 
 
 class Node:

@@ -65,6 +65,11 @@ class Conv2D(Layer):
         self.kernel_size = pair(kernel_size, "kernel_size")
         self.strides = pair(strides, "strides")
         self.dilation_rate = pair(dilation_rate, "dilation_rate")
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError(
+                "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
+                f"Received: strides={strides} and dilation_rate={dilation_rate}"
+            )
         self.padding = padding_argument(padding)
         self.channels_first = channels_first(data_format)
         self.activation = activations.get(activation)

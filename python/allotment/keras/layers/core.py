@@ -144,9 +144,7 @@ class Embedding(Layer):
         kwargs.pop("input_length", None)
         super().__init__(**kwargs)
         self.input_dim, self.output_dim = positive(input_dim, "input_dim"), positive(output_dim, "output_dim")
-        self.embeddings_initializer = initializers.get(
-            "random_uniform" if embeddings_initializer == "uniform" else embeddings_initializer
-        )
+        self.embeddings_initializer = initializers.get(embeddings_initializer)
         self.embeddings_constraint = embeddings_constraint
 
     def build(self, input_shape: Any) -> None:  # noqa: ARG002 - the vectors depend on no shape

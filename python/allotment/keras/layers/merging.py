@@ -25,6 +25,7 @@ class Add(Layer):
 
     def call(self, inputs: Any) -> EagerTensor:
         """Compute the output."""
+        _check_batches([each._array.shape for each in inputs])
         total: EagerTensor = inputs[0]
         for each in inputs[1:]:
             total = add(total, each)
@@ -37,10 +38,18 @@ class Add(Layer):
             ValueError: There are not several, or they do not go together.
         """
         shapes = several(input_shape, "A merge layer should be called on a list of inputs.")
+        _check_batches(shapes)
         result = shapes[0]
         for shape in shapes[1:]:
             result = _broadcast(result, shape)
         return result
+
+
+def _check_batches(shapes: list[Shape]) -> None:
+    if len({shape[0] for shape in shapes if shape} - {None}) > 1:
+        raise ValueError(
+            f"Cannot merge tensors with different batch sizes. Received tensors with shapes {shapes}"
+        )
 
 
 def _broadcast(one: Shape, other: Shape) -> Shape:

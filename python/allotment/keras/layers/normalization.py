@@ -6,11 +6,13 @@ from allotment.keras import initializers
 from allotment.keras.engine.arguments import refuse
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.layer import Layer
-from allotment.keras.engine.replicas import mean_over_replicas, sum_over_replicas
+from allotment.keras.engine.precision import widened
+from allotment.keras.engine.replicas import mean_over_replicas, number_of_replicas, replica, sum_over_replicas
 from allotment.keras.engine.symbolic import Shape
+from allotment.ops.array import cast
 from allotment.ops.creation import constant, reshape
 from allotment.ops.layers import batch_normalization, moments
-from allotment.ops.math import multiply, square, subtract
+from allotment.ops.math import multiply, squared_difference
 from allotment.ops.reduce import reduce_sum
 from allotment.tensor import EagerTensor
 from allotment.variable import Variable
@@ -89,7 +91,7 @@ class BatchNormalization(Layer):
         samples = inputs._array.shape[0]
         mean, variance = self.moving_mean.value(), self.moving_variance.value()
         if training and self.trainable:
-            if self.synchronized:
+            if self.synchronized and replica() is not None and number_of_replicas() > 1:
                 mean, variance = self._moments_of_all(inputs)
             elif samples:
                 # Of no samples, as the last replica may get, there is no mean.
@@ -100,12 +102,15 @@ class BatchNormalization(Layer):
 
     def _moments_of_all(self, inputs: EagerTensor) -> tuple[EagerTensor, EagerTensor]:
         """The mean and the variance of what all replicas have; gradients go through it."""
+        values = widened(inputs)
         count = inputs._array.size / max(inputs._array.shape[self.axis], 1)
-        sums = [reduce_sum(inputs, self._reduced), reduce_sum(square(inputs), self._reduced), constant(count)]
-        total, squares, number = sum_over_replicas(sums)
+        total, number = sum_over_replicas([reduce_sum(values, self._reduced), constant(count)])
         share = 1 / float(number)
         mean = multiply(total, share)
-        return mean, subtract(multiply(squares, share), square(mean))
+        # Not the mean of squares less the square of the mean: where that is large, nothing would be left of both.
+        squares = reduce_sum(squared_difference(values, self._met(mean)), self._reduced)
+        variance = multiply(sum_over_replicas([squares])[0], share)
+        return cast(mean, inputs._dtype), cast(variance, inputs._dtype)
 
     def _met(self, value: Any) -> Any:
         return value if value is None or self._meeting is None else reshape(value, self._meeting)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from allotment.keras.absent import absent
+from allotment.keras.absent import absent, not_interpreted
 from allotment.keras.losses.functions import (
     binary_crossentropy,
     categorical_crossentropy,
@@ -68,7 +68,7 @@ def get(identifier: Any) -> Any:
         return identifier()
     if callable(identifier):
         return identifier
-    raise ValueError(f"Could not interpret loss identifier: {identifier}")
+    raise not_interpreted("loss", identifier, _BY_NAME)
 
 
 def as_object(identifier: Any) -> Loss:

@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from allotment.dtypes import int64
+from allotment.dtypes import float32, int64
+from allotment.keras.engine.precision import widened
 from allotment.ops.array import cast
 from allotment.ops.comparison import less_equal
 from allotment.ops.convert import to_tensor
@@ -26,9 +27,9 @@ EPSILON: Final = 1e-7
 
 def together(y_true: Any, y_pred: Any) -> tuple[EagerTensor, EagerTensor]:
     """What should be and what is predicted, in one type and with as many axes: one of length 1 is added or dropped."""
-    predicted = to_tensor(y_pred)
+    predicted = widened(y_pred)
     if not predicted._dtype.is_floating:
-        predicted = cast(predicted, "float32")
+        predicted = cast(predicted, float32)
     true = to_tensor(y_true)
     if true._dtype is not predicted._dtype:
         true = cast(true, predicted._dtype)
@@ -117,7 +118,7 @@ def sparse_categorical_crossentropy(
         raise NotImplementedError(
             "sparse_categorical_crossentropy: `ignore_class` and other axes than the last are not offered"
         )
-    predicted, true = to_tensor(y_pred), to_tensor(y_true)
+    predicted, true = widened(y_pred), to_tensor(y_true)
     true = true if true._dtype.is_integer else cast(true, int64)
     if true.ndim == predicted.ndim and true._array.shape[-1] == 1:
         true = squeeze(true, -1)

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.dtypes import as_dtype
+from allotment.keras.absent import lacks
 from allotment.keras.engine.names import snake_case
+from allotment.keras.engine.precision import widened
 from allotment.keras.losses.functions import (
     binary_crossentropy,
     categorical_crossentropy,
@@ -25,6 +27,10 @@ from allotment.tensor import EagerTensor
 _REDUCTIONS: Final = ("sum_over_batch_size", "sum", "none", None)
 
 
+@lacks(
+    "get_config",
+    "from_config",
+)
 class Loss:
     """How far predictions are from what they should be. As ``keras.losses.Loss``.
 
@@ -33,7 +39,7 @@ class Loss:
     Args:
         name: The name, made from the class if not given.
         reduction: How values become one: ``"sum_over_batch_size"`` for their mean, ``"sum"``, or ``"none"``.
-        dtype: The type that values are computed in, the predictions' if not given.
+        dtype: The type that values are computed in; if not given the predictions', but at least float32.
 
     Raises:
         ValueError: Another reduction.
@@ -70,7 +76,11 @@ class Loss:
         """Compute a value for each sample, each times its weight."""
         if self.dtype is not None:
             y_pred = cast(to_tensor(y_pred), self.dtype)
-        values = to_tensor(self.call(y_true, y_pred))
+        else:
+            y_true, y_pred = (None if each is None else widened(each) for each in (y_true, y_pred))
+        if sample_weight is not None and y_true is not None:
+            y_true, y_pred = one_by_one(y_true, y_pred)
+        values = widened(self.call(y_true, y_pred))
         return values if sample_weight is None else multiply(values, spread(sample_weight, values))
 
     def part(self, y_true: Any, y_pred: Any, sample_weight: Any, samples: int) -> EagerTensor:
@@ -96,6 +106,14 @@ class Loss:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}>"
+
+
+def one_by_one(y_true: Any, y_pred: Any) -> tuple[EagerTensor, EagerTensor]:
+    """Both with an axis behind the samples, so that a mean over the last axis leaves a value for each of them."""
+    true, predicted = to_tensor(y_true), to_tensor(y_pred)
+    if true.ndim == predicted.ndim == 1:
+        return expand_dims(true, -1), expand_dims(predicted, -1)
+    return true, predicted
 
 
 def spread(sample_weight: Any, values: EagerTensor) -> EagerTensor:
@@ -220,5 +238,6 @@ __all__ = [
     "MeanAbsoluteError",
     "MeanSquaredError",
     "SparseCategoricalCrossentropy",
+    "one_by_one",
     "spread",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from allotment.keras.absent import absent
+from allotment.keras.absent import absent, not_interpreted
 from allotment.keras.engine.names import snake_case
 from allotment.keras.metrics.means import (
     Accuracy,
@@ -70,7 +70,7 @@ def get(identifier: Any) -> Any:
         return identifier()
     if callable(identifier):
         return identifier
-    raise ValueError(f"Could not interpret metric identifier: {identifier}")
+    raise not_interpreted("metric", identifier, [*_BY_NAME, *_BY_SHAPE])
 
 
 def as_object(identifier: Any, true: Sequence[Any], predicted: Sequence[Any]) -> Metric:

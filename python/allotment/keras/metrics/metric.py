@@ -8,11 +8,12 @@ import numpy as np
 from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.dtypes import as_dtype, float32
 from allotment.keras import initializers
+from allotment.keras.absent import lacks
 from allotment.keras.engine.names import snake_case, unique_name
+from allotment.keras.engine.precision import widened
 from allotment.keras.engine.replicas import PerReplicaNumber
-from allotment.keras.losses.loss import spread
+from allotment.keras.losses.loss import one_by_one, spread
 from allotment.ops.array import cast
-from allotment.ops.convert import to_tensor
 from allotment.ops.creation import constant
 from allotment.ops.math import multiply
 from allotment.ops.reduce import reduce_sum
@@ -21,6 +22,10 @@ from allotment.tensor import EagerTensor
 from allotment.variable import Variable
 
 
+@lacks(
+    "get_config",
+    "from_config",
+)
 class Metric:
     """Something that is measured over batches. As ``keras.metrics.Metric``.
 
@@ -160,7 +165,7 @@ class Mean(Metric):
 
 def _weighed(values: Any, sample_weight: Any) -> tuple[float, float]:
     """The sum of values times weights, and the sum of the weights."""
-    given = to_tensor(values)
+    given = widened(values)
     if not given._dtype.is_floating:
         given = cast(given, float32)
     if sample_weight is None:
@@ -182,6 +187,8 @@ class MeanMetricWrapper(Mean):
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> None:
         """Take in a batch."""
+        if sample_weight is not None:
+            y_true, y_pred = one_by_one(y_true, y_pred)
         super().update_state(self._function(y_true, y_pred, **self._arguments), sample_weight)
 
 

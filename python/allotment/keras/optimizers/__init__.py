@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.keras.absent import absent
+from allotment.keras.absent import absent, not_interpreted
 from allotment.keras.optimizers.optimizer import Optimizer
 from allotment.keras.optimizers.rules import SGD, Adagrad, Adam, RMSprop
 
@@ -25,7 +25,7 @@ def get(identifier: Any) -> Any:
         return _BY_NAME[identifier.lower()]()
     if hasattr(identifier, "apply_gradients") and not isinstance(identifier, type):
         return identifier
-    raise ValueError(f"Could not interpret optimizer identifier: {identifier}")
+    raise not_interpreted("optimizer", identifier, _BY_NAME)
 
 
 __all__ = ["SGD", "Adagrad", "Adam", "Optimizer", "RMSprop", "get"]

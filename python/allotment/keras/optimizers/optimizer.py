@@ -1,15 +1,15 @@
 """What all optimizers do: take gradients, make them one over all replicas, cut them, and change variables."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from allotment.devices.placement import device
 from allotment.dtypes import int64
-from allotment.keras.absent import refuse_unless_none
+from allotment.keras.absent import lacks, refuse_unless_none
 from allotment.keras.engine.names import snake_case, unique_name
-from allotment.keras.engine.replicas import PerReplicaNumber, beside, once, replica, sum_over_replicas
+from allotment.keras.engine.replicas import beside, level, once, replica, sum_over_replicas
+from allotment.keras.engine.warnings import warn
 from allotment.keras.optimizers.learning_rate import LearningRate, rate_argument
 from allotment.ops.creation import constant
 from allotment.ops.math import maximum, minimum
@@ -28,6 +28,16 @@ _NOT_OFFERED: Final = (
 )
 
 
+@lacks(
+    "minimize",
+    "get_config",
+    "from_config",
+    "stateless_apply",
+    "save_own_variables",
+    "load_own_variables",
+    "get_weights",
+    "set_weights",
+)
 class Optimizer:
     """Changes variables by gradients. As ``keras.optimizers.Optimizer``.
 
@@ -68,7 +78,10 @@ class Optimizer:
         self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
         self.built = False
         self._rate = rate_argument(learning_rate)
-        self._steps = PerReplicaNumber()
+        #: One number for all replicas, and for all models that it trains.
+        self._step = 0
+        #: Whether a replica could not finish a step, so that copies of variables may differ.
+        self._is_torn = False
         #: What is kept for each variable, by the variable's identity: it is on that one's devices.
         self._kept: dict[int, tuple[Variable, ...]] = {}
         self._of: list[Variable] = []
@@ -88,7 +101,7 @@ class Optimizer:
     def iterations(self) -> EagerTensor:
         """Number of steps made."""
         with device("CPU:0"):
-            return constant(int(self._steps.own()), int64)
+            return constant(self._step, int64)
 
     @property
     def variables(self) -> list[Variable]:
@@ -120,13 +133,25 @@ class Optimizer:
             )
         if any(id(variable) not in self._kept for variable in variables):
             once(lambda: self.build(variables))
+        # Read before all replicas meet and set behind that, it is the same for all without another meeting.
+        step, is_torn = self._step + 1, self._is_torn
         gradients = self._cut(sum_over_replicas([gradient for gradient, _ in pairs]))
-        step = int(self._steps.add(1))
-        for gradient, variable in zip(gradients, variables, strict=True):
-            self.update_step(gradient, variable, self._rate, step)
-            if variable.constraint is not None:
-                variable.assign(variable.constraint(variable))
+        self._step = step
+        if is_torn:
+            once(lambda: self._mend(variables))
+        try:
+            for gradient, variable in zip(gradients, variables, strict=True):
+                self.update_step(gradient, variable, self._rate, step)
+                if variable.constraint is not None:
+                    variable.assign(variable.constraint(variable))
+        except BaseException:
+            self._is_torn = True
+            raise
         return self.iterations
+
+    def _mend(self, variables: Iterable[Variable]) -> None:
+        level([*variables, *self.variables])
+        self._is_torn = False
 
     def apply(
         self, grads: Sequence[Any], trainable_variables: Iterable[Variable] | None = None
@@ -145,11 +170,11 @@ class Optimizer:
         missing = (
             [pair[1].name for pair in given if pair[0] is None] if isinstance(given, list | tuple) else []
         )
-        if missing:
-            warnings.warn(
+        # Once for all replicas.
+        if missing and not replica():
+            warn(
                 f"Gradients do not exist for variables {missing} when minimizing the loss. If using `model.compile()`, "
                 "did you forget to provide a `loss` argument?",
-                stacklevel=3,
             )
 
     def _slots(self) -> Sequence[tuple[str, float]]:

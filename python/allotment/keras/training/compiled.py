@@ -7,6 +7,7 @@ from allotment import nest
 from allotment.keras import losses, metrics
 from allotment.keras.engine.replicas import PerReplicaNumber, once
 from allotment.keras.metrics.metric import Metric
+from allotment.ops.array import cast
 from allotment.ops.math import add, multiply
 from allotment.tensor import EagerTensor
 
@@ -112,7 +113,7 @@ class CompiledLoss:
             parts.append(part)
             if share != 1.0:
                 part = multiply(part, share)
-            total = part if total is None else add(total, part)
+            total = part if total is None else add(total, cast(part, total._dtype))
         if total is None:
             raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
         return total, parts

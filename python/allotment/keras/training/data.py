@@ -2,16 +2,23 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from allotment import nest
+from allotment.distribute.input import DistributedDataset, DistributedIterator, rows_of_part
+from allotment.distribute.values import DistributedValues
+from allotment.keras.engine.arguments import positive
+from allotment.keras.engine.warnings import warn
 from allotment.ops.random import shuffle as shuffled
 from allotment.tensor import Tensor
 
 #: Rows in a batch of arrays, unless it is said.
 BATCH_SIZE = 32
+
+#: What comes after the last batch. Not ``None``: that may come by mistake.
+_END: Final = object()
 
 #: The cardinality of a ``Dataset`` that never ends.
 _ENDLESS = -1
@@ -30,11 +37,9 @@ class Batch(NamedTuple):
         return len(nest.flatten(self.x)[0])
 
     def part(self, index: int, count: int) -> "Batch":
-        """One of ``count`` parts of consecutive rows, whose sizes differ by one at most, the larger ones first."""
-        rows, more = divmod(self.rows, count)
-        start = index * rows + min(index, more)
-        stop = start + rows + (index < more)
-        return self.map(lambda array: array[start:stop])
+        """One of ``count`` parts of consecutive rows, as strategies divide data sets."""
+        rows = rows_of_part(self.rows, index, count)
+        return self.map(lambda array: array[rows])
 
     def map(self, function: Any) -> "Batch":
         """The batch with something else in the place of each array."""
@@ -67,6 +72,8 @@ class Arrays:
         self._size = BATCH_SIZE if batch_size is None else batch_size
         if self._size < 1:
             raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
+        if not isinstance(shuffle, bool | np.bool_ | int):
+            raise ValueError(f"`shuffle` must be True or False. Received: shuffle={shuffle!r}")
         self._shuffle = bool(shuffle)
 
     @property
@@ -82,6 +89,10 @@ class Arrays:
             if order is not None:
                 rows = order[rows]
             yield self._all.map(lambda array, rows=rows: array[rows])
+
+    def limited(self, steps: int | None) -> "Arrays | Stream":
+        """The same with so many batches in a pass; the next pass goes on behind them."""
+        return self if steps is None or steps == self.steps else Stream(_Again(self), steps)
 
     def divided(self, share: float) -> tuple["Arrays", "Arrays"]:
         """The first rows, and the share of rows at the end.
@@ -131,7 +142,7 @@ class Stream:
             return
         for _ in range(self._wanted):
             element = self._next()
-            if element is None:
+            if element is _END:
                 return
             yield _batch_of(element)
 
@@ -142,7 +153,7 @@ class Stream:
             return next(self._reader)
         except StopIteration:
             self._reader = None
-            return None
+            return _END
 
 
 def data_of(
@@ -152,6 +163,7 @@ def data_of(
     batch_size: int | None = None,
     steps: int | None = None,
     shuffle: Any = False,
+    steps_name: str = "steps",
 ) -> Arrays | Stream:
     """What gives batches.
 
@@ -160,6 +172,13 @@ def data_of(
     """
     if x is None:
         raise ValueError("there is no data: pass `x`, arrays or a Dataset")
+    if steps is not None:
+        steps = positive(steps, steps_name)
+    if isinstance(x, DistributedDataset | DistributedIterator | DistributedValues):
+        raise ValueError(
+            f"Received what a strategy has distributed already, a {type(x).__name__}: pass the Dataset itself. A model "
+            "that was made in the scope of a strategy divides its batches among the replicas."
+        )
     if not isinstance(x, np.ndarray | Tensor | list | tuple | dict) and not hasattr(x, "__array__"):
         if not hasattr(x, "__iter__"):
             raise ValueError(f"Unrecognized data type: x={x} (of type {type(x)})")
@@ -173,8 +192,36 @@ def data_of(
                 "When providing `x` as a Dataset or an iterable, `batch_size` should not be passed."
             )
         return Stream(x, steps)
-    arrays = Arrays(x, y, sample_weight, batch_size, shuffle)
-    return arrays if steps is None or steps >= arrays.steps else Stream(_Again(arrays), steps)
+    return Arrays(x, y, sample_weight, batch_size, shuffle).limited(steps)
+
+
+def validation_of(validation_data: Any, batch_size: int | None, steps: int | None) -> Arrays | Stream:
+    """What gives batches to evaluate a model with after an epoch.
+
+    Raises:
+        ValueError: No data, or arguments that do not go with them.
+    """
+    if isinstance(validation_data, tuple | list):
+        if not 1 <= len(validation_data) <= 3:
+            raise ValueError(
+                "`validation_data` must be `(x, y)`, `(x, y, sample_weight)`, or a Dataset. "
+                f"Received {len(validation_data)} values."
+            )
+        x, y, weight = [*validation_data, None, None][:3]
+        return data_of(x, y, weight, batch_size, steps, steps_name="validation_steps")
+    return data_of(validation_data, steps=steps, steps_name="validation_steps")
+
+
+def check_all_came(done: int, wanted: int | None, what: str) -> None:
+    """Warn if there were fewer batches than asked for, or none."""
+    if done and (wanted is None or done >= wanted):
+        return
+    told = f"{done} of {wanted} batches" if wanted else "no batch"
+    warn(
+        f"Your input ran out of data: there was {told} for this {what}, which ends here. Give as many as "
+        "`steps_per_epoch * epochs`, `validation_steps` or `steps` ask for, as `Dataset.repeat` does, and data that "
+        "can be gone through again, which a generator cannot."
+    )
 
 
 def _count(source: Any) -> int | None:
@@ -222,6 +269,10 @@ def host_array(value: Any) -> Any:
 def _batch_of(element: Any) -> Batch:
     if isinstance(element, Batch):
         return element
+    if element is None:
+        raise ValueError(
+            "the data gave None in the place of a batch, which is `x`, `(x, y)`, or `(x, y, sample_weight)`"
+        )
     parts = element if isinstance(element, tuple) else (element,)
     if not 1 <= len(parts) <= 3:
         raise ValueError(
@@ -251,4 +302,4 @@ def _common_rows(batch: Batch) -> int:
     return rows
 
 
-__all__ = ["Arrays", "Batch", "Stream", "data_of", "host_array"]
+__all__ = ["Arrays", "Batch", "Stream", "check_all_came", "data_of", "host_array", "validation_of"]

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from allotment import nest
+from allotment.devices.caller import find_caller
 from allotment.devices.placement import thread
 from allotment.distribute.values import PerReplica
 from allotment.keras.engine.replicas import everywhere
+from allotment.keras.engine.warnings import on_behalf_of
 from allotment.keras.metrics.metric import Metric
 from allotment.keras.training.data import Batch
 from allotment.ops.convert import to_tensor
@@ -67,14 +69,21 @@ class Runner:
         made = self._strategy.experimental_distribute_values_from_function(
             lambda context: _Part(batch.part(context.replica_id_in_sync_group, context.num_replicas_in_sync))
         )
+        # Replicas are threads: no line of theirs is one of the program.
+        caller = find_caller()
         results: list[Any] = [None] * len(self._strategy.extended.worker_devices)
 
         def replica(part: _Part) -> None:
-            result = step(part.batch.map(to_tensor))
+            with on_behalf_of(caller):
+                result = step(part.batch.map(to_tensor))
             results[thread.state.strategy.replica._index] = result
 
         with self.scope():
-            self._strategy.extended._call(replica, (made,), {})
+            try:
+                self._strategy.extended._call(replica, (made,), {})
+            except Exception as error:
+                error.add_note(f"in a step of {caller}")
+                raise
         return results
 
     def everywhere(self, metrics: Sequence[Metric]) -> AbstractContextManager[None]:

@@ -176,6 +176,9 @@ class Steps:
 
     def _train(self, batch: Batch, variables: Sequence["Variable"]) -> None:
         x, y, sample_weight = batch
+        if not variables:
+            self._test(batch, training=True)
+            return
         with GradientTape() as tape:
             y_pred = self(x, training=True)
             loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
@@ -195,11 +198,11 @@ class Steps:
         self._test(Batch(*data))
         return self.get_metrics_result()
 
-    def _test(self, batch: Batch) -> None:
+    def _test(self, batch: Batch, *, training: bool = False) -> None:
         x, y, sample_weight = batch
-        y_pred = self(x, training=False)
+        y_pred = self(x, training=training)
         if self._loss_of is not None:
-            loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
+            loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
             self._track(loss, y_pred)
         self._update_metrics(y, y_pred)
 
@@ -218,4 +221,10 @@ def apply_gradients(optimizer: Any, gradients: Sequence[Any], variables: Sequenc
     optimizer.apply_gradients([(each, variable) for each, (_, variable) in zip(sums, pairs, strict=True)])
 
 
-__all__ = ["Steps", "apply_gradients"]
+def optimizer_variables(optimizer: Any) -> Sequence["Variable"]:
+    """What an optimizer of Keras or of ``tf.train`` keeps for variables."""
+    found = getattr(optimizer, "variables", ())
+    return tuple(found() if callable(found) else found)
+
+
+__all__ = ["Steps", "apply_gradients", "optimizer_variables"]

@@ -8,7 +8,19 @@ import numpy as np
 from allotment import nest
 from allotment.keras.absent import refuse_unless_none
 from allotment.keras.callbacks import Callback, CallbackList, History, Logs
-from allotment.keras.training.data import Arrays, Batch, Stream, data_of, host_array
+from allotment.keras.engine.arguments import positive
+from allotment.keras.engine.replicas import level
+from allotment.keras.engine.warnings import warn
+from allotment.keras.training.data import (
+    Arrays,
+    Batch,
+    Stream,
+    check_all_came,
+    data_of,
+    host_array,
+    validation_of,
+)
+from allotment.keras.training.modes import check_eager
 from allotment.keras.training.progress import (
     PredictionProgress,
     ProgressBar,
@@ -17,7 +29,7 @@ from allotment.keras.training.progress import (
     verbosity,
 )
 from allotment.keras.training.replicated import Runner
-from allotment.keras.training.steps import Steps
+from allotment.keras.training.steps import Steps, optimizer_variables
 from allotment.ops.convert import to_tensor
 
 if TYPE_CHECKING:
@@ -36,6 +48,8 @@ class Trainer(Steps):
         super().__init__()
         self._runner = Runner.of_scope()
         self._is_checked = False
+        #: Whether a step failed, so that the replicas' copies of variables may differ.
+        self._is_torn = False
         self.stop_training = False
         #: What the last ``fit`` returned.
         self.history: History | None = None
@@ -57,7 +71,7 @@ class Trainer(Steps):
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
         validation_batch_size: int | None = None,
-        validation_freq: int = 1,
+        validation_freq: int | Sequence[int] = 1,
     ) -> History:
         """Train the model.
 
@@ -81,10 +95,11 @@ class Trainer(Steps):
             steps_per_epoch: Batches in an epoch, all unless given.
             validation_steps: Batches in an evaluation, all unless given.
             validation_batch_size: Samples in a batch of an evaluation, as in training unless given.
-            validation_freq: Evaluate after every so many epochs.
+            validation_freq: Evaluate after every so many epochs, or after those of these numbers, the first being 1.
 
         Returns:
-            The losses and metrics by epoch, in ``history``.
+            The losses and metrics by epoch, in ``history``. With a warning, an epoch ends early where the data do, and
+            the training ends with an epoch that they have nothing for.
 
         Raises:
             ValueError: The model is not compiled, or the data are none.
@@ -92,23 +107,29 @@ class Trainer(Steps):
         """
         self._check_compiled()
         refuse_unless_none("fit", class_weight=class_weight)
-        data: Arrays | Stream = data_of(x, y, sample_weight, batch_size, steps_per_epoch, shuffle)
+        is_evaluated = _evaluated_after(validation_freq)
+        # Of arrays a share is taken before it is said how many batches are an epoch.
+        steps = None if validation_split and validation_data is None else steps_per_epoch
+        data: Arrays | Stream = data_of(
+            x, y, sample_weight, batch_size, steps, shuffle, steps_name="steps_per_epoch"
+        )
         validation: Arrays | Stream | None = None
         if validation_data is not None:
             size = validation_batch_size or batch_size
-            validation = _validation(validation_data, size, validation_steps)
+            validation = validation_of(validation_data, size, validation_steps)
         elif validation_split:
             if not 0 < validation_split < 1:
                 raise ValueError(f"`validation_split` must be between 0 and 1, received: {validation_split}")
             if not isinstance(data, Arrays):
-                raise ValueError("`validation_split` is only supported for arrays that are all of an epoch")
+                raise ValueError("`validation_split` is only supported for arrays")
             data, validation = data.divided(validation_split)
+            if steps_per_epoch is not None:
+                data = data.limited(positive(steps_per_epoch, "steps_per_epoch"))
         self.history = History()
         level = verbosity(verbose)
         bar = TrainingProgress(data.steps, level) if level else None
-        given = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or ())
         params = {"verbose": level, "epochs": epochs, "steps": data.steps}
-        hooks = self._hooks([*given, *([bar] if bar else []), self.history], params)
+        hooks = self._hooks(callbacks, [*([bar] if bar else []), self.history], params)
         self.stop_training = False
         logs: Logs = {}
         try:
@@ -116,10 +137,18 @@ class Trainer(Steps):
             for epoch in range(initial_epoch, epochs):
                 self.reset_metrics()
                 hooks.call("on_epoch_begin", epoch)
-                logs = _sorted(self._train_all(data.batches(), hooks))
-                if validation is not None and (epoch + 1) % validation_freq == 0:
-                    found = _sorted(self._test_all(validation, hooks))
-                    logs |= {f"val_{name}": value for name, value in found.items()}
+                done, found = self._train_all(data.batches(), hooks)
+                if not self.stop_training:
+                    check_all_came(done, data.steps, "training")
+                if not done:
+                    break
+                if epoch == initial_epoch and _trains_by_itself(self) and not self.trainable_weights:
+                    warn("The model does not have any trainable weights: training it changes nothing.")
+                logs = _sorted(found)
+                if validation is not None and is_evaluated(epoch + 1):
+                    done, found = self._test_all(validation, hooks)
+                    check_all_came(done, validation.steps, "validation")
+                    logs |= {f"val_{name}": value for name, value in _sorted(found).items()}
                 hooks.call("on_epoch_end", epoch, logs)
                 if self.stop_training:
                     break
@@ -137,7 +166,7 @@ class Trainer(Steps):
         verbose: Any = "auto",
         sample_weight: Any = None,
         steps: int | None = None,
-        callbacks: Sequence[Callback] | None = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
         return_dict: bool = False,
     ) -> Any:
         """Compute the loss and the metrics. The arguments are those of ``fit``.
@@ -149,9 +178,13 @@ class Trainer(Steps):
         data = data_of(x, y, sample_weight, batch_size, steps)
         level = verbosity(verbose)
         bar = TestProgress(data.steps, level) if level else None
-        hooks = self._hooks([*(callbacks or ()), *([bar] if bar else [])], {"steps": data.steps})
+        hooks = self._hooks(callbacks, [bar] if bar else [], {"steps": data.steps})
         try:
-            return _as_asked(self._test_all(data, hooks), return_dict)
+            done, logs = self._test_all(data, hooks)
+            if not done:
+                raise ValueError("there is no batch to evaluate the model with: the data gave none")
+            check_all_came(done, data.steps, "evaluation")
+            return _as_asked(logs, return_dict)
         finally:
             if bar is not None:
                 bar.stop()
@@ -162,13 +195,14 @@ class Trainer(Steps):
         batch_size: int | None = None,
         verbose: Any = "auto",
         steps: int | None = None,
-        callbacks: Sequence[Callback] | None = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
     ) -> Any:
         """Compute the outputs as arrays. The arguments are those of ``fit``."""
+        check_eager()
         data = data_of(x, None, None, batch_size, steps)
         level = verbosity(verbose)
         bar = PredictionProgress(data.steps, level) if level else None
-        hooks = self._hooks([*(callbacks or ()), *([bar] if bar else [])], {"steps": data.steps})
+        hooks = self._hooks(callbacks, [bar] if bar else [], {"steps": data.steps})
         found: list[Any] = []
         try:
             hooks.call("on_predict_begin")
@@ -180,6 +214,9 @@ class Trainer(Steps):
         finally:
             if bar is not None:
                 bar.stop()
+        if not found:
+            raise ValueError("there is no batch to predict the outputs of: the data gave none")
+        check_all_came(len(found), data.steps, "prediction")
         return nest.map_structure(lambda *parts: np.concatenate(parts), *found)
 
     def train_on_batch(
@@ -190,8 +227,9 @@ class Trainer(Steps):
         class_weight: Any = None,
         return_dict: bool = False,
     ) -> Any:
-        """Train with one batch. Returns as ``evaluate``, over all batches since ``reset_metrics``."""
+        """Train with one batch. Returns its loss and metrics, as ``evaluate``, and forgets what was before."""
         self._check_compiled()
+        self.reset_metrics()
         refuse_unless_none("train_on_batch", class_weight=class_weight)
         batch = Batch(x, y, sample_weight).map(host_array)
         return _as_asked(self._all_logs(self._run(self._train_step(), batch)), return_dict)
@@ -199,44 +237,52 @@ class Trainer(Steps):
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
     ) -> Any:
-        """Evaluate with one batch. Returns as ``evaluate``, over all batches since ``reset_metrics``."""
+        """Evaluate with one batch. Returns its loss and metrics, as ``evaluate``, and forgets what was before."""
         self._check_compiled()
+        self.reset_metrics()
         batch = Batch(x, y, sample_weight).map(host_array)
         return _as_asked(self._all_logs(self._run(self._test_step(), batch)), return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """Compute the outputs for one batch as arrays."""
+        check_eager()
         batch = Batch(x).map(host_array)
         return self._runner.joined(self._run(lambda part: self.predict_step(part.as_data()), batch))
 
-    def _train_all(self, batches: Iterable[Batch], hooks: CallbackList) -> Logs:
+    def _train_all(self, batches: Iterable[Batch], hooks: CallbackList) -> tuple[int, Logs]:
+        """Train with all batches. Returns how many there were, and the numbers by name."""
         step = self._train_step()
         tells = _needs_logs(hooks, "on_train_batch_end")
         results: list[Any] = []
+        done = 0
         for index, batch in enumerate(batches):
             hooks.call("on_train_batch_begin", index)
             results = self._run(step, batch)
+            done += 1
             hooks.call("on_train_batch_end", index, _sorted(self._logs(results)) if tells else None)
             if self.stop_training:
                 break
-        return self._all_logs(results)
+        return done, self._all_logs(results) if done else {}
 
-    def _test_all(self, data: Arrays | Stream, hooks: CallbackList) -> Logs:
+    def _test_all(self, data: Arrays | Stream, hooks: CallbackList) -> tuple[int, Logs]:
+        """Evaluate with all batches. Returns how many there were, and the numbers by name."""
         self.reset_metrics()
         step = self._test_step()
         tells = _needs_logs(hooks, "on_test_batch_end")
         results: list[Any] = []
+        done = 0
         hooks.call("on_test_begin")
         for index, batch in enumerate(data.batches()):
             hooks.call("on_test_batch_begin", index)
             results = self._run(step, batch)
+            done += 1
             hooks.call("on_test_batch_end", index, _sorted(self._logs(results)) if tells else None)
-        logs = self._all_logs(results)
+        logs = self._all_logs(results) if done else {}
         hooks.call("on_test_end", _sorted(logs))
-        return logs
+        return done, logs
 
     def _train_step(self) -> Callable[[Batch], Any]:
-        if type(self).train_step is Steps.train_step:
+        if _trains_by_itself(self):
             # Looking for the variables takes as long as a small layer does.
             found: dict[str, list[Variable]] = {}
             # Nobody looks at what our own step returns: the metrics say it.
@@ -255,6 +301,9 @@ class Trainer(Steps):
         self._samples = batch.rows
         try:
             return self._runner.run(step, batch)
+        except BaseException:
+            self._is_torn = True
+            raise
         finally:
             self._samples = None
 
@@ -263,6 +312,9 @@ class Trainer(Steps):
         with self._runner.scope():
             if not self.built:
                 self._build_with(batch)
+        if self._is_torn:
+            level([*self.weights, *optimizer_variables(self.optimizer)])
+            self._is_torn = False
         if not self._is_checked:
             self._runner.check(self.weights)
             self._is_checked = True
@@ -289,25 +341,34 @@ class Trainer(Steps):
             logs = own | {name: logs[name] for name in results[0] if name in logs}
         return logs
 
-    def _hooks(self, callbacks: Sequence[Callback], params: dict[str, Any]) -> CallbackList:
+    def _hooks(self, given: Any, own: Sequence[Callback], params: dict[str, Any]) -> CallbackList:
+        """The callbacks given, one or several, and those that are always there."""
         model: Model = self  # type: ignore[assignment]
-        return CallbackList(callbacks, model, params)
+        listed = [] if given is None else list(given) if isinstance(given, Iterable) else [given]
+        return CallbackList([*listed, *own], model, params)
 
     def _check_compiled(self) -> None:
+        check_eager()
         if not self.compiled:
             raise ValueError("You must call `compile()` before using the model.")
 
 
-def _validation(validation_data: Any, batch_size: int | None, steps: int | None) -> Arrays | Stream:
-    if isinstance(validation_data, tuple | list):
-        if not 1 <= len(validation_data) <= 3:
-            raise ValueError(
-                "`validation_data` must be `(x, y)`, `(x, y, sample_weight)`, or a Dataset. "
-                f"Received {len(validation_data)} values."
-            )
-        x, y, weight = [*validation_data, None, None][:3]
-        return data_of(x, y, weight, batch_size, steps)
-    return data_of(validation_data, steps=steps)
+def _evaluated_after(validation_freq: Any) -> Callable[[int], bool]:
+    """Whether the model is evaluated after an epoch, by its number, which starts at 1.
+
+    Raises:
+        ValueError: It is not said in numbers above zero.
+    """
+    if isinstance(validation_freq, list | tuple):
+        chosen = {positive(each, "validation_freq") for each in validation_freq}
+        return chosen.__contains__
+    every = positive(validation_freq, "validation_freq")
+    return lambda epoch: epoch % every == 0
+
+
+def _trains_by_itself(model: Steps) -> bool:
+    """Whether it has no step of the program's own to train with."""
+    return type(model).train_step is Steps.train_step
 
 
 def _needs_logs(hooks: CallbackList, hook: str) -> bool:

@@ -1,0 +1,160 @@
+"""Copies of what is trained stay equal: after a failed update, and with an optimizer that several models share."""
+
+from support.devices import run_on_gpus
+
+SETUP = """
+import numpy as np
+import allotment as tf
+k, L = tf.keras, tf.keras.layers
+draw = np.random.default_rng(0)
+x = draw.standard_normal((8, 3)).astype(np.float32)
+y = x.sum(1, keepdims=True)
+fails = False
+
+def constraint(kernel):
+    context = tf.distribute.get_replica_context()
+    if fails and context is not None and context.replica_id_in_sync_group == 1:
+        raise RuntimeError("no luck")
+    return kernel
+
+def copies(model, optimizer):
+    return [[copy.numpy() for copy in each.values] for each in [*model.weights, *optimizer.variables]]
+
+def made(optimizer):
+    model = k.Sequential([k.Input((3,)), L.Dense(2, kernel_constraint=constraint), L.Dense(1)])
+    start = np.random.default_rng(1)
+    model.set_weights([start.standard_normal(each.shape) for each in model.get_weights()])
+    model.compile(optimizer, "mse")
+    return model
+"""
+
+
+def run(program: str) -> None:
+    done = run_on_gpus("2:64MiB", SETUP + program, OPENBLAS_NUM_THREADS="1")
+    assert done.returncode == 0, done.stderr
+
+
+def test_copies_are_equal_again_after_an_update_that_failed_on_one_replica() -> None:
+    run(
+        """
+strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
+with strategy.scope():
+    optimizer = k.optimizers.Adam(0.1)
+    model = made(optimizer)
+model.train_on_batch(x, y)
+fails = True
+try:
+    model.train_on_batch(x, y)
+    raise AssertionError
+except RuntimeError as error:
+    assert "no luck" in str(error)
+fails = False
+assert any(not np.array_equal(one, other) for one, other in copies(model, optimizer))
+first = [one for one, _ in copies(model, optimizer)]
+np.testing.assert_array_equal(model.predict(x, verbose=0)[:4], model.predict(x[:4], batch_size=8, verbose=0))
+for kept, (one, other) in zip(first, copies(model, optimizer), strict=True):
+    np.testing.assert_array_equal(one, kept)
+    np.testing.assert_array_equal(other, kept)
+model.fit(x, y, epochs=2, verbose=0)
+for one, other in copies(model, optimizer):
+    np.testing.assert_array_equal(one, other)
+"""
+    )
+
+
+def test_copies_are_equal_again_in_a_loop_of_the_programs_own() -> None:
+    run(
+        """
+strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
+with strategy.scope():
+    optimizer = k.optimizers.SGD(0.1, momentum=0.9)
+    model = made(optimizer)
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum((model(x) - y) ** 2) / 8
+    variables = model.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+data = next(iter(strategy.experimental_distribute_dataset([(x, y)])))
+strategy.run(step, data)
+fails = True
+try:
+    strategy.run(step, data)
+    raise AssertionError
+except RuntimeError as error:
+    assert "no luck" in str(error)
+fails = False
+strategy.run(step, data)
+assert int(optimizer.iterations) == 3
+for one, other in copies(model, optimizer):
+    np.testing.assert_array_equal(one, other)
+"""
+    )
+
+
+def test_an_optimizer_counts_the_steps_of_all_models_that_it_trains() -> None:
+    run(
+        """
+strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
+optimizer = k.optimizers.Adam(0.1)
+plain = made(optimizer)
+with strategy.scope():
+    mirrored = made(optimizer)
+alone = k.optimizers.Adam(0.1)
+wanted, other = made(alone), made(alone)
+for _ in range(3):
+    for each in (plain, mirrored, wanted, other):
+        each.train_on_batch(x, y)
+assert int(optimizer.iterations) == int(alone.iterations) == 6
+for one, two in copies(mirrored, k.optimizers.SGD()):
+    np.testing.assert_array_equal(one, two)
+for found, right in ((plain, wanted), (mirrored, other)):
+    for one, two in zip(found.get_weights(), right.get_weights(), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
+"""
+    )
+
+
+def test_synchronized_batch_normalization_where_the_mean_is_large_against_the_spread() -> None:
+    run(
+        """
+far = (draw.standard_normal((8, 3)) * 0.1 + 10_000).astype(np.float32)
+exact = far.astype(np.float64)
+wanted = (exact - exact.mean(0)) / np.sqrt(exact.var(0) + 1e-3)
+for count in (1, 2):
+    strategy = tf.distribute.MirroredStrategy([f"GPU:{i}" for i in range(count)])
+    with strategy.scope():
+        model = k.Sequential([k.Input((3,)), L.BatchNormalization(synchronized=True, momentum=0.0)])
+        model.compile("sgd", "mse")
+    layer = model.layers[0]
+
+    def call(values):
+        return layer(values, training=True)
+
+    values = next(iter(strategy.experimental_distribute_dataset([far])))
+    found = strategy.run(call, (values,))
+    parts = [each.numpy() for each in getattr(found, "values", [found])] if count > 1 else [found.numpy()]
+    np.testing.assert_allclose(np.concatenate(parts), wanted, atol=0.03)
+    np.testing.assert_allclose(layer.moving_mean.numpy(), exact.mean(0), rtol=1e-6)
+    np.testing.assert_allclose(layer.moving_variance.numpy(), exact.var(0), rtol=0.05)
+"""
+    )
+
+
+def test_what_batch_normalization_in_float16_remembers_of_many_samples() -> None:
+    run(
+        """
+many = np.full((2048, 1), 100, np.float16)
+many[::2] = 102
+strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
+for synchronized in (False, True):
+    with strategy.scope():
+        layer = L.BatchNormalization(synchronized=synchronized, momentum=0.0, dtype="float16")
+        layer.build((None, 1))
+    values = next(iter(strategy.experimental_distribute_dataset([many])))
+    strategy.run(lambda each: layer(each, training=True), (values,))
+    np.testing.assert_allclose(layer.moving_mean.numpy(), [101], rtol=1e-3)
+    np.testing.assert_allclose(layer.moving_variance.numpy(), [1], rtol=1e-2)
+"""
+    )
