@@ -161,7 +161,8 @@ def train(devices, plain, aggregation=tf.VariableAggregation.NONE):
     assert {{int(each) for each in getattr(count, "values", [count])}} == {{4}}
     kept = optimizer.variables()
     assert len({{id(each) for each in kept}}) == len(kept)
-    assert all(hasattr(each, "values") != plain for each in kept)
+    slots = [optimizer.get_slot(v, name) for name in optimizer.get_slot_names()]
+    assert all(hasattr(each, "values") != plain for each in slots)
     for each in kept:
         assert len({{copy.numpy().tobytes() for copy in getattr(each, "values", [each])}}) == 1
     return copies[0]
