@@ -9,6 +9,7 @@ replicas in several processes. That one only says how processes agree:
     ``_first_value``                         what a variable starts with: the first process's value
     ``_by_replica``, ``_totals``, ``_before``  values and lengths, of which other processes have more
     ``_input_context``                       which part of the input is read here
+    ``_common_source``                       random numbers that are the same in all processes
 
 Everything else, such as threads, meetings, reductions between devices and variables, stays as it is.
 """
@@ -27,6 +28,7 @@ from allotment.distribute.reduce_op import ReduceOp, reduce_op_argument
 from allotment.distribute.scopes import Scope, check_cross_replica, current_scope, entered, not_in_graphs
 from allotment.distribute.values import DistributedValues, Mirrored, regroup, select
 from allotment.ops.convert import to_tensor
+from allotment.ops.draws import Source
 from allotment.tensor import EagerTensor
 from allotment.variable import Variable
 
@@ -223,6 +225,10 @@ class StrategyExtended:
     def _totals(self, numbers: Array) -> Array:
         """The sums of numbers over all processes."""
         return numbers
+
+    def _common_source(self) -> Source | None:
+        """What all processes draw the same numbers from; ``None`` if there is one process. All have to call it."""
+        return None
 
     def _input_context(self) -> InputContext:
         """Which part of the input is read in this process."""

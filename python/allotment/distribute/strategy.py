@@ -210,6 +210,9 @@ class Strategy:
         A batch is cut along the first axis into consecutive parts, each with the same number of rows, rounded up; the
         last ones may be smaller or empty. Elements are distributed values, each part on its replica's device.
 
+        With several processes all of them have to call it, with data sets that give the same batches; those shuffled
+        without a seed do.
+
         Args:
             dataset: A ``tf.data.Dataset``, or anything that can be iterated over and gives batches.
             options: Has no effect.

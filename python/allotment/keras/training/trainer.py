@@ -116,7 +116,7 @@ class Trainer(Steps):
             for epoch in range(initial_epoch, epochs):
                 self.reset_metrics()
                 hooks.call("on_epoch_begin", epoch)
-                logs = _sorted(self._train_all(data.batches(), hooks))
+                logs = _sorted(self._train_all(self._runner.batches(data), hooks))
                 if validation is not None and (epoch + 1) % validation_freq == 0:
                     found = _sorted(self._test_all(validation, hooks))
                     logs |= {f"val_{name}": value for name, value in found.items()}
@@ -172,7 +172,7 @@ class Trainer(Steps):
         found: list[Any] = []
         try:
             hooks.call("on_predict_begin")
-            for index, batch in enumerate(data.batches()):
+            for index, batch in enumerate(self._runner.batches(data)):
                 hooks.call("on_predict_batch_begin", index)
                 found.append(self.predict_on_batch(batch.x))
                 hooks.call("on_predict_batch_end", index, {})
@@ -227,7 +227,7 @@ class Trainer(Steps):
         tells = _needs_logs(hooks, "on_test_batch_end")
         results: list[Any] = []
         hooks.call("on_test_begin")
-        for index, batch in enumerate(data.batches()):
+        for index, batch in enumerate(self._runner.batches(data)):
             hooks.call("on_test_batch_begin", index)
             results = self._run(step, batch)
             hooks.call("on_test_batch_end", index, _sorted(self._logs(results)) if tells else None)
