@@ -83,17 +83,22 @@ def trim(device: LogicalDevice | str | None = None) -> int:
 
 
 def memory_scope(
-    name: str, device: LogicalDevice | str | None = None, limit: int | str | None = None
+    name: str,
+    device: LogicalDevice | str | None = None,
+    limit: int | str | None = None,
+    *,
+    every_thread: bool = False,
 ) -> MemoryScope:
     """Count what this thread allocates on a device, or on each GPU, while a ``with`` block runs.
 
     Scopes nest. With a ``limit``, in bytes or as a text, what the block holds on a device is capped, and an
-    allocation above it is refused with the scope's name. Initializes the runtime.
+    allocation above it is refused with the scope's name. With ``every_thread``, what any thread allocates counts that
+    is in no scope of its own: around ``strategy.run``, what the replicas do. Initializes the runtime.
 
     Raises:
         ValueError: No such device, or it has no pool; or there is no GPU.
     """
-    return make_scope(context().ready().devices, name, device, limit)
+    return make_scope(context().ready().devices, name, device, limit, every_thread)
 
 
 def get_logical_device_details(device: LogicalDevice | str) -> dict[str, Any]:

@@ -174,9 +174,6 @@ class GradientTape:
             ends = {key for key, _ in seeds}
             known = {key for key in keys if key in tape.tracked or key in ends}
             found = backward(self._steps(tape), seeds, known, keep=self._persistent)
-            if not self._persistent:
-                self.watched_variables()
-                self._tape = None
             zero = unconnected is UnconnectedGradients.ZERO
             made = [
                 zeros_like(each) if zero and key not in found else found.get(key)
@@ -185,9 +182,11 @@ class GradientTape:
         return nest.pack_sequence_as(sources, made)
 
     def _steps(self, tape: Tape) -> list[Step]:
-        """What was recorded; nobody else has it any more, unless the tape is persistent."""
+        """What was recorded; unless the tape is persistent, it is used up, whatever comes of it."""
         steps = tape.steps()
         if not self._persistent:
+            self.watched_variables()
+            self._tape = None
             tape.clear()
         return steps
 
@@ -223,18 +222,17 @@ class GradientTape:
 
         Raises:
             RuntimeError: The tape is not persistent and was used already, or has to be persistent.
+            TypeError: The target is not one tensor or variable, or a source is none.
         """
         tape = self._opened()
         self._check_loop("jacobian", experimental_use_pfor)
         unconnected = unconnected_argument(unconnected_gradients)
+        _check_one(target, "jacobian", "target")
         flat = _flat(sources, "source")
         made = self._rows(tape, target, flat, _places(target))
-        shape = tuple(target.shape)
         jacobians = [
-            reshape(stack(rows), shape + tuple(source.shape))
-            if rows
-            else zeros(shape + tuple(source.shape), source.dtype)
-            if unconnected is UnconnectedGradients.ZERO
+            _joined(rows, tuple(target.shape) + tuple(source.shape), source.dtype)
+            if rows is not None or unconnected is UnconnectedGradients.ZERO
             else None
             for rows, source in zip(made, flat, strict=True)
         ]
@@ -255,11 +253,14 @@ class GradientTape:
 
         Raises:
             RuntimeError: The tape is not persistent and was used already, or has to be persistent.
+            TypeError: The target or the source is not one tensor or variable.
             ValueError: The first axes differ, or there is no other.
         """
         tape = self._opened()
         self._check_loop("batch_jacobian", experimental_use_pfor)
         unconnected_argument(unconnected_gradients)
+        _check_one(target, "batch_jacobian", "target")
+        _check_one(source, "batch_jacobian", "source")
         if len(target.shape) < 2 or len(source.shape) < 2 or target.shape[0] != source.shape[0]:
             raise ValueError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match."
@@ -278,22 +279,23 @@ class GradientTape:
                 "and with  experimental_use_pfor set to False."
             )
 
-    def _rows(self, tape: Tape, target: Any, sources: list[Any], seeds: Iterator[Any]) -> list[list[Any]]:
-        """The gradients of each source for each seed; none where a source is not connected."""
+    def _rows(
+        self, tape: Tape, target: Any, sources: list[Any], seeds: Iterator[Any]
+    ) -> list[list[Any] | None]:
+        """The gradients of each source for each seed; ``None`` for a source that is not connected."""
         keys = [source_key(each) for each in sources]
         own = source_key(target)
         known = {key for key in keys if key in tape.tracked or key == own}
-        rows: list[list[Any]] = [[] for _ in sources]
-        steps = tape.steps()
-        for seed in seeds:
-            found = backward(steps, [(own, seed)], known, keep=True)
-            for row, key in zip(rows, keys, strict=True):
-                if key in found:
-                    row.append(found[key])
-        if not self._persistent:
-            self.watched_variables()
-            self._tape = None
-        return rows
+        steps = self._steps(tape)
+        made = [backward(steps, [(own, seed)], known, keep=True) for seed in seeds]
+        # Of a target without elements nothing is asked but which sources are connected.
+        connected = made[0] if made else backward(steps, [(own, zeros_like(target))], known, keep=False)
+        return [[each[key] for each in made] if key in connected else None for key in keys]
+
+
+def _joined(rows: list[Any] | None, shape: tuple[int, ...], dtype: Any) -> Any:
+    """One tensor of the gradients of each element; zeros if there are none."""
+    return reshape(stack(rows), shape) if rows else zeros(shape, dtype)
 
 
 def _places(target: Any) -> Iterator[Any]:
@@ -314,6 +316,14 @@ def _columns(target: Any) -> Iterator[Any]:
 def is_source(value: Any) -> bool:
     """Whether gradients can be asked for by it: a tensor or a variable."""
     return isinstance(value, Tensor) or hasattr(value, "_as_tensor")
+
+
+def _check_one(value: Any, method: str, what: str) -> None:
+    if not is_source(value):
+        raise TypeError(
+            f"the {what} of GradientTape.{method} must be one tensor or variable, not {value!r} of type "
+            f"{type(value).__name__!r}. For several, record with a persistent tape and call it for each"
+        )
 
 
 def _flat(structure: Any, what: str) -> list[Any]:

@@ -240,7 +240,7 @@ class Variable(LegacyVariable, Operands):
         resources.change(row, self._storage, given, numbers, name=name)
         return self._unread()
 
-    def _assign_part(self, index: Index, value: Any, name: str | None) -> "Variable":
+    def _assign_part(self, value: Any, index: Index, name: str | None) -> "Variable":
         """What ``variable[...].assign`` does."""
         given = to_tensor(value, self.dtype)
         resources.change(resources.ASSIGN_PART, self._storage, given, index, name=name)

@@ -29,7 +29,7 @@ class VariablePart(EagerTensor):
             ValueError: A tensor of another type.
             InvalidArgumentError: Another shape.
         """
-        return self._variable._assign_part(self._index, value, name)
+        return self._variable._assign_part(value, self._index, name)
 
 
 __all__ = ["VariablePart"]

@@ -267,3 +267,31 @@ s.run(own)
     assert [line[:70] for line in lines[1:]] == [
         "WARNING tensorflow Using MirroredStrategy eagerly has significant over"
     ]
+
+
+def test_a_strategy_makes_no_variables_of_a_graph() -> None:
+    run(
+        """
+v1 = tf.compat.v1
+for s in (tf.distribute.MirroredStrategy(), tf.distribute.OneDeviceStrategy("gpu:0")):
+    name = type(s).__name__
+    with tf.Graph().as_default() as graph:
+        for call in (s.scope().__enter__, lambda: s.run(own), lambda: s.extended.call_for_each_replica(own)):
+            error = raised(call)
+            assert type(error) is NotImplementedError and f"{name} is for eager programs" in str(error), error
+        # Nothing is left behind.
+        assert not tf.distribute.has_strategy()
+        assert tf.Variable(1.0).graph is graph
+    with s.scope(), tf.Graph().as_default() as graph:
+        for make in (
+            lambda: tf.Variable(1.0),
+            lambda: v1.Variable(1.0),
+            lambda: v1.get_variable("w", initializer=1.0),
+            v1.train.get_or_create_global_step,
+        ):
+            error = raised(make)
+            assert type(error) is NotImplementedError and f"{name} is for eager programs" in str(error), error
+    with s.scope():
+        assert float(tf.Variable(2.0)) == 2.0
+"""
+    )

@@ -330,3 +330,87 @@ for bad in (0, -1, 1e9, float("nan")):
     assert run(program, ALLOTMENT_REPLICA_DEADLINE="2.5").strip() == "2.5"
     assert run(program, ALLOTMENT_REPLICA_DEADLINE="0").strip() == "None"
     assert run(program, ALLOTMENT_REPLICA_DEADLINE="soon").strip() == "600.0"
+
+
+def test_structures_whose_keys_differ_are_not_added_up_by_position() -> None:
+    run(
+        """
+s = tf.distribute.MirroredStrategy(["gpu:0", "gpu:1"])
+def step():
+    a, b = tf.constant(1.0), tf.constant(10.0)
+    return ctx().all_reduce("SUM", {"a": a, "b": b} if rid() else {"a": a, "c": b})
+error = raised(lambda: s.run(step))
+assert type(error) is RuntimeError
+assert "all_reduce(SUM) of 2 tensors in {'a': ·, 'c': ·}" in str(error), error
+assert "all_reduce(SUM) of 2 tensors in {'a': ·, 'b': ·}" in str(error), error
+for one, other in (
+    ({"a": [1.0, 2.0], "b": 3.0}, {"a": 1.0, "b": [2.0, 3.0]}),
+    ([1.0, 2.0], (1.0, 2.0)),
+    ([1.0], 1.0),
+):
+    for reduce in (
+        lambda value: ctx().all_reduce("MEAN", value),
+        lambda value: ctx().all_gather(tf.nest.map_structure(lambda x: [x], value), 0),
+    ):
+        assert type(raised(lambda: s.run(lambda: reduce(other if rid() else one)))) is RuntimeError
+# In which order keys came to be does not matter.
+def agreeing():
+    a, b = own(), own() * 10
+    with tf.GradientTape() as tape:
+        tape.watch(a)
+        made = ctx().all_reduce("SUM", {"b": b, "a": a} if rid() else {"a": a, "b": b})
+    return made, tape.gradient(made["a"], a)
+made, slope = s.run(agreeing)
+assert [each.numpy() for each in made["a"].values] == [3, 3]
+assert [each.numpy() for each in made["b"].values] == [30, 30]
+assert [each.numpy() for each in slope.values] == [2, 2]
+""",
+        "2:16MiB",
+    )
+
+
+def test_a_replica_that_has_ended_waits_for_nobody() -> None:
+    run(
+        """
+s = tf.distribute.MirroredStrategy(["gpu:0", "gpu:1"])
+s.extended.replica_deadline = None
+contexts = s.experimental_local_results(s.run(ctx))
+def use():
+    return contexts[1].all_reduce("SUM", tf.constant(1.0))
+for call in (use, lambda: contexts[0].merge_call(lambda strategy: None)):
+    error = raised(call)
+    assert type(error) is RuntimeError and "has ended" in str(error), error
+assert "replica 1 on /job:localhost/replica:0/task:0/device:GPU:1" in str(raised(use))
+# In a later step it is over as well, and so it is after one that failed.
+assert type(raised(lambda: s.run(lambda: rid() == 1 and use()))) is RuntimeError
+def failing():
+    contexts.append(ctx())
+    raise ZeroDivisionError
+contexts = list(contexts)
+raised(lambda: s.run(failing))
+assert type(raised(lambda: contexts[-1].all_reduce("SUM", tf.constant(1.0)))) is RuntimeError
+""",
+        "2:16MiB",
+    )
+
+
+def test_an_error_that_is_raised_again_tells_of_the_latest_step_only() -> None:
+    run(
+        """
+s = tf.distribute.MirroredStrategy(["gpu:0", "gpu:1"])
+error = ValueError("the same one")
+error.add_note("of the program")
+def step(which):
+    if rid() == which:
+        raise error
+for which in (0, 1, 1):
+    try:
+        s.run(step, args=(which,))
+    except ValueError as caught:
+        assert caught is error
+    mine, note = error.__notes__
+    assert mine == "of the program"
+    assert f"raised by replica {which} on" in note, note
+""",
+        "2:16MiB",
+    )

@@ -173,3 +173,18 @@ assert [each.numpy().tolist() for each in total.values] == [[6, 12], [12, 24]]
 assert [each.numpy().tolist() for each in mean.values] == [[3, 6], [6, 12]]
 assert [each.numpy().tolist() for each in gathered.values] == [[6, 120], [1200, 24000]]
 """)
+
+
+def test_values_without_axes_are_not_joined() -> None:
+    run(
+        """
+s = tf.distribute.MirroredStrategy(["gpu:0", "gpu:1"])
+for call in (lambda: s.gather(s.run(own), 0), lambda: s.run(lambda: ctx().all_gather(own(), 0))):
+    error = raised(call)
+    assert type(error) is ValueError and "tf.reshape(value, [1])" in str(error), error
+assert s.gather(s.run(lambda: tf.reshape(own(), [1])), 0).numpy().tolist() == [1, 2]
+# One value is what is there to be joined.
+assert s.gather(tf.constant(1.0), 0).numpy() == 1.0
+""",
+        "2:16MiB",
+    )

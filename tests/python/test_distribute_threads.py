@@ -242,3 +242,23 @@ def test_replicas_share_the_threads_of_the_blas() -> None:
         """,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_memory_scope_of_every_thread_counts_what_replicas_allocate() -> None:
+    run(
+        """
+s = tf.distribute.MirroredStrategy(["gpu:0", "gpu:1"])
+def step():
+    return float(tf.reduce_sum(tf.ones([MIB // 4])))
+with tf.experimental.memory_scope("mine") as mine:
+    with tf.experimental.memory_scope("all", every_thread=True) as everything:
+        s.run(step)
+assert mine.allocated == 0, mine.allocated
+assert [each.peak >= MIB for each in everything.by_device.values()] == [True, True]
+assert everything.live == 0
+with tf.experimental.memory_scope("small", "GPU:1", limit=MIB // 2, every_thread=True):
+    error = raised(lambda: s.run(step))
+assert type(error) is tf.errors.ResourceExhaustedError and "small" in str(error), error
+""",
+        "2:16MiB",
+    )

@@ -126,3 +126,83 @@ assert np.allclose(found[0], one[0], rtol=1e-5)
 """,
         "8:16MiB",
     )
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        "GradientDescentOptimizer(0.1)",
+        "MomentumOptimizer(0.1, 0.9)",
+        "AdagradOptimizer(0.1)",
+        "RMSPropOptimizer(0.1, momentum=0.5, centered=True)",
+        "AdamOptimizer(0.1)",
+    ],
+)
+def test_optimizers_of_train_change_all_copies_by_the_sum_of_gradients_as_one_device_does(
+    optimizer: str,
+) -> None:
+    run(
+        f"""
+from contextlib import nullcontext
+
+def train(devices, plain, aggregation=tf.VariableAggregation.NONE):
+    s = tf.distribute.MirroredStrategy(devices)
+    with nullcontext() if plain else s.scope():
+        v = tf.Variable([1.0, -2.0, 0.5], aggregation=aggregation)
+        count = tf.Variable(0, dtype=tf.int64)
+    optimizer = tf.compat.v1.train.{optimizer}
+    def step(x):
+        optimizer.minimize(lambda: tf.reduce_sum(x * v * v), global_step=count)
+    for _ in range(4):
+        for x in s.experimental_distribute_dataset([np.arange(1, 13, dtype=np.float32).reshape(4, 3)]):
+            s.run(step, args=(x,))
+    copies = [each.numpy() for each in getattr(v, "values", [v])]
+    assert len({{each.tobytes() for each in copies}}) == 1, "copies drift apart"
+    assert {{int(each) for each in getattr(count, "values", [count])}} == {{4}}
+    kept = optimizer.variables()
+    assert len({{id(each) for each in kept}}) == len(kept)
+    slots = [optimizer.get_slot(v, name) for name in optimizer.get_slot_names()]
+    assert all(hasattr(each, "values") != plain for each in slots)
+    for each in kept:
+        assert len({{copy.numpy().tobytes() for copy in getattr(each, "values", [each])}}) == 1
+    return copies[0]
+
+v, optimizer = tf.Variable([1.0, -2.0, 0.5]), tf.compat.v1.train.{optimizer}
+sums = np.arange(1, 13, dtype=np.float32).reshape(4, 3).sum(0)
+for _ in range(4):
+    optimizer.minimize(lambda: tf.reduce_sum(sums * v * v))
+for count in (1, 2, 3):
+    for plain in (False, True):
+        found = train([f"gpu:{{i}}" for i in range(count)], plain)
+        assert np.allclose(found, v.numpy(), rtol=1e-5), (count, plain, found, v.numpy())
+# What a variable says of values that differ is not about what an optimizer assigns.
+found = train(["gpu:0", "gpu:1"], False, tf.VariableAggregation.SUM)
+assert np.allclose(found, v.numpy(), rtol=1e-5)
+""",
+        "3:16MiB",
+    )
+
+
+def test_an_optimizer_of_train_may_be_used_inside_and_outside_of_replicas() -> None:
+    run(
+        """
+s = tf.distribute.MirroredStrategy(["gpu:0", "gpu:1"])
+with s.scope():
+    v = tf.Variable([1.0, 2.0])
+optimizer = tf.compat.v1.train.MomentumOptimizer(0.1, 0.5)
+optimizer.apply_gradients([(tf.constant([1.0, 1.0]), v)])
+def step():
+    optimizer.apply_gradients([(own() * tf.constant([1.0, 0.0]), v)])
+s.run(step)
+# Sums: 1, 0.5 + 3; and 1, 0.5.
+for each in v.values:
+    assert np.allclose(each, [1 - 0.1 - 0.35, 2 - 0.1 - 0.05]), each
+assert [each.numpy().tolist() for each in optimizer.get_slot(v, "momentum").values] == [[3.5, 0.5]] * 2
+
+def differing():
+    optimizer.apply_gradients([(own() * tf.ones(2), v)] if rid() else [(own() * tf.ones(2), v)] * 2)
+error = raised(lambda: s.run(differing))
+assert type(error) is RuntimeError and "all_reduce" in str(error), error
+""",
+        "2:16MiB",
+    )

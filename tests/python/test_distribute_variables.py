@@ -1,5 +1,7 @@
 """Variables of strategies: a copy on each device, and what assigning means to whom."""
 
+import pytest
+
 from support.replicas import run
 
 VARIABLES = """
@@ -84,7 +86,82 @@ w[0].assign(7.0)
 assert numbers(w) == [[7, 2], [7, 2]]
 error = raised(lambda: v.assign([1.0, 2.0]))
 assert type(error) is ValueError and "Shape mismatch" in str(error)
-assert type(raised(lambda: v.scatter_nd_add([[0]], [1.0]))) is NotImplementedError
+"""
+    )
+
+
+@pytest.mark.parametrize("kind", ["AUTO", "ON_READ"])
+def test_places_of_a_variable_with_copies_are_not_changed_in_the_first_copy_alone(kind: str) -> None:
+    run(
+        f"""
+s = tf.distribute.MirroredStrategy(["gpu:0", "gpu:1"])
+with s.scope():
+    v = tf.Variable(
+        [1.0, 2.0],
+        synchronization=tf.VariableSynchronization.{kind},
+        aggregation=tf.VariableAggregation.MEAN,
+    )
+v1 = tf.compat.v1
+methods = [v.scatter_nd_add, v.scatter_nd_sub, v.scatter_nd_update]
+functions = [getattr(v1, name) for name in dir(v1) if name.startswith("scatter_")]
+functions = [each for each in functions if each is not v1.scatter_nd]
+assert len(functions) == 10, functions
+for each in methods + [lambda i, u, f=f: f(v, i, u) for f in functions]:
+    for call in (lambda: each([[0]], [1.0]), lambda: s.run(lambda: each([[0]], [1.0]))):
+        error = raised(call)
+        assert type(error) is NotImplementedError and "tf.tensor_scatter_nd_add" in str(error), error
+assert [each.numpy().tolist() for each in v.values] == [[1, 2]] * 2
+# What is offered changes all.
+v1.assign(v, [3.0, 4.0])
+v1.assign_add(v, [1.0, 1.0])
+v1.assign_sub(v, [0.0, 1.0])
+assert [each.numpy().tolist() for each in v.values] == [[4, 4]] * 2
+"""
+    )
+
+
+@pytest.mark.parametrize(("aggregation", "value"), [("MEAN", 1.5), ("SUM", 3.0), ("ONLY_FIRST_REPLICA", 1.0)])
+def test_what_replicas_assign_to_a_part_becomes_one_value(aggregation: str, value: float) -> None:
+    run(
+        VARIABLES
+        + f"""
+v = new([0.0, 0.0], aggregation=tf.VariableAggregation.{aggregation})
+made = s.run(lambda: v[1].assign(own()))
+assert numbers(v) == [[0, {value}]] * 2, numbers(v)
+assert [each.numpy().tolist() for each in made.values] == [[0, {value}]] * 2
+def elsewhere():
+    v[rid()].assign(1.0)
+assert type(raised(lambda: s.run(elsewhere))) is RuntimeError
+assert numbers(v) == [[0, {value}]] * 2
+"""
+    )
+
+
+def test_a_part_is_assigned_to_all_copies_that_go_their_own_ways_unless_they_are_added_up() -> None:
+    run(
+        VARIABLES
+        + """
+def summed(aggregation):
+    return new([1.0, 2.0], synchronization=tf.VariableSynchronization.ON_READ, aggregation=aggregation)
+v = summed(tf.VariableAggregation.MEAN)
+assert v[0].assign(5.0).numpy().tolist() == [5, 2] and numbers(v) == [[5, 2]] * 2
+w = summed(tf.VariableAggregation.SUM)
+error = raised(lambda: w[0].assign(5.0))
+assert type(error) is ValueError and "`variable[...].assign`" in str(error), error
+assert numbers(w) == [[1, 2]] * 2
+s.run(lambda: w[0].assign(own()))
+assert numbers(w) == [[1, 2], [2, 2]]
+"""
+    )
+
+
+def test_all_copies_learn_more_of_their_shape() -> None:
+    run(
+        VARIABLES
+        + """
+v = new([1.0, 2.0], shape=tf.TensorShape([None]))
+v.set_shape([2])
+assert v.shape == [2] and all(each.shape == [2] for each in v.values)
 """
     )
 
@@ -220,5 +297,29 @@ v.assign(2.0)
 assert numbers(same) == [2.0, 2.0] and numbers(other) == [1.0, 1.0]
 assert [each.device[-5:] for each in other.values] == ["GPU:0", "GPU:1"]
 assert type(raised(lambda: pickle.dumps(v))) is NotImplementedError
+"""
+    )
+
+
+def test_updates_return_values_part_by_part_as_tensorflow_does() -> None:
+    run(
+        VARIABLES
+        + """
+update = s.extended.update
+v = new(1.0)
+def parts(copy):
+    return {"twice": copy * 2.0, "same": 7}, copy.assign_add(1.0)
+made, variable = update(v, parts)
+assert isinstance(made["twice"], tf.distribute.DistributedValues) and made["same"] == 7
+assert [each.numpy() for each in made["twice"].values] == [2, 2]
+assert [each.device[-5:] for each in made["twice"].values] == ["GPU:0", "GPU:1"]
+assert [tf.is_tensor(each) and each.numpy() for each in variable.values] == [2, 2]
+made, variable = update(v, parts, group=False)
+assert made["same"] == (7,) and [each.numpy() for each in made["twice"]] == [4, 4]
+assert len(variable) == 2 and [float(each) for each in variable] == [3, 3]
+# What is no tensor is of no use to anybody who waits for all copies.
+assert update(v, lambda copy: copy.name) is None
+assert update(v, lambda copy: copy.name, group=False) == ("Variable:0", "Variable/replica_1:0")
+assert update(v, lambda copy: None) is None and numbers(v) == [3, 3]
 """
     )

@@ -370,3 +370,74 @@ def test_complex_gradients_point_uphill() -> None:
         square, size = z * z, tf.abs(z) ** 2
     assert tape.gradient(square, z).numpy() == 2 - 4j
     np.testing.assert_allclose(tape.gradient(size, z).numpy(), 2 + 4j)
+
+
+def test_a_tape_whose_gradient_failed_is_used_up() -> None:
+    @tf.custom_gradient
+    def failing(x: Any) -> Any:
+        def back(upstream: Any) -> Any:
+            raise ZeroDivisionError("no gradient today")
+
+        return x * 2.0, back
+
+    for way in ("gradient", "jacobian"):
+        w = tf.Variable([3.0])
+        with tf.GradientTape() as tape:
+            y = failing(w)
+        with pytest.raises(ZeroDivisionError):
+            getattr(tape, way)(y, w)
+        with pytest.raises(RuntimeError, match="non-persistent GradientTape"):
+            getattr(tape, way)(y, w)
+        assert tape.watched_variables() == (w,)
+        # A mistake in the call itself costs nothing.
+        with tf.GradientTape() as tape:
+            y = w * w
+        with pytest.raises(TypeError):
+            getattr(tape, way)(None, w)
+        assert getattr(tape, way)(y, w).numpy().ravel().tolist() == [6]
+
+
+def test_jacobians_are_of_one_target() -> None:
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        y = x * x
+    for target in ([y, y], None, "y"):
+        with pytest.raises(TypeError, match="must be one tensor or variable"):
+            tape.jacobian(target, x)
+    with pytest.raises(TypeError, match=r"the source of GradientTape\.batch_jacobian must be one tensor"):
+        tape.batch_jacobian(tf.ones([2, 2]), [x])
+
+
+def test_the_jacobian_of_a_target_without_elements_is_empty() -> None:
+    x, other = tf.Variable([1.0, 2.0]), tf.Variable([[1.0]])
+    with tf.GradientTape(persistent=True) as tape:
+        y = tf.reshape(x[:0] * 2.0, [0, 3])
+    by_x, by_other = tape.jacobian(y, [x, other])
+    assert by_x.shape == (0, 3, 2)
+    assert by_other is None
+    assert tape.jacobian(y, other, unconnected_gradients="zero").shape == (0, 3, 1, 1)
+    assert tape.jacobian(y, y).shape == (0, 3, 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("function", "first"),
+    [
+        (tf.nn.relu, [0, 1, 1]),
+        (tf.nn.relu6, [0, 1, 0]),
+        (lambda x: tf.nn.leaky_relu(x, 0.25), [0.25, 1, 1]),
+    ],
+)
+def test_the_second_gradient_of_lines_with_a_corner_is_zero_and_is_there(function: Any, first: Any) -> None:
+    x = tf.Variable([-1.0, 2.0, 7.0])
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = function(x)
+        slope = inner.gradient(y, x)
+    assert slope.numpy().tolist() == first
+    assert outer.gradient(slope, x).numpy().tolist() == [0, 0, 0]
+    # Of what comes from above it is no constant: the derivative of f(x)² is 2·f·f', the second 2·f'².
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = function(x) ** 2
+        slope = inner.gradient(y, x)
+    assert outer.gradient(slope, x).numpy().tolist() == [2 * each * each for each in first]

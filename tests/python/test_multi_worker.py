@@ -1,5 +1,6 @@
 """``MultiWorkerMirroredStrategy``: one program in several processes, as MPI starts them."""
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -348,3 +349,54 @@ def test_options_are_tensorflows_and_what_does_not_exist_is_an_error() -> None:
         strategy(communication_options="AUTO")
     with pytest.raises(ValueError, match="which processes there are is up to MPI"):
         strategy(cluster_resolver=object())
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_processes_divide_the_same_batches_of_a_data_set_that_is_shuffled_without_a_seed(
+    seed: int | None,
+) -> None:
+    ran = run_processes(
+        f"""
+tf.random.set_seed({seed})
+# Made before anybody knows of other processes, and after each has drawn numbers of its own.
+if {seed} is None:
+    tf.random.uniform([1 + int(os.environ["OMPI_COMM_WORLD_RANK"])])
+numbers = tf.data.Dataset.range(40)
+changing = numbers.shuffle(40).batch(8).repeat(2)
+lasting = numbers.shuffle(40, reshuffle_each_iteration=False).batch(8)
+noisy = numbers.map(lambda x: tf.random.uniform([])).batch(8)
+strategy = strategy()
+
+def gone_through(dataset, times):
+    distributed = strategy.experimental_distribute_dataset(dataset)
+    return [[each.numpy().tolist() for each in distributed] for _ in range(times)]
+
+tell(
+    rank=strategy.cluster_resolver.task_id,
+    changing=gone_through(changing, 2),
+    lasting=gone_through(lasting, 2),
+    noisy=gone_through(noisy, 1),
+    own=tf.random.uniform([4]).numpy().tolist(),
+)
+""",
+        2,
+    )
+    assert ran.status == 0, ran.stderr
+    one, other = sorted(facts(ran.stdout), key=lambda each: each["rank"])
+    orders = []
+    for mine, others in zip(one["changing"], other["changing"], strict=True):
+        # Each pass goes through all numbers twice.
+        whole = [a + b for a, b in zip(mine, others, strict=True)]
+        for half in (whole[:5], whole[5:]):
+            orders.append(list(chain.from_iterable(half)))
+            assert sorted(orders[-1]) == list(range(40))
+    assert len({tuple(each) for each in orders}) == 4
+    first, again = (
+        [a + b for a, b in zip(mine, others, strict=True)]
+        for mine, others in zip(one["lasting"], other["lasting"], strict=True)
+    )
+    assert first == again
+    order = list(chain.from_iterable(first))
+    assert sorted(order) == list(range(40)) != order
+    assert len(set(chain.from_iterable(one["noisy"][0] + other["noisy"][0]))) == 40
+    assert (one["own"] == other["own"]) == (seed is not None)

@@ -63,3 +63,40 @@ def test_all_processes_have_the_figures_of_one_device(processes: int, gpus: int)
             np.testing.assert_allclose(each["history"][name], values, rtol=2e-5)
         for name in ("evaluated", "predicted", "one"):
             np.testing.assert_allclose(each[name], wanted[name], rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["arrays", "data set"])
+def test_a_model_is_trained_with_each_sample_once_an_epoch_however_they_are_shuffled(kind: str) -> None:
+    ran = run_processes(
+        f"""
+strategy = strategy()
+rank = strategy.cluster_resolver.task_id
+samples = np.arange(1, 25, dtype=np.float32).reshape(24, 1)
+if {kind!r} == "arrays":
+    data = dict(x=samples, y=samples, batch_size=6)
+else:
+    data = dict(x=tf.data.Dataset.from_tensor_slices((samples, samples)).shuffle(24).batch(6))
+seen = []
+
+class Model(tf.keras.Model):
+    def call(self, inputs):
+        return inputs
+
+    def train_step(self, data):
+        seen.extend(data[0].numpy().ravel().tolist())
+        return {{"loss": tf.constant(0.0)}}
+
+with strategy.scope():
+    model = Model()
+    model.compile("sgd", "mse")
+model.fit(**data, epochs=2, verbose=0)
+tell(rank=rank, seen=seen)
+""",
+        2,
+    )
+    assert ran.status == 0, ran.stderr
+    one, other = (each["seen"] for each in facts(ran.stdout))
+    assert len(one) == len(other) == 24
+    for epoch in (slice(12), slice(12, None)):
+        assert sorted(one[epoch] + other[epoch]) == list(range(1, 25))
+    assert one[:12] != one[12:]

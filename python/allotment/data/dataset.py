@@ -15,6 +15,7 @@ from allotment.data import cardinality as counts
 from allotment.data import transformations as to
 from allotment.data.generator import generated, signature
 from allotment.data.iterators import OwnedIterator
+from allotment.data.orders import Orders
 from allotment.data.spec import batched_spec, common_spec, row_spec, traced_spec
 from allotment.data.structure import (
     arrays_of,
@@ -27,7 +28,6 @@ from allotment.data.structure import (
 from allotment.dtypes import as_dtype, int64
 from allotment.errors import InvalidArgumentError
 from allotment.ops.convert import to_tensor
-from allotment.ops.seeds import dataset_generator
 from allotment.tensor import EagerTensor
 from allotment.tensor_spec import TensorSpec
 
@@ -221,14 +221,11 @@ class Dataset:
         size = _whole(buffer_size, "buffer_size")
         if size < 1 and size != counts.UNKNOWN:
             raise _invalid("buffer_size must be greater than zero or UNKNOWN_CARDINALITY", "ShuffleDatasetV3")
-        numbers = dataset_generator("ShuffleDatasetV3", seed)
-        fixed = int(numbers.integers(2**63)) if reshuffle_each_iteration is False else None
+        orders = Orders(seed, reshuffle_each_iteration is not False)
 
         def start() -> Iterator[Any]:
-            each = int(numbers.integers(2**63)) if fixed is None else fixed
-            return to.shuffled(
-                self._start(), None if size == counts.UNKNOWN else size, np.random.default_rng(each)
-            )
+            source = np.random.default_rng(orders.next())
+            return to.shuffled(self._start(), None if size == counts.UNKNOWN else size, source)
 
         return Dataset("_ShuffleDataset", start, self._spec, self._count)
 

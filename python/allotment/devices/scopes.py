@@ -56,7 +56,11 @@ class MemoryScope:
 
 
 def make_scope(
-    devices: Sequence[LogicalDeviceRuntime], name: str, device: Any, limit: int | str | None
+    devices: Sequence[LogicalDeviceRuntime],
+    name: str,
+    device: Any,
+    limit: int | str | None,
+    every_thread: bool,
 ) -> MemoryScope:
     """Make a scope over a device, or over all GPUs for ``None``; ``limit`` is for each.
 
@@ -69,4 +73,7 @@ def make_scope(
         chosen = [(one, one.pool) for one in devices if one.kind == "GPU" and one.pool is not None]
     if not chosen:
         raise ValueError("There is no GPU to count the memory of: name a device that has a pool")
-    return MemoryScope(name, {one.short_name: pool.scope(name, limit=limit) for one, pool in chosen})
+    scopes = {
+        one.short_name: pool.scope(name, limit=limit, every_thread=every_thread) for one, pool in chosen
+    }
+    return MemoryScope(name, scopes)

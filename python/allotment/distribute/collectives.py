@@ -1,7 +1,7 @@
 """What replicas do together: each gives values, waits for the others, and gets results. Gradients go through them."""
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final
 
 from allotment import nest
 from allotment.custom_gradient import custom_gradient
@@ -10,6 +10,9 @@ from allotment.distribute.reduce_op import ReduceOp
 from allotment.distribute.replica_context import ReplicaContext
 from allotment.ops.convert import to_tensor
 from allotment.tensor import EagerTensor
+
+#: How much is told of how values are nested.
+_LONGEST_FORM: Final = 100
 
 #: From the tensors of each replica, value by value, to the results for each replica.
 _Combine = Callable[[list[tuple[EagerTensor, ...]]], Sequence[Sequence[EagerTensor]]]
@@ -20,8 +23,10 @@ def all_reduce(context: ReplicaContext, reduce_op: ReduceOp, value: Any) -> Any:
 
     def reduced(*flat: EagerTensor) -> tuple[list[EagerTensor], Callable[..., Any]]:
         # What a replica gives goes into the results of all, so it gets the gradients of all.
-        return _all_reduced(context, reduce_op, flat), lambda *back: _all_reduced(context, reduce_op, back)
+        made = _all_reduced(context, reduce_op, flat, form)
+        return made, lambda *back: _all_reduced(context, reduce_op, back)
 
+    form = _form(value)
     return _for_each(value, reduced)
 
 
@@ -34,11 +39,12 @@ def all_gather(context: ReplicaContext, value: Any, axis: int) -> Any:
 
     def gathered(*flat: EagerTensor) -> tuple[list[EagerTensor], Callable[..., Any]]:
         lengths = [each._array.shape[axis] for each in flat if each._array.ndim]
-        made = _together(context, f"all_gather(axis={axis})", axis, combine, flat)
+        made = _together(context, f"all_gather(axis={axis})", axis, combine, flat, form)
         return made, lambda *back: _own_rows(
             context, _all_reduced(context, ReduceOp.SUM, back), lengths, axis
         )
 
+    form = _form(value)
     return _for_each(value, gathered)
 
 
@@ -53,14 +59,14 @@ def _for_each(value: Any, function: Callable[..., Any]) -> Any:
 
 
 def _all_reduced(
-    context: ReplicaContext, reduce_op: ReduceOp, flat: Sequence[EagerTensor]
+    context: ReplicaContext, reduce_op: ReduceOp, flat: Sequence[EagerTensor], form: str = ""
 ) -> list[EagerTensor]:
     extended = context.strategy.extended
 
     def combine(values: list[tuple[EagerTensor, ...]]) -> Sequence[Sequence[EagerTensor]]:
         return extended._all_reduce(reduce_op, values)
 
-    return _together(context, f"all_reduce({reduce_op.name})", (), combine, flat)
+    return _together(context, f"all_reduce({reduce_op.name})", (), combine, flat, form)
 
 
 def _own_rows(
@@ -86,15 +92,44 @@ def _own_rows(
 
 
 def _together(
-    context: ReplicaContext, name: str, detail: Hashable, combine: _Combine, flat: Sequence[EagerTensor]
+    context: ReplicaContext,
+    name: str,
+    detail: Hashable,
+    combine: _Combine,
+    flat: Sequence[EagerTensor],
+    form: str,
 ) -> list[EagerTensor]:
     def perform(given: list[Sequence[EagerTensor]]) -> list[list[EagerTensor]]:
         made = combine(list(zip(*given, strict=True)))
         return [[of_value[index] for of_value in made] for index in range(len(given))]
 
     what = f"{name} of {len(flat)} tensor{'s' * (len(flat) != 1)}"
-    made: list[EagerTensor] = context._line.meet(what, (what, detail), perform, flat)
+    # Of a plain list the number says it all.
+    told = what if form in ("", f"[{', '.join('·' * len(flat))}]") else f"{what} in {_shortened(form)}"
+    made: list[EagerTensor] = context._line.meet(told, (what, detail, form), perform, flat)
     return made
+
+
+def _form(value: Any) -> str:
+    """How values are nested, which has to be the same for all replicas: ``{'a': ·, 'b': [·, ·]}``."""
+    return _nesting(value) if nest.is_nested(value) else ""
+
+
+def _shortened(form: str) -> str:
+    return form if len(form) <= _LONGEST_FORM else form[:_LONGEST_FORM] + "…"
+
+
+def _nesting(value: Any) -> str:
+    if not nest.is_nested(value):
+        return "·"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key!r}: {_nesting(value[key])}" for key in sorted(value)) + "}"
+    inner = ", ".join(map(_nesting, value))
+    return (
+        f"[{inner}]"
+        if type(value) is list
+        else f"{'' if type(value) is tuple else type(value).__name__}({inner})"
+    )
 
 
 __all__ = ["all_gather", "all_reduce"]

@@ -9,6 +9,7 @@ replicas in several processes. That one only says how processes agree:
     ``_first_value``                         what a variable starts with: the first process's value
     ``_by_replica``, ``_totals``, ``_before``  values and lengths, of which other processes have more
     ``_input_context``                       which part of the input is read here
+    ``_common_source``                       random numbers that are the same in all processes
 
 Everything else, such as threads, meetings, reductions between devices and variables, stays as it is.
 """
@@ -17,14 +18,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from allotment import nest
 from allotment.devices.context import context
-from allotment.devices.placement import device
+from allotment.devices.placement import device, thread
 from allotment.devices.variables import LONGEST_DEADLINE
 from allotment.distribute.input_context import InputContext
 from allotment.distribute.members import Array
 from allotment.distribute.reduce_op import ReduceOp, reduce_op_argument
-from allotment.distribute.scopes import Scope, check_cross_replica, current_scope, entered
+from allotment.distribute.scopes import Scope, check_cross_replica, current_scope, entered, not_in_graphs
 from allotment.distribute.values import DistributedValues, Mirrored, regroup, select
+from allotment.ops.convert import to_tensor
+from allotment.ops.draws import Source
 from allotment.tensor import EagerTensor
 from allotment.variable import Variable
 
@@ -93,13 +97,24 @@ class StrategyExtended:
 
         Raises:
             RuntimeError: It is in another strategy's, or runs a replica.
+            NotImplementedError: A graph is the default.
         """
+        self._check_eager()
         check_cross_replica(self._strategy)
         if current_scope() is not None:
             yield
             return
         with entered(Scope(self._strategy, None)):
             yield
+
+    def _check_eager(self) -> None:
+        """Check that no graph is the default.
+
+        Raises:
+            NotImplementedError: One is.
+        """
+        if thread.state.graph is not None:
+            raise NotImplementedError(not_in_graphs(self._strategy))
 
     def call_for_each_replica(
         self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
@@ -163,7 +178,11 @@ class StrategyExtended:
             fn: Gets the copy, and each argument with the part of that replica.
             args: Arguments.
             kwargs: The same by name.
-            group: Return one distributed value, and not a tuple of all.
+            group: Return one value, and not a tuple of those of all copies.
+
+        Returns:
+            What the function returned, part by part. With ``group``, ``None`` stands for what is no tensor and not
+            the same for all copies.
         """
         named = dict(kwargs or {})
         scope = current_scope()
@@ -179,7 +198,9 @@ class StrategyExtended:
             for index, copy in enumerate(copies):
                 with device(copy.device):
                     made.append(fn(copy, *select(index, tuple(args)), **select(index, named)))
-        return regroup(made, Mirrored) if group else tuple(made)
+        if group:
+            return nest.map_structure(_only_tensors, regroup(made, Mirrored))
+        return nest.map_structure(self._strategy.experimental_local_results, regroup(made, Mirrored))
 
     def variable_created_in_scope(self, v: Any) -> bool:
         """Whether a variable was made in this strategy's scope."""
@@ -205,9 +226,22 @@ class StrategyExtended:
         """The sums of numbers over all processes."""
         return numbers
 
+    def _common_source(self) -> Source | None:
+        """What all processes draw the same numbers from; ``None`` if there is one process. All have to call it."""
+        return None
+
     def _input_context(self) -> InputContext:
         """Which part of the input is read in this process."""
         return InputContext(1, 0, self._num_replicas)
+
+
+def _only_tensors(value: Any) -> Any:
+    """Distributed values whose copies are variables as tensors, others that are no tensors not at all."""
+    if not isinstance(value, DistributedValues):
+        return value
+    if not all(isinstance(each, EagerTensor | Variable) for each in value.values):
+        return None
+    return Mirrored([to_tensor(each) for each in value.values])
 
 
 __all__ = ["StrategyExtended"]

@@ -21,6 +21,12 @@ _DIFFERENT_NUMBER: Final = "Some replicas made a different number of replica_con
 _LINES: Final = 3
 
 
+class _Note(str):
+    """What is said of a step in an error, and can be told from what others say."""
+
+    __slots__ = ()
+
+
 def hung(title: str, replicas: "Sequence[Replica]", deadline: float) -> errors.DeadlineExceededError:
     """The error of replicas that are not heard of."""
     lost = [replica for replica in replicas if replica.is_running]
@@ -74,7 +80,10 @@ def add_note(
             lines.append(f"{_named(replica)} {place}; it was stopped")
         else:
             lines.append(f"{_named(replica)} raised {type(own).__name__}: {_first_line(own)}")
-    error.add_note("\n  ".join([first, *lines]))
+    # The same error may have been raised in an earlier step: what became of the replicas then is over.
+    if hasattr(error, "__notes__"):
+        error.__notes__ = [each for each in error.__notes__ if not isinstance(each, _Note)]
+    error.add_note(_Note("\n  ".join([first, *lines])))
 
 
 def _named(replica: "Replica") -> str:

@@ -8,6 +8,8 @@ from allotment.distribute.members import member
 from allotment.distribute.values import PerReplica, regroup
 from allotment.errors import OutOfRangeError
 from allotment.ops.convert import to_tensor
+from allotment.ops.draws import Source
+from allotment.ops.seeds import in_common
 from allotment.tensor import EagerTensor
 
 if TYPE_CHECKING:
@@ -46,14 +48,23 @@ class DistributedDataset:
     Args:
         dataset: What gives the batches.
         distribute: Makes the elements of it.
+        common: Where all processes draw numbers from that go through the same batches, if there are several.
     """
 
-    def __init__(self, dataset: Iterable[Any], distribute: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
+    def __init__(
+        self,
+        dataset: Iterable[Any],
+        distribute: Callable[[Iterator[Any]], Iterator[Any]],
+        common: Source | None = None,
+    ) -> None:
         self._dataset = dataset
         self._distribute = distribute
+        self._common = common
 
     def __iter__(self) -> DistributedIterator:
-        return DistributedIterator(self._distribute(iter(self._dataset)))
+        if self._common is None:
+            return DistributedIterator(self._distribute(iter(self._dataset)))
+        return DistributedIterator(self._distribute(in_common(self._common, lambda: iter(self._dataset))))
 
 
 def distribute_dataset(strategy: "Strategy", dataset: Any) -> DistributedDataset:
@@ -69,7 +80,7 @@ def distribute_dataset(strategy: "Strategy", dataset: Any) -> DistributedDataset
     def divided(elements: Iterator[Any]) -> Iterator[Any]:
         return (_divided(element, names, first, count) for element in elements)
 
-    return DistributedDataset(dataset, divided)
+    return DistributedDataset(dataset, divided, strategy.extended._common_source())
 
 
 def from_function(strategy: "Strategy", dataset_fn: Callable[[Any], Any]) -> DistributedDataset:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from allotment.devices.context import context
-from allotment.devices.placement import device, thread
+from allotment.devices.placement import device
 from allotment.distribute import variables
 from allotment.distribute.cross_device_ops import CrossDeviceOps, devices_of
 from allotment.distribute.device_names import resolved
@@ -90,10 +90,7 @@ class MirroredExtended(StrategyExtended):
         return self._call(fn, tuple(args), dict(kwargs or {}))
 
     def _call(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if thread.state.graph is not None:
-            raise NotImplementedError(
-                f"{type(self._strategy).__name__}.run is for eager programs: it does not record in a graph"
-            )
+        self._check_eager()
         if len(self._names) == 1:
             return alone(self._strategy, self._names[0], fn, args, kwargs)
         return regroup(run_replicas(self._strategy, fn, args, kwargs))
@@ -136,6 +133,12 @@ class MirroredExtended(StrategyExtended):
     def _gather(
         self, tensors: Sequence[EagerTensor], axis: int, destinations: Sequence[str]
     ) -> list[EagerTensor]:
+        several = self._num_replicas > len(self._devices) or len(tensors) > 1
+        if several and any(each._array.ndim == 0 for each in tensors):
+            raise ValueError(
+                f"Values without axes, such as {tensors[0]!r}, cannot be joined along axis {axis}: give each one "
+                "first, as with tf.reshape(value, [1])"
+            )
         made, joined = [], self._gather_between(list(tensors), axis)
         for name in destinations:
             with device(name):

@@ -24,6 +24,8 @@ from allotment.distribute.strategy import Strategy
 from allotment.distribute.values import DistributedValues, PerReplica
 from allotment.dtypes import string
 from allotment.ops.convert import to_tensor
+from allotment.ops.draws import Source
+from allotment.ops.seeds import shared_generator, started
 from allotment.tensor import EagerTensor
 
 _logger: Final = logging.getLogger("tensorflow")
@@ -44,7 +46,8 @@ class MultiWorkerMirroredStrategy(Strategy):
     As ``tf.distribute.MultiWorkerMirroredStrategy``. Every process runs the same program and makes it; a process that
     MPI did not start is the only worker. It takes all logical GPUs of its process, or all logical CPUs if there are
     none. Variables start with the first worker's values. Each process goes through the same data set and takes the
-    parts of its replicas from each batch.
+    parts of its replicas from each batch; what a ``tf.data.Dataset`` or ``fit`` draws for that without a seed, such as
+    the order of shuffled samples, is the same in all of them.
 
     A worker that fails, ends or hangs while others wait for it ends the program of all: they raise an
     ``UnavailableError`` that names it, or, if it says nothing, a ``DeadlineExceededError`` once their patience is over.
@@ -195,6 +198,14 @@ class MultiWorkerMirroredExtended(MirroredExtended):
         if len(self._devices) == 1 and self.group.size > 1 and not isinstance(value, DistributedValues):
             return PerReplica([to_tensor(value)])
         return value
+
+    def _common_source(self) -> Source | None:
+        if self.group.size == 1:
+            return None
+        # What the first process draws, so that its seed decides if it has one. The others draw as often.
+        seed = np.array([shared_generator().integers(2**63)])
+        self.group.broadcast(seed, "a seed for what all workers go through", self._deadline)
+        return started("common", int(seed[0]))
 
     def _input_context(self) -> InputContext:
         return InputContext(self.group.size, self.group.rank, self._num_replicas)

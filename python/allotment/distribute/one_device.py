@@ -80,6 +80,7 @@ class OneDeviceExtended(_OneReplicaExtended):
         self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Call a function on the device."""
+        self._check_eager()
         return alone(self._strategy, self._name, fn, tuple(args), dict(kwargs or {}))
 
     def _new_variable(self, scope: Scope, *args: Any, **kwargs: Any) -> Variable:

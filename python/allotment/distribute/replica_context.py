@@ -87,6 +87,7 @@ class ReplicaContext:
         Raises:
             ValueError: Another ``reduce_op``.
             InvalidArgumentError: Shapes or types differ between replicas.
+            RuntimeError: Structures differ.
         """
         from allotment.distribute.collectives import all_reduce
 
@@ -101,6 +102,7 @@ class ReplicaContext:
             options: Has no effect.
 
         Raises:
+            ValueError: The values of several replicas have no axes.
             InvalidArgumentError: Other lengths than those along the axis differ.
         """
         from allotment.distribute.collectives import all_gather

@@ -6,7 +6,7 @@ strategy, which sees all replicas (*cross-replica*); or inside of ``Strategy.run
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from allotment.devices.placement import thread
 
@@ -23,6 +23,14 @@ class Scope(NamedTuple):
     replica: "ReplicaContext | None"
     #: It was not entered by a ``with`` block that will leave it.
     for_good: bool = False
+
+    def refuse_graph(self) -> NoReturn:
+        """Say that nothing is made for graphs here.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError(not_in_graphs(self.strategy))
 
     def new_variable(self, *args: Any, **kwargs: Any) -> Any:
         """What ``Variable.__new__`` returns here."""
@@ -112,6 +120,14 @@ def check_cross_replica(strategy: "Strategy") -> None:
         )
 
 
+def not_in_graphs(strategy: "Strategy") -> str:
+    """What is said of a strategy while a graph is the default."""
+    return (
+        f"{type(strategy).__name__} is for eager programs: it does not record in a graph. Make variables and call run "
+        "outside of `with graph.as_default():`"
+    )
+
+
 def _default() -> Any:
     from allotment.distribute.one_device import default_strategy
 
@@ -129,4 +145,5 @@ __all__ = [
     "get_strategy",
     "has_strategy",
     "in_cross_replica_context",
+    "not_in_graphs",
 ]

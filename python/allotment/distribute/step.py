@@ -108,13 +108,26 @@ class Line:
         self._replica = replica
         self._events = events
         self._stopped = False
+        #: The replica has ended: nobody would hear it.
+        self._is_over = False
+
+    def close(self) -> None:
+        """Let nobody wait here any more."""
+        self._is_over = True
 
     def meet(self, what: str, key: Hashable, perform: Perform, arguments: Any) -> Any:
         """Wait for the other replicas; when all are there, get this one's answer.
 
         Raises:
-            ReplicaStopped: The step is over.
+            ReplicaStopped: The step has failed.
+            RuntimeError: The replica has ended.
         """
+        if self._is_over:
+            raise RuntimeError(
+                f"{what}: replica {self._replica.index} on {self._replica.device} has ended, so that no other one "
+                "would come. A replica context is of use until its call of Strategy.run returns: ask for "
+                "tf.distribute.get_replica_context() in each"
+            )
         if self._stopped:
             raise ReplicaStopped
         self._events.put((self._replica, Meeting(what, key, perform, arguments)))
@@ -194,8 +207,12 @@ class Step:
         events, is_clean = self._events, self._is_clean
 
         def work() -> None:
+            line = Line(replica, events)
             try:
-                value = context.run(function, replica.index, Line(replica, events))
+                try:
+                    value = context.run(function, replica.index, line)
+                finally:
+                    line.close()
             except BaseException as error:
                 # Nothing in this frame may hold the error, which holds the frame, and so all that the replica had.
                 if not replica.given_up:

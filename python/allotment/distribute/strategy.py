@@ -88,6 +88,7 @@ class Strategy:
 
         Raises:
             RuntimeError: On entry: another strategy is in force.
+            NotImplementedError: On entry: a graph is the default; strategies are for eager programs.
         """
         return _StrategyScope(self)
 
@@ -164,7 +165,7 @@ class Strategy:
 
         Raises:
             RuntimeError: Called by a replica.
-            ValueError: The values have no axes.
+            ValueError: The values of several replicas have no axes.
             InvalidArgumentError: Other lengths than those along the axis differ.
         """
         scope = current_scope()
@@ -208,6 +209,9 @@ class Strategy:
 
         A batch is cut along the first axis into consecutive parts, each with the same number of rows, rounded up; the
         last ones may be smaller or empty. Elements are distributed values, each part on its replica's device.
+
+        With several processes all of them have to call it, with data sets that give the same batches; those shuffled
+        without a seed do.
 
         Args:
             dataset: A ``tf.data.Dataset``, or anything that can be iterated over and gives batches.

@@ -1,6 +1,6 @@
 """Variables whose copies go their own ways until somebody reads them."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ from allotment.distribute.values import PerReplica
 from allotment.distribute.variables import DistributedVariable, tensors
 from allotment.ops.convert import to_tensor
 from allotment.tensor import EagerTensor
+
+#: What people call methods whose names say less.
+_SPOKEN: Final = {"_assign_part": "variable[...].assign"}
 
 
 class SyncOnReadVariable(DistributedVariable):
@@ -33,17 +36,20 @@ class SyncOnReadVariable(DistributedVariable):
         )
         return value
 
-    def _change(self, method: str, value: Any, name: str | None, read_value: bool) -> Any:
+    def _change(self, method: str, value: Any, **options: Any) -> Any:
         if self._replica is not None:
-            return getattr(self._own(), method)(value, name=name, read_value=read_value)
+            return getattr(self._own(), method)(value, **options)
         sums = self._aggregation is VariableAggregation.SUM
         if method != "assign" and sums:
             raise ValueError(
-                f"SyncOnReadVariable does not support `{method}` in cross-replica context when aggregation is set to "
-                "`tf.VariableAggregation.SUM`."
+                f"SyncOnReadVariable does not support `{_SPOKEN.get(method, method)}` in cross-replica context when "
+                "aggregation is set to `tf.VariableAggregation.SUM`."
             )
         if self._aggregation is VariableAggregation.NONE:
             of_aggregation(self._aggregation)
+        if method == "_assign_part":
+            self._change_all(method, value, **options)
+            return self._as_tensor()
         if method != "assign":
             # Each copy differs from the value that is read: all become that one, changed.
             given, read = to_tensor(value, self.dtype), self._as_tensor()
@@ -52,8 +58,8 @@ class SyncOnReadVariable(DistributedVariable):
             given = to_tensor(value, self.dtype)
             count = self._strategy.num_replicas_in_sync
             value = given / count if self.dtype.is_floating or self.dtype.is_complex else given // count
-        self._change_all("assign", value, name, read_value=False)
-        return self._as_tensor() if read_value else None
+        self._change_all("assign", value, name=options["name"], read_value=False)
+        return self._as_tensor() if options["read_value"] else None
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:

@@ -17,6 +17,7 @@ from allotment.distribute.values import DistributedValues, Mirrored, regroup, se
 from allotment.ops.convert import to_tensor
 from allotment.ops.resources import Storage
 from allotment.ops.slicing import Index
+from allotment.ops.table import Operation
 from allotment.tensor import EagerTensor
 from allotment.variable import Variable
 
@@ -90,57 +91,51 @@ class DistributedVariable(DistributedValues, Variable):
             ValueError: Another shape or type than the variable's; a sum of a Python number.
             RuntimeError: Another strategy is in force.
         """
-        return self._change("assign", value, name, read_value)
+        return self._change("assign", value, name=name, read_value=read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Add to the value; see ``assign``."""
-        return self._change("assign_add", delta, name, read_value)
+        return self._change("assign_add", delta, name=name, read_value=read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtract from the value; see ``assign``."""
-        return self._change("assign_sub", delta, name, read_value)
+        return self._change("assign_sub", delta, name=name, read_value=read_value)
 
-    def _change(self, method: str, value: Any, name: str | None, read_value: bool) -> Any:
+    def _assign_part(self, value: Any, index: Index, name: str | None) -> Any:
+        return self._change("_assign_part", value, index=index, name=name)
+
+    def _change(self, method: str, value: Any, **options: Any) -> Any:
+        """Call a method of copies, with options that are the same for all of them."""
         raise NotImplementedError
 
-    def _change_all(self, method: str, value: Any, name: str | None, read_value: bool) -> list[Any]:
+    def _change_all(self, method: str, value: Any, **options: Any) -> list[Any]:
         """Call a method of all copies with the part of a value that is theirs."""
         made = []
         for index, copy in enumerate(self._values):
             with device(copy.device):
-                made.append(getattr(copy, method)(select(index, value), name=name, read_value=read_value))
+                made.append(getattr(copy, method)(select(index, value), **options))
         return made
 
-    def _assign_part(self, index: Index, value: Any, name: str | None) -> Any:
-        if self._replica is not None:
-            return self._own()._assign_part(index, value, name)
-        made = []
-        for number, copy in enumerate(self._values):
-            with device(copy.device):
-                made.append(copy._assign_part(index, select(number, value), name))
-        return _read(regroup(made, Mirrored)) if len(made) > 1 else made[0]
-
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> NoReturn:
-        """Not for variables with several copies."""
-        raise self._no_scattering("scatter_nd_update")
-
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> NoReturn:
-        """Not for variables with several copies."""
-        raise self._no_scattering("scatter_nd_add")
-
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> NoReturn:
-        """Not for variables with several copies."""
-        raise self._no_scattering("scatter_nd_sub")
-
-    def _no_scattering(self, method: str) -> NotImplementedError:
-        return NotImplementedError(
-            f"{type(self).__name__} has no {method}: assign tf.tensor_{method}(...) of its value, or call it on each "
-            "copy by strategy.extended.update."
+    def _scatter(self, row: Operation, indices: Any, updates: Any, name: str | None) -> NoReturn:
+        raise NotImplementedError(
+            f"{row.name} is not for a {type(self).__name__}, whose copies are changed together: assign what "
+            "tf.tensor_scatter_nd_update(...), tf.tensor_scatter_nd_add(...) or one like them makes of its value, or "
+            "change each copy by strategy.extended.update."
         )
+
+    def set_shape(self, shape: Any) -> None:
+        """Say more of the shape of all copies: lengths that may change become those given.
+
+        Raises:
+            ValueError: The shape is another.
+        """
+        super().set_shape(shape)
+        for copy in self._values:
+            copy.set_shape(shape)
 
     def __copy__(self) -> "DistributedVariable":
         other = object.__new__(type(self))
@@ -166,20 +161,22 @@ class DistributedVariable(DistributedValues, Variable):
 class MirroredVariable(DistributedVariable):
     """A variable whose copies are equal: what one replica assigns, all do, or they say how to make one value."""
 
-    def _change(self, method: str, value: Any, name: str | None, read_value: bool) -> Any:
+    def _change(self, method: str, value: Any, **options: Any) -> Any:
         replica = self._replica
         if replica is None:
-            made = regroup(self._change_all(method, value, name, read_value), Mirrored)
+            made = regroup(self._change_all(method, value, **options), Mirrored)
             return _read(made) if isinstance(made, DistributedValues) else made
         if self._aggregation is VariableAggregation.NONE or self._strategy.num_replicas_in_sync == 1:
-            return getattr(self._own(), method)(value, name=name, read_value=read_value)
+            return getattr(self._own(), method)(value, **options)
 
         def perform(given: list[Any]) -> list[Any]:
             one = self._aggregated(regroup(given))
-            return [_read(each) for each in self._change_all(method, one, name, read_value)]
+            return [_read(each) for each in self._change_all(method, one, **options)]
 
-        what = f"{method} of variable {self.name!r} with aggregation {self._aggregation.name}"
-        return replica._line.meet(what, (method, id(self)), perform, value)
+        part = options.get("index")
+        called = method if part is None else f"assign to {part}"
+        what = f"{called} of variable {self.name!r} with aggregation {self._aggregation.name}"
+        return replica._line.meet(what, (called, id(self)), perform, value)
 
     def _aggregated(self, value: Any) -> Any:
         """What all copies get of the values of the replicas."""

@@ -136,6 +136,8 @@ class GraphVariable(Variable):
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         del caching_device, variable_def, expected_shape, import_scope, experimental_enable_variable_lifting
+        if thread.state.strategy is not None:
+            thread.state.strategy.refuse_graph()
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         self._graph = get_default_graph()

@@ -13,11 +13,12 @@ Each call goes on in its sequence; setting the program's seed starts all of them
 not those that TensorFlow gives for the same seeds. While a graph is the default, seeds are those of its nodes.
 
 Threads that draw at the same time, as replicas do, have sequences of their own: which one is first must not matter.
+Processes that divide batches among them have one in common for what makes those batches.
 """
 
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -35,6 +36,8 @@ class _Stream(threading.local):
     step = 0
     #: The one that its operations without a seed share, once it is needed.
     shared: Source | None = None
+    #: One that it has in common with other processes, while it makes what all of them go through.
+    common: Source | None = None
 
 
 _stream: Final = _Stream()
@@ -68,6 +71,8 @@ class _Seeds:
         """What an operation draws its numbers from. Generators lock themselves while they are drawn from."""
         with self._lock:
             program, stream = self._seed, _stream.index
+            if seed is None and _stream.common is not None and stream < 0:
+                return _stream.common
             if seed is None:
                 return self._shared_by_all(program) if stream < 0 else _shared_by_thread(program)
             call = self._calls.get((op, seed, stream), 0)
@@ -160,6 +165,27 @@ def stream(step: int, index: int) -> Iterator[None]:
         _stream.step, _stream.index, _stream.shared = outer
 
 
+def common_source() -> Source | None:
+    """What this thread has in common with other processes, if it makes what all of them go through."""
+    return _stream.common
+
+
+def in_common(source: Source, start: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    """Go through elements, and let what is drawn without a seed to make them come from a source."""
+    elements: Iterator[Any] | None = None
+    while True:
+        outer, _stream.common = _stream.common, source
+        try:
+            if elements is None:
+                elements = start()
+            element = next(elements)
+        except StopIteration:
+            return
+        finally:
+            _stream.common = outer
+        yield element
+
+
 def dataset_generator(op: str, seed: Any) -> Source:
     """What a data set draws its numbers from: with a seed the same for each such data set.
 
@@ -177,9 +203,11 @@ def generator_of(*numbers: int) -> Source:
 
 
 __all__ = [
+    "common_source",
     "dataset_generator",
     "generator",
     "generator_of",
+    "in_common",
     "next_step",
     "set_seed",
     "shared_generator",

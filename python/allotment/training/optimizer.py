@@ -14,7 +14,7 @@ from allotment.graph.node import SymbolicTensor
 from allotment.ops.array import cast
 from allotment.ops.control import group
 from allotment.ops.convert import to_tensor
-from allotment.training.slots import Slots
+from allotment.training.slots import Slots, has_copies
 
 #: Gradients and the variables they are of.
 Pairs = Sequence[tuple[Any, Any]]
@@ -134,9 +134,12 @@ class Optimizer(Slots):
     ) -> Any:
         """Change variables by gradients, which ``compute_gradients`` returned; see ``minimize``.
 
+        In a replica of ``Strategy.run`` gradients are first added up over all replicas, which all have to call this.
+
         Raises:
             ValueError: There are no variables, or no gradient of any.
             TypeError: Something is no gradient.
+            RuntimeError: Replicas give gradients of different numbers of variables.
         """
         pairs = tuple(grads_and_vars)
         if not pairs:
@@ -146,15 +149,42 @@ class Optimizer(Slots):
             raise ValueError(
                 f"No gradients provided for any variable: {[str(variable) for _, variable in pairs]}."
             )
+        scope = thread.state.strategy
+        if thread.state.graph is None and scope is not None and scope.replica is not None:
+            self._apply_as_replica(scope.replica, known, global_step)
+            return None
         with graph_of(variable for _, variable in known):
             self._make_slots([variable for _, variable in known])
             if thread.state.graph is None:
                 self._apply(known)
-                self._finished()
-                if global_step is not None:
-                    global_step.assign_add(1, read_value=False)
+                self._conclude(global_step)
                 return None
             return self._recorded(known, global_step, name or self._name)
+
+    def _apply_as_replica(self, replica: Any, pairs: Pairs, global_step: Any) -> None:
+        """Change variables by the sums of the replicas' gradients.
+
+        Each replica changes its own copies, all in the same way. What has no copies is changed once for all.
+        """
+        variables = [variable for _, variable in pairs]
+        sums = replica.all_reduce("SUM", [gradient for gradient, _ in pairs])
+        if any(self._lacks_slots(variable) for variable in variables):
+            replica.merge_call(lambda strategy: self._make_slots(variables))  # noqa: ARG005
+        summed = list(zip(sums, variables, strict=True))
+        # The copy by itself: what it says of aggregation is about values that differ.
+        self._apply([(each, variable._own()) for each, variable in summed if has_copies(variable)])
+        whole = [pair for pair in summed if not has_copies(pair[1])]
+
+        def once(strategy: Any) -> None:  # noqa: ARG001 - what a merge call passes
+            self._apply(whole)
+            self._conclude(global_step)
+
+        replica.merge_call(once)
+
+    def _conclude(self, global_step: Any) -> None:
+        self._finished()
+        if global_step is not None:
+            global_step.assign_add(1, read_value=False)
 
     def _apply(self, pairs: Pairs) -> list[Any]:
         """Change each variable on its own device. Returns what does it in a graph."""

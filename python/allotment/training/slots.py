@@ -1,6 +1,7 @@
 """Variables that optimizers keep beside those they change."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from allotment.devices.placement import device, thread
@@ -36,9 +37,12 @@ class Slots:
         made = [each for slots in self._made.values() for each in slots.values()] + list(
             self._others.values()
         )
-        return sorted(
-            (each for each in made if getattr(each, "_graph", None) is graph), key=lambda each: each.name
-        )
+        # One with copies is there once for each of them.
+        different = {id(each): each for each in made if getattr(each, "_graph", None) is graph}
+        return sorted(different.values(), key=lambda each: each.name)
+
+    def _lacks_slots(self, variable: Any) -> bool:
+        return any(variable._source not in self._made.get(name, {}) for name in self._slots)
 
     def _make_slots(self, variables: Sequence[Any]) -> None:
         """Make the slots that variables do not have yet."""
@@ -47,7 +51,9 @@ class Slots:
             for variable in variables:
                 if variable._source not in slots:
                     first = getattr(self, value) if isinstance(value, str) else value
-                    slots[variable._source] = self._beside(variable, first)
+                    slot = self._beside(variable, first)
+                    for copy in variable.values if has_copies(variable) else (variable,):
+                        slots[copy._source] = slot
 
     def _beside(self, variable: Any, value: float) -> Any:
         """A variable with the shape and type of another, on its device, called after it and the optimizer."""
@@ -56,8 +62,11 @@ class Slots:
         def first() -> Any:
             return fill(variable.shape, variable.dtype.as_numpy_dtype(value))
 
+        if has_copies(variable):
+            with variable.distribute_strategy.scope():
+                return Variable(first, trainable=False, name=name)
         if not isinstance(variable, GraphVariable):
-            with device(variable.device):
+            with device(variable.device), _outside_of_strategies():
                 return Variable(first, trainable=False, name=name)
         with variable.graph.name_scope(None), variable.graph.colocate_with(variable.op, ignore_existing=True):
             return GraphVariable(first, trainable=False, name=name, use_resource=variable._is_resource)
@@ -75,4 +84,19 @@ class Slots:
         return self._others[name, graph]
 
 
-__all__ = ["Slots"]
+def has_copies(variable: Any) -> bool:
+    """Whether a variable was made in the scope of a strategy, with a copy for each replica."""
+    return hasattr(variable, "distribute_strategy")
+
+
+@contextmanager
+def _outside_of_strategies() -> Iterator[None]:
+    state = thread.state
+    outer, state.strategy = state.strategy, None
+    try:
+        yield
+    finally:
+        state.strategy = outer
+
+
+__all__ = ["Slots", "has_copies"]

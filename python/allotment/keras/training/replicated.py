@@ -1,6 +1,6 @@
 """Steps of a model: by itself, or divided among the replicas of a strategy."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -13,8 +13,10 @@ from allotment.distribute.values import PerReplica
 from allotment.keras.engine.replicas import everywhere
 from allotment.keras.engine.warnings import on_behalf_of
 from allotment.keras.metrics.metric import Metric
-from allotment.keras.training.data import Batch
+from allotment.keras.training.data import Arrays, Batch, Stream
 from allotment.ops.convert import to_tensor
+from allotment.ops.draws import Source
+from allotment.ops.seeds import in_common
 
 
 class Runner:
@@ -28,6 +30,9 @@ class Runner:
         self._strategy = strategy
         #: How many parts a batch is divided into.
         self.parts: int = 1 if strategy is None else strategy.num_replicas_in_sync
+
+        #: What all processes draw from that divide the same batches, once they do.
+        self._common: Source | None = None
 
     @classmethod
     def of_scope(cls) -> "Runner":
@@ -61,6 +66,12 @@ class Runner:
                     f"variable {variable.name!r} was made outside of the scope of the strategy that its model was made "
                     "under, so that replicas have no copies of it. Make all layers inside of `with strategy.scope():`."
                 )
+
+    def batches(self, data: Arrays | Stream) -> Iterator[Batch]:
+        """Go through data, in the same order in all processes of the strategy."""
+        if self._common is None and self._strategy is not None:
+            self._common = self._strategy.extended._common_source()
+        return data.batches() if self._common is None else in_common(self._common, data.batches)
 
     def run(self, step: Callable[[Batch], Any], batch: Batch) -> list[Any]:
         """Call a step with the part of each replica as tensors on its device. Returns the results of those here."""

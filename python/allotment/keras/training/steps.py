@@ -14,6 +14,7 @@ from allotment.keras.training.compiled import CompiledLoss, CompiledMetrics, Out
 from allotment.keras.training.data import Batch
 from allotment.ops.array import zeros_like
 from allotment.tensor import EagerTensor
+from allotment.training.optimizer import Optimizer as TrainOptimizer
 
 if TYPE_CHECKING:
     from allotment.variable import Variable
@@ -212,13 +213,13 @@ class Steps:
 
 
 def apply_gradients(optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
-    """Let an optimizer of Keras or of ``tf.train`` change variables by gradients of the replicas' parts of a loss."""
-    if isinstance(optimizer, optimizers.Optimizer):
-        optimizer.apply_gradients(list(zip(gradients, variables, strict=True)))
-        return
+    """Let an optimizer change variables by gradients of the replicas' parts of a loss."""
     pairs = [pair for pair in zip(gradients, variables, strict=True) if pair[0] is not None]
-    sums = sum_over_replicas([gradient for gradient, _ in pairs])
-    optimizer.apply_gradients([(each, variable) for each, (_, variable) in zip(sums, pairs, strict=True)])
+    if not isinstance(optimizer, optimizers.Optimizer | TrainOptimizer):
+        # Those of Keras and ``tf.train`` add up by themselves, a program's own may know of no replicas.
+        sums = sum_over_replicas([gradient for gradient, _ in pairs])
+        pairs = [(each, variable) for each, (_, variable) in zip(sums, pairs, strict=True)]
+    optimizer.apply_gradients(pairs)
 
 
 def optimizer_variables(optimizer: Any) -> Sequence["Variable"]:

@@ -137,7 +137,7 @@ class Trainer(Steps):
             for epoch in range(initial_epoch, epochs):
                 self.reset_metrics()
                 hooks.call("on_epoch_begin", epoch)
-                done, found = self._train_all(data.batches(), hooks)
+                done, found = self._train_all(self._runner.batches(data), hooks)
                 if not self.stop_training:
                     check_all_came(done, data.steps, "training")
                 if not done:
@@ -206,7 +206,7 @@ class Trainer(Steps):
         found: list[Any] = []
         try:
             hooks.call("on_predict_begin")
-            for index, batch in enumerate(data.batches()):
+            for index, batch in enumerate(self._runner.batches(data)):
                 hooks.call("on_predict_batch_begin", index)
                 found.append(self.predict_on_batch(batch.x))
                 hooks.call("on_predict_batch_end", index, {})
@@ -272,7 +272,7 @@ class Trainer(Steps):
         results: list[Any] = []
         done = 0
         hooks.call("on_test_begin")
-        for index, batch in enumerate(data.batches()):
+        for index, batch in enumerate(self._runner.batches(data)):
             hooks.call("on_test_batch_begin", index)
             results = self._run(step, batch)
             done += 1
