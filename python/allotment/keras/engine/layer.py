@@ -13,6 +13,7 @@ from allotment.keras.absent import refuse_unless_none
 from allotment.keras.engine.calls import calls, takes_training
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.names import snake_case, unique_name
+from allotment.keras.engine.replicas import together
 from allotment.keras.engine.symbolic import KerasTensor, Node, Shape, shapes_of, symbolic_in
 from allotment.keras.engine.tracking import found_in, own_variables, without_repeats
 from allotment.keras.engine.trial import outputs_by_trial
@@ -145,10 +146,17 @@ class Layer:
         return cast(value, wanted) if value._dtype.is_floating and value._dtype.name != wanted else value
 
     def _build_for(self, inputs: Any) -> None:
-        """Make the variables for inputs, symbolic or not."""
+        """Make the variables for inputs, symbolic or not; once for all replicas."""
         if self.built:
             return
         shape = shapes_of(inputs)
+        if type(self).build is Layer.build:
+            # Makes nothing that replicas share, so none has to wait for others.
+            self._build_once(shape)
+        else:
+            together(self, lambda layer: layer._build_once(shape))
+
+    def _build_once(self, shape: Any) -> None:
         if self.input_spec is not None:
             self.input_spec.check(self.name, shape)
         self._build_shape = shape

@@ -55,6 +55,28 @@ def once(function: Callable[[], None]) -> None:
         thread.state.strategy.replica.merge_call(lambda strategy: function())  # noqa: ARG005
 
 
+def together(owner: Any, function: Callable[[Any], None]) -> None:
+    """Call a function once with an object that all replicas have, and all have to call this.
+
+    Where each has made one of its own, as with ``Dense(3)(x)`` in a replica's code, the first replica's is meant, and
+    the others become its twins: they have the same attributes, so the same variables.
+    """
+    if replica() is None:
+        function(owner)
+        return
+
+    def perform(owners: list[Any]) -> list[None]:
+        first = owners[0]
+        function(first)
+        for each in owners[1:]:
+            if each is not first:
+                vars(each).update(vars(first))
+        return [None] * len(owners)
+
+    kind = type(owner)
+    thread.state.strategy.replica._line.meet(f"building of {owner.name!r}", ("building", kind), perform, owner)
+
+
 def beside(variable: Any) -> AbstractContextManager[Any]:
     """Put what is made in a ``with`` block on the device of a variable, on those of all its copies if it has some."""
     strategy = getattr(variable, "distribute_strategy", None)
@@ -111,4 +133,5 @@ __all__ = [
     "once",
     "replica",
     "sum_over_replicas",
+    "together",
 ]
