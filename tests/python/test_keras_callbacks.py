@@ -30,7 +30,9 @@ def test_methods_that_want_numbers_get_some_everywhere() -> None:
         return lambda self, logs: told.append((name, len(dict(logs))))
 
     methods = {
-        name: hook(name, "epoch" in name or "batch" in name) for name in vars(Callback) if name.startswith("on_")
+        name: hook(name, "epoch" in name or "batch" in name)
+        for name in vars(Callback)
+        if name.startswith("on_")
     }
     strict = type("Strict", (Callback,), methods)()
     trained = model()
@@ -82,7 +84,7 @@ def test_a_schedule_may_only_want_the_epoch() -> None:
 
 
 def test_a_schedule_that_gives_no_float() -> None:
-    with pytest.raises(ValueError, match="should be a float. Got: 'fast'"):
+    with pytest.raises(ValueError, match=r"should be a float\. Got: 'fast'"):
         model().fit(X, Y, verbose=0, callbacks=[LearningRateScheduler(lambda epoch: "fast")])
 
 
@@ -103,7 +105,9 @@ def test_a_step_of_ones_own_may_return_metrics_in_groups() -> None:
             return {metric.name: metric.result() for metric in self.metrics}
 
     wanted = model(metrics=["mae"]).fit(X, Y, epochs=2, batch_size=4, shuffle=False, verbose=0).history
-    history = model(OwnStep, metrics=["mae"]).fit(X, Y, epochs=2, batch_size=4, shuffle=False, verbose=0).history
+    history = (
+        model(OwnStep, metrics=["mae"]).fit(X, Y, epochs=2, batch_size=4, shuffle=False, verbose=0).history
+    )
     assert history.keys() == wanted.keys() == {"loss", "mae"}
     for name, values in wanted.items():
         np.testing.assert_allclose(history[name], values, rtol=1e-6)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from allotment import keras
 from allotment.keras import losses
 from allotment.ops.creation import constant
 from support.tensors import check

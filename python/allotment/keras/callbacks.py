@@ -101,7 +101,7 @@ class CallbackList:
             callback.set_model(model)
 
     def call(self, hook: str, *args: Any) -> None:
-        """Call one method of all; with no numbers at all if none are given: a method of the user's own may want them."""
+        """Call one method of all; without numbers with an empty dictionary, as the user's own have that argument."""
         positions = 1 if "epoch" in hook or "batch" in hook else 0
         if len(args) == positions:
             args = (*args, {})

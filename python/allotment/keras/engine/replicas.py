@@ -74,7 +74,9 @@ def together(owner: Any, function: Callable[[Any], None]) -> None:
         return [None] * len(owners)
 
     kind = type(owner)
-    thread.state.strategy.replica._line.meet(f"building of {owner.name!r}", ("building", kind), perform, owner)
+    thread.state.strategy.replica._line.meet(
+        f"building of {owner.name!r}", ("building", kind), perform, owner
+    )
 
 
 def beside(variable: Any) -> AbstractContextManager[Any]:

@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
+from allotment.keras.engine.ends import KnownEnds
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.model import Model
 from allotment.keras.engine.symbolic import KerasTensor, Shape
 from allotment.keras.layers.inputs import Input, InputLayer
 
 
-class Sequential(Model):
+class Sequential(Model, KnownEnds):
     """One layer after the other. As ``keras.Sequential``.
 
     Args:

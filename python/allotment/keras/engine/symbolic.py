@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from allotment import nest
 from allotment.dtypes import as_dtype
 from allotment.keras.engine.names import unique_name
+from allotment.operands import Operands
 
 if TYPE_CHECKING:
     from allotment.keras.engine.layer import Layer
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 Shape = tuple[int | None, ...]
 
 
-class KerasTensor:
-    """Stands for a tensor of a functional model.
+class KerasTensor(Operands):
+    """Stands for a tensor of a functional model. What Python's operators make of it is part of the model.
 
     Args:
         shape: The lengths of its axes, ``None`` where one is not known.

@@ -4,8 +4,8 @@ from typing import Any
 
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.symbolic import Shape
+from allotment.ops import math
 from allotment.ops.joining import concat
-from allotment.ops.math import add
 from allotment.tensor import EagerTensor
 
 
@@ -27,7 +27,7 @@ class Add(Layer):
         """Compute the output."""
         total: EagerTensor = inputs[0]
         for each in inputs[1:]:
-            total = add(total, each)
+            total = math.add(total, each)
         return total
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -103,6 +103,16 @@ class Concatenate(Layer):
         return tuple(result)
 
 
+def add(inputs: Any, **kwargs: Any) -> Any:
+    """The sum of tensors, symbolic or not: ``Add(...)(inputs)``. As ``keras.layers.add``."""
+    return Add(**kwargs)(inputs)
+
+
+def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
+    """Tensors one behind the other: ``Concatenate(axis, ...)(inputs)``. As ``keras.layers.concatenate``."""
+    return Concatenate(axis, **kwargs)(inputs)
+
+
 def several(input_shape: Any, told: str) -> list[Shape]:
     """The shapes of several inputs.
 
@@ -114,4 +124,4 @@ def several(input_shape: Any, told: str) -> list[Shape]:
     return list(input_shape)
 
 
-__all__ = ["Add", "Concatenate"]
+__all__ = ["Add", "Concatenate", "add", "concatenate"]
