@@ -426,3 +426,55 @@ print("done")
 """
     )
     assert out == "done\n"
+
+
+def test_each_replica_may_make_a_model_of_inputs_and_outputs() -> None:
+    out = run(
+        """
+import logging, sys
+logging.disable()
+sys.setswitchinterval(1e-6)
+strategy = strategy_of(4)
+def step():
+    start, norm, dense = k.Input((3,)), L.BatchNormalization(), L.Dense(2)
+    outputs = L.add([dense(norm(start)), dense(start)]) * 2
+    assert norm.output.shape == (None, 3)
+    return k.Model(start, outputs)(tf.ones([2, 3]), training=True), dense.kernel
+for _ in range(10):
+    outputs, kernel = strategy.run(step)
+    assert len(kernel.values) == 4
+    for output, own in zip(outputs.values, kernel.values, strict=True):
+        # What is normalised is all the same, and so gives nothing.
+        np.testing.assert_allclose(output, 2 * np.ones((2, 3)) @ own.numpy(), rtol=1e-5)
+print("done")
+"""
+    )
+    assert out == "done\n"
+
+
+def test_metrics_in_groups_are_those_over_all_replicas() -> None:
+    out = run(
+        """
+class OwnStep(k.Sequential):
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            made = self(x, training=True)
+            loss = self.compute_loss(y=y, y_pred=made)
+        variables = self.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        self.metrics[1].update_state(y, made)
+        return {each.name: each.result() for each in self.metrics[1:]}
+x, y = x[:7, 0, :, 0], x[:7, 0, 0, :1]
+found = []
+for kind in (k.Sequential, OwnStep):
+    with strategy_of(4).scope():
+        model = kind([k.Input((6,)), L.Dense(1, kernel_initializer="ones")])
+        model.compile("sgd", "mse", metrics=["mae"])
+    found.append(model.fit(x, y, batch_size=4, epochs=2, shuffle=False, verbose=0).history)
+assert found[1].keys() == {"mae"}
+np.testing.assert_allclose(found[1]["mae"], found[0]["mae"], rtol=1e-6)
+print("done")
+"""
+    )
+    assert out == "done\n"

@@ -46,6 +46,8 @@ class Layer:
 
     #: Whether it gives what it gets in the same type, as one that only moves elements does.
     keeps_dtype = False
+    #: Whether ``build`` may make variables.
+    makes_variables = True
 
     def __init__(
         self, *, trainable: bool = True, dtype: Any = None, name: str | None = None, **kwargs: Any
@@ -150,8 +152,8 @@ class Layer:
         if self.built:
             return
         shape = shapes_of(inputs)
-        if type(self).build is Layer.build:
-            # Makes nothing that replicas share, so none has to wait for others.
+        if not self.makes_variables or type(self).build is Layer.build:
+            # Replicas share nothing of it, so none has to wait for others.
             self._build_once(shape)
         else:
             together(self, lambda layer: layer._build_once(shape))

@@ -55,28 +55,26 @@ def once(function: Callable[[], None]) -> None:
         thread.state.strategy.replica.merge_call(lambda strategy: function())  # noqa: ARG005
 
 
-def together(owner: Any, function: Callable[[Any], None]) -> None:
-    """Call a function once with an object that all replicas have, and all have to call this.
+def together(layer: Any, build: Callable[[Any], None]) -> None:
+    """Build a layer once for all replicas, which all have to call this.
 
-    Where each has made one of its own, as with ``Dense(3)(x)`` in a replica's code, the first replica's is meant, and
+    Where each has made one of its own, as with ``Dense(3)(x)`` in a replica's code, the first replica's is built, and
     the others become its twins: they have the same attributes, so the same variables.
     """
     if replica() is None:
-        function(owner)
+        build(layer)
         return
 
-    def perform(owners: list[Any]) -> list[None]:
-        first = owners[0]
-        function(first)
-        for each in owners[1:]:
-            if each is not first:
-                vars(each).update(vars(first))
-        return [None] * len(owners)
+    def perform(layers: list[Any]) -> list[None]:
+        first = layers[0]
+        build(first)
+        for each in layers[1:]:
+            # But the symbolic tensors that it was called with are its own.
+            vars(each).update({name: value for name, value in vars(first).items() if name != "nodes"})
+        return [None] * len(layers)
 
-    kind = type(owner)
-    thread.state.strategy.replica._line.meet(
-        f"building of {owner.name!r}", ("building", kind), perform, owner
-    )
+    what = f"building of {layer.name!r}"
+    thread.state.strategy.replica._line.meet(what, ("building", type(layer)), perform, layer)
 
 
 def beside(variable: Any) -> AbstractContextManager[Any]:

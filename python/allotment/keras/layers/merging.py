@@ -13,6 +13,7 @@ class Add(Layer):
     """The sum of tensors that are broadcast to each other behind the batch. As ``keras.layers.Add``."""
 
     keeps_dtype = True
+    makes_variables = False
 
     def build(self, input_shape: Any) -> None:
         """Check the shapes.
@@ -63,6 +64,7 @@ class Concatenate(Layer):
     """Tensors one behind the other along an axis. As ``keras.layers.Concatenate``."""
 
     keeps_dtype = True
+    makes_variables = False
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
