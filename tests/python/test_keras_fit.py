@@ -318,6 +318,10 @@ def numbers() -> Iterator[Any]:
         ),
         (lambda: linear().fit(numbers(), verbose=0), r"found: 4 elements"),
         (lambda: linear().fit(X, Y, batch_size=0), "`batch_size` must be at least 1"),
+        (
+            lambda: linear().fit(X, Y, batch_size="a"),  # type: ignore[arg-type]
+            "`batch_size` must be at least 1. Received: batch_size=a",
+        ),
         (lambda: linear().fit(X, Y, validation_split=2), "`validation_split` must be between 0 and 1"),
         (lambda: linear().fit(X, Y, validation_split=0.95), "not sufficient to split it"),
         (lambda: linear().fit(X, Y, verbose=7), "verbose must be 'auto', 0, 1 or 2, not 7"),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from allotment import keras
 from allotment.keras import losses
 from allotment.ops.creation import constant
 from support.tensors import check
@@ -158,3 +159,11 @@ def test_losses_that_cannot_be() -> None:
         losses.sparse_categorical_crossentropy(CLASSES[:3], constant(NORMED))
     with pytest.raises(ValueError, match="a loss to train with is one number"):
         losses.MeanSquaredError(reduction="none").part(TRUE, constant(PREDICTED), None, 6)
+
+
+@pytest.mark.parametrize("name", ["binary_crossentropy", "categorical_crossentropy"])
+def test_a_cross_entropy_wants_as_many_targets_as_outputs(name: str) -> None:
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, "sigmoid")])
+    model.compile("sgd", name)
+    with pytest.raises(ValueError, match=rf"^{name}: .*target.shape=\(8, 2\), output.shape=\(8, 3\)$"):
+        model.fit(np.ones((8, 4)), np.ones((8, 2)), verbose=0)

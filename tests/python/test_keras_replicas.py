@@ -340,3 +340,141 @@ for one, other in zip(plain.get_weights(), model.get_weights(), strict=True):
 """
     done = run_on_gpus("2:64MiB", SETUP + program)
     assert done.returncode == 0, done.stderr
+
+
+def test_replicas_build_a_model_once_whichever_comes_first() -> None:
+    out = run(
+        """
+import logging, sys
+logging.disable()
+sys.setswitchinterval(1e-6)
+class Own(L.Layer):
+    def build(self, shape):
+        self.kernel = self.add_weight((shape[-1], 2))
+        self.inner = [L.BatchNormalization(), L.Dense(3)]
+    def call(self, x):
+        x = x @ self.kernel
+        for layer in self.inner:
+            x = layer(x)
+        return x
+class Subclassed(k.Model):
+    def __init__(self):
+        super().__init__()
+        self.parts = [L.Dense(3), L.BatchNormalization(), Own()]
+    def call(self, x):
+        for layer in self.parts:
+            x = layer(x)
+        return x
+class MadeInCall(k.Model):
+    def __init__(self):
+        super().__init__()
+        self.inner = None
+    def call(self, x):
+        if self.inner is None:
+            self.inner = k.Sequential([L.Dense(3), L.BatchNormalization(), Own()])
+        return self.inner(x)
+def functional():
+    start = k.Input((3,))
+    return k.Model(start, L.Dense(1)(L.BatchNormalization()(Own()(start))))
+def nested():
+    return k.Sequential([Subclassed(), L.Dense(2), MadeInCall(), k.Sequential([L.Dense(2), L.BatchNormalization()])])
+def plain():
+    return k.Sequential([L.Dense(3), L.BatchNormalization(), L.Dense(1)])
+def data():
+    return tf.fill([4, 3], float(tf.distribute.get_replica_context().replica_id_in_sync_group))
+count = {plain: 8, Own: 7, Subclassed: 13, MadeInCall: 13, functional: 13, nested: 34}
+for _ in range(10):
+    for make, variables in count.items():
+        for replicas in (2, 4):
+            strategy = strategy_of(replicas)
+            with strategy.scope():
+                model = make()
+            strategy.run(lambda: model(data(), training=True))
+            assert len(model.weights) == variables, (make, len(model.weights))
+            # All have the same variables with a copy each, also where each has made a layer of its own.
+            outputs = strategy.experimental_local_results(strategy.run(lambda: model(data(), training=False)))
+            assert len(outputs) == replicas and len(model.weights) == variables
+            for weight in model.weights:
+                for copy in weight.values:
+                    np.testing.assert_array_equal(copy.numpy(), weight.values[0].numpy())
+            alone = model(tf.concat([tf.fill([4, 3], float(each)) for each in range(replicas)], 0), training=False)
+            np.testing.assert_allclose(np.concatenate([each.numpy() for each in outputs]), alone, rtol=1e-4, atol=1e-5)
+print("done")
+"""
+    )
+    assert out == "done\n"
+
+
+def test_layers_that_each_replica_makes_of_its_own_have_the_same_variables() -> None:
+    out = run(
+        """
+import logging
+logging.disable()
+strategy = strategy_of(4)
+made = {}
+def step():
+    index = int(tf.distribute.get_replica_context().replica_id_in_sync_group)
+    # Twice the first layer, twice one of its own.
+    layer = made[index] = made[0] if index == 1 and 0 in made else L.Dense(2)
+    return layer(tf.ones([1, 3]))
+outputs = strategy.experimental_local_results(strategy.run(step))
+assert len({id(layer.kernel) for layer in made.values()}) == 1
+assert len({layer.name for layer in made.values()}) == 1
+for each in outputs:
+    np.testing.assert_array_equal(each, outputs[0])
+print("done")
+"""
+    )
+    assert out == "done\n"
+
+
+def test_each_replica_may_make_a_model_of_inputs_and_outputs() -> None:
+    out = run(
+        """
+import logging, sys
+logging.disable()
+sys.setswitchinterval(1e-6)
+strategy = strategy_of(4)
+def step():
+    start, norm, dense = k.Input((3,)), L.BatchNormalization(), L.Dense(2)
+    outputs = L.add([dense(norm(start)), dense(start)]) * 2
+    assert norm.output.shape == (None, 3)
+    return k.Model(start, outputs)(tf.ones([2, 3]), training=True), dense.kernel
+for _ in range(10):
+    outputs, kernel = strategy.run(step)
+    assert len(kernel.values) == 4
+    for output, own in zip(outputs.values, kernel.values, strict=True):
+        # What is normalised is all the same, and so gives nothing.
+        np.testing.assert_allclose(output, 2 * np.ones((2, 3)) @ own.numpy(), rtol=1e-5)
+print("done")
+"""
+    )
+    assert out == "done\n"
+
+
+def test_metrics_in_groups_are_those_over_all_replicas() -> None:
+    out = run(
+        """
+class OwnStep(k.Sequential):
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            made = self(x, training=True)
+            loss = self.compute_loss(y=y, y_pred=made)
+        variables = self.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        self.metrics[1].update_state(y, made)
+        return {each.name: each.result() for each in self.metrics[1:]}
+x, y = x[:7, 0, :, 0], x[:7, 0, 0, :1]
+found = []
+for kind in (k.Sequential, OwnStep):
+    with strategy_of(4).scope():
+        model = kind([k.Input((6,)), L.Dense(1, kernel_initializer="ones")])
+        model.compile("sgd", "mse", metrics=["mae"])
+    found.append(model.fit(x, y, batch_size=4, epochs=2, shuffle=False, verbose=0).history)
+assert found[1].keys() == {"mae"}
+np.testing.assert_allclose(found[1]["mae"], found[0]["mae"], rtol=1e-6)
+print("done")
+"""
+    )
+    assert out == "done\n"

@@ -13,6 +13,7 @@ from allotment.keras import (
     metrics,
     models,
     optimizers,
+    utils,
 )
 from allotment.keras.absent import absent
 from allotment.keras.engine.functional import Functional
@@ -48,6 +49,7 @@ __all__ = [
     "metrics",
     "models",
     "optimizers",
+    "utils",
 ]
 
 __getattr__ = absent(__name__, __all__)

@@ -1,5 +1,6 @@
 """What is called while a model is trained. As ``keras.callbacks``, those that are offered."""
 
+import inspect
 import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
@@ -109,7 +110,10 @@ class CallbackList:
             callback.set_model(model)
 
     def call(self, hook: str, *args: Any) -> None:
-        """Call one method of all."""
+        """Call one method of all; without numbers with an empty dictionary, as the user's own have that argument."""
+        positions = 1 if "epoch" in hook or "batch" in hook else 0
+        if len(args) == positions:
+            args = (*args, {})
         for callback in self._callbacks:
             getattr(callback, hook)(*args)
 
@@ -252,6 +256,66 @@ class TerminateOnNaN(Callback):
             self.model.stop_training = True
 
 
-__all__ = ["Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback", "TerminateOnNaN"]
+class LearningRateScheduler(Callback):
+    """Sets the learning rate before each epoch. As ``keras.callbacks.LearningRateScheduler``.
+
+    Args:
+        schedule: Gets the number of the epoch, the first being 0, and the learning rate, and returns a new one; or
+            only gets the number.
+        verbose: With 1, print what is set.
+    """
+
+    def __init__(self, schedule: Callable[..., Any], verbose: int = 0) -> None:
+        super().__init__()
+        self.schedule, self.verbose = schedule, verbose
+        self._takes_rate = _takes_two(schedule)
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:  # noqa: ARG002 - a hook's signature
+        """Set the learning rate.
+
+        Raises:
+            ValueError: The schedule returns no float.
+            NotImplementedError: The optimizer has no learning rate to set.
+        """
+        optimizer = self.model.optimizer
+        if not hasattr(optimizer, "learning_rate"):
+            raise NotImplementedError(
+                f"LearningRateScheduler takes an optimizer of keras.optimizers, not {type(optimizer).__name__}"
+            )
+        old = float(optimizer.learning_rate)
+        rate = self.schedule(epoch, old) if self._takes_rate else self.schedule(epoch)
+        if not isinstance(rate, float | np.floating):
+            raise ValueError(f"The output of the `schedule` function should be a float. Got: {rate!r}")
+        optimizer.learning_rate = float(rate)
+        if self.verbose:
+            print(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {float(rate)}.")
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:  # noqa: ARG002 - a hook's signature
+        """Put the learning rate among the numbers."""
+        if logs is not None:
+            logs["learning_rate"] = float(self.model.optimizer.learning_rate)
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Whether a function can be called with two positions."""
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:
+        # Python does not know the arguments of everything that is written in C.
+        return True
+    return True
+
+
+__all__ = [
+    "Callback",
+    "CallbackList",
+    "EarlyStopping",
+    "History",
+    "LambdaCallback",
+    "LearningRateScheduler",
+    "TerminateOnNaN",
+]
 
 __getattr__ = absent(__name__, __all__)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from allotment import nest
+from allotment.keras.engine.ends import KnownEnds
 from allotment.keras.engine.model import Model
 from allotment.keras.engine.plan import Plan
 from allotment.keras.engine.symbolic import KerasTensor, shapes_of
@@ -10,7 +11,7 @@ from allotment.ops.array import cast
 from allotment.ops.layout import expand_dims, squeeze
 
 
-class Functional(Model):
+class Functional(Model, KnownEnds):
     """The calls of layers between symbolic tensors. ``Model(inputs, outputs)`` makes one.
 
     Args:

@@ -14,6 +14,7 @@ from allotment.keras.engine.arguments import dtype_argument
 from allotment.keras.engine.calls import calls, takes_training
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.names import snake_case, unique_name
+from allotment.keras.engine.replicas import together
 from allotment.keras.engine.symbolic import KerasTensor, Node, Shape, shapes_of, symbolic_in
 from allotment.keras.engine.tracking import found_in, own_variables, without_repeats
 from allotment.keras.engine.trial import outputs_by_trial
@@ -30,7 +31,6 @@ _SET_BY_INIT: Final = frozenset(
 
 @lacks(
     "add_loss",
-    "losses",
     "compute_mask",
     "supports_masking",
     "get_config",
@@ -61,6 +61,8 @@ class Layer:
 
     #: Whether it gives what it gets in the same type, as one that only moves elements does.
     keeps_dtype = False
+    #: Whether ``build`` may make variables.
+    makes_variables = True
 
     def __init__(
         self, *, trainable: bool = True, dtype: Any = None, name: str | None = None, **kwargs: Any
@@ -161,10 +163,17 @@ class Layer:
         return cast(value, wanted) if value._dtype.is_floating and value._dtype.name != wanted else value
 
     def _build_for(self, inputs: Any) -> None:
-        """Make the variables for inputs, symbolic or not."""
+        """Make the variables for inputs, symbolic or not; once for all replicas."""
         if self.built:
             return
         shape = shapes_of(inputs)
+        if not self.makes_variables or type(self).build is Layer.build:
+            # Replicas share nothing of it, so none has to wait for others.
+            self._build_once(shape)
+        else:
+            together(self, lambda layer: layer._build_once(shape))
+
+    def _build_once(self, shape: Any) -> None:
         if self.input_spec is not None:
             self.input_spec.check(self.name, shape)
         self._build_shape = shape
@@ -335,6 +344,11 @@ class Layer:
     def output(self) -> Any:
         """What the layer gives in a functional model; only if it was called once."""
         return self._only_node().outputs
+
+    @property
+    def losses(self) -> list[Any]:
+        """What a layer adds to the loss: nothing, as neither ``add_loss`` nor regularizers are offered."""
+        return []
 
     def _only_node(self) -> Node:
         if len(self.nodes) == 1:

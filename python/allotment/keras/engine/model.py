@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.keras.absent import lacks
+from allotment.keras.absent import lacks, refuse_unless_none
 from allotment.keras.engine.layer import Layer, tensors_of
 from allotment.keras.engine.replicas import replica
 from allotment.keras.engine.summary import print_summary
@@ -100,13 +100,32 @@ class Model(Trainer, Layer):
                 return layer
         raise ValueError(f"No such layer: {name}. Existing layers are: {[each.name for each in layers]}.")
 
-    def summary(self, line_length: int | None = None, print_fn: Any = None) -> None:
+    def summary(
+        self,
+        line_length: int | None = None,
+        positions: Any = None,
+        print_fn: Any = None,
+        expand_nested: bool = False,
+        show_trainable: bool = False,
+        layer_range: Any = None,
+    ) -> None:
         """Print a table of the layers, with shapes and numbers of elements.
 
         Args:
             line_length: The width in characters.
+            positions: Not offered.
             print_fn: Gets the text in the place of ``print``.
+            expand_nested: Not offered: print ``summary`` of the model inside.
+            show_trainable: Not offered.
+            layer_range: Not offered.
         """
+        refuse_unless_none(
+            "summary",
+            positions=positions,
+            expand_nested=expand_nested,
+            show_trainable=show_trainable,
+            layer_range=layer_range,
+        )
         print_summary(self, line_length, print_fn)
 
     def save_weights(self, filepath: Any, overwrite: bool = True) -> None:

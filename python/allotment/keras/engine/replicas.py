@@ -57,6 +57,28 @@ def once(function: Callable[[], None]) -> None:
         thread.state.strategy.replica.merge_call(lambda strategy: function())  # noqa: ARG005
 
 
+def together(layer: Any, build: Callable[[Any], None]) -> None:
+    """Build a layer once for all replicas, which all have to call this.
+
+    Where each has made one of its own, as with ``Dense(3)(x)`` in a replica's code, the first replica's is built, and
+    the others become its twins: they have the same attributes, so the same variables.
+    """
+    if replica() is None:
+        build(layer)
+        return
+
+    def perform(layers: list[Any]) -> list[None]:
+        first = layers[0]
+        build(first)
+        for each in layers[1:]:
+            # But the symbolic tensors that it was called with are its own.
+            vars(each).update({name: value for name, value in vars(first).items() if name != "nodes"})
+        return [None] * len(layers)
+
+    what = f"building of {layer.name!r}"
+    thread.state.strategy.replica._line.meet(what, ("building", type(layer)), perform, layer)
+
+
 def beside(variable: Any) -> AbstractContextManager[Any]:
     """Put what is made in a ``with`` block on the device of a variable, on those of all its copies if it has some."""
     strategy = getattr(variable, "distribute_strategy", None)
@@ -125,4 +147,5 @@ __all__ = [
     "once",
     "replica",
     "sum_over_replicas",
+    "together",
 ]

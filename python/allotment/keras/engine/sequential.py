@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from allotment.keras.engine.ends import KnownEnds
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.model import Model
 from allotment.keras.engine.symbolic import KerasTensor, Shape
@@ -10,7 +11,7 @@ from allotment.keras.layers.inputs import Input, InputLayer
 from allotment.ops.array import cast
 
 
-class Sequential(Model):
+class Sequential(Model, KnownEnds):
     """One layer after the other. As ``keras.Sequential``.
 
     Args:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from allotment import nest
 from allotment.dtypes import as_dtype
-from allotment.keras.absent import NotOfferedError
 from allotment.keras.engine.names import unique_name
-from allotment.ops.operators import OPERATORS, attach
+from allotment.operands import Operands
 
 if TYPE_CHECKING:
     from allotment.keras.engine.layer import Layer
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 Shape = tuple[int | None, ...]
 
 
-class KerasTensor:
-    """Stands for a tensor of a functional model.
+class KerasTensor(Operands):
+    """Stands for a tensor of a functional model. What Python's operators make of it is part of the model.
 
     Args:
         shape: The lengths of its axes, ``None`` where one is not known.
@@ -64,20 +63,6 @@ class KerasTensor:
 
     def __repr__(self) -> str:
         return f"<KerasTensor shape={self.shape}, dtype={self.dtype}, name={self.name}>"
-
-
-def _refused(name: str) -> Callable[..., NoReturn]:
-    def refuse(tensor: KerasTensor, *others: Any) -> NoReturn:  # noqa: ARG001 - an operator's signature
-        raise NotOfferedError(
-            f"the operator {name} of a symbolic KerasTensor is not offered. What is: layers such as keras.layers.Add, "
-            "and operators in the `call` of a layer of your own."
-        )
-
-    return refuse
-
-
-# Python compares them to find one in a list.
-attach(KerasTensor, {name: _refused(name) for name in OPERATORS if name not in ("__eq__", "__ne__")})
 
 
 class Node:

@@ -6,8 +6,9 @@ from allotment.keras.engine.layer import Layer
 from allotment.keras.layers.convolution import Conv2D
 from allotment.keras.layers.core import Activation, Dense, Embedding, ReLU, Softmax
 from allotment.keras.layers.dropout import Dropout
+from allotment.keras.layers.functions import Lambda, Rescaling
 from allotment.keras.layers.inputs import Input, InputLayer
-from allotment.keras.layers.merging import Add, Concatenate
+from allotment.keras.layers.merging import Add, Concatenate, add, concatenate
 from allotment.keras.layers.normalization import BatchNormalization, LayerNormalization
 from allotment.keras.layers.pooling import AveragePooling2D, GlobalAveragePooling2D, MaxPooling2D
 from allotment.keras.layers.shaping import Flatten, Reshape
@@ -34,13 +35,17 @@ __all__ = [
     "Input",
     "InputLayer",
     "InputSpec",
+    "Lambda",
     "Layer",
     "LayerNormalization",
     "MaxPool2D",
     "MaxPooling2D",
     "ReLU",
+    "Rescaling",
     "Reshape",
     "Softmax",
+    "add",
+    "concatenate",
 ]
 
 __getattr__ = absent(__name__, __all__)

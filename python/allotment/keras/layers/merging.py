@@ -4,8 +4,8 @@ from typing import Any
 
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.symbolic import Shape
+from allotment.ops import math
 from allotment.ops.joining import concat
-from allotment.ops.math import add
 from allotment.tensor import EagerTensor
 
 
@@ -13,6 +13,7 @@ class Add(Layer):
     """The sum of tensors that are broadcast to each other behind the batch. As ``keras.layers.Add``."""
 
     keeps_dtype = True
+    makes_variables = False
 
     def build(self, input_shape: Any) -> None:
         """Check the shapes.
@@ -28,7 +29,7 @@ class Add(Layer):
         _check_batches([each._array.shape for each in inputs])
         total: EagerTensor = inputs[0]
         for each in inputs[1:]:
-            total = add(total, each)
+            total = math.add(total, each)
         return total
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -72,6 +73,7 @@ class Concatenate(Layer):
     """Tensors one behind the other along an axis. As ``keras.layers.Concatenate``."""
 
     keeps_dtype = True
+    makes_variables = False
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -112,6 +114,16 @@ class Concatenate(Layer):
         return tuple(result)
 
 
+def add(inputs: Any, **kwargs: Any) -> Any:
+    """The sum of tensors, symbolic or not: ``Add(...)(inputs)``. As ``keras.layers.add``."""
+    return Add(**kwargs)(inputs)
+
+
+def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
+    """Tensors one behind the other: ``Concatenate(axis, ...)(inputs)``. As ``keras.layers.concatenate``."""
+    return Concatenate(axis, **kwargs)(inputs)
+
+
 def several(input_shape: Any, told: str) -> list[Shape]:
     """The shapes of several inputs.
 
@@ -123,4 +135,4 @@ def several(input_shape: Any, told: str) -> list[Shape]:
     return list(input_shape)
 
 
-__all__ = ["Add", "Concatenate"]
+__all__ = ["Add", "Concatenate", "add", "concatenate"]

@@ -70,8 +70,13 @@ def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> EagerTensor:
 def binary_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
 ) -> EagerTensor:
-    """The cross entropy of probabilities of two classes, or of their logits; the mean over an axis."""
+    """The cross entropy of probabilities of two classes, or of their logits; the mean over an axis.
+
+    Raises:
+        ValueError: Both have other shapes.
+    """
     true, predicted = together(y_true, y_pred)
+    _check_shapes("binary_crossentropy", true, predicted)
     if label_smoothing:
         true = add(multiply(true, 1.0 - label_smoothing), 0.5 * label_smoothing)
     if from_logits:
@@ -91,11 +96,7 @@ def categorical_crossentropy(
         ValueError: Both have other shapes.
     """
     true, predicted = together(y_true, y_pred)
-    if true._array.shape[1:] != predicted._array.shape[1:]:
-        raise ValueError(
-            "Arguments `target` and `output` must have the same shape. "
-            f"Received: target.shape={true.shape}, output.shape={predicted.shape}"
-        )
+    _check_shapes("categorical_crossentropy", true, predicted)
     if label_smoothing:
         classes = predicted._array.shape[axis]
         true = add(multiply(true, 1.0 - label_smoothing), label_smoothing / classes)
@@ -131,6 +132,14 @@ def sparse_categorical_crossentropy(
         return sparse_softmax_cross_entropy_with_logits(true, predicted)
     # Logarithms of probabilities are logits, too.
     return sparse_softmax_cross_entropy_with_logits(true, log(_clipped(predicted)))
+
+
+def _check_shapes(loss: str, true: EagerTensor, predicted: EagerTensor) -> None:
+    if true._array.shape[1:] != predicted._array.shape[1:]:
+        raise ValueError(
+            f"{loss}: Arguments `target` and `output` must have the same shape. "
+            f"Received: target.shape={true.shape}, output.shape={predicted.shape}"
+        )
 
 
 def _clipped(probabilities: EagerTensor) -> EagerTensor:

@@ -70,7 +70,7 @@ class Arrays:
         self._all = Batch(x, y, sample_weight).map(host_array)
         self._rows = _common_rows(self._all)
         self._size = BATCH_SIZE if batch_size is None else batch_size
-        if self._size < 1:
+        if not hasattr(self._size, "__index__") or self._size < 1:
             raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
         if not isinstance(shuffle, bool | np.bool_ | int):
             raise ValueError(f"`shuffle` must be True or False. Received: shuffle={shuffle!r}")

@@ -127,4 +127,14 @@ class _Part:
         self.batch = batch
 
 
-__all__ = ["Runner"]
+def flat_logs(result: Any) -> Any:
+    """Numbers by name without groups of them, such as the metrics that a model was compiled with are."""
+    if not isinstance(result, dict):
+        return result
+    flat: dict[str, Any] = {}
+    for name, value in result.items():
+        flat |= flat_logs(value) if isinstance(value, dict) else {name: value}
+    return flat
+
+
+__all__ = ["Runner", "flat_logs"]

@@ -28,7 +28,7 @@ from allotment.keras.training.progress import (
     TrainingProgress,
     verbosity,
 )
-from allotment.keras.training.replicated import Runner
+from allotment.keras.training.replicated import Runner, flat_logs
 from allotment.keras.training.steps import Steps, optimizer_variables
 from allotment.ops.convert import to_tensor
 
@@ -289,12 +289,12 @@ class Trainer(Steps):
             return lambda batch: self._train(
                 batch, found.get("all") or found.setdefault("all", self.trainable_weights)
             )
-        return lambda batch: self.train_step(batch.as_data())
+        return lambda batch: flat_logs(self.train_step(batch.as_data()))
 
     def _test_step(self) -> Callable[[Batch], Any]:
         if type(self).test_step is Steps.test_step:
             return self._test
-        return lambda batch: self.test_step(batch.as_data())
+        return lambda batch: flat_logs(self.test_step(batch.as_data()))
 
     def _run(self, step: Callable[[Batch], Any], batch: Batch) -> list[Any]:
         self._prepare(batch)
