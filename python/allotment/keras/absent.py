@@ -1,8 +1,7 @@
 """What this Keras does not have: an error that says what there is instead."""
 
-import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 
 class NotOfferedError(NotImplementedError, AttributeError):
@@ -22,22 +21,6 @@ def absent(module: str, offered: Iterable[str]) -> Callable[[str], NoReturn]:
     return missing
 
 
-class NotOffered:
-    """A method or property that Keras has and a class has not: asking for it says what the class has."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: object, owner: type) -> Any:
-        # Not `NoReturn`: a class of the user's own may have a method of this name.
-        offered = [
-            name
-            for name in dir(owner)
-            if not (name.startswith("_") or isinstance(inspect.getattr_static(owner, name), NotOffered))
-        ]
-        raise NotOfferedError(f"{owner.__name__}.{self._name} is not offered. What is: {', '.join(offered)}.")
-
-
 def refuse_unless_none(owner: str, **arguments: object) -> None:
     """Refuse arguments that Keras has and this has not, unless they ask for nothing.
 
@@ -51,4 +34,4 @@ def refuse_unless_none(owner: str, **arguments: object) -> None:
             )
 
 
-__all__ = ["NotOffered", "NotOfferedError", "absent", "refuse_unless_none"]
+__all__ = ["NotOfferedError", "absent", "refuse_unless_none"]

@@ -9,7 +9,7 @@ from allotment import nest
 from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.dtypes import as_dtype
 from allotment.keras import initializers
-from allotment.keras.absent import NotOffered, refuse_unless_none
+from allotment.keras.absent import refuse_unless_none
 from allotment.keras.engine.calls import calls, takes_training
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.names import snake_case, unique_name
@@ -322,16 +322,6 @@ class Layer:
     def output(self) -> Any:
         """What the layer gives in a functional model; only if it was called once."""
         return self._only_node().outputs
-
-    @property
-    def losses(self) -> list[Any]:
-        """What a layer adds to the loss: nothing, as neither ``add_loss`` nor regularizers are offered."""
-        return []
-
-    add_loss = NotOffered()
-    add_metric = NotOffered()
-    from_config = NotOffered()
-    get_config = NotOffered()
 
     def _only_node(self) -> Node:
         if len(self.nodes) == 1:

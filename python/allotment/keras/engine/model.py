@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.keras.absent import NotOffered, refuse_unless_none
+from allotment.keras.absent import refuse_unless_none
 from allotment.keras.engine.layer import Layer, tensors_of
 from allotment.keras.engine.replicas import replica
 from allotment.keras.engine.summary import print_summary
@@ -137,10 +137,6 @@ class Model(Trainer, Layer):
             ValueError: No such file, or one of other variables.
         """
         load_weights(self, filepath)
-
-    export = NotOffered()
-    save = NotOffered()
-    to_json = NotOffered()
 
 
 __all__ = ["Model"]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from allotment.devices.placement import device
 from allotment.dtypes import int64
-from allotment.keras.absent import NotOffered, refuse_unless_none
+from allotment.keras.absent import refuse_unless_none
 from allotment.keras.engine.names import snake_case, unique_name
 from allotment.keras.engine.replicas import PerReplicaNumber, beside, once, replica, sum_over_replicas
 from allotment.keras.optimizers.learning_rate import LearningRate, rate_argument
@@ -138,10 +138,6 @@ class Optimizer:
     def update_step(self, gradient: Any, variable: Variable, learning_rate: float, step: int) -> None:
         """Change one variable by its gradient, in the step of this number."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it changes a variable")
-
-    from_config = NotOffered()
-    get_config = NotOffered()
-    minimize = NotOffered()
 
     def _check(self, pairs: Sequence[Any], given: Any) -> None:
         if not pairs:
