@@ -22,15 +22,6 @@ def model() -> keras.Sequential:
         (keras, "datasets", "utils"),
         (keras.utils, "plot_model", "to_categorical"),
         (layers, "LSTM", "Dense"),
-        (model(), "save", "save_weights"),
-        (model(), "export", "save_weights"),
-        (model(), "to_json", "summary"),
-        (model(), "get_config", "get_weights"),
-        (keras.Model, "from_config", "get_weights"),
-        (keras.Sequential, "from_config", "pop"),
-        (layers.Dense(1), "add_loss", "add_weight"),
-        (keras.optimizers.Adam(), "minimize", "apply_gradients"),
-        (keras.optimizers.SGD, "from_config", "apply_gradients"),
     ],
 )
 def test_what_is_absent_says_what_there_is(owner: Any, name: str, instead: str) -> None:
@@ -43,24 +34,14 @@ def test_what_is_absent_says_what_there_is(owner: Any, name: str, instead: str) 
     assert name not in str(caught.value).split("What is:")[1].replace(".", ",").split(", ")
 
 
-def test_names_that_keras_does_not_have_are_plain_errors() -> None:
-    with pytest.raises(AttributeError, match="'Sequential' object has no attribute 'foo'"):
-        model().foo  # noqa: B018
-
-
-def test_a_layer_of_ones_own_may_have_what_is_absent() -> None:
+def test_a_layer_of_ones_own_may_have_a_shape() -> None:
     class Own(layers.Dense):
         def __init__(self) -> None:
             super().__init__(3)
             # Layers have none, models do.
             self.output_shape = 7
 
-        def get_config(self) -> dict[str, Any]:
-            return {"units": self.units}
-
-    layer = Own()
-    assert layer.get_config() == {"units": 3}
-    assert layer.output_shape == 7
+    assert Own().output_shape == 7
 
 
 def test_a_table_has_no_models_inside_of_others() -> None:
@@ -77,7 +58,6 @@ def test_shapes_of_models() -> None:
     assert several.output_shape == [(7, 10), (None, 3)]
     with pytest.raises(AttributeError, match="has no defined input shape yet"):
         keras.Sequential([layers.Dense(1)]).output_shape  # noqa: B018
-    assert model().losses == []
 
 
 @pytest.mark.parametrize("shape", [(6,), (6, 1), (2, 3), (2, 3, 1)])

@@ -214,9 +214,10 @@ class Steps:
 
 def apply_gradients(optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
     """Let an optimizer change variables by gradients of the replicas' parts of a loss."""
-    pairs = [pair for pair in zip(gradients, variables, strict=True) if pair[0] is not None]
+    pairs = list(zip(gradients, variables, strict=True))
     if not isinstance(optimizer, optimizers.Optimizer | TrainOptimizer):
         # Those of Keras and ``tf.train`` add up by themselves, a program's own may know of no replicas.
+        pairs = [pair for pair in pairs if pair[0] is not None]
         sums = sum_over_replicas([gradient for gradient, _ in pairs])
         pairs = [(each, variable) for each, (_, variable) in zip(sums, pairs, strict=True)]
     optimizer.apply_gradients(pairs)
