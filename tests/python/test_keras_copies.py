@@ -158,3 +158,29 @@ for synchronized in (False, True):
     np.testing.assert_allclose(layer.moving_variance.numpy(), [1], rtol=1e-2)
 """
     )
+
+
+def test_a_variable_without_copies_is_changed_once_by_the_sum() -> None:
+    done = run_on_gpus(
+        "2:16MiB",
+        """
+        import allotment as tf
+        strategy = tf.distribute.MirroredStrategy()
+        alone = tf.Variable(1.0)
+        with strategy.scope():
+            copied = tf.Variable(1.0)
+        for optimizer, wanted in (
+            (tf.keras.optimizers.SGD(0.1), 0.7),
+            (tf.train.GradientDescentOptimizer(0.1), 0.7),
+        ):
+            alone.assign(1.0)
+            copied.assign(1.0)
+            def step():
+                index = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
+                optimizer.apply_gradients([(index + 1.0, alone), (index + 1.0, copied)])
+            strategy.run(step)
+            found = [float(alone), *map(float, copied.values)]
+            assert all(abs(each - wanted) < 1e-6 for each in found), (optimizer, found)
+        """,
+    )
+    assert done.returncode == 0, done.stderr

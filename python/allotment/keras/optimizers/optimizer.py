@@ -8,7 +8,14 @@ from allotment.devices.placement import device
 from allotment.dtypes import int64
 from allotment.keras.absent import lacks, refuse_unless_none
 from allotment.keras.engine.names import snake_case, unique_name
-from allotment.keras.engine.replicas import beside, level, once, replica, sum_over_replicas
+from allotment.keras.engine.replicas import (
+    beside,
+    level,
+    number_of_replicas,
+    once,
+    replica,
+    sum_over_replicas,
+)
 from allotment.keras.engine.warnings import warn
 from allotment.keras.optimizers.learning_rate import LearningRate, rate_argument
 from allotment.ops.creation import constant
@@ -140,14 +147,28 @@ class Optimizer:
         if is_torn:
             once(lambda: self._mend(variables))
         try:
-            for gradient, variable in zip(gradients, variables, strict=True):
-                self.update_step(gradient, variable, self._rate, step)
-                if variable.constraint is not None:
-                    variable.assign(variable.constraint(variable))
+            self._change(list(zip(gradients, variables, strict=True)), step)
         except BaseException:
             self._is_torn = True
             raise
         return self.iterations
+
+    def _change(self, pairs: list[tuple[Any, Variable]], step: int) -> None:
+        """Let each replica change its own copies, all in the same way. What has no copies is changed once for all."""
+        several = replica() is not None and number_of_replicas() > 1
+        alone = [pair for pair in pairs if several and not hasattr(pair[1], "distribute_strategy")]
+
+        def change(chosen: list[tuple[Any, Variable]]) -> None:
+            for gradient, variable in chosen:
+                self.update_step(gradient, variable, self._rate, step)
+                if variable.constraint is not None:
+                    variable.assign(variable.constraint(variable))
+
+        if not alone:
+            change(pairs)
+            return
+        change([pair for pair in pairs if hasattr(pair[1], "distribute_strategy")])
+        once(lambda: change(alone))
 
     def _mend(self, variables: Iterable[Variable]) -> None:
         level([*variables, *self.variables])
