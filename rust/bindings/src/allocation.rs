@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use allotment::FreeError;
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::buffer::{Exports, Retired};
 use crate::error::{IntoPyErr, InvalidFreeError};
+use crate::size::whole_number;
 
 /// A piece of a pool's memory. Over host memory it is a writable buffer of `requested` bytes.
 #[pyclass(frozen, weakref, module = "allotment")]
@@ -146,4 +147,19 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         self.free_silently();
     }
+}
+
+/// The address to free. No number that cannot be one was ever handed out.
+pub(crate) fn address_argument(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let py = value.py();
+    whole_number(value, "address").map_err(|error| {
+        if value.is_instance_of::<Allocation>() {
+            return PyTypeError::new_err("an Allocation is freed by its own free(), not by its pool's");
+        }
+        if error.is_instance_of::<PyValueError>(py) {
+            InvalidFreeError::new_err(error.value(py).to_string())
+        } else {
+            error
+        }
+    })
 }

@@ -9,9 +9,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::allocation::Allocation;
+use crate::allocation::{Allocation, address_argument};
 use crate::environment;
-use crate::error::{IntoPyErr, InvalidFreeError};
+use crate::error::IntoPyErr;
 use crate::guard::{self, Outspoken};
 use crate::numpy::SmallOf;
 use crate::refusal::Explanation;
@@ -377,21 +377,6 @@ pub(crate) fn collect_garbage(py: Python<'_>) {
 #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
 pub(crate) fn check_signals() -> PyResult<()> {
     Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()))
-}
-
-/// The address to free. No number that cannot be one was ever handed out.
-fn address_argument(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let py = value.py();
-    whole_number(value, "address").map_err(|error| {
-        if value.is_instance_of::<Allocation>() {
-            return PyTypeError::new_err("an Allocation is freed by its own free(), not by its pool's");
-        }
-        if error.is_instance_of::<PyValueError>(py) {
-            InvalidFreeError::new_err(error.value(py).to_string())
-        } else {
-            error
-        }
-    })
 }
 
 /// A time of more than a thousandth of a second: a thread wakes up for it each time.
