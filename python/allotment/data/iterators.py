@@ -1,24 +1,18 @@
 """Going through data sets."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 from allotment.errors import OutOfRangeError
 
 
-class OwnedIterator:
-    """Goes through a data set once. As the iterators of ``tf.data``."""
+class ElementIterator:
+    """Goes through elements once, and gives the next one in Python's way or in TensorFlow's."""
 
-    def __init__(self, elements: Iterator[Any], element_spec: Any) -> None:
+    def __init__(self, elements: Iterator[Any]) -> None:
         self._elements = elements
-        self._element_spec = element_spec
 
-    @property
-    def element_spec(self) -> Any:
-        """Types and shapes of the elements."""
-        return self._element_spec()
-
-    def __iter__(self) -> "OwnedIterator":
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Any:
@@ -36,4 +30,17 @@ class OwnedIterator:
             raise OutOfRangeError(None, None, "End of sequence [Op:IteratorGetNext] name: ") from None
 
 
-__all__ = ["OwnedIterator"]
+class OwnedIterator(ElementIterator):
+    """Goes through a data set once. As the iterators of ``tf.data``."""
+
+    def __init__(self, elements: Iterator[Any], element_spec: Any) -> None:
+        super().__init__(elements)
+        self._element_spec = element_spec
+
+    @property
+    def element_spec(self) -> Any:
+        """Types and shapes of the elements."""
+        return self._element_spec()
+
+
+__all__ = ["ElementIterator", "OwnedIterator"]

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from allotment.data.iterators import ElementIterator
 from allotment.data.structure import flatten, on_host, pack, same_structure
 from allotment.distribute.members import member
 from allotment.distribute.values import PerReplica, regroup
-from allotment.errors import OutOfRangeError
 from allotment.ops.convert import to_tensor
 from allotment.ops.draws import Source
 from allotment.ops.seeds import in_common
@@ -16,28 +16,8 @@ if TYPE_CHECKING:
     from allotment.distribute.strategy import Strategy
 
 
-class DistributedIterator:
+class DistributedIterator(ElementIterator):
     """Goes through a distributed data set. As ``tf.distribute.DistributedIterator``."""
-
-    def __init__(self, elements: Iterator[Any]) -> None:
-        self._elements = elements
-
-    def __iter__(self) -> "DistributedIterator":
-        return self
-
-    def __next__(self) -> Any:
-        return next(self._elements)
-
-    def get_next(self) -> Any:
-        """Return the next element.
-
-        Raises:
-            OutOfRangeError: There is none.
-        """
-        try:
-            return next(self._elements)
-        except StopIteration:
-            raise OutOfRangeError(None, None, "End of sequence [Op:IteratorGetNext] name: ") from None
 
 
 class DistributedDataset:
