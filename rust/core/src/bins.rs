@@ -61,20 +61,19 @@ fn class_of(size: u64) -> usize {
     class % CLASSES
 }
 
-/// The free chunks of a class: some in a list, in no order, the others in a tree.
+/// The list of a class, in no order. Of many free chunks most are in the tree of the class instead.
 #[derive(Debug, Clone, Copy)]
 struct Bin {
     /// The first of the list.
     head: Option<Handle>,
     /// How many more chunks the list takes.
     room: u32,
-    root: Option<NodeId>,
 }
 
 impl Bin {
-    const EMPTY: Self = Self { head: None, room: FEW, root: None };
+    const EMPTY: Self = Self { head: None, room: FEW };
 
-    /// Whether there is exactly one chunk.
+    /// Whether there is exactly one chunk, and no tree.
     fn has_one(self) -> bool {
         self.room == FEW - 1
     }
@@ -102,6 +101,8 @@ impl Remembered {
 #[derive(Debug)]
 pub(crate) struct Bins {
     of_class: [Bin; CLASSES],
+    /// The tree of each class that has one. Apart: most of the time nobody asks.
+    roots: [Option<NodeId>; CLASSES],
     /// Bit `c` is set iff bin `c` is not empty.
     occupied: u64,
     tries: Tries,
@@ -113,6 +114,7 @@ impl Default for Bins {
     fn default() -> Self {
         Self {
             of_class: [Bin::EMPTY; CLASSES],
+            roots: [None; CLASSES],
             occupied: 0,
             tries: Tries::default(),
             remembered: [Remembered::NOTHING; CLASSES],
@@ -171,7 +173,7 @@ impl Bins {
                 continue;
             }
             let listed = free_list::best_fit(chunks, bin.head, size);
-            if bin.root.is_some()
+            if self.roots[class].is_some()
                 && let Some(best) = self.take_from_tree(chunks, class, size, listed.map(|best| best.chunk))
             {
                 return Some(best);
@@ -201,9 +203,9 @@ impl Bins {
     /// So many free chunks, or all, from the highest classes; in no order, and of the last class any.
     pub(crate) fn some_of_the_largest(&self, chunks: &ChunkTable, count: usize) -> Vec<Handle> {
         let mut found = Vec::new();
-        for bin in self.of_class.iter().rev() {
+        for (bin, root) in self.of_class.iter().zip(self.roots).rev() {
             found.extend(free_list::members(chunks, bin.head).take(count - found.len()));
-            if let Some(root) = bin.root {
+            if let Some(root) = root {
                 self.tries.collect_largest(chunks, root, &mut found, count);
             }
         }
@@ -213,9 +215,9 @@ impl Bins {
     /// All free chunks in the order of best fit.
     pub(crate) fn sorted(&self, chunks: &ChunkTable) -> Vec<FreeChunk> {
         let mut all = Vec::new();
-        for bin in &self.of_class {
+        for (bin, root) in self.of_class.iter().zip(self.roots) {
             all.extend(free_list::members(chunks, bin.head));
-            if let Some(root) = bin.root {
+            if let Some(root) = root {
                 self.tries.collect(chunks, root, &mut all);
             }
         }
@@ -226,9 +228,8 @@ impl Bins {
 
     /// Size of the largest chunk of `class`.
     fn largest_in(&self, chunks: &ChunkTable, class: usize) -> u64 {
-        let Bin { head, root, .. } = self.of_class[class];
-        let listed = free_list::largest(chunks, head);
-        listed.max(root.map_or(0, |root| self.tries.largest(chunks, root)))
+        let listed = free_list::largest(chunks, self.of_class[class].head);
+        listed.max(self.roots[class].map_or(0, |root| self.tries.largest(chunks, root)))
     }
 
     /// Takes the only chunk out of a bin that has one.
@@ -242,7 +243,7 @@ impl Bins {
     fn shorten(&mut self, class: usize) {
         let bin = &mut self.of_class[class];
         bin.room += 1;
-        if bin.head.is_none() && bin.root.is_none() {
+        if bin.head.is_none() && self.roots[class].is_none() {
             self.occupied &= !(1 << class);
         }
     }
@@ -255,15 +256,15 @@ impl Bins {
         let bin = &mut self.of_class[class];
         let mut at = bin.head.take();
         bin.room = LATEST;
-        let Some(mut root) = bin.root else {
-            bin.root = at.map(|head| self.tries.of_list(chunks, head));
+        let Some(mut root) = self.roots[class] else {
+            self.roots[class] = at.map(|head| self.tries.of_list(chunks, head));
             return;
         };
         while let Some(handle) = at {
             at = chunks.get(handle).link;
             root = self.tries.insert(chunks, root, handle);
         }
-        bin.root = Some(root);
+        self.roots[class] = Some(root);
     }
 
     /// Takes the best fit out of the bin's tree if it is better than the one of the list.
@@ -278,7 +279,7 @@ impl Bins {
     ) -> Option<FreeChunk> {
         let remembered = &mut self.remembered[class];
         if !(remembered.from..=remembered.upto).contains(&size) {
-            *remembered = Remembered::answer(size, self.tries.best(chunks, self.of_class[class].root?, size));
+            *remembered = Remembered::answer(size, self.tries.best(chunks, self.roots[class]?, size));
         }
         let best = remembered.best?;
         if listed.is_some_and(|listed| listed < best) {
@@ -296,15 +297,16 @@ impl Bins {
             self.remembered[class] = Remembered::NOTHING;
         }
         let bin = &mut self.of_class[class];
-        let root = bin.root.expect("a free chunk that is not in the list of its class is in the tree");
+        let root =
+            self.roots[class].expect("a free chunk that is not in the list of its class is in the tree");
         let mut at = match self.tries.remove(chunks, root, chunk) {
             Ok(root) => {
-                bin.root = Some(root);
+                self.roots[class] = Some(root);
                 return;
             }
             Err(left) => left,
         };
-        bin.root = None;
+        self.roots[class] = None;
         bin.room += FEW - LATEST;
         while let Some(handle) = at {
             at = chunks.get(handle).link;

@@ -6,24 +6,9 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use crate::owner::OwnerId;
-
 /// Names a chunk in the [`ChunkTable`]; used again after the chunk is merged away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Handle(NonZeroU32);
-
-impl Handle {
-    pub(crate) fn from_number(number: NonZeroU32) -> Self {
-        Self(number)
-    }
-
-    pub(crate) fn number(self) -> u32 {
-        self.0.get()
-    }
-
-    fn index(self) -> usize {
-        self.0.get() as usize
-    }
-}
+pub(crate) use crate::unchecked::Handle;
+use crate::unchecked::Records;
 
 /// A piece of a region, wholly in use or wholly free.
 #[derive(Debug, Clone, Copy, Default)]
@@ -67,18 +52,11 @@ impl Chunk {
 }
 
 /// All chunks of one allocator, by handle.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ChunkTable {
-    /// The first holds no chunk, so that a handle is an index.
-    slots: Vec<Chunk>,
-    /// Most recently vacated slot; each vacated slot names the one before it in `next`.
+    records: Records,
+    /// Most recently vacated record; each vacated record names the one before it in `next`.
     vacant: Option<Handle>,
-}
-
-impl Default for ChunkTable {
-    fn default() -> Self {
-        Self { slots: vec![Chunk::default()], vacant: None }
-    }
 }
 
 impl ChunkTable {
@@ -89,7 +67,7 @@ impl ChunkTable {
         handle
     }
 
-    /// A slot for a chunk.
+    /// A record for a chunk.
     #[inline(always)]
     fn occupy(&mut self) -> Handle {
         let Some(handle) = self.vacant else { return self.append() };
@@ -97,34 +75,32 @@ impl ChunkTable {
         handle
     }
 
-    /// One more slot.
-    ///
-    /// # Panics
-    /// Past 2^32 - 2 chunks at once, whose records alone would fill 192 GiB.
+    /// One more record.
     #[cold]
     #[inline(never)]
     fn append(&mut self) -> Handle {
-        if self.slots.len() == self.slots.capacity() {
-            // By an eighth: doubled, the room for chunks to come would be more than those there are.
-            self.slots.reserve_exact(self.slots.len() / 8 + 16);
-        }
-        let index = u32::try_from(self.slots.len()).ok().and_then(NonZeroU32::new);
-        self.slots.push(Chunk::default());
-        Handle(index.expect("fewer than 2^32 chunks"))
+        self.records.push(Chunk::default())
     }
 
-    /// Vacates a slot; the chunk's neighbours no longer name it.
+    /// Vacates a record; the chunk's neighbours no longer name it.
     pub(crate) fn remove(&mut self, handle: Handle) {
-        self.slots[handle.index()].next = self.vacant;
+        self.get_mut(handle).next = self.vacant;
         self.vacant = Some(handle);
     }
 
+    #[inline(always)]
     pub(crate) fn get(&self, handle: Handle) -> &Chunk {
-        &self.slots[handle.index()]
+        self.records.get(handle)
     }
 
+    #[inline(always)]
     pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut Chunk {
-        &mut self.slots[handle.index()]
+        self.records.get_mut(handle)
+    }
+
+    /// The handle of this number.
+    pub(crate) fn handle(&self, number: NonZeroU32) -> Handle {
+        self.records.handle(number)
     }
 
     /// Cuts `handle` down to its first `size` bytes; the rest, `rest` bytes, becomes a free chunk after it.
@@ -170,13 +146,13 @@ impl ChunkTable {
 
     /// All chunks in use, in no order.
     pub(crate) fn in_use(&self) -> impl Iterator<Item = &Chunk> {
-        // A vacant slot is as a free chunk left it.
-        self.slots.iter().filter(|chunk| chunk.holds_something())
+        // A vacant record is as a free chunk left it.
+        self.records.all().iter().filter(|chunk| chunk.holds_something())
     }
 
-    /// Slots that hold a chunk.
+    /// Records that hold a chunk.
     pub(crate) fn len(&self) -> usize {
         let vacated = std::iter::successors(self.vacant, |&handle| self.get(handle).next).count();
-        self.slots.len() - 1 - vacated
+        self.records.all().len() - vacated
     }
 }

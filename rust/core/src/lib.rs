@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod allocator;
 mod bins;
@@ -24,6 +24,8 @@ mod stats;
 #[cfg(test)]
 mod strategies;
 mod trie;
+#[expect(unsafe_code, reason = "the one place for it, which says why")]
+mod unchecked;
 mod units;
 
 pub use allocator::Allocation;

@@ -6,21 +6,21 @@
 use std::num::NonZeroU64;
 
 use crate::chunk::{ChunkTable, Handle};
+use crate::unchecked::Heads;
 
+/// Lists of an empty table, as a power of two.
 const SMALLEST: u32 = 10;
 
 /// Address to handle, for exactly the chunks in use.
 #[derive(Debug)]
 pub(crate) struct LiveTable {
-    heads: Vec<Option<Handle>>,
-    /// `heads.len() == 1 << (64 - shift)`.
-    shift: u32,
+    heads: Heads,
     len: usize,
 }
 
 impl Default for LiveTable {
     fn default() -> Self {
-        Self { heads: vec![None; 1 << SMALLEST], shift: 64 - SMALLEST, len: 0 }
+        Self { heads: Heads::new(SMALLEST), len: 0 }
     }
 }
 
@@ -33,17 +33,16 @@ impl LiveTable {
     /// Adds a chunk that is not in the table. The caller links it to what is returned.
     pub(crate) fn push(&mut self, chunks: &mut ChunkTable, handle: Handle, address: u64) -> Option<Handle> {
         // As many lists as chunks, or more: a head is four bytes, and most lists are of one chunk.
-        if self.len >= self.heads.len() {
+        if self.len >= self.heads.all().len() {
             self.grow(chunks);
         }
         self.len += 1;
-        let slot = self.slot(address);
-        self.heads[slot].replace(handle)
+        self.heads.get_mut(address).replace(handle)
     }
 
     /// The handle of the chunk in use at `address`.
     pub(crate) fn find(&self, chunks: &ChunkTable, address: u64) -> Option<Handle> {
-        let mut list = std::iter::successors(self.heads[self.slot(address)], |&at| chunks.get(at).link);
+        let mut list = std::iter::successors(self.heads.get(address), |&at| chunks.get(at).link);
         list.find(|&handle| chunks.get(handle).address == address)
     }
 
@@ -54,9 +53,8 @@ impl LiveTable {
         address: u64,
         id: Option<NonZeroU64>,
     ) -> Option<Handle> {
-        let slot = self.slot(address);
         let mut before: Option<Handle> = None;
-        let mut at = self.heads[slot];
+        let mut at = self.heads.get(address);
         loop {
             let handle = at?;
             let chunk = chunks.get(handle);
@@ -67,7 +65,7 @@ impl LiveTable {
                 }
                 match before {
                     Some(before) => chunks.get_mut(before).link = after,
-                    None => self.heads[slot] = after,
+                    None => *self.heads.get_mut(address) = after,
                 }
                 self.len -= 1;
                 return Some(handle);
@@ -80,22 +78,15 @@ impl LiveTable {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, chunks: &mut ChunkTable) {
-        self.shift -= 1;
-        let longer = vec![None; 2 * self.heads.len()];
-        for head in std::mem::replace(&mut self.heads, longer) {
+        let more = self.heads.twice();
+        let fewer = std::mem::replace(&mut self.heads, more);
+        for &head in fewer.all() {
             let mut at = head;
             while let Some(handle) = at {
                 let chunk = chunks.get_mut(handle);
-                let slot = self.slot(chunk.address);
-                at = std::mem::replace(&mut chunk.link, self.heads[slot].replace(handle));
+                at = std::mem::replace(&mut chunk.link, self.heads.get_mut(chunk.address).replace(handle));
             }
         }
-    }
-
-    /// A multiplicative hash: multiples of any power of two spread evenly over its topmost bits.
-    #[expect(clippy::cast_possible_truncation, reason = "no table is longer than memory")]
-    fn slot(&self, address: u64) -> usize {
-        (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (self.shift % 64)) as usize
     }
 }
 

@@ -115,6 +115,7 @@ impl Pool {
     ///
     /// # Errors
     /// When nothing fits and there is no more to get, or the pool cannot be used.
+    #[inline(always)]
     pub fn allocate(&self, bytes: u64) -> Result<Allocation, AllocError> {
         if let Some(allocation) = self.serve_quickly(bytes, GRANULE) {
             return Ok(allocation);

@@ -86,19 +86,19 @@ impl Node {
     }
 
     #[inline]
-    fn child(&self, digit: usize) -> Child {
+    fn child(&self, chunks: &ChunkTable, digit: usize) -> Child {
         let child = NonZeroU32::new(self.children[digit]);
         match (child, self.lengths[digit]) {
             (None, _) => Child::Nothing,
             (Some(node), NODE) => Child::Node(NodeId(node)),
-            (Some(head), length) => Child::List(Handle::from_number(head), length),
+            (Some(head), length) => Child::List(chunks.handle(head), length),
         }
     }
 
     fn set_child(&mut self, digit: usize, child: Child) {
         let (number, length) = match child {
             Child::Nothing => (0, 0),
-            Child::List(head, length) => (head.number(), length),
+            Child::List(head, length) => (head.number().get(), length),
             Child::Node(node) => (node.0.get(), NODE),
         };
         self.children[digit] = number;
@@ -108,9 +108,9 @@ impl Node {
     }
 
     /// The child for the first digit from `digit` on that has one.
-    fn child_from(&self, digit: usize) -> Option<Child> {
+    fn child_from(&self, chunks: &ChunkTable, digit: usize) -> Option<Child> {
         let rest = self.occupied.checked_shr(u32::try_from(digit).unwrap_or(u32::MAX)).unwrap_or(0);
-        (rest != 0).then(|| self.child(digit + rest.trailing_zeros() as usize))
+        (rest != 0).then(|| self.child(chunks, digit + rest.trailing_zeros() as usize))
     }
 }
 
@@ -156,7 +156,7 @@ impl Tries {
             }
             node.count += 1;
             let digit = node.digit_of(key);
-            let child = match node.child(digit) {
+            let child = match node.child(chunks, digit) {
                 Child::Node(below) => {
                     place = Place::Below(at, digit);
                     at = below;
@@ -200,7 +200,7 @@ impl Tries {
                 return self.hang(root, place, left);
             }
             let digit = node.digit_of(key);
-            match node.child(digit) {
+            match node.child(chunks, digit) {
                 Child::Node(below) => {
                     place = Place::Below(at, digit);
                     at = below;
@@ -214,7 +214,7 @@ impl Tries {
                     if !node.occupied.is_power_of_two() {
                         return Ok(root);
                     }
-                    let only = node.child_from(0).unwrap_or(Child::Nothing);
+                    let only = node.child_from(chunks, 0).unwrap_or(Child::Nothing);
                     self.vacate(at);
                     return self.hang(root, place, only);
                 }
@@ -238,10 +238,10 @@ impl Tries {
                 break;
             }
             let digit = node.digit_of(key);
-            if let Some(after) = node.child_from(digit + 1) {
+            if let Some(after) = node.child_from(chunks, digit + 1) {
                 next_best = Some(after);
             }
-            match node.child(digit) {
+            match node.child(chunks, digit) {
                 Child::Node(below) => at = below,
                 Child::Nothing => break,
                 Child::List(head, _) => match free_list::best_fit(chunks, Some(head), size) {
@@ -256,7 +256,7 @@ impl Tries {
     /// The first chunk below, all of which have `size` bytes or more.
     fn first(&self, chunks: &ChunkTable, mut child: Child, size: u64) -> Option<FreeChunk> {
         while let Child::Node(node) = child {
-            child = self.node(node).child_from(0)?;
+            child = self.node(node).child_from(chunks, 0)?;
         }
         let Child::List(head, _) = child else { return None };
         free_list::best_fit(chunks, Some(head), size).map(|best| best.chunk)
@@ -267,7 +267,7 @@ impl Tries {
         let mut at = root;
         loop {
             let node = self.node(at);
-            match node.occupied.checked_ilog2().map(|digit| node.child(digit as usize)) {
+            match node.occupied.checked_ilog2().map(|digit| node.child(chunks, digit as usize)) {
                 Some(Child::Node(below)) => at = below,
                 Some(Child::List(head, _)) => {
                     return free_list::largest(chunks, Some(head));
@@ -339,7 +339,7 @@ impl Tries {
         let node = *self.node(at);
         self.vacate(at);
         for digit in 0..CHILDREN {
-            match node.child(digit) {
+            match node.child(chunks, digit) {
                 Child::Nothing => {}
                 Child::Node(below) => self.dissolve(chunks, below, gone, left),
                 Child::List(head, _) => {

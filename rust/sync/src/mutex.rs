@@ -87,6 +87,15 @@ impl<T> Mutex<T> {
         result
     }
 
+    /// Leaves as the owner who panicked inside.
+    #[cold]
+    #[inline(never)]
+    fn end_broken(&self, slot: Slot) {
+        self.broken.store(true, Ordering::Relaxed);
+        self.lock.leave_as_owner(slot);
+        self.lock.disown();
+    }
+
     /// Whether somebody panicked inside.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
@@ -150,10 +159,9 @@ struct Unwinding<'a, T> {
 }
 
 impl<T> Drop for Unwinding<'_, T> {
-    #[cold]
+    // By value, or else it would have to be in memory all the time.
+    #[inline(always)]
     fn drop(&mut self) {
-        self.mutex.broken.store(true, Ordering::Relaxed);
-        self.mutex.lock.leave_as_owner(self.slot);
-        self.mutex.lock.disown();
+        self.mutex.end_broken(self.slot);
     }
 }

@@ -14,6 +14,7 @@ impl Pool {
     ///
     /// # Errors
     /// When no allocation starts there: the pool is as it was. In guard mode also for damage; it was freed then.
+    #[inline(always)]
     pub fn free(&self, address: u64) -> Result<(), FreeError> {
         if let Some(()) = self.give_back_quickly(address, None) {
             return Ok(());

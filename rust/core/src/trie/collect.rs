@@ -18,7 +18,7 @@ impl Tries {
             if found.len() >= count {
                 return;
             }
-            match node.child(digit) {
+            match node.child(chunks, digit) {
                 Child::Nothing => {}
                 Child::List(head, _) => {
                     found.extend(free_list::members(chunks, Some(head)).take(count - found.len()));
@@ -32,7 +32,7 @@ impl Tries {
     pub(crate) fn collect(&self, chunks: &ChunkTable, root: NodeId, all: &mut Vec<Handle>) {
         let node = self.node(root);
         for digit in 0..CHILDREN {
-            match node.child(digit) {
+            match node.child(chunks, digit) {
                 Child::Nothing => {}
                 Child::List(head, _) => all.extend(free_list::members(chunks, Some(head))),
                 Child::Node(below) => self.collect(chunks, below, all),

@@ -76,7 +76,7 @@ impl Grown {
         assert!(!node.occupied.is_power_of_two(), "a node with one child tells nothing apart");
         let mut nodes = 1;
         for digit in 0..CHILDREN {
-            let child = node.child(digit);
+            let child = node.child(&self.chunks, digit);
             assert_eq!(node.occupied >> digit & 1 == 0, matches!(child, Child::Nothing));
             let mut below = Vec::new();
             match child {
