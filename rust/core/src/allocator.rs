@@ -157,7 +157,6 @@ impl Allocator {
     fn free_chunk(&mut self, handle: Handle) {
         let chunk = self.chunks.get_mut(handle);
         let Chunk { size, requested, prev, next, .. } = *chunk;
-        chunk.requested = 0;
         chunk.id = None;
         self.counters.account_free(requested, size);
         self.merge_with_neighbours(handle, size, prev, next);

@@ -145,7 +145,7 @@ impl Bins {
         } else if free_list::remove(chunks, &mut self.of_class[class].head, handle) {
             self.shorten(class);
         } else {
-            self.remove_from_tree(chunks, class, FreeChunk::of(chunks, handle));
+            self.remove_from_tree(chunks, class, handle);
         }
     }
 
@@ -174,14 +174,14 @@ impl Bins {
             }
             let listed = free_list::best_fit(chunks, bin.head, size);
             if self.roots[class].is_some()
-                && let Some(best) = self.take_from_tree(chunks, class, size, listed.map(|best| best.chunk))
+                && let Some(best) = self.take_from_tree(chunks, class, size, listed.map(|best| best.handle))
             {
-                return Some(best);
+                return Some(FreeChunk::of(chunks, best));
             }
-            if let Some(Member { chunk, before }) = listed {
-                free_list::unlink(chunks, &mut self.of_class[class].head, before, chunk.handle);
+            if let Some(Member { handle, before }) = listed {
+                free_list::unlink(chunks, &mut self.of_class[class].head, before, handle);
                 self.shorten(class);
-                return Some(chunk);
+                return Some(FreeChunk::of(chunks, handle));
             }
             candidates &= candidates - 1;
         }
@@ -275,31 +275,31 @@ impl Bins {
         chunks: &mut ChunkTable,
         class: usize,
         size: u64,
-        listed: Option<FreeChunk>,
-    ) -> Option<FreeChunk> {
+        listed: Option<Handle>,
+    ) -> Option<Handle> {
         let remembered = &mut self.remembered[class];
         if !(remembered.from..=remembered.upto).contains(&size) {
             *remembered = Remembered::answer(size, self.tries.best(chunks, self.roots[class]?, size));
         }
         let best = remembered.best?;
-        if listed.is_some_and(|listed| listed < best) {
+        if listed.is_some_and(|listed| FreeChunk::of(chunks, listed) < best) {
             return None;
         }
-        self.remove_from_tree(chunks, class, best);
-        Some(best)
+        self.remove_from_tree(chunks, class, best.handle);
+        Some(best.handle)
     }
 
     /// Takes a chunk out of the bin's tree. What is left joins the list when it is little enough.
     #[cold]
     #[inline(never)]
-    fn remove_from_tree(&mut self, chunks: &mut ChunkTable, class: usize, chunk: FreeChunk) {
-        if self.remembered[class].best.is_some_and(|best| best.handle == chunk.handle) {
+    fn remove_from_tree(&mut self, chunks: &mut ChunkTable, class: usize, handle: Handle) {
+        if self.remembered[class].best.is_some_and(|best| best.handle == handle) {
             self.remembered[class] = Remembered::NOTHING;
         }
         let bin = &mut self.of_class[class];
         let root =
             self.roots[class].expect("a free chunk that is not in the list of its class is in the tree");
-        let mut at = match self.tries.remove(chunks, root, chunk) {
+        let mut at = match self.tries.remove(chunks, root, handle) {
             Ok(root) => {
                 self.roots[class] = Some(root);
                 return;

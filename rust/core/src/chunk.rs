@@ -17,7 +17,7 @@ pub(crate) struct Chunk {
     pub(crate) address: u64,
     /// Length in bytes, a multiple of the granule, never 0.
     pub(crate) size: u64,
-    /// What the caller asked for, in bytes; 0 when free.
+    /// What the caller asked for, in bytes; 0 in quarantine, and of no meaning when free.
     pub(crate) requested: u64,
     /// Number of the allocation that holds it, or held it until it came into quarantine; none iff it is free.
     pub(crate) id: Option<NonZeroU64>,
@@ -111,8 +111,12 @@ impl ChunkTable {
         let address = whole.address + size;
         let after = whole.next.replace(new);
         whole.size = size;
-        *self.get_mut(new) =
-            Chunk { address, size: rest, prev: Some(handle), next: after, ..Chunk::default() };
+        // The rest of the record is as a free chunk left it.
+        let part = self.get_mut(new);
+        part.address = address;
+        part.size = rest;
+        part.prev = Some(handle);
+        part.next = after;
         if let Some(after) = after {
             self.get_mut(after).prev = Some(new);
         }

@@ -22,7 +22,7 @@ impl FreeChunk {
 /// A member of a list, and the one before it there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Member {
-    pub(crate) chunk: FreeChunk,
+    pub(crate) handle: Handle,
     pub(crate) before: Option<Handle>,
 }
 
@@ -37,7 +37,8 @@ pub(crate) fn largest(chunks: &ChunkTable, head: Option<Handle>) -> u64 {
 }
 
 /// The smallest member of at least `size` bytes, the lowest among equals.
-#[inline]
+// Not where it is called: what it takes to search would not be there for the rest.
+#[inline(never)]
 pub(crate) fn best_fit(chunks: &ChunkTable, head: Option<Handle>, size: u64) -> Option<Member> {
     // How much larger than asked for, then where: one number, as which is less no processor can guess. What is
     // too small is larger by far: the difference wraps.
@@ -56,12 +57,7 @@ pub(crate) fn best_fit(chunks: &ChunkTable, head: Option<Handle>, size: u64) -> 
         before = at;
         at = chunk.link;
     }
-    #[expect(clippy::cast_possible_truncation, reason = "the halves are of 64 bits")]
-    let (excess, address) = ((least >> 64) as u64, least as u64);
-    best.map(|handle| {
-        let chunk = FreeChunk { size: size + excess, address, handle };
-        Member { chunk, before: before_best }
-    })
+    best.map(|handle| Member { handle, before: before_best })
 }
 
 /// Takes a chunk out of the list; false if it is not there.

@@ -66,7 +66,7 @@ impl Snapshot {
             ChunkSnapshot {
                 address: chunk.address,
                 size: chunk.size,
-                requested: chunk.requested,
+                requested: if id.is_some() { chunk.requested } else { 0 },
                 id: id.map_or(0, std::num::NonZeroU64::get),
                 in_use: id.is_some(),
                 owner: chunk.owner.map(&mut name_of),

@@ -185,9 +185,9 @@ impl Tries {
         &mut self,
         chunks: &mut ChunkTable,
         root: NodeId,
-        chunk: FreeChunk,
+        handle: Handle,
     ) -> Result<NodeId, Option<Handle>> {
-        let key = key(chunk.size, chunk.address);
+        let key = key_of(chunks, handle);
         let mut place = Place::Root;
         let mut at = root;
         loop {
@@ -195,7 +195,7 @@ impl Tries {
             node.count -= 1;
             if node.count <= TOO_FEW {
                 let mut left = None;
-                self.dissolve(chunks, at, chunk.handle, &mut left);
+                self.dissolve(chunks, at, handle, &mut left);
                 let left = left.map_or(Child::Nothing, |(head, length)| Child::List(head, length));
                 return self.hang(root, place, left);
             }
@@ -208,7 +208,7 @@ impl Tries {
                 Child::Nothing => unreachable!("a free chunk of this class is in its tree"),
                 Child::List(head, length) => {
                     let mut left = Some(head);
-                    free_list::remove(chunks, &mut left, chunk.handle);
+                    free_list::remove(chunks, &mut left, handle);
                     let child = left.map_or(Child::Nothing, |head| Child::List(head, length - 1));
                     node.set_child(digit, child);
                     if !node.occupied.is_power_of_two() {
@@ -245,7 +245,7 @@ impl Tries {
                 Child::Node(below) => at = below,
                 Child::Nothing => break,
                 Child::List(head, _) => match free_list::best_fit(chunks, Some(head), size) {
-                    Some(best) => return Some(best.chunk),
+                    Some(best) => return Some(FreeChunk::of(chunks, best.handle)),
                     None => break,
                 },
             }
@@ -259,7 +259,7 @@ impl Tries {
             child = self.node(node).child_from(chunks, 0)?;
         }
         let Child::List(head, _) = child else { return None };
-        free_list::best_fit(chunks, Some(head), size).map(|best| best.chunk)
+        free_list::best_fit(chunks, Some(head), size).map(|best| FreeChunk::of(chunks, best.handle))
     }
 
     /// Size of the largest chunk.

@@ -36,7 +36,9 @@ impl Allocator {
         for &FreeChunk { size, handle, .. } in &aside {
             self.bins.remove(&mut self.chunks, handle, size);
             // In use, as far as its neighbours are concerned.
-            self.chunks.get_mut(handle).id = Some(NonZeroU64::MAX);
+            let chunk = self.chunks.get_mut(handle);
+            chunk.id = Some(NonZeroU64::MAX);
+            chunk.requested = 0;
             self.quarantined.insert(handle);
         }
         aside

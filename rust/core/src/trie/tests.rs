@@ -34,7 +34,7 @@ impl Grown {
     fn remove(&mut self, chunk: FreeChunk) {
         self.model.remove(&chunk);
         if let Some(root) = self.root {
-            self.root = match self.tries.remove(&mut self.chunks, root, chunk) {
+            self.root = match self.tries.remove(&mut self.chunks, root, chunk.handle) {
                 Ok(root) => Some(root),
                 Err(left) => {
                     let left: BTreeSet<_> = free_list::members(&self.chunks, left).collect();
