@@ -5,9 +5,9 @@
 //! of the request's own class or in the first bin above that is not empty.
 //!
 //! ```text
-//! from             256 B          256 KiB        64 MiB        8 GiB
-//! class            0 … 39         40 … 55        56 … 62       63
-//! to a doubling    four           two            one           all the rest
+//! from             256 B          4 MiB          512 MiB
+//! class            0 … 55         56 … 62        63
+//! to a doubling    four           one            all the rest
 //! ```
 
 use crate::chunk::{ChunkTable, Handle};
@@ -20,7 +20,7 @@ const CLASSES: usize = 64;
 
 /// The most chunks of a list, which is searched from end to end. Recorded programs have one or two in most bins,
 /// and putting a chunk into no order is cheapest; beyond this a tree keeps the cost from growing with the holes.
-const FEW: u32 = 16;
+const FEW: u32 = 32;
 
 /// The most chunks of the list of a bin that has a tree: what was freed last is often wanted first, and is
 /// spared the way into the tree and out of it.
@@ -30,32 +30,22 @@ const LATEST: u32 = 4;
 // room as one of a single chunk.
 const _: () = assert!(FEW - LATEST >= trie::FEW as u32 && LATEST < FEW - 1);
 
-/// Quarters of a doubling, for 1 to 1023: 1 is 0, 2 is 4, 3 is 6, 4 is 8, 5 is 9.
-static QUARTERS: [u8; 1024] = quarters();
-
-#[expect(clippy::cast_possible_truncation, reason = "at most 39")]
-const fn quarters() -> [u8; 1024] {
-    let mut table = [0; 1024];
-    let mut number = 1_usize;
-    while number < 1024 {
-        let doublings = number.ilog2();
-        table[number] = (4 * doublings as usize + ((4 * number) >> doublings) - 4) as u8;
-        number += 1;
-    }
-    table
-}
+/// From this size on, the classes are wide: few chunks are so large.
+const LARGE: u64 = 4 << 20;
+/// Classes below that.
+const SMALL_CLASSES: usize = 4 * (LARGE / GRANULE).ilog2() as usize;
 
 /// The size class of a chunk of `size` bytes; larger sizes never have smaller classes.
-///
-/// From a table: the processor's way to a logarithm takes longer, and what waits for it is often a branch.
+#[inline(always)]
 fn class_of(size: u64) -> usize {
-    let granules = size / GRANULE;
-    let class = if granules < 1024 {
-        usize::from(QUARTERS[granules as usize])
-    } else if granules < 1 << 18 {
-        36 + usize::from(QUARTERS[(granules / 256) as usize] / 2)
+    // A size is never 0, which the processor's way to a logarithm would have to ask for.
+    let doublings = (size | 1).ilog2();
+    let class = if size < LARGE {
+        // From 4 to 7: by its two bits after the first, without a table and without a branch.
+        let quarters = (size << 2) >> doublings;
+        (4 * doublings as usize + quarters as usize).wrapping_sub(4 * GRANULE.ilog2() as usize + 4)
     } else {
-        (56 + granules.ilog2() as usize - 18).min(CLASSES - 1)
+        (SMALL_CLASSES + (doublings - LARGE.ilog2()) as usize).min(CLASSES - 1)
     };
     // Nothing changes, but every use of a class as an index is known to be in range.
     class % CLASSES
@@ -179,9 +169,10 @@ impl Bins {
                 return Some(FreeChunk::of(chunks, best));
             }
             if let Some(Member { handle, before }) = listed {
+                let chunk = FreeChunk::of(chunks, handle);
                 free_list::unlink(chunks, &mut self.of_class[class].head, before, handle);
                 self.shorten(class);
-                return Some(FreeChunk::of(chunks, handle));
+                return Some(chunk);
             }
             candidates &= candidates - 1;
         }

@@ -58,13 +58,17 @@ fn classes_never_go_down() {
 
 #[test]
 fn classes_are_those_of_the_drawing() {
-    assert_eq!([4, 5, 6, 7, 8].map(|granules| class_of(granules * GRANULE)), [8, 9, 10, 11, 12]);
-    let starts = [(1, 0), (1023, 39), (1024, 40), (1535, 40), (1536, 41), ((1 << 18) - 1, 55), (1 << 18, 56)];
-    for (granules, class) in starts {
-        assert_eq!(class_of(granules * GRANULE), class, "{granules}");
+    assert_eq!(
+        [1, 2, 3, 4, 5, 6, 7, 8].map(|granules| class_of(granules * GRANULE)),
+        [0, 4, 6, 8, 9, 10, 11, 12]
+    );
+    let mib = |megabytes: u64| megabytes << 20;
+    let starts =
+        [(mib(1), 48), (mib(2) - GRANULE, 51), (mib(4) - GRANULE, 55), (mib(4), 56), (mib(8) - GRANULE, 56)];
+    for (size, class) in starts {
+        assert_eq!(class_of(size), class, "{size}");
     }
-    let far = [128 << 20, 256 << 20, (8 << 30) - GRANULE, 8 << 30, 1 << 40];
-    assert_eq!(far.map(class_of), [57, 58, 62, 63, 63]);
+    assert_eq!([mib(8), mib(256), mib(512) - GRANULE, mib(512), 8 << 30].map(class_of), [57, 62, 62, 63, 63]);
 }
 
 #[test]
