@@ -20,11 +20,11 @@ const CLASSES: usize = 64;
 
 /// The most chunks of a list, which is searched from end to end. Recorded programs have one or two in most bins,
 /// and putting a chunk into no order is cheapest; beyond this a tree keeps the cost from growing with the holes.
-const FEW: u32 = 32;
+const FEW: u32 = 48;
 
 /// The most chunks of the list of a bin that has a tree: what was freed last is often wanted first, and is
 /// spared the way into the tree and out of it.
-const LATEST: u32 = 4;
+const LATEST: u32 = 6;
 
 // What is left of a tree finds room in the list, however full that is; and a list beside a tree has never so much
 // room as one of a single chunk.
