@@ -36,6 +36,7 @@ const LARGE: u64 = 4 << 20;
 const SMALL_CLASSES: usize = 4 * (LARGE / GRANULE).ilog2() as usize;
 
 /// The size class of a chunk of `size` bytes; larger sizes never have smaller classes.
+#[expect(clippy::cast_possible_truncation, reason = "at most 7")]
 #[inline(always)]
 fn class_of(size: u64) -> usize {
     // A size is never 0, which the processor's way to a logarithm would have to ask for.
