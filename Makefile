@@ -74,7 +74,7 @@ sanitize: develop  ## memory errors: address sanitizer and valgrind over host me
 	$(ASAN) ALLOTMENT_MODEL_PROGRAMS=200 \
 		cargo test --quiet --target $(HOST) --package allotment --test model --test refusal --test threads
 	cargo test --quiet --target-dir target/valgrind --config "target.'cfg(all())'.runner='$(MEMCHECK)'" \
-		--package allotment-host --lib -- --skip address_space_is_free
+		--package allotment-host --lib -- --skip address_space_is_free --skip asked_for_huge_pages
 	PYTHONMALLOC=malloc $(MEMCHECK) --suppressions=tests/valgrind/python.supp $(BIN)/python tests/valgrind/session.py
 
 bench: develop $(ORACLE)  ## speed, fill and bookkeeping, beside others in the same run; TRACES=folder adds traces
