@@ -73,6 +73,8 @@ sanitize: develop  ## memory errors: address sanitizer and valgrind over host me
 	$(ASAN) cargo test --quiet --target $(HOST) --package allotment-host
 	$(ASAN) ALLOTMENT_MODEL_PROGRAMS=200 \
 		cargo test --quiet --target $(HOST) --package allotment --test model --test refusal --test threads
+	$(ASAN) CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false CARGO_PROFILE_TEST_DEBUG_ASSERTIONS=false \
+		ALLOTMENT_MODEL_PROGRAMS=200 cargo test --quiet --target $(HOST) --package allotment --lib --test model
 	cargo test --quiet --target-dir target/valgrind --config "target.'cfg(all())'.runner='$(MEMCHECK)'" \
 		--package allotment-host --lib -- --skip address_space_is_free --skip asked_for_huge_pages
 	PYTHONMALLOC=malloc $(MEMCHECK) --suppressions=tests/valgrind/python.supp $(BIN)/python tests/valgrind/session.py

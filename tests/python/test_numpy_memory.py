@@ -373,3 +373,17 @@ def test_untouched_zeros_take_up_no_memory() -> None:
     assert resident() - before < 64 * MIB
     del again
     assert pool.trim() >= 1 << 36
+
+
+def test_numpy_treats_errors_as_before_inside_and_after(pool: Pool) -> None:
+    former = np.geterr()
+    with np.errstate(divide="raise", under="call"), np.errstate(call=[].append):
+        chosen, called = np.geterr(), np.geterrcall()
+        with pooled.use(pool):
+            assert np.geterr() == chosen
+            assert np.geterrcall() is called
+            with pytest.raises(FloatingPointError):
+                np.ones(3) / np.zeros(3)
+            np.seterr(over="raise")
+        assert np.geterr() == chosen | {"over": "raise"}
+    assert np.geterr() == former

@@ -190,6 +190,9 @@ def _add_layer(memory: ArrayMemory, block: "use | None") -> None:
     except BaseException:
         ArrayMemory.restore(former)
         raise
+    # Python remembers where in a context a variable is, and not that it is nowhere: without NumPy's error state in the
+    # context that the handler is in, every ufunc would look for it in vain, for some 20 ns.
+    np.seterr(**np.geterr())
     _layers.set((*_layers.get(), _Layer(memory, former, block)))
 
 

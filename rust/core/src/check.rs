@@ -78,6 +78,7 @@ fn check_region(allocator: &Allocator, region: &Region, sums: &mut Sums) -> Resu
         require(chunk.size > 0 && chunk.size.is_multiple_of(GRANULE), "a chunk is whole granules", address)?;
         require(!(chunk.is_free() && previous_free), "free neighbours are merged", address)?;
         if chunk.is_free() {
+            require(chunk.owner.is_none(), "a free chunk is nobody's", address)?;
             sums.free.push(FreeChunk { size: chunk.size, address, handle });
         } else if allocator.quarantined.contains(&handle) {
             require(chunk.requested == 0, "a chunk in quarantine holds nothing", address)?;

@@ -82,8 +82,10 @@ impl ChunkTable {
         self.records.push(Chunk::default())
     }
 
-    /// Vacates a record; the chunk's neighbours no longer name it.
+    /// Vacates the record of a chunk that is free, so without number and owner; its neighbours no longer name it.
     pub(crate) fn remove(&mut self, handle: Handle) {
+        let chunk = self.get_mut(handle);
+        debug_assert!(chunk.id.is_none() && chunk.owner.is_none());
         self.get_mut(handle).next = self.vacant;
         self.vacant = Some(handle);
     }
@@ -103,7 +105,8 @@ impl ChunkTable {
         self.records.handle(number)
     }
 
-    /// Cuts `handle` down to its first `size` bytes; the rest, `rest` bytes, becomes a free chunk after it.
+    /// Cuts `handle` down to its first `size` bytes; the rest, `rest` bytes, becomes a free chunk after it, to be put
+    /// into a bin.
     #[inline(always)]
     pub(crate) fn split(&mut self, handle: Handle, size: u64, rest: u64) -> Handle {
         let new = self.occupy();

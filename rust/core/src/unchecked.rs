@@ -3,7 +3,8 @@
 //! The only unsafe code of this crate. Why it stays within its tables:
 //!
 //! - A [`Handle`] is made by [`Records`] for a record that is there, and a record is never taken out again. So it is
-//!   good for as long as its table. An allocator has one table, and no handle leaves the allocator.
+//!   good for as long as its table. A pool has one table, which is never another's copy nor exchanged for another, and
+//!   no handle meets the table of another pool: that much is up to whoever keeps handles.
 //! - [`Heads`] are as many as its hash has values, which is settled where they are made.
 //!
 //! A build with debug assertions checks each look all the same. What it saves, of the 14 nanoseconds of an event:
@@ -51,7 +52,7 @@ impl Records {
     /// One more record.
     ///
     /// # Panics
-    /// Past 2^32 words, 32 GiB of records.
+    /// Past 2^32 words: 700 million chunks, 32 GiB of records.
     pub(crate) fn push(&mut self, chunk: Chunk) -> Handle {
         if self.records.len() == self.records.capacity() {
             // By an eighth: doubled, the room for chunks to come would be more than those there are.
@@ -69,8 +70,7 @@ impl Records {
     /// When there is none of that number.
     pub(crate) fn handle(&self, number: NonZeroU32) -> Handle {
         let handle = Handle(number);
-        // All that counts here is that a record is there: any eight bytes make up every field.
-        assert!(handle.word() <= (self.records.len() - 1) * WORDS, "the number of a handle");
+        assert!(self.has(handle), "the number of a handle");
         handle
     }
 
@@ -107,9 +107,9 @@ pub(crate) struct Heads {
 }
 
 impl Heads {
-    /// So many empty lists, as a power of two between 1 and 63.
+    /// So many empty lists, as a power of two.
     pub(crate) fn new(power: u32) -> Self {
-        assert!((1..u64::BITS).contains(&power));
+        assert!((1..usize::BITS).contains(&power));
         Self { heads: vec![None; 1 << power], shift: u64::BITS - power }
     }
 

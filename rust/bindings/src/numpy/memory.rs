@@ -50,10 +50,16 @@ impl Home {
     #[inline]
     pub(super) fn take(&self, bytes: usize) -> Taken {
         let bytes = bytes.max(1);
-        let Some(small) = &self.small else { return take(&self.pool, bytes, || false) };
-        if let Some(data) = small.take(bytes) {
-            return Taken::Data(data);
+        match self.small.as_ref().and_then(|small| small.take(bytes)) {
+            Some(data) => Taken::Data(data),
+            None => self.take_from_pool(bytes),
         }
+    }
+
+    // Not where it is called: what it takes would be put aside for small data, too.
+    #[inline(never)]
+    fn take_from_pool(&self, bytes: usize) -> Taken {
+        let Some(small) = &self.small else { return take(&self.pool, bytes, || false) };
         let taken = take(&self.pool, bytes, || small.give_back());
         if let Taken::Data(data) = taken {
             small.handed_out(data, bytes);
@@ -64,10 +70,16 @@ impl Home {
     /// Gives memory back; an error if the pool does not know it, or was left behind by a fork.
     #[inline]
     pub(super) fn give_back(&self, data: *mut c_void) -> Result<(), FreeError> {
-        if self.small.as_ref().is_some_and(|small| small.keep(data)) {
+        if self.keep(data) {
             return Ok(());
         }
         give_back(&self.pool, data)
+    }
+
+    /// Keeps data that this pool handed out for the next array, if it is small; whoever's it is may be asked.
+    #[inline]
+    pub(super) fn keep(&self, data: *mut c_void) -> bool {
+        self.small.as_ref().is_some_and(|small| small.keep(data))
     }
 
     /// Makes data `bytes` long if its chunk is.
@@ -147,6 +159,8 @@ pub(super) unsafe fn clear(data: *mut c_void, bytes: usize) {
 }
 
 /// NumPy has nobody to tell of a failure; damage is told by the next call that can.
+// Not where it is called, as above.
+#[inline(never)]
 fn give_back(pool: &Pool, data: *mut c_void) -> Result<(), FreeError> {
     let freed = catch_unwind(AssertUnwindSafe(|| match pool.free(data.expose_provenance() as u64) {
         Err(FreeError::Damaged(damage)) => {

@@ -180,6 +180,10 @@ unsafe extern "C" fn realloc(ctx: *mut c_void, data: *mut c_void, bytes: usize) 
 }
 
 unsafe extern "C" fn free(ctx: *mut c_void, data: *mut c_void, bytes: usize) {
+    // First what is most: small data of the pool that came last.
+    if all().next().is_some_and(|latest| latest.home.keep(data)) {
+        return;
+    }
     if is_in_a_region(data) {
         // In a forked child no pool takes it: it is the parent's.
         all().find(|served| served.home.give_back(data).is_ok());

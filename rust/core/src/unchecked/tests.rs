@@ -22,6 +22,13 @@ fn a_handle_is_good_however_much_the_table_grows() {
 
 #[test]
 #[should_panic(expected = "the number of a handle")]
+fn a_number_between_two_records_is_no_handle() {
+    let (records, handles) = records(3);
+    let _ = records.handle(NonZeroU32::new(handles[0].number().get() + 1).unwrap());
+}
+
+#[test]
+#[should_panic(expected = "the number of a handle")]
 fn a_number_after_the_last_is_no_handle() {
     let (records, handles) = records(3);
     let after = handles[2].number().get() + u32::try_from(WORDS).unwrap();
