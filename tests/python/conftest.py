@@ -1,0 +1,8 @@
+"""What all tests have in common."""
+
+import signal
+
+
+def pytest_configure() -> None:
+    # A shell has its background jobs ignore interrupts, and children inherit that: some tests interrupt themselves.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
