@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-import numpy as np
 
 from allotment.data.structure import called, flatten, map_values, normalized, on_host, pack
 from allotment.dtypes import bool as bool_
 from allotment.dtypes import int64
 from allotment.errors import InvalidArgumentError
 from allotment.ops.convert import to_tensor
+from allotment.ops.draws import Source
 from allotment.ops.joining import stack
 from allotment.ops.table import dims
 from allotment.tensor import EagerTensor
@@ -42,7 +42,7 @@ def _stacked(number: int, tensors: tuple[EagerTensor, ...]) -> EagerTensor:
         return stack(list(tensors))
 
 
-def shuffled(elements: Elements, size: int | None, source: np.random.Generator) -> Elements:
+def shuffled(elements: Elements, size: int | None, source: Source) -> Elements:
     """Keep ``size`` elements, all without one, and give one of them at random whenever another one comes."""
     kept = list(islice(elements, size))
     for element in elements:

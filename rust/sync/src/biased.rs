@@ -30,7 +30,7 @@ const ENDING: u64 = 4;
 // A slot and the bit above it fit below a thread's number.
 const _: () = assert!(SLOTS as u64 <= ENDING && 2 * ENDING <= thread::STEP);
 
-/// No owner: no thread's number, and not 0, which a thread has before its first number.
+/// No owner: no thread's number.
 const NOBODY: u64 = ENDING;
 /// So often in a row must a later owner have taken the lock; whoever comes first owns it at once.
 const PATIENCE: u32 = if cfg!(loom) { 2 } else { 256 };
@@ -110,7 +110,7 @@ impl BiasedLock {
     /// Takes the lock if this thread owns it and is not inside.
     #[inline]
     pub(crate) fn enter_as_owner(&self) -> Option<Slot> {
-        let me = thread::number_if_any();
+        let me = thread::number();
         // The slot alone is left if this thread is the owner and nobody is ending that.
         let slot = self.owner.load(Ordering::Relaxed) ^ me;
         if slot >= ENDING {

@@ -6,6 +6,8 @@ mod barrier;
 mod machine;
 #[cfg(loom)]
 mod modelled;
+#[cfg(not(loom))]
+mod thread;
 
 #[cfg(not(loom))]
 pub(crate) use machine::*;

@@ -74,6 +74,12 @@ unsafe fn memory_of<'a>(ctx: *mut c_void) -> &'a Memory {
 unsafe extern "C" fn malloc(ctx: *mut c_void, bytes: usize) -> *mut c_void {
     // SAFETY: called by NumPy with the handler's context.
     let memory = unsafe { memory_of(ctx) };
+    memory.home.take_kept(bytes).unwrap_or_else(|| take(memory, bytes))
+}
+
+// Not where it is called: what it takes would be put aside for kept data, too.
+#[inline(never)]
+fn take(memory: &Memory, bytes: usize) -> *mut c_void {
     match memory.home.take(bytes) {
         Taken::Data(data) => data,
         Taken::Refused => ptr::null_mut(),
@@ -86,6 +92,16 @@ unsafe extern "C" fn calloc(ctx: *mut c_void, count: usize, each: usize) -> *mut
     let Some(bytes) = count.checked_mul(each) else { return ptr::null_mut() };
     // SAFETY: called by NumPy with the handler's context.
     let memory = unsafe { memory_of(ctx) };
+    if let Some(data) = memory.home.take_kept(bytes) {
+        // SAFETY: of at least this many bytes, and nobody else's.
+        unsafe { data.cast::<u8>().write_bytes(0, bytes) };
+        return data;
+    }
+    take_cleared(memory, count, each, bytes)
+}
+
+#[inline(never)]
+fn take_cleared(memory: &Memory, count: usize, each: usize, bytes: usize) -> *mut c_void {
     match memory.home.take(bytes) {
         Taken::Data(data) => {
             // SAFETY: the pool handed out at least this many bytes of host memory, to nobody else.
@@ -120,9 +136,22 @@ unsafe extern "C" fn realloc(ctx: *mut c_void, data: *mut c_void, bytes: usize) 
 }
 
 unsafe extern "C" fn free(ctx: *mut c_void, data: *mut c_void, bytes: usize) {
-    // The size is a hint that NumPy gets wrong in places; the pool knows its own.
-    // SAFETY: called by NumPy with the handler's context.
-    let memory = unsafe { memory_of(ctx) };
+    // SAFETY: called by NumPy with the handler's context, and data that this handler made.
+    unsafe {
+        let memory = memory_of(ctx);
+        if !memory.home.keep(data) {
+            give_back(memory, data, bytes);
+        }
+    }
+}
+
+/// The size is a hint that NumPy gets wrong in places; the pool knows its own.
+///
+/// # Safety
+/// `data` was made by the handler, and is no longer used.
+// Not where it is called, as above.
+#[inline(never)]
+unsafe fn give_back(memory: &Memory, data: *mut c_void, bytes: usize) {
     let freed = memory.home.give_back(data);
     if let Err(FreeError::Unusable(Unusable::Forked)) = freed
         && let Some(original) = &memory.in_child

@@ -13,7 +13,7 @@ use allotment::{AllocError, FreeError, GRANULE, Pool, Refused, Unusable};
 use allotment_host::end_of_region;
 
 use super::abi::Functions;
-use super::small::Small;
+use super::small::{Door, Small};
 use crate::guard::log_damage;
 
 thread_local! {
@@ -43,23 +43,22 @@ pub(super) struct Home {
 }
 
 impl Home {
+    /// Takes small data that was kept, if that is a matter of some instructions; [`Home::take`] is for the rest.
+    #[inline(always)]
+    pub(super) fn take_kept(&self, bytes: usize) -> Option<*mut c_void> {
+        self.small.as_ref()?.take(bytes, Door::Owner)
+    }
+
     /// Takes memory; if the pool refuses, the reason is kept.
     ///
     /// It does not wait for a free, whatever the pool's options say: the caller may hold the interpreter, which
     /// whoever would free needs. NumPy's smallest request is one byte; zero would have no address.
-    #[inline]
     pub(super) fn take(&self, bytes: usize) -> Taken {
         let bytes = bytes.max(1);
-        match self.small.as_ref().and_then(|small| small.take(bytes)) {
-            Some(data) => Taken::Data(data),
-            None => self.take_from_pool(bytes),
-        }
-    }
-
-    // Not where it is called: what it takes would be put aside for small data, too.
-    #[inline(never)]
-    fn take_from_pool(&self, bytes: usize) -> Taken {
         let Some(small) = &self.small else { return take(&self.pool, bytes, || false) };
+        if let Some(data) = small.take(bytes, Door::Any) {
+            return Taken::Data(data);
+        }
         let taken = take(&self.pool, bytes, || small.give_back());
         if let Taken::Data(data) = taken {
             small.handed_out(data, bytes);
@@ -67,26 +66,29 @@ impl Home {
         taken
     }
 
-    /// Gives memory back; an error if the pool does not know it, or was left behind by a fork.
-    #[inline]
-    pub(super) fn give_back(&self, data: *mut c_void) -> Result<(), FreeError> {
-        if self.keep(data) {
-            return Ok(());
-        }
-        give_back(&self.pool, data)
+    /// Keeps small data of this pool for the next array, if that is a matter of some instructions; whoever's data it
+    /// is may be asked. [`Home::give_back`] is for the rest.
+    #[inline(always)]
+    pub(super) fn keep(&self, data: *mut c_void) -> bool {
+        self.small.as_ref().is_some_and(|small| small.keep(data, Door::Owner))
     }
 
-    /// Keeps data that this pool handed out for the next array, if it is small; whoever's it is may be asked.
-    #[inline]
-    pub(super) fn keep(&self, data: *mut c_void) -> bool {
-        self.small.as_ref().is_some_and(|small| small.keep(data))
+    /// Gives memory back; an error if the pool does not know it, or was left behind by a fork.
+    pub(super) fn give_back(&self, data: *mut c_void) -> Result<(), FreeError> {
+        if let Some(small) = &self.small {
+            if small.keep(data, Door::Any) {
+                return Ok(());
+            }
+            small.forget_about(data);
+        }
+        give_back(&self.pool, data)
     }
 
     /// Makes data `bytes` long if its chunk is.
     pub(super) fn resize(&self, data: *mut c_void, bytes: usize) -> Resized {
         let resized = resize(&self.pool, data, bytes);
         if let (Some(small), Resized::InPlace | Resized::Short(_)) = (&self.small, &resized) {
-            small.resized(data);
+            small.forget_about(data);
         }
         resized
     }
@@ -159,8 +161,6 @@ pub(super) unsafe fn clear(data: *mut c_void, bytes: usize) {
 }
 
 /// NumPy has nobody to tell of a failure; damage is told by the next call that can.
-// Not where it is called, as above.
-#[inline(never)]
 fn give_back(pool: &Pool, data: *mut c_void) -> Result<(), FreeError> {
     let freed = catch_unwind(AssertUnwindSafe(|| match pool.free(data.expose_provenance() as u64) {
         Err(FreeError::Damaged(damage)) => {

@@ -103,11 +103,16 @@ fn all() -> impl Iterator<Item = &'static Served> {
     std::iter::successors(first, |served| served.next)
 }
 
+/// The pool that serves.
+#[inline]
+fn serving() -> Option<&'static Served> {
+    // SAFETY: null or leaked.
+    unsafe { SERVING.load(Ordering::Acquire).as_ref() }
+}
+
 /// Takes memory from the pool that serves; `None`: it is for NumPy's own functions to do.
 fn take(bytes: usize) -> Option<Taken> {
-    // SAFETY: null or leaked.
-    let served = unsafe { SERVING.load(Ordering::Acquire).as_ref() }?;
-    let taken = served.home.take(bytes);
+    let taken = serving()?.home.take(bytes);
     if let Taken::Forked = taken {
         memory::forget_refusal();
         return None;
@@ -129,6 +134,16 @@ unsafe fn original<'a>(ctx: *mut c_void) -> &'a Functions {
 }
 
 unsafe extern "C" fn malloc(ctx: *mut c_void, bytes: usize) -> *mut c_void {
+    if let Some(data) = serving().and_then(|served| served.home.take_kept(bytes)) {
+        return data;
+    }
+    // SAFETY: as this.
+    unsafe { malloc_new(ctx, bytes) }
+}
+
+// Not where it is called: what it takes would be put aside for kept data, too.
+#[inline(never)]
+unsafe extern "C" fn malloc_new(ctx: *mut c_void, bytes: usize) -> *mut c_void {
     match take(bytes) {
         Some(Taken::Data(data)) => data,
         Some(_) => ptr::null_mut(),
@@ -142,6 +157,17 @@ unsafe extern "C" fn malloc(ctx: *mut c_void, bytes: usize) -> *mut c_void {
 
 unsafe extern "C" fn calloc(ctx: *mut c_void, count: usize, each: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(each) else { return ptr::null_mut() };
+    if let Some(data) = serving().and_then(|served| served.home.take_kept(bytes)) {
+        // SAFETY: of at least this many bytes, and nobody else's.
+        unsafe { data.cast::<u8>().write_bytes(0, bytes) };
+        return data;
+    }
+    // SAFETY: as this.
+    unsafe { calloc_new(ctx, count, each, bytes) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn calloc_new(ctx: *mut c_void, count: usize, each: usize, bytes: usize) -> *mut c_void {
     match take(bytes) {
         Some(Taken::Data(data)) => {
             // SAFETY: the pool handed out at least this many bytes of host memory, to nobody else.
@@ -181,9 +207,15 @@ unsafe extern "C" fn realloc(ctx: *mut c_void, data: *mut c_void, bytes: usize) 
 
 unsafe extern "C" fn free(ctx: *mut c_void, data: *mut c_void, bytes: usize) {
     // First what is most: small data of the pool that came last.
-    if all().next().is_some_and(|latest| latest.home.keep(data)) {
-        return;
+    if !all().next().is_some_and(|latest| latest.home.keep(data)) {
+        // SAFETY: as this.
+        unsafe { give_back(ctx, data, bytes) };
     }
+}
+
+// Not where it is called, as above.
+#[inline(never)]
+unsafe extern "C" fn give_back(ctx: *mut c_void, data: *mut c_void, bytes: usize) {
     if is_in_a_region(data) {
         // In a forked child no pool takes it: it is the parent's.
         all().find(|served| served.home.give_back(data).is_ok());

@@ -68,6 +68,15 @@ impl WeakSmallOf {
     }
 }
 
+/// How far to go for a place among the shelves.
+#[derive(Clone, Copy)]
+pub(super) enum Door {
+    /// Only if this thread owns the mutex: nothing is called on this way.
+    Owner,
+    /// If nobody is inside.
+    Any,
+}
+
 struct Shelves {
     by_size: Box<[Shelf]>,
     /// How many there are on all of them.
@@ -89,13 +98,13 @@ impl Small {
     }
 
     /// Kept data of so many bytes.
-    #[inline]
-    pub(super) fn take(&self, bytes: usize) -> Option<*mut c_void> {
+    #[inline(always)]
+    pub(super) fn take(&self, bytes: usize, door: Door) -> Option<*mut c_void> {
         // In a scope each allocation is somebody's.
         if bytes > LONGEST || !self.pool.is_plain() {
             return None;
         }
-        let address = self.with(|shelves| shelves.take(bytes))??;
+        let address = self.with(door, |shelves| shelves.take(bytes))?;
         self.note(address, bytes);
         Some(usize::try_from(address).map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut))
     }
@@ -108,27 +117,23 @@ impl Small {
         }
     }
 
-    /// Keeps data for later, if it is known to be small and there is room; if not, the pool is to have it.
-    #[inline]
-    pub(super) fn keep(&self, data: *mut c_void) -> bool {
+    /// Keeps data for later, if it is known to be small and there is room.
+    #[inline(always)]
+    pub(super) fn keep(&self, data: *mut c_void, door: Door) -> bool {
         let address = data.expose_provenance() as u64;
         let Some(bytes) = self.bytes_at(address) else { return false };
-        let kept = self.pool.is_plain() && self.with(|shelves| shelves.keep(address, bytes)).unwrap_or(false);
-        if !kept {
-            self.forget(address);
-        }
-        kept
+        self.pool.is_plain() && self.with(door, |shelves| shelves.keep(address, bytes)).is_some()
     }
 
-    /// Forgets how long data is, because that changes.
-    pub(super) fn resized(&self, data: *mut c_void) {
+    /// Forgets how long data is, because that changes or the pool is to have it back.
+    pub(super) fn forget_about(&self, data: *mut c_void) {
         self.forget(data.expose_provenance() as u64);
     }
 
     /// Gives back all that is kept, unless somebody else is inside; says whether that was anything.
     pub(super) fn give_back(&self) -> bool {
         let mut any = false;
-        while let Some(Some(address)) = self.with(Shelves::take_any) {
+        while let Some(address) = self.with(Door::Any, Shelves::take_any) {
             self.forget(address);
             // In a forked child it is not the child's to give back.
             any |= self.pool.free(address).is_ok();
@@ -164,18 +169,20 @@ impl Small {
     /// Does something with what is kept, unless somebody else is inside: nobody waits here, least of all in a child
     /// that was forked off while a thread of its parent was.
     #[inline(always)]
-    fn with<T>(&self, work: impl Fn(&mut Shelves) -> T) -> Option<T> {
-        if let Some(done) = self.shelves.work_as_owner(|shelves| Some(work(shelves))) {
-            return Some(done);
-        }
-        self.with_slowly(work)
+    fn with<T>(&self, door: Door, work: impl Fn(&mut Shelves) -> Option<T>) -> Option<T> {
+        let mut opened = matches!(door, Door::Owner);
+        let done = self.shelves.work_as_owner(|shelves| {
+            opened = true;
+            work(shelves)
+        });
+        if opened { done } else { self.with_slowly(work) }
     }
 
     #[cold]
     #[inline(never)]
-    fn with_slowly<T>(&self, work: impl Fn(&mut Shelves) -> T) -> Option<T> {
+    fn with_slowly<T>(&self, work: impl Fn(&mut Shelves) -> Option<T>) -> Option<T> {
         let mut shelves = self.shelves.try_lock().ok()??;
-        Some(work(&mut shelves))
+        work(&mut shelves)
     }
 }
 
@@ -188,7 +195,7 @@ impl Drop for Small {
 impl Shelves {
     #[inline]
     fn take(&mut self, bytes: usize) -> Option<u64> {
-        let row = &mut self.by_size[bytes];
+        let row = self.by_size.get_mut(bytes)?;
         let last = row.count.checked_sub(1)?;
         let address = *row.addresses.get(last)?;
         row.count = last;
@@ -197,13 +204,12 @@ impl Shelves {
     }
 
     #[inline]
-    fn keep(&mut self, address: u64, bytes: usize) -> bool {
-        let row = &mut self.by_size[bytes];
-        let Some(place) = row.addresses.get_mut(row.count) else { return false };
-        *place = address;
+    fn keep(&mut self, address: u64, bytes: usize) -> Option<()> {
+        let row = self.by_size.get_mut(bytes)?;
+        *row.addresses.get_mut(row.count)? = address;
         row.count += 1;
         self.count = self.count.wrapping_add(1);
-        true
+        Some(())
     }
 
     /// Any that is kept, taken out.

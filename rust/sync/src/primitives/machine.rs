@@ -8,6 +8,7 @@ use std::time::Duration;
 use parking_lot::lock_api::RawMutex as _;
 
 pub(crate) use super::barrier::{heavy, light, light_is_enough, lightest, prepare};
+pub(crate) use super::thread::this_thread;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 

@@ -1,5 +1,7 @@
 //! Loom's.
 
+use std::cell::Cell;
+
 use loom::cell::{MutPtr, UnsafeCell};
 use loom::sync::atomic::fence;
 
@@ -21,6 +23,21 @@ pub(crate) use light as lightest;
 
 pub(crate) fn heavy() {
     fence(Ordering::SeqCst);
+}
+
+loom::thread_local! {
+    static NUMBER: Cell<u64> = Cell::new(0);
+}
+
+/// Counted, and never used twice.
+pub(crate) fn this_thread() -> u64 {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(8);
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            number.set(NEXT.fetch_add(8, Ordering::Relaxed));
+        }
+        number.get()
+    })
 }
 
 pub(crate) fn give_way(_times: u32) {
