@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-
 from allotment.data.structure import called, flatten, map_values, normalized, on_host, pack
 from allotment.dtypes import bool as bool_
 from allotment.dtypes import int64

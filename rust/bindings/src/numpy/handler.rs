@@ -77,9 +77,9 @@ unsafe extern "C" fn malloc(ctx: *mut c_void, bytes: usize) -> *mut c_void {
     memory.home.take_kept(bytes).unwrap_or_else(|| take(memory, bytes))
 }
 
-// Not where it is called: what it takes would be put aside for kept data, too.
+// Not where it is called, and without unwinding: what that takes would be put aside for kept data, too.
 #[inline(never)]
-fn take(memory: &Memory, bytes: usize) -> *mut c_void {
+extern "C" fn take(memory: &Memory, bytes: usize) -> *mut c_void {
     match memory.home.take(bytes) {
         Taken::Data(data) => data,
         Taken::Refused => ptr::null_mut(),
@@ -101,7 +101,7 @@ unsafe extern "C" fn calloc(ctx: *mut c_void, count: usize, each: usize) -> *mut
 }
 
 #[inline(never)]
-fn take_cleared(memory: &Memory, count: usize, each: usize, bytes: usize) -> *mut c_void {
+extern "C" fn take_cleared(memory: &Memory, count: usize, each: usize, bytes: usize) -> *mut c_void {
     match memory.home.take(bytes) {
         Taken::Data(data) => {
             // SAFETY: the pool handed out at least this many bytes of host memory, to nobody else.
@@ -151,7 +151,7 @@ unsafe extern "C" fn free(ctx: *mut c_void, data: *mut c_void, bytes: usize) {
 /// `data` was made by the handler, and is no longer used.
 // Not where it is called, as above.
 #[inline(never)]
-unsafe fn give_back(memory: &Memory, data: *mut c_void, bytes: usize) {
+unsafe extern "C" fn give_back(memory: &Memory, data: *mut c_void, bytes: usize) {
     let freed = memory.home.give_back(data);
     if let Err(FreeError::Unusable(Unusable::Forked)) = freed
         && let Some(original) = &memory.in_child
