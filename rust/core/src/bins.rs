@@ -12,6 +12,7 @@
 
 use crate::chunk::{ChunkTable, Handle};
 use crate::free_list::{self, FreeChunk, Member};
+use crate::hint::cold_path;
 use crate::trie::{self, NodeId, Tries};
 use crate::units::GRANULE;
 
@@ -48,6 +49,7 @@ fn class_of(size: u64) -> usize {
         let quarters = (size << 2) >> doublings;
         (4 * doublings as usize + quarters as usize).wrapping_sub(4 * GRANULE.ilog2() as usize + 4)
     } else {
+        cold_path();
         (SMALL_CLASSES + (doublings - LARGE.ilog2()) as usize).min(CLASSES - 1)
     };
     // Nothing changes, but every use of a class as an index is known to be in range.
@@ -133,10 +135,12 @@ impl Bins {
     #[inline(always)]
     pub(crate) fn remove(&mut self, chunks: &mut ChunkTable, handle: Handle, size: u64) {
         let class = class_of(size);
-        if self.of_class[class].has_one() {
-            self.empty(class);
-        } else if free_list::remove(chunks, &mut self.of_class[class].head, handle) {
-            self.shorten(class);
+        let bin = self.of_class[class];
+        if bin.head == Some(handle) {
+            self.of_class[class] = Bin { head: chunks.get(handle).link, room: bin.room + 1 };
+            self.occupied &= !(u64::from(bin.has_one()) << class);
+        } else if free_list::remove_behind(chunks, bin.head, handle) {
+            self.of_class[class].room += 1;
         } else {
             self.remove_from_tree(chunks, class, handle);
         }

@@ -5,6 +5,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use crate::hint::cold_path;
 use crate::owner::OwnerId;
 /// Names a chunk in the [`ChunkTable`]; used again after the chunk is merged away.
 pub(crate) use crate::unchecked::Handle;
@@ -122,6 +123,8 @@ impl ChunkTable {
         part.next = after;
         if let Some(after) = after {
             self.get_mut(after).prev = Some(new);
+        } else {
+            cold_path();
         }
         new
     }
@@ -136,6 +139,8 @@ impl ChunkTable {
         survivor.next = after;
         if let Some(after) = after {
             self.get_mut(after).prev = Some(left);
+        } else {
+            cold_path();
         }
     }
 

@@ -63,14 +63,23 @@ pub(crate) fn best_fit(chunks: &ChunkTable, head: Option<Handle>, size: u64) -> 
 /// Takes a chunk out of the list; false if it is not there.
 #[inline]
 pub(crate) fn remove(chunks: &mut ChunkTable, head: &mut Option<Handle>, handle: Handle) -> bool {
-    let (mut before, mut at) = (None, *head);
-    while let Some(other) = at {
-        if other == handle {
-            unlink(chunks, head, before, handle);
+    if *head == Some(handle) {
+        *head = chunks.get(handle).link;
+        return true;
+    }
+    remove_behind(chunks, *head, handle)
+}
+
+/// Takes a chunk out of what comes after `head`; false if it is not there.
+#[inline]
+pub(crate) fn remove_behind(chunks: &mut ChunkTable, head: Option<Handle>, handle: Handle) -> bool {
+    let mut at = head;
+    while let Some(before) = at {
+        at = chunks.get(before).link;
+        if at == Some(handle) {
+            chunks.get_mut(before).link = chunks.get(handle).link;
             return true;
         }
-        before = at;
-        at = chunks.get(other).link;
     }
     false
 }
@@ -84,8 +93,10 @@ pub(crate) fn unlink(
     handle: Handle,
 ) {
     let after = chunks.get(handle).link;
-    match before {
-        Some(before) => chunks.get_mut(before).link = after,
-        None => *head = after,
-    }
+    // A place to write to, which no processor need guess.
+    let place = match before {
+        Some(before) => &mut chunks.get_mut(before).link,
+        None => head,
+    };
+    *place = after;
 }

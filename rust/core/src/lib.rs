@@ -11,6 +11,7 @@ pub mod fork;
 mod free_list;
 mod growth;
 pub mod guard;
+mod hint;
 mod kept;
 mod live;
 mod owner;

@@ -6,10 +6,11 @@
 use std::num::NonZeroU64;
 
 use crate::chunk::{ChunkTable, Handle};
+use crate::hint::cold_path;
 use crate::unchecked::Heads;
 
 /// Lists of an empty table, as a power of two.
-const SMALLEST: u32 = 10;
+const SMALLEST: u32 = 11;
 
 /// Address to handle, for exactly the chunks in use.
 #[derive(Debug)]
@@ -64,7 +65,10 @@ impl LiveTable {
                     return None;
                 }
                 match before {
-                    Some(before) => chunks.get_mut(before).link = after,
+                    Some(before) => {
+                        cold_path();
+                        chunks.get_mut(before).link = after;
+                    }
                     None => *self.heads.get_mut(address) = after,
                 }
                 self.len -= 1;

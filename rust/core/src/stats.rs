@@ -1,5 +1,6 @@
 //! The counters of an allocator, and every place where one of them moves.
 
+use crate::hint::cold_path;
 use crate::units::ratio;
 
 /// What a pool holds and has done. One consistent copy, taken under the lock.
@@ -55,6 +56,7 @@ impl Amount {
         self.now += bytes;
         // A branch, as new peaks are rare: a store less than taking the maximum.
         if self.now > self.peak {
+            cold_path();
             self.peak = self.now;
         }
     }
@@ -82,6 +84,7 @@ impl Counters {
         self.requested.add(requested);
         self.in_use.add(size);
         if requested > self.largest_requested {
+            cold_path();
             self.largest_requested = requested;
         }
         self.allocs += 1;

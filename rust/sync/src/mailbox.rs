@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use crate::primitives::{AtomicU8, Mutex, MutexGuard, Ordering, heavy, lightest, prepare};
+use crate::primitives::{AtomicU8, Mutex, MutexGuard, Ordering, heavy, light, lightest, prepare};
 
 /// There may be letters.
 const LETTERS: u8 = 1;
@@ -41,7 +41,15 @@ impl<T> Mailbox<T> {
     #[inline]
     pub fn is_empty(&self) -> bool {
         lightest();
-        self.signs.load(Ordering::Acquire) & LETTERS == 0
+        self.has_no_letter()
+    }
+
+    /// The same for a thread that has just left a lock as its owner: nobody owns one where the light barrier is not
+    /// enough.
+    #[inline]
+    pub fn is_empty_to_owner(&self) -> bool {
+        light();
+        self.has_no_letter()
     }
 
     /// Whether there is neither letter nor notice, as far as this thread knows.
@@ -64,6 +72,11 @@ impl<T> Mailbox<T> {
         } else {
             self.signs.fetch_and(!NOTICE, Ordering::Relaxed);
         }
+    }
+
+    #[inline]
+    fn has_no_letter(&self) -> bool {
+        self.signs.load(Ordering::Acquire) & LETTERS == 0
     }
 
     fn letters(&self) -> MutexGuard<'_, Vec<T>> {

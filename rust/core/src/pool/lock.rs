@@ -25,8 +25,8 @@ impl Pool {
         let result = self
             .state
             .work_as_owner(|state| if self.late.is_bare() { work(&mut state.allocator) } else { None });
-        if result.is_some() {
-            self.settle();
+        if result.is_some() && !self.late.is_empty_to_owner() {
+            let _ = self.try_enter();
         }
         result
     }
