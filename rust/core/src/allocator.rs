@@ -144,7 +144,7 @@ impl Allocator {
     pub(crate) fn free(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
         let handle = self.live.remove(&mut self.chunks, address, id)?;
         // A way of its own for those with an owner: a call in between would cost all others their registers.
-        if self.chunks.get(handle).owner.is_some() {
+        if self.owners.own_any() {
             self.free_owned(handle);
         } else {
             self.free_chunk(handle);
@@ -165,11 +165,15 @@ impl Allocator {
     #[cold]
     #[inline(never)]
     fn free_owned(&mut self, handle: Handle) {
-        let chunk = self.chunks.get_mut(handle);
-        if let Some(owner) = chunk.owner.take() {
-            self.owners.account_free(owner, round_up(chunk.requested));
-        }
+        self.disown(handle);
         self.free_chunk(handle);
+    }
+
+    /// Makes a chunk that is about to be free nobody's.
+    fn disown(&mut self, handle: Handle) {
+        if let Some(owner) = self.owners.take(handle) {
+            self.owners.account_free(owner, round_up(self.chunks.get(handle).requested));
+        }
     }
 
     /// Whether the allocation of number `id` is at `address`.
@@ -185,7 +189,7 @@ impl Allocator {
         if bytes > chunk.size {
             return Some(chunk.size);
         }
-        if let Some(owner) = chunk.owner {
+        if let Some(owner) = self.owners.of(handle) {
             let (before, after) = (round_up(chunk.requested), round_up(bytes));
             if self.owners.cap_broken(owner, after.saturating_sub(before)).is_some() {
                 return Some(before);
@@ -201,7 +205,7 @@ impl Allocator {
     #[cold]
     fn give_to(&mut self, owner: OwnerId, address: u64, request: Request) {
         if let Some(handle) = self.live.find(&self.chunks, address) {
-            self.chunks.get_mut(handle).owner = Some(owner);
+            self.owners.give(handle, owner);
             self.owners.account_allocate(owner, request.rounded());
             self.owners.account_settled(owner, request.rounded());
         }

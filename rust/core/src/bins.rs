@@ -11,7 +11,7 @@
 //! ```
 
 use crate::chunk::{ChunkTable, Handle};
-use crate::free_list::{self, FreeChunk, Member};
+use crate::free_list::{self, FreeChunk};
 use crate::hint::cold_path;
 use crate::trie::{self, NodeId, Tries};
 use crate::units::GRANULE;
@@ -128,21 +128,17 @@ impl Bins {
         self.occupied |= 1 << class;
         let bin = &mut self.of_class[class];
         bin.room -= 1;
-        chunks.get_mut(handle).link = bin.head.replace(handle);
+        free_list::push(chunks, &mut bin.head, handle);
     }
 
     /// Takes a free chunk of `size` bytes out of its bin.
     #[inline(always)]
     pub(crate) fn remove(&mut self, chunks: &mut ChunkTable, handle: Handle, size: u64) {
         let class = class_of(size);
-        let bin = self.of_class[class];
-        if bin.head == Some(handle) {
-            self.of_class[class] = Bin { head: chunks.get(handle).link, room: bin.room + 1 };
-            self.occupied &= !(u64::from(bin.has_one()) << class);
-        } else if free_list::remove_behind(chunks, bin.head, handle) {
-            self.of_class[class].room += 1;
-        } else {
+        if chunks.get(handle).back == Some(handle) {
             self.remove_from_tree(chunks, class, handle);
+        } else {
+            self.remove_from_list(chunks, class, handle);
         }
     }
 
@@ -172,14 +168,13 @@ impl Bins {
             }
             let listed = free_list::best_fit(chunks, bin.head, size);
             if self.roots[class].is_some()
-                && let Some(best) = self.take_from_tree(chunks, class, size, listed.map(|best| best.handle))
+                && let Some(best) = self.take_from_tree(chunks, class, size, listed)
             {
                 return Some(FreeChunk::of(chunks, best));
             }
-            if let Some(Member { handle, before }) = listed {
+            if let Some(handle) = listed {
                 let chunk = FreeChunk::of(chunks, handle);
-                free_list::unlink(chunks, &mut self.of_class[class].head, before, handle);
-                self.shorten(class);
+                self.remove_from_list(chunks, class, handle);
                 return Some(chunk);
             }
             candidates &= candidates - 1;
@@ -225,6 +220,20 @@ impl Bins {
         all
     }
 
+    /// Whether every member of a list names the one before it, and every chunk of a tree itself.
+    pub(crate) fn are_linked(&self, chunks: &ChunkTable) -> bool {
+        self.of_class.iter().zip(self.roots).all(|(bin, root)| {
+            let mut before = None;
+            let listed = free_list::members(chunks, bin.head)
+                .all(|handle| chunks.get(handle).back == before.replace(handle));
+            let mut treed = Vec::new();
+            if let Some(root) = root {
+                self.tries.collect(chunks, root, &mut treed);
+            }
+            listed && treed.into_iter().all(|handle| chunks.get(handle).back == Some(handle))
+        })
+    }
+
     /// Size of the largest chunk of `class`.
     fn largest_in(&self, chunks: &ChunkTable, class: usize) -> u64 {
         let listed = free_list::largest(chunks, self.of_class[class].head);
@@ -238,13 +247,13 @@ impl Bins {
         self.occupied &= !(1 << class);
     }
 
-    /// Notes that a chunk went out of a list.
-    fn shorten(&mut self, class: usize) {
+    /// Takes a chunk out of a bin's list.
+    #[inline(always)]
+    fn remove_from_list(&mut self, chunks: &mut ChunkTable, class: usize, handle: Handle) {
         let bin = &mut self.of_class[class];
+        self.occupied &= !(u64::from(bin.has_one()) << class);
         bin.room += 1;
-        if bin.head.is_none() && self.roots[class].is_none() {
-            self.occupied &= !(1 << class);
-        }
+        free_list::remove(chunks, &mut bin.head, handle);
     }
 
     /// Moves a full list into the bin's tree.
@@ -310,7 +319,7 @@ impl Bins {
         while let Some(handle) = at {
             at = chunks.get(handle).link;
             bin.room -= 1;
-            chunks.get_mut(handle).link = bin.head.replace(handle);
+            free_list::push(chunks, &mut bin.head, handle);
         }
         if bin.head.is_none() {
             self.occupied &= !(1 << class);

@@ -50,6 +50,7 @@ pub(crate) fn check(allocator: &Allocator) -> Result<(), Violation> {
         "the bins hold exactly the free chunks",
         0,
     )?;
+    require(allocator.bins.are_linked(&allocator.chunks), "the lists of the bins are linked both ways", 0)?;
     let largest = sums.free.last().map_or(0, |chunk| chunk.size);
     require(allocator.bins.largest(&allocator.chunks) == largest, "the largest free chunk is known", 0)?;
     let quarantined = allocator.quarantined.len();
@@ -73,12 +74,13 @@ fn check_region(allocator: &Allocator, region: &Region, sums: &mut Sums) -> Resu
     let mut previous_free = false;
     for (handle, chunk) in allocator.chunks.run(region.first) {
         let address = chunk.address;
+        let owner = allocator.owners.of(handle);
         require(address == end, "the chunks of a region cover it without gaps", address)?;
         require(chunk.prev == previous, "neighbours name each other", address)?;
         require(chunk.size > 0 && chunk.size.is_multiple_of(GRANULE), "a chunk is whole granules", address)?;
         require(!(chunk.is_free() && previous_free), "free neighbours are merged", address)?;
         if chunk.is_free() {
-            require(chunk.owner.is_none(), "a free chunk is nobody's", address)?;
+            require(owner.is_none(), "a free chunk is nobody's", address)?;
             sums.free.push(FreeChunk { size: chunk.size, address, handle });
         } else if allocator.quarantined.contains(&handle) {
             require(chunk.requested == 0, "a chunk in quarantine holds nothing", address)?;
@@ -90,7 +92,7 @@ fn check_region(allocator: &Allocator, region: &Region, sums: &mut Sums) -> Resu
             sums.requested += chunk.requested;
             sums.in_use += chunk.size;
             sums.live += 1;
-            if let Some(owner) = chunk.owner {
+            if let Some(owner) = owner {
                 let (count, bytes) = sums.owned.entry(owner).or_default();
                 *count += 1;
                 *bytes += round_up(chunk.requested);

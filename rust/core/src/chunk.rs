@@ -6,7 +6,6 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use crate::hint::cold_path;
-use crate::owner::OwnerId;
 /// Names a chunk in the [`ChunkTable`]; used again after the chunk is merged away.
 pub(crate) use crate::unchecked::Handle;
 use crate::unchecked::Records;
@@ -28,8 +27,8 @@ pub(crate) struct Chunk {
     pub(crate) next: Option<Handle>,
     /// The chunk after it in its bin if free, in its list of the live table if in use.
     pub(crate) link: Option<Handle>,
-    /// Whose allocation holds it, if that is noted; none when free.
-    pub(crate) owner: Option<OwnerId>,
+    /// The chunk before it in the list of its bin; itself if it is in the tree of the bin. Of no meaning in use.
+    pub(crate) back: Option<Handle>,
 }
 
 // A chunk more is 48 bytes more of books.
@@ -83,10 +82,9 @@ impl ChunkTable {
         self.records.push(Chunk::default())
     }
 
-    /// Vacates the record of a chunk that is free, so without number and owner; its neighbours no longer name it.
+    /// Vacates the record of a chunk that is free, so without number; its neighbours no longer name it.
     pub(crate) fn remove(&mut self, handle: Handle) {
-        let chunk = self.get_mut(handle);
-        debug_assert!(chunk.id.is_none() && chunk.owner.is_none());
+        debug_assert!(self.get(handle).is_free());
         self.get_mut(handle).next = self.vacant;
         self.vacant = Some(handle);
     }
@@ -99,6 +97,11 @@ impl ChunkTable {
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut Chunk {
         self.records.get_mut(handle)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_or_none_mut(&mut self, handle: Option<Handle>) -> &mut Chunk {
+        self.records.get_or_none_mut(handle)
     }
 
     /// The handle of this number.

@@ -160,14 +160,16 @@ fn splitter(allocator: &Allocator) -> Option<Splitter> {
         let chunk = chunks.get(handle);
         let (before, after) = (chunks.get(chunk.prev?), chunks.get(chunk.next?));
         let parts = before.is_free() && after.is_free() && chunk.holds_something();
-        parts.then(|| (before.size + chunk.size + after.size, chunk, before.size, after.size))
+        parts.then(|| (before.size + chunk.size + after.size, handle, before.size, after.size))
     });
-    let (_, chunk, before, after) = between.max_by_key(|&(hole, chunk, ..)| (hole, chunk.address))?;
+    let (_, handle, before, after) =
+        between.max_by_key(|&(hole, handle, ..)| (hole, chunks.get(handle).address))?;
+    let chunk = chunks.get(handle);
     Some(Splitter {
         address: chunk.address,
         size: chunk.size,
         id: chunk.id.map_or(0, std::num::NonZeroU64::get),
-        owner: chunk.owner.map(|owner| owners.path(owner)),
+        owner: owners.of(handle).map(|owner| owners.path(owner)),
         before,
         after,
     })

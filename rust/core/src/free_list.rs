@@ -1,8 +1,9 @@
 //! A few free chunks in no order, linked through the chunks themselves.
 //!
-//! Searched from end to end, so whoever has one keeps it short.
+//! Searched from end to end, so whoever has one keeps it short. Bins link theirs both ways, as a merge takes out
+//! whichever chunk lies beside the one that was freed.
 
-use crate::chunk::{ChunkTable, Handle};
+use crate::chunk::{Chunk, ChunkTable, Handle};
 
 /// A free chunk. The order of the fields is the order of best fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,13 +20,6 @@ impl FreeChunk {
     }
 }
 
-/// A member of a list, and the one before it there.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Member {
-    pub(crate) handle: Handle,
-    pub(crate) before: Option<Handle>,
-}
-
 /// The chunks of the list that starts at `head`.
 pub(crate) fn members(chunks: &ChunkTable, head: Option<Handle>) -> impl Iterator<Item = Handle> + use<'_> {
     std::iter::successors(head, |&handle| chunks.get(handle).link)
@@ -39,64 +33,60 @@ pub(crate) fn largest(chunks: &ChunkTable, head: Option<Handle>) -> u64 {
 /// The smallest member of at least `size` bytes, the lowest among equals.
 // Not where it is called: what it takes to search would not be there for the rest.
 #[inline(never)]
-pub(crate) fn best_fit(chunks: &ChunkTable, head: Option<Handle>, size: u64) -> Option<Member> {
+pub(crate) fn best_fit(chunks: &ChunkTable, head: Option<Handle>, size: u64) -> Option<Handle> {
     // How much larger than asked for, then where: one number, as which is less no processor can guess. What is
     // too small is larger by far: the difference wraps.
     let mut least = 1_u128 << 127;
     let mut best = None;
-    let mut before_best = None;
-    let (mut before, mut at) = (None, head);
+    let mut at = head;
     while let Some(handle) = at {
         let chunk = chunks.get(handle);
         let key = u128::from(chunk.size.wrapping_sub(size)) << 64 | u128::from(chunk.address);
         if key < least {
             least = key;
             best = at;
-            before_best = before;
         }
-        before = at;
         at = chunk.link;
     }
-    best.map(|handle| Member { handle, before: before_best })
+    best
 }
 
-/// Takes a chunk out of the list; false if it is not there.
-#[inline]
-pub(crate) fn remove(chunks: &mut ChunkTable, head: &mut Option<Handle>, handle: Handle) -> bool {
-    if *head == Some(handle) {
-        *head = chunks.get(handle).link;
-        return true;
-    }
-    remove_behind(chunks, *head, handle)
+/// Puts a chunk in front of a list that is linked both ways.
+#[inline(always)]
+pub(crate) fn push(chunks: &mut ChunkTable, head: &mut Option<Handle>, handle: Handle) {
+    let after = head.replace(handle);
+    let chunk = chunks.get_mut(handle);
+    chunk.link = after;
+    chunk.back = None;
+    chunks.get_or_none_mut(after).back = Some(handle);
 }
 
-/// Takes a chunk out of what comes after `head`; false if it is not there.
-#[inline]
-pub(crate) fn remove_behind(chunks: &mut ChunkTable, head: Option<Handle>, handle: Handle) -> bool {
-    let mut at = head;
-    while let Some(before) = at {
-        at = chunks.get(before).link;
-        if at == Some(handle) {
-            chunks.get_mut(before).link = chunks.get(handle).link;
-            return true;
-        }
-    }
-    false
-}
-
-/// Takes the member after `before`, or the first, out of the list.
-#[inline]
-pub(crate) fn unlink(
-    chunks: &mut ChunkTable,
-    head: &mut Option<Handle>,
-    before: Option<Handle>,
-    handle: Handle,
-) {
-    let after = chunks.get(handle).link;
-    // A place to write to, which no processor need guess.
+/// Takes a member out of a list that is linked both ways. No branch: where a member is no processor can guess.
+#[inline(always)]
+pub(crate) fn remove(chunks: &mut ChunkTable, head: &mut Option<Handle>, handle: Handle) {
+    let Chunk { link: after, back: before, .. } = *chunks.get(handle);
+    chunks.get_or_none_mut(after).back = before;
     let place = match before {
         Some(before) => &mut chunks.get_mut(before).link,
         None => head,
     };
     *place = after;
+}
+
+/// Takes a member out of a list that is linked one way.
+pub(crate) fn find_and_remove(chunks: &mut ChunkTable, head: &mut Option<Handle>, handle: Handle) {
+    let after = chunks.get(handle).link;
+    let mut at = *head;
+    if at == Some(handle) {
+        *head = after;
+        return;
+    }
+    while let Some(before) = at {
+        let chunk = chunks.get_mut(before);
+        at = chunk.link;
+        if at == Some(handle) {
+            chunk.link = after;
+            return;
+        }
+    }
 }

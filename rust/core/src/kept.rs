@@ -31,15 +31,15 @@ pub(crate) fn kept(allocator: &Allocator) -> Vec<KeptRegion> {
 }
 
 fn kept_region(allocator: &Allocator, region: &Region) -> Option<KeptRegion> {
-    let chunks =
-        || allocator.chunks.run(region.first).map(|(_, chunk)| chunk).filter(|chunk| chunk.holds_something());
-    let largest = chunks().max_by_key(|chunk| (chunk.size, std::cmp::Reverse(chunk.address)))?;
+    let chunks = || allocator.chunks.run(region.first).filter(|(_, chunk)| chunk.holds_something());
+    let (handle, largest) =
+        chunks().max_by_key(|(_, chunk)| (chunk.size, std::cmp::Reverse(chunk.address)))?;
     Some(KeptRegion {
         address: region.span.address,
         size: region.span.bytes,
-        in_use: chunks().map(|chunk| chunk.size).sum(),
+        in_use: chunks().map(|(_, chunk)| chunk.size).sum(),
         num_live: chunks().count() as u64,
         largest: largest.id.map_or(0, NonZeroU64::get),
-        owner: largest.owner.map(|owner| allocator.owners.path(owner)),
+        owner: allocator.owners.of(handle).map(|owner| allocator.owners.path(owner)),
     })
 }

@@ -14,6 +14,8 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use crate::chunk::Handle;
+
 /// Names an owner; used again once it is closed and holds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct OwnerId(NonZeroU32);
@@ -83,9 +85,46 @@ pub(crate) struct Owners {
     tags: HashMap<(Option<OwnerId>, Arc<str>), OwnerId>,
     /// Scopes ever opened.
     opened: u64,
+    /// Whose allocation is in each chunk, by the index of its handle, as far as any is somebody's.
+    of_chunk: Vec<Option<OwnerId>>,
+    /// Chunks that are somebody's.
+    owned: usize,
 }
 
 impl Owners {
+    /// Whether any chunk is somebody's.
+    #[inline(always)]
+    pub(crate) fn own_any(&self) -> bool {
+        self.owned > 0
+    }
+
+    /// Whose allocation is in a chunk, if that is noted; a free chunk is nobody's.
+    pub(crate) fn of(&self, chunk: Handle) -> Option<OwnerId> {
+        self.of_chunk.get(chunk.index()).copied().flatten()
+    }
+
+    /// Notes whose allocation is in a chunk that was nobody's.
+    pub(crate) fn give(&mut self, chunk: Handle, owner: OwnerId) {
+        let index = chunk.index();
+        let missing = (index + 1).saturating_sub(self.of_chunk.len());
+        if missing > self.of_chunk.capacity() - self.of_chunk.len() {
+            // By an eighth, like the table of chunks.
+            self.of_chunk.reserve_exact(missing.max(self.of_chunk.len() / 8 + 16));
+        }
+        if missing > 0 {
+            self.of_chunk.resize(index + 1, None);
+        }
+        self.of_chunk[index] = Some(owner);
+        self.owned += 1;
+    }
+
+    /// Makes a chunk nobody's; returns whose it was.
+    pub(crate) fn take(&mut self, chunk: Handle) -> Option<OwnerId> {
+        let owner = self.of_chunk.get_mut(chunk.index())?.take()?;
+        self.owned -= 1;
+        Some(owner)
+    }
+
     /// Opens a scope.
     pub(crate) fn open(&mut self, name: &str, parent: Option<OwnerId>, limit: Option<u64>) -> ScopeId {
         self.opened += 1;

@@ -69,7 +69,7 @@ impl Snapshot {
                 requested: if id.is_some() { chunk.requested } else { 0 },
                 id: id.map_or(0, std::num::NonZeroU64::get),
                 in_use: id.is_some(),
-                owner: chunk.owner.map(&mut name_of),
+                owner: allocator.owners.of(handle).map(&mut name_of),
             }
         };
         let regions = allocator.regions.iter().map(|region| RegionSnapshot {

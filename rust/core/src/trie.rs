@@ -146,6 +146,8 @@ impl Tries {
     /// Adds a chunk; returns the root, which may be another one then.
     pub(crate) fn insert(&mut self, chunks: &mut ChunkTable, root: NodeId, handle: Handle) -> NodeId {
         let key = key_of(chunks, handle);
+        // It is in no list of a bin.
+        chunks.get_mut(handle).back = Some(handle);
         let mut place = Place::Root;
         let mut at = root;
         loop {
@@ -208,7 +210,7 @@ impl Tries {
                 Child::Nothing => unreachable!("a free chunk of this class is in its tree"),
                 Child::List(head, length) => {
                     let mut left = Some(head);
-                    free_list::remove(chunks, &mut left, handle);
+                    free_list::find_and_remove(chunks, &mut left, handle);
                     let child = left.map_or(Child::Nothing, |head| Child::List(head, length - 1));
                     node.set_child(digit, child);
                     if !node.occupied.is_power_of_two() {
@@ -245,7 +247,7 @@ impl Tries {
                 Child::Node(below) => at = below,
                 Child::Nothing => break,
                 Child::List(head, _) => match free_list::best_fit(chunks, Some(head), size) {
-                    Some(best) => return Some(FreeChunk::of(chunks, best.handle)),
+                    Some(best) => return Some(FreeChunk::of(chunks, best)),
                     None => break,
                 },
             }
@@ -259,7 +261,7 @@ impl Tries {
             child = self.node(node).child_from(chunks, 0)?;
         }
         let Child::List(head, _) = child else { return None };
-        free_list::best_fit(chunks, Some(head), size).map(|best| FreeChunk::of(chunks, best.handle))
+        free_list::best_fit(chunks, Some(head), size).map(|best| FreeChunk::of(chunks, best))
     }
 
     /// Size of the largest chunk.

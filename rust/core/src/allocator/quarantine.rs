@@ -6,7 +6,6 @@ use super::Allocator;
 use crate::chunk::{Chunk, Handle};
 use crate::free_list::FreeChunk;
 use crate::source::Grant;
-use crate::units::round_up;
 
 impl Allocator {
     /// Takes the chunk at `address` back without making it free: it is in quarantine until
@@ -17,12 +16,8 @@ impl Allocator {
     pub(crate) fn quarantine(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<(Handle, Chunk)> {
         let handle = self.live.remove(&mut self.chunks, address, id)?;
         let former = *self.chunks.get(handle);
-        if let Some(owner) = former.owner {
-            self.owners.account_free(owner, round_up(former.requested));
-        }
-        let chunk = self.chunks.get_mut(handle);
-        chunk.requested = 0;
-        chunk.owner = None;
+        self.disown(handle);
+        self.chunks.get_mut(handle).requested = 0;
         self.counters.account_free(former.requested, former.size);
         self.quarantined.insert(handle);
         Some((handle, former))

@@ -1,4 +1,5 @@
 use super::*;
+use crate::chunk::ChunkTable;
 
 fn named(owners: &Owners, id: OwnerId) -> ScopeStats {
     owners.stats(id)
@@ -75,4 +76,22 @@ fn holdings_are_those_of_each_owner_alone() {
     owners.account_allocate(elsewhere, 1024);
     owners.account_resize(elsewhere, 1024, 256);
     assert_eq!(owners.holdings(), [(scope.owner, 1, 256), (tag, 2, 1024), (elsewhere, 1, 256)]);
+}
+
+#[test]
+fn a_chunk_is_somebodys_until_it_is_taken_from_them() {
+    let (mut owners, mut chunks) = (Owners::default(), ChunkTable::default());
+    let owner = owners.tag(None, &"tag".into());
+    let handles: Vec<_> = (1..=100).map(|number| chunks.insert(number * 256, 256)).collect();
+    assert!(!owners.own_any());
+    for &handle in handles.iter().rev().step_by(3) {
+        owners.give(handle, owner);
+    }
+    let held = |owners: &Owners| handles.iter().filter(|&&handle| owners.of(handle) == Some(owner)).count();
+    assert_eq!(held(&owners), 34);
+    for &handle in &handles {
+        assert_eq!(owners.take(handle).is_some(), handle.index() % 3 == 0);
+        assert_eq!(owners.take(handle), None, "once");
+    }
+    assert_eq!((held(&owners), owners.own_any()), (0, false));
 }
