@@ -135,7 +135,9 @@ impl Bins {
     #[inline(always)]
     pub(crate) fn remove(&mut self, chunks: &mut ChunkTable, handle: Handle, size: u64) {
         let class = class_of(size);
-        if chunks.get(handle).back == Some(handle) {
+        if self.of_class[class].has_one() {
+            self.empty(class);
+        } else if chunks.get(handle).back == Some(handle) {
             self.remove_from_tree(chunks, class, handle);
         } else {
             self.remove_from_list(chunks, class, handle);

@@ -10,7 +10,7 @@ use crate::hint::cold_path;
 use crate::unchecked::Heads;
 
 /// Lists of an empty table, as a power of two.
-const SMALLEST: u32 = 11;
+const SMALLEST: u32 = 10;
 
 /// Address to handle, for exactly the chunks in use.
 #[derive(Debug)]
