@@ -139,3 +139,21 @@ fn a_late_free_is_not_left_behind_by_who_is_refused() {
         });
     }
 }
+
+/// Who does a late free holds the lock for that, and another may come meanwhile.
+#[test]
+fn the_second_of_two_late_frees_is_not_left_behind_either() {
+    model(3, || {
+        let (pool, log) = pool(Options { growth: false, ..Options::new(2 * GRANULE) });
+        let [one, another] = [(); 2].map(|()| pool.allocate(1).expect("room"));
+        let other = spawn(&pool, move |pool| {
+            pool.free_late(&one);
+            pool.free_late(&another);
+        });
+        pool.close().expect("nobody is inside the source");
+        other.join().expect("no panic");
+        let released = log.take().into_iter().filter(|call| matches!(call, Call::Release(_)));
+        assert_eq!(released.count(), 1);
+        is_empty_and_sound(&pool);
+    });
+}

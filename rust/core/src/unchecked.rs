@@ -44,7 +44,7 @@ impl Handle {
 /// A list of chunks that only grows.
 #[derive(Debug)]
 pub(crate) struct Records {
-    /// The first is of no chunk, so that no handle is 0.
+    /// The first is of no chunk, so that no handle is 0, and a place to write to where there is none.
     records: Vec<Chunk>,
 }
 

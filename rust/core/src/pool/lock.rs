@@ -26,7 +26,7 @@ impl Pool {
             .state
             .work_as_owner(|state| if self.late.is_bare() { work(&mut state.allocator) } else { None });
         if result.is_some() && !self.late.is_empty_to_owner() {
-            let _ = self.try_enter();
+            self.settle();
         }
         result
     }
@@ -66,11 +66,14 @@ impl Pool {
         Ok(state)
     }
 
-    /// Does the late frees that came while the lock was held, if nobody else does.
+    /// Does the late frees that came while the lock was held, if nobody else does. Doing them holds the lock again: so
+    /// it looks once more after that, as whoever leaves.
     #[inline]
     pub(super) fn settle(&self) {
-        if !self.late.is_empty() {
-            let _ = self.try_enter();
+        while !self.late.is_empty() {
+            if !matches!(self.try_enter(), Ok(Some(_))) {
+                return;
+            }
         }
     }
 
