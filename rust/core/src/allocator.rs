@@ -143,7 +143,7 @@ impl Allocator {
     /// When no chunk in use starts there. Nothing changed.
     pub(crate) fn free(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
         let handle = self.live.remove(&mut self.chunks, address, id)?;
-        // A way of its own for those with an owner: a call in between would cost all others their registers.
+        // A way of its own while anybody owns anything: a call in between would cost all others their registers.
         if self.owners.own_any() {
             self.free_owned(handle);
         } else {

@@ -249,11 +249,11 @@ impl Bins {
         self.occupied &= !(1 << class);
     }
 
-    /// Takes a chunk out of a bin's list.
+    /// Takes a chunk out of a bin's list, where it is not the bin's only one.
     #[inline(always)]
     fn remove_from_list(&mut self, chunks: &mut ChunkTable, class: usize, handle: Handle) {
         let bin = &mut self.of_class[class];
-        self.occupied &= !(u64::from(bin.has_one()) << class);
+        debug_assert!(!bin.has_one());
         bin.room += 1;
         free_list::remove(chunks, &mut bin.head, handle);
     }
