@@ -141,8 +141,6 @@ impl Allocator {
     ///
     /// # Errors
     /// When no chunk in use starts there. Nothing changed.
-    // Where it is called: a free then needs to save no registers. Taking is dearer there, and stays a call.
-    #[inline(always)]
     pub(crate) fn free(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
         let handle = self.live.remove(&mut self.chunks, address, id)?;
         // A way of its own while anybody owns anything: a call in between would cost all others their registers.

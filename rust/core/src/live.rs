@@ -48,7 +48,6 @@ impl LiveTable {
     }
 
     /// Takes out the chunk at `address` and returns its handle; with an `id`, only if it holds that allocation.
-    #[inline(always)]
     pub(crate) fn remove(
         &mut self,
         chunks: &mut ChunkTable,
