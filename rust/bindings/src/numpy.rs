@@ -1,7 +1,8 @@
 //! NumPy's memory handlers (NEP 49) over pools, as Python sees them: convert, call, convert back.
 //!
 //! `door` finds NumPy's functions, `handler` is the handler of one context, `process_wide` that of every thread,
-//! `memory` what both do with a pool, and `small` what they keep back. None of the functions that NumPy calls needs the interpreter.
+//! `memory` what both do with a pool, and `small` what they keep back. None of the functions that NumPy calls needs the
+//! interpreter.
 
 use std::sync::Arc;
 

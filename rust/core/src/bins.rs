@@ -45,7 +45,8 @@ fn class_of(size: u64) -> usize {
     // A size is never 0, and so the processor need not ask.
     let doublings = (size | 1).ilog2();
     let class = if size < LARGE {
-        // From 4 to 7, by the two bits after the first. A table would be no faster, and one more thing to be in a cache.
+        // From 4 to 7, by the two bits after the first. A table would be no faster, and one more thing to be in a
+        // cache.
         let quarters = (size << 2) >> doublings;
         (4 * doublings as usize + quarters as usize).wrapping_sub(4 * GRANULE.ilog2() as usize + 4)
     } else {

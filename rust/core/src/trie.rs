@@ -1,7 +1,8 @@
 //! Many free chunks of a size class, in the order of best fit.
 //!
 //! A tree over the digits of size and address. A node tells apart what differs first among the chunks below it,
-//! so there is none with a single child, and a few chunks are a list, linked through the chunks one way. Whatever is looked for, the way is at most one node to a digit, and mostly two or three.
+//! so there is none with a single child, and a few chunks are a list, linked through the chunks one way. Whatever is
+//! looked for, the way is at most one node to a digit, and mostly two or three.
 
 use std::num::NonZeroU32;
 

@@ -31,7 +31,7 @@ impl Handle {
         self.0
     }
 
-    /// Of its record, counted from 0.
+    /// Of its record, counted from 0; the one of no chunk does not count.
     pub(crate) fn index(self) -> usize {
         self.word() / WORDS - 1
     }

@@ -37,7 +37,8 @@ pub struct Options {
     /// again. The source must have a [`guard`](crate::RegionSource::guard).
     pub guard: bool,
     /// In guard mode, the most bytes of freed chunks that are in quarantine; a request that would be refused
-    /// empties it first, so it counts as free everywhere. By default an eighth of the limit that the pool is made with, at most 64 MiB.
+    /// empties it first, so it counts as free everywhere. By default an eighth of the limit that the pool is made with,
+    /// at most 64 MiB.
     pub quarantine: Option<u64>,
 }
 
