@@ -65,6 +65,10 @@ pub(crate) fn check(allocator: &Allocator) -> Result<(), Violation> {
     let holdings: HashMap<_, _> =
         holdings.into_iter().map(|(owner, count, bytes)| (owner, (count, bytes))).collect();
     require(sums.owned == holdings, "an owner holds what its chunks are", 0)?;
+    let owned = allocator.owners.count_owned();
+    let held: u64 = sums.owned.values().map(|(count, _)| count).sum();
+    require(usize::try_from(held) == Ok(owned), "only a chunk in use is somebody's", 0)?;
+    require(allocator.owners.own_any() == (owned > 0), "whether any chunk is somebody's is known", 0)?;
     require(sums.reserved <= allocator.limit, "reserved is at most the limit", 0)
 }
 

@@ -89,4 +89,5 @@ pub(crate) fn find_and_remove(chunks: &mut ChunkTable, head: &mut Option<Handle>
             return;
         }
     }
+    debug_assert!(false, "a chunk of this list");
 }

@@ -103,6 +103,11 @@ impl Owners {
         self.of_chunk.get(chunk.index()).copied().flatten()
     }
 
+    /// How many chunks are somebody's, counted anew.
+    pub(crate) fn count_owned(&self) -> usize {
+        self.of_chunk.iter().flatten().count()
+    }
+
     /// Notes whose allocation is in a chunk that was nobody's.
     pub(crate) fn give(&mut self, chunk: Handle, owner: OwnerId) {
         let index = chunk.index();
