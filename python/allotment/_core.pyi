@@ -415,8 +415,11 @@ class Pool:
         joins_regions: Whether a region that starts where another ends is joined to it; ``None`` leaves
             that to the source.
         wait_seconds: How long a refused request waits for another thread's free.
-        fragmentation_fraction: Keep the rest of a split from this share of the limit on; 0 means from
-            128 MiB on.
+        fragmentation_fraction: Under TensorFlow's policy: split off a remainder from this share of the limit
+            on; 0 means from 128 MiB on.
+        policy: ``"tensorflow"`` splits a chunk if the remainder is as large as the request, or reaches 128 MiB:
+            TensorFlow's decisions, and up to half of a chunk lost inside it. ``"tight"`` splits off every
+            remainder.
         name: Name in reports; one is made if there is none.
         owner_tags: Note for each allocation which line of Python asked for it, or which operation; ``None``
             leaves that to ``ALLOTMENT_OWNER_TAGS``. Costs about a microsecond for each.
@@ -451,6 +454,7 @@ class Pool:
         joins_regions: bool | None = None,
         wait_seconds: float = 0.0,
         fragmentation_fraction: float = 0.0,
+        policy: Literal["tensorflow", "tight"] = "tensorflow",
         name: str | None = None,
         owner_tags: bool | None = None,
         idle_trim_seconds: float | None = None,
@@ -477,6 +481,9 @@ class Pool:
     @property
     def owner_tags(self) -> bool:
         """Whether allocations are noted under the tag of their thread, or the line that asks."""
+    @property
+    def policy(self) -> Literal["tensorflow", "tight"]:
+        """The split policy."""
     @property
     def name(self) -> str:
         """Name in reports."""

@@ -74,7 +74,7 @@ fn first_seed() -> u64 {
 
 /// Many short programs; the first that fails is shrunk.
 fn short_programs(name: &str, kind: Kind) {
-    let setups = (0..16_u8, any::<u32>(), any::<u16>(), 0..8_u8, any::<u64>()).prop_map(
+    let setups = (0..64_u8, any::<u32>(), any::<u16>(), 0..8_u8, any::<u64>()).prop_map(
         move |(switches, a, b, fraction, seed)| Setup::new(kind, switches, limit(a, b), fraction, seed),
     );
     let steps = (0..KINDS, any::<u32>(), any::<u16>()).prop_map(|(kind, a, b)| program::step(kind, a, b));

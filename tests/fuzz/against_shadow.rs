@@ -3,7 +3,7 @@
 //! The first bytes make the options and the source, the rest are steps of seven bytes each. Every string of
 //! bytes is a program; a part that is missing at its end is zeros.
 
-use allotment::{MAX_BYTES, Options};
+use allotment::{MAX_BYTES, Options, Policy};
 use arbitrary::{Arbitrary, Result, Unstructured};
 
 use crate::numbers::Numbers;
@@ -69,6 +69,7 @@ fn head(bytes: &mut Unstructured<'_>) -> Result<(Setup, Pace)> {
         growth: switches & 1 == 0,
         trim_on_oom: switches & 2 == 0,
         joins_regions: [None, None, Some(true), Some(false)][usize::from((switches >> 2) & 3)],
+        policy: if switches & 0x30 == 0x30 { Policy::Tight } else { Policy::TensorFlow },
         fragmentation_fraction: self::fraction(bytes, fraction)?,
         ..Options::new(limit)
     };

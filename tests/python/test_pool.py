@@ -98,6 +98,8 @@ def test_a_bad_size_is_named_and_changes_nothing(size: object, error: type[Excep
         ({"limit": "1GiB", "fragmentation_fraction": 1.5}, ValueError, "1.5"),
         ({"limit": "1GiB", "fragmentation_fraction": float("nan")}, ValueError, "NaN"),
         ({"limit": "1GiB", "joins_regions": "yes"}, TypeError, "joins_regions"),
+        ({"limit": "1GiB", "policy": "loose"}, ValueError, '"loose" is neither "tensorflow" nor "tight"'),
+        ({"limit": "1GiB", "policy": 7}, TypeError, "policy must be 'tensorflow' or 'tight', not int"),
         ({}, TypeError, "limit"),
     ],
 )
@@ -112,6 +114,19 @@ def test_options_can_be_read_and_a_name_is_made() -> None:
     assert (pool.limit, pool.growth, pool.name) == (3 << 29, False, "mine")
     assert Pool(1).name != Pool(1).name
     assert "mine" in repr(pool)
+
+
+def test_the_tight_policy_splits_off_every_remainder() -> None:
+    sizes = {}
+    for policy in ("tensorflow", "tight"):
+        pool = Pool("1MiB", growth=False, source="address-space", policy=policy)
+        assert pool.policy == policy
+        for request in (400_000, 400_000):
+            pool.malloc(request)
+        chunks = pool.snapshot().regions[0].chunks
+        sizes[policy] = [chunk.size for chunk in chunks]
+    # TensorFlow's rule keeps a remainder of less than the request inside the chunk.
+    assert sizes == {"tensorflow": [400_128, 648_448], "tight": [400_128, 400_128, 248_320]}
 
 
 def test_growth_starts_at_two_mebibytes_and_doubles() -> None:

@@ -11,6 +11,7 @@ mod error;
 mod fork;
 mod guard;
 mod numpy;
+mod policy;
 mod pool;
 mod refusal;
 mod registry;

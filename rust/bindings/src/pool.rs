@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use allotment::{AllocError, GRANULE, MAX_WAIT, Options, Refused, Unusable};
+use allotment::{AllocError, GRANULE, MAX_WAIT, Options, Policy, Refused, Unusable};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -14,6 +14,7 @@ use crate::environment;
 use crate::error::IntoPyErr;
 use crate::guard::{self, Outspoken};
 use crate::numpy::SmallOf;
+use crate::policy::policy_argument;
 use crate::refusal::Explanation;
 use crate::registry;
 use crate::scope::Scope;
@@ -36,11 +37,11 @@ pub(crate) struct Pool {
 impl Pool {
     #[new]
     #[pyo3(signature = (limit, *, growth = true, source = None, trim_on_oom = true, joins_regions = None,
-        wait_seconds = 0.0, fragmentation_fraction = 0.0, name = None, owner_tags = None, idle_trim_seconds = None,
-        limit_set_by = None, guard = None, quarantine = None),
+        wait_seconds = 0.0, fragmentation_fraction = 0.0, policy = None, name = None, owner_tags = None,
+        idle_trim_seconds = None, limit_set_by = None, guard = None, quarantine = None),
         text_signature = "(limit, *, growth=True, source='host', trim_on_oom=True, joins_regions=None, \
-        wait_seconds=0.0, fragmentation_fraction=0.0, name=None, owner_tags=None, idle_trim_seconds=None, \
-        limit_set_by='limit', guard=None, quarantine=None)")]
+        wait_seconds=0.0, fragmentation_fraction=0.0, policy='tensorflow', name=None, owner_tags=None, \
+        idle_trim_seconds=None, limit_set_by='limit', guard=None, quarantine=None)")]
     #[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
     fn new(
         py: Python<'_>,
@@ -51,6 +52,7 @@ impl Pool {
         joins_regions: Option<bool>,
         wait_seconds: f64,
         fragmentation_fraction: f64,
+        policy: Option<&Bound<'_, PyAny>>,
         name: Option<String>,
         owner_tags: Option<bool>,
         idle_trim_seconds: Option<f64>,
@@ -70,6 +72,7 @@ impl Pool {
             joins_regions,
             wait,
             fragmentation_fraction,
+            policy: policy.map_or(Ok(Policy::default()), policy_argument)?,
             name: name.unwrap_or_else(made_name),
             owner_tags: owner_tags.map_or_else(|| environment::switch("ALLOTMENT_OWNER_TAGS"), Ok)?,
             guard: guard::is_wanted(guard, chosen.is_host_memory)?,
@@ -139,6 +142,12 @@ impl Pool {
     #[getter]
     fn owner_tags(&self) -> bool {
         self.core.options().owner_tags
+    }
+
+    /// The split policy: `tensorflow` or `tight`.
+    #[getter]
+    fn policy(&self) -> &'static str {
+        self.core.options().policy.as_str()
     }
 
     /// Name in reports.

@@ -13,16 +13,14 @@ use crate::free_list::FreeChunk;
 use crate::growth::{Growth, Plan};
 use crate::live::LiveTable;
 use crate::owner::{OwnerId, Owners};
+use crate::policy::SplitRule;
 use crate::refusal::{OutOfMemory, Verdict};
 use crate::region::{Place, Region, Regions};
 use crate::source::Grant;
 use crate::stats::{Counters, Stats};
-use crate::units::{GRANULE, MAX_BYTES, align_up, round_up, share_of};
+use crate::units::{GRANULE, MAX_BYTES, align_up, round_up};
 
 pub(crate) use request::Request;
-
-/// A remainder of this many bytes is kept, however large the request, unless a fraction is set.
-const SPLIT_THRESHOLD: u64 = 128 << 20;
 
 /// What a caller holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,14 +58,14 @@ pub(crate) struct Allocator {
     growth: Growth,
     pub(crate) limit: u64,
     limit_set_by: Arc<str>,
-    fragmentation_fraction: f64,
+    split_rule: SplitRule,
     split_threshold: u64,
     joins_regions: bool,
 }
 
 impl Allocator {
     /// An allocator without regions.
-    pub(crate) fn new(limit: Limit, growth: bool, fragmentation_fraction: f64, joins_regions: bool) -> Self {
+    pub(crate) fn new(limit: Limit, growth: bool, split_rule: SplitRule, joins_regions: bool) -> Self {
         let Limit { bytes: limit, set_by: limit_set_by } = limit;
         Self {
             chunks: ChunkTable::default(),
@@ -81,8 +79,8 @@ impl Allocator {
             growth: Growth::new(limit, growth),
             limit,
             limit_set_by,
-            fragmentation_fraction,
-            split_threshold: split_threshold(limit, fragmentation_fraction),
+            split_rule,
+            split_threshold: split_rule.threshold(limit),
             joins_regions,
         }
     }
@@ -90,7 +88,7 @@ impl Allocator {
     /// Changes limit and growth from here on; what is reserved is at most the limit.
     pub(crate) fn change(&mut self, limit: Limit, growth: bool) {
         self.growth.change(limit.bytes, growth);
-        self.split_threshold = split_threshold(limit.bytes, self.fragmentation_fraction);
+        self.split_threshold = self.split_rule.threshold(limit.bytes);
         Limit { bytes: self.limit, set_by: self.limit_set_by } = limit;
     }
 
@@ -351,17 +349,6 @@ impl Allocator {
     /// The last chunk of a region, found by walking: regions are joined once in a doubling.
     fn last_chunk(&self, first: Handle) -> Handle {
         self.chunks.run(first).last().map_or(first, |(handle, _)| handle)
-    }
-}
-
-/// From how many bytes on a remainder is kept whatever the request.
-fn split_threshold(limit: u64, fragmentation_fraction: f64) -> u64 {
-    if fragmentation_fraction > 0.0 {
-        // Chunk sizes are whole granules, so 1 already means "split on any remainder"; 0 would cut off chunks of
-        // zero bytes.
-        share_of(limit, fragmentation_fraction).max(1)
-    } else {
-        SPLIT_THRESHOLD
     }
 }
 

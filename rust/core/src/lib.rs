@@ -15,6 +15,7 @@ mod hint;
 mod kept;
 mod live;
 mod owner;
+mod policy;
 mod pool;
 mod refusal;
 mod region;
@@ -36,6 +37,7 @@ pub use error::{AllocError, FreeError, GrantFault, LimitError, OptionsError, Unu
 pub use guard::{Damage, DamagedPlace, Leaks, MemoryGuard};
 pub use kept::KeptRegion;
 pub use owner::{Capped, ScopeStats};
+pub use policy::{Policy, PolicyError};
 pub use pool::{MAX_WAIT, Options, Patience, Pool, Refused, Scope, set_tag};
 pub use refusal::{OutOfMemory, Verdict};
 pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};

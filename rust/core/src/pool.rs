@@ -25,6 +25,7 @@ use crate::check::{Violation, check};
 use crate::error::{AllocError, FreeError, OptionsError, Unusable};
 use crate::fork;
 use crate::guard::MARGINS;
+use crate::policy::SplitRule;
 use crate::report::Snapshot;
 use crate::source::{Grant, RegionSource};
 use crate::stats::Stats;
@@ -86,7 +87,8 @@ impl Pool {
         options.check()?;
         let joins = options.joins_regions.unwrap_or_else(|| source.joins_regions());
         let limit = Limit { bytes: options.limit, set_by: options.limit_set_by.as_str().into() };
-        let allocator = Allocator::new(limit, options.growth, options.fragmentation_fraction, joins);
+        let split_rule = SplitRule { policy: options.policy, fraction: options.fragmentation_fraction };
+        let allocator = Allocator::new(limit, options.growth, split_rule, joins);
         let guard = options.guard.then(|| source.guard().ok_or(OptionsError::NotGuardable)).transpose()?;
         let guarded = guard.map(|guard| Guarded::new(guard, &options));
         let state = State::new(allocator, guarded, options.owner_tags);

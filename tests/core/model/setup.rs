@@ -1,7 +1,7 @@
 //! What a program runs on: a kind of source, and the options of the pool.
 
 use allotment::source::{AddressSpace, Cap, Capped, Refusal, Refusing, RegionSource};
-use allotment::{GRANULE, Options};
+use allotment::{GRANULE, Options, Policy};
 use allotment_host::HostMemory;
 
 use crate::numbers::Numbers;
@@ -85,6 +85,7 @@ impl Setup {
                 2 => Some(true),
                 _ => Some(false),
             },
+            policy: if switches & 0x30 == 0x30 { Policy::Tight } else { Policy::TensorFlow },
             fragmentation_fraction: FRACTIONS[usize::from(fraction) % FRACTIONS.len()],
             ..Options::new(limit)
         };

@@ -2,7 +2,7 @@
 //!
 //! Everything is 128 bits wide here, so nothing overflows and nothing has to saturate.
 
-use allotment::Options;
+use allotment::{Options, Policy};
 
 const GRANULE: u128 = 256;
 const MIB: u128 = 1 << 20;
@@ -23,7 +23,9 @@ impl Rules {
     /// The rules of a pool with `options` on a source that says whether it `joins_regions`.
     pub(crate) fn new(options: &Options, source_joins: bool) -> Self {
         let limit = u128::from(options.limit);
-        let kept_from = if options.fragmentation_fraction > 0.0 {
+        let kept_from = if options.policy == Policy::Tight {
+            1
+        } else if options.fragmentation_fraction > 0.0 {
             share(options.limit, options.fragmentation_fraction).max(1)
         } else {
             128 * MIB

@@ -1,11 +1,13 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::policy::Policy;
 use crate::strategies::{config, limit, number, share, size};
+use crate::units::share_of;
 
 /// An allocator with one region of `bytes` bytes, all free.
-fn with_a_region(bytes: u64, limit: u64, fraction: f64) -> Allocator {
-    let mut allocator = Allocator::new(Limit { bytes: limit, set_by: "".into() }, false, fraction, false);
+fn with_a_region(bytes: u64, limit: u64, split_rule: SplitRule) -> Allocator {
+    let mut allocator = Allocator::new(Limit { bytes: limit, set_by: "".into() }, false, split_rule, false);
     let plan = allocator.plan(Request { bytes, needed: bytes, owner: None }).expect("below the limit");
     allocator.adopt(Grant { address: GRANULE, bytes }, &plan);
     allocator
@@ -20,15 +22,22 @@ proptest! {
         one in size(),
         other in size(),
         fraction in share(),
+        policy in prop::sample::select(&[Policy::TensorFlow, Policy::Tight]),
     ) {
         let limit = limit.clamp(GRANULE, MAX_BYTES - GRANULE);
         let fit = |bytes: u64| round_up((bytes % limit).max(1)).min(limit / GRANULE * GRANULE);
         let (needed, size) = (fit(one).min(fit(other)), fit(one).max(fit(other)));
-        let mut allocator = with_a_region(size, limit, fraction);
+        let mut allocator = with_a_region(size, limit, SplitRule { policy, fraction });
         let allocation = allocator.try_allocate(Request { bytes: needed, needed, owner: None }).expect("it fits");
 
         // Section 8, and at least 1 for the threshold (section 20, defect 4), in numbers that cannot wrap.
-        let threshold = if fraction > 0.0 { share_of(limit, fraction).max(1) } else { 134_217_728 };
+        let threshold = if policy == Policy::Tight {
+            1
+        } else if fraction > 0.0 {
+            share_of(limit, fraction).max(1)
+        } else {
+            134_217_728
+        };
         let (wide, threshold) = (u128::from(size), u128::from(threshold));
         let splits = wide >= 2 * u128::from(needed) || wide - u128::from(needed) >= threshold;
         // An exact fit has nothing to split off.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::error::OptionsError;
+use crate::policy::Policy;
 use crate::units::MAX_BYTES;
 
 /// The longest [`Options::wait`]: a year.
@@ -22,8 +23,11 @@ pub struct Options {
     pub joins_regions: Option<bool>,
     /// How long a refused request waits for another thread's free, at most [`MAX_WAIT`]. Zero by default.
     pub wait: Duration,
-    /// Keep the rest of a split from this share of the limit on; 0, the default, means from 128 MiB on.
+    /// Under TensorFlow's policy: split off a remainder from this share of the limit on; 0, the default, means from
+    /// 128 MiB on.
     pub fragmentation_fraction: f64,
+    /// When the remainder of a chunk is split off. TensorFlow's rule by default.
+    pub policy: Policy,
     /// Note allocations under what their thread calls its work: see [`set_tag`](crate::set_tag). Off by default.
     pub owner_tags: bool,
     /// Who set the limit, for reports.
@@ -53,6 +57,7 @@ impl Options {
             joins_regions: None,
             wait: Duration::ZERO,
             fragmentation_fraction: 0.0,
+            policy: Policy::TensorFlow,
             owner_tags: false,
             limit_set_by: "limit".to_owned(),
             name: "pool".to_owned(),
