@@ -205,8 +205,8 @@ fn a_cap_is_named_even_where_a_trim_would_make_room() {
     pool.free_allocation(&large).expect("live");
     let _scope = pool.open_scope("small", Some(1024), false).expect("this process");
     let refused = refusal(&pool, 4096);
-    assert!(!refused.trim_helps && refused.to_string().contains("scope \"small\""), "{refused}");
-    assert_eq!(pool.explain(4096).expect("in range").expect("capped").trim_helps, refused.trim_helps);
+    assert!(!refused.trim_helps() && refused.to_string().contains("scope \"small\""), "{refused}");
+    assert_eq!(pool.explain(4096).expect("in range").expect("capped").trim_helps(), refused.trim_helps());
 }
 
 #[test]

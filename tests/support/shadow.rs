@@ -182,6 +182,7 @@ impl Shadow {
         Stats {
             requested,
             in_use,
+            internal_fragmentation: in_use - requested,
             reserved,
             limit: self.rules.limit,
             free,

@@ -11,6 +11,7 @@ use crate::chunk::{Chunk, ChunkTable, Handle};
 use crate::error::GrantFault;
 use crate::free_list::FreeChunk;
 use crate::growth::{Growth, Plan};
+use crate::history::{self, History};
 use crate::live::LiveTable;
 use crate::owner::{OwnerId, Owners};
 use crate::policy::SplitRule;
@@ -20,7 +21,9 @@ use crate::source::Grant;
 use crate::stats::{Counters, Stats};
 use crate::units::{GRANULE, MAX_BYTES, align_up, round_up};
 
+pub(crate) use outlook::Supply;
 pub(crate) use request::Request;
+pub(crate) use vacate::Vacated;
 
 /// What a caller holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +54,7 @@ pub(crate) struct Allocator {
     pub(crate) regions: Regions,
     pub(crate) counters: Counters,
     pub(crate) owners: Owners,
+    pub(crate) history: History,
     /// Chunks in quarantine: held by no allocation, and not free yet.
     pub(crate) quarantined: BTreeSet<Handle>,
     /// Size of the largest free chunk that is set aside for a moment, 0 if none is.
@@ -74,6 +78,7 @@ impl Allocator {
             regions: Regions::default(),
             counters: Counters::default(),
             owners: Owners::default(),
+            history: History::default(),
             quarantined: BTreeSet::new(),
             aside: 0,
             growth: Growth::new(limit, growth),
@@ -87,6 +92,7 @@ impl Allocator {
 
     /// Changes limit and growth from here on; what is reserved is at most the limit.
     pub(crate) fn change(&mut self, limit: Limit, growth: bool) {
+        self.history.end();
         self.growth.change(limit.bytes, growth);
         self.split_threshold = self.split_rule.threshold(limit.bytes);
         Limit { bytes: self.limit, set_by: self.limit_set_by } = limit;
@@ -94,6 +100,10 @@ impl Allocator {
 
     pub(crate) fn limit(&self) -> Limit {
         Limit { bytes: self.limit, set_by: Arc::clone(&self.limit_set_by) }
+    }
+
+    pub(crate) fn joins_regions(&self) -> bool {
+        self.joins_regions
     }
 
     pub(crate) fn grows(&self) -> bool {
@@ -125,6 +135,9 @@ impl Allocator {
             self.bins.insert(&mut self.chunks, new, rest);
         }
         let id = self.counters.account_allocate(bytes, size);
+        if id <= history::LONGEST + 1 {
+            self.history.allocated(id, needed);
+        }
         let link = self.live.push(&mut self.chunks, handle, address);
         let chunk = self.chunks.get_mut(handle);
         chunk.requested = bytes;
@@ -154,8 +167,11 @@ impl Allocator {
     #[inline(always)]
     fn free_chunk(&mut self, handle: Handle) {
         let chunk = self.chunks.get_mut(handle);
-        let Chunk { size, requested, prev, next, .. } = *chunk;
+        let Chunk { size, requested, prev, next, id, .. } = *chunk;
         chunk.id = None;
+        if self.counters.allocs() <= history::LONGEST {
+            self.history.freed(id);
+        }
         self.counters.account_free(requested, size);
         self.merge_with_neighbours(handle, size, prev, next);
     }
@@ -277,43 +293,46 @@ impl Allocator {
         releasable > 0 && needed <= self.limit - self.counters.reserved() + releasable
     }
 
-    /// Whether the limit leaves room for a region of `needed` bytes now.
-    pub(crate) fn may_grow(&self, needed: u64) -> bool {
-        needed <= self.limit - self.counters.reserved()
-    }
-
     pub(crate) fn stats(&self) -> Stats {
-        let largest = self.bins.largest(&self.chunks).max(self.aside);
-        self.counters.stats(self.limit, largest, self.live.len(), self.regions.len())
+        self.counters.stats(self.limit, self.largest_free(), self.live.len(), self.regions.len())
     }
 
-    /// The refusal of a request, with the figures of this moment.
-    pub(crate) fn refusal(&self, request: Request, source_refused: bool) -> OutOfMemory {
-        let Stats { in_use, reserved, limit, free, largest_free, num_live, .. } = self.stats();
+    /// The refusal of a request, with the figures of this moment. `margins` are bytes that each allocation takes more
+    /// than was asked for, whatever the policy.
+    pub(crate) fn refusal(&self, request: Request, source_refused: bool, margins: u64) -> OutOfMemory {
+        let stats = self.stats();
+        let Stats {
+            requested: live_requested, in_use, reserved, limit, free, largest_free, num_live, ..
+        } = stats;
+        // What would be in use with every remainder split off, or a little more.
+        let rounding = num_live.saturating_mul(GRANULE - 1 + margins);
+        let tight = live_requested.saturating_add(rounding).min(in_use);
         let verdict = if request.needed > limit {
             Verdict::Limit
         } else if source_refused {
             Verdict::Source
-        } else if request.needed > limit - in_use {
-            Verdict::Full
-        } else {
+        } else if request.needed <= limit - in_use {
             Verdict::Fragmented
+        } else if request.needed <= limit - tight {
+            Verdict::Slack
+        } else {
+            Verdict::Full
         };
-        let Request { bytes: requested, needed, .. } = request;
-        let trim_helps = false;
         OutOfMemory {
-            requested,
-            needed,
+            requested: request.bytes,
+            needed: request.needed,
             limit,
             limit_set_by: Arc::clone(&self.limit_set_by),
+            live_requested,
             in_use,
+            internal_fragmentation: stats.internal_fragmentation,
             reserved,
             free,
             largest_free,
             num_live,
             verdict,
-            trim_helps,
             capped: None,
+            advice: Vec::new(),
             details: None,
         }
     }
@@ -374,7 +393,9 @@ impl Allocation {
     }
 }
 
+mod outlook;
 mod quarantine;
 mod request;
 #[cfg(test)]
 mod tests;
+mod vacate;

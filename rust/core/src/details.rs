@@ -4,7 +4,7 @@ use crate::allocator::Allocator;
 use crate::chunk::{Chunk, ChunkTable};
 
 /// How many groups of allocations are named.
-const GROUPS: usize = 5;
+const GROUPS: usize = 4;
 
 /// Free chunks that are looked at for what lies between them: the largest.
 const HOLES: usize = 64;

@@ -72,6 +72,31 @@ impl Growth {
         Some(Plan { largest: self.step.min(room), needed, room, doubled })
     }
 
+    /// Whether [`Growth::plan`] for a chunk of `needed` bytes ends in a grant, where the source grants up to `available`
+    /// bytes and refuses more.
+    pub(crate) fn serves(&self, needed: u64, reserved: u64, limit: u64, available: u64) -> bool {
+        let plan = self.clone().plan(needed, reserved, limit);
+        plan.is_some_and(|plan| plan.sizes().any(|bytes| bytes <= available))
+    }
+
+    /// The largest `needed` for which [`Growth::serves`] holds, in bytes; 0 if none.
+    ///
+    /// The sizes asked for skip some, so a request a little below `available` may be refused where a smaller one is
+    /// served.
+    pub(crate) fn largest_served(&self, reserved: u64, limit: u64, available: u64) -> u64 {
+        let room = round_down(limit - reserved);
+        let mut best = 0;
+        // Requests up to the step ask for the step first, larger ones for the next one that holds them.
+        let (mut below, mut step) = (0, self.clone());
+        while below < room.min(available) {
+            let granted = backpedal(step.step.min(room), GRANULE).find(|&bytes| bytes <= available);
+            best = best.max(granted.filter(|&bytes| bytes > below).unwrap_or(0));
+            below = step.step;
+            step.double();
+        }
+        best
+    }
+
     /// Notes that the source granted what `plan` asked for.
     pub(crate) fn granted(&mut self, plan: &Plan) {
         if !plan.doubled {

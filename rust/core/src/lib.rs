@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+mod advice;
 mod allocator;
 mod bins;
 mod check;
@@ -12,6 +13,7 @@ mod free_list;
 mod growth;
 pub mod guard;
 mod hint;
+mod history;
 mod kept;
 mod live;
 mod owner;
@@ -21,6 +23,7 @@ mod refusal;
 mod region;
 pub mod replay;
 mod report;
+mod rerun;
 pub mod source;
 mod stats;
 #[cfg(test)]
@@ -30,6 +33,7 @@ mod trie;
 mod unchecked;
 mod units;
 
+pub use advice::{Action, Advice, When};
 pub use allocator::Allocation;
 pub use check::Violation;
 pub use details::{Details, OwnerGroup, SizeGroup, Splitter};
@@ -38,9 +42,9 @@ pub use guard::{Damage, DamagedPlace, Leaks, MemoryGuard};
 pub use kept::KeptRegion;
 pub use owner::{Capped, ScopeStats};
 pub use policy::{Policy, PolicyError};
-pub use pool::{MAX_WAIT, Options, Patience, Pool, Refused, Scope, set_tag};
+pub use pool::{MAX_WAIT, Options, Patience, Pool, Refused, Scope, Siblings, set_tag};
 pub use refusal::{OutOfMemory, Verdict};
 pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};
-pub use source::{Grant, RegionSource, SourceFailure};
+pub use source::{Grant, Headroom, RegionSource, SourceFailure};
 pub use stats::Stats;
 pub use units::{Bytes, GRANULE, MAX_BYTES, SizeError, parse_size};

@@ -57,6 +57,17 @@ pub struct Capped {
     pub live: u64,
 }
 
+/// A cap that a request would break, and what would mend it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BrokenCap {
+    /// Whose cap it is.
+    pub(crate) owner: OwnerId,
+    /// The smallest limit that allows the request, in bytes.
+    pub(crate) wanted: u64,
+    /// By how much the limit is too low, in bytes.
+    pub(crate) lacking: u64,
+}
+
 #[derive(Debug, Clone, Default)]
 struct Owner {
     /// Of an open scope: its number, counted from 1. Else 0.
@@ -174,14 +185,47 @@ impl Owners {
     /// The cap that `bytes` more would break, if any: the innermost.
     pub(crate) fn cap_broken(&self, owner: OwnerId, bytes: u64) -> Option<Capped> {
         self.upwards(owner).find_map(|id| {
-            let Owner { limit, live, pending, .. } = *self.get(id);
+            let owner = self.get(id);
+            let Owner { limit, live, .. } = *owner;
             let limit = limit?;
-            (u128::from(live) + pending + u128::from(bytes) > u128::from(limit)).then(|| Capped {
-                name: self.path(id),
-                limit,
-                live,
-            })
+            (owner.wanted(bytes) > u128::from(limit)).then(|| Capped { name: self.path(id), limit, live })
         })
+    }
+
+    /// All caps that `bytes` more would break, the innermost first, each with what it lacks.
+    pub(crate) fn caps_broken(&self, owner: OwnerId, bytes: u64) -> Vec<BrokenCap> {
+        let broken = self.upwards(owner).filter_map(|id| {
+            let wanted = self.get(id).wanted(bytes);
+            let limit = self.get(id).limit?;
+            let lacking = wanted.checked_sub(u128::from(limit)).filter(|&lacking| lacking > 0)?;
+            // More than can be counted is more than anything that is held.
+            let saturated = |wide: u128| u64::try_from(wide).unwrap_or(u64::MAX);
+            Some(BrokenCap { owner: id, wanted: saturated(wanted), lacking: saturated(lacking) })
+        });
+        broken.collect()
+    }
+
+    /// The most that the caps above an owner leave, in bytes.
+    pub(crate) fn room_under_caps(&self, owner: OwnerId) -> u64 {
+        let rooms = self.upwards(owner).filter_map(|id| {
+            let held = u64::try_from(self.get(id).wanted(0)).unwrap_or(u64::MAX);
+            self.get(id).limit.map(|limit| limit.saturating_sub(held))
+        });
+        rooms.min().unwrap_or(u64::MAX)
+    }
+
+    /// Whether `owner` is `above`, or below it.
+    pub(crate) fn is_within(&self, owner: OwnerId, above: OwnerId) -> bool {
+        self.upwards(owner).any(|id| id == above)
+    }
+
+    /// Changes the cap of an open scope; false if it is not open.
+    pub(crate) fn set_limit(&mut self, scope: ScopeId, limit: Option<u64>) -> bool {
+        let open = self.get(scope.owner).serial == scope.serial;
+        if open {
+            self.get_mut(scope.owner).limit = limit;
+        }
+        open
     }
 
     /// Counts a request against the caps while it is being served.
@@ -306,6 +350,13 @@ impl Owners {
 
     fn get_mut(&mut self, id: OwnerId) -> &mut Owner {
         &mut self.slots[id.index()]
+    }
+}
+
+impl Owner {
+    /// What it would hold with `bytes` more, and with the requests that are being served.
+    fn wanted(&self, bytes: u64) -> u128 {
+        u128::from(self.live) + self.pending + u128::from(bytes)
     }
 }
 

@@ -17,6 +17,7 @@
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use allotment_sync::{Bell, Guard, Inside, Mailbox, Mutex, Turn, TurnGuard};
 
@@ -26,11 +27,13 @@ use crate::error::{AllocError, FreeError, OptionsError, Unusable};
 use crate::fork;
 use crate::guard::MARGINS;
 use crate::policy::SplitRule;
+use crate::refusal::{OutOfMemory, Verdict};
 use crate::report::Snapshot;
-use crate::source::{Grant, RegionSource};
+use crate::source::{Grant, Headroom, RegionSource};
 use crate::stats::Stats;
 use crate::units::GRANULE;
 
+mod advise;
 mod closing;
 mod freeing;
 mod grow;
@@ -41,13 +44,16 @@ mod lock;
 mod options;
 mod questions;
 mod scope;
+mod siblings;
 mod state;
 mod trim;
 mod wait;
 
+use advise::Depth;
 use guarding::Guarded;
 pub use options::{MAX_WAIT, Options};
 pub use scope::{Scope, set_tag};
+pub use siblings::Siblings;
 use state::State;
 pub use wait::{Patience, Refused};
 
@@ -66,6 +72,10 @@ pub struct Pool {
     late: Mailbox<(u64, NonZeroU64)>,
     /// Rings when something was freed and somebody waits for that.
     freed: Bell,
+    /// What the source could grant, if it says so.
+    headroom: Option<Arc<dyn Headroom>>,
+    /// Pools on the same memory.
+    siblings: OnceLock<Arc<Siblings>>,
     born: u64,
     /// Its own among all pools of the process.
     number: u64,
@@ -95,6 +105,8 @@ impl Pool {
         let late = Mailbox::new();
         late.set_notice(state.concerns().any());
         Ok(Self {
+            headroom: source.headroom(),
+            siblings: OnceLock::new(),
             options,
             state: Mutex::new(state),
             turn: Turn::new(Box::new(source)),
@@ -155,11 +167,25 @@ impl Pool {
                 Ok(allocation) => return Ok(allocation),
                 Err(refused) => refused,
             };
-            if !again(&refused) {
-                self.with_state(|state| state.allocator.counters.account_refuse())?;
-                return Err(refused.out_of_memory.into());
+            let is_capped = refused.out_of_memory.verdict == Verdict::Scope;
+            let reclaimed = !is_capped && self.reclaim_for(request)?;
+            if !reclaimed && !again(&refused) {
+                return Err(self.refuse(request, refused)?.into());
             }
         }
+    }
+
+    /// Refuses a request for good.
+    #[cold]
+    fn refuse(&self, request: Request, refused: Refused) -> Result<Box<OutOfMemory>, Unusable> {
+        let Refused { mut out_of_memory, .. } = refused;
+        self.with_state(|state| {
+            state.allocator.counters.account_refuse();
+            state.allocator.history.refused(request.needed);
+        })?;
+        let around = self.surroundings(&self.others());
+        out_of_memory.advice = self.advise(request, &around, Depth::Quick)?;
+        Ok(out_of_memory)
     }
 
     /// Serves a request, from what is held or from more, or refuses it.
@@ -171,7 +197,7 @@ impl Pool {
                 let progress = state.progress();
                 drop(state);
                 self.settle();
-                return Ok(Err(Refused { out_of_memory, progress }));
+                return Ok(Err(Refused { out_of_memory, progress, supply: None }));
             }
         };
         let outcome = match self.serve(state, charge.request, alignment) {
@@ -315,10 +341,14 @@ impl Pool {
         served
     }
 
+    /// Bytes that each request takes more for red zones.
+    fn margins(&self) -> u64 {
+        if self.options.guard { MARGINS } else { 0 }
+    }
+
     /// A request with room for red zones in guard mode.
     fn request(&self, bytes: u64, alignment: u64) -> Result<Request, AllocError> {
-        let margins = if self.options.guard { MARGINS } else { 0 };
-        let padded = bytes.checked_add(margins).ok_or(AllocError::TooLarge { bytes })?;
+        let padded = bytes.checked_add(self.margins()).ok_or(AllocError::TooLarge { bytes })?;
         let wide = request(padded, alignment).map_err(|error| match error {
             AllocError::TooLarge { .. } => AllocError::TooLarge { bytes },
             other => other,

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::advice::{Action, Advice};
 use crate::details::{Details, OwnerGroup, SizeGroup, Splitter};
 use crate::owner::Capped;
-use crate::units::{Bytes, round_down, round_up};
+use crate::units::Bytes;
 
 /// No free chunk fits and there is no more to get. All figures are of the moment of the refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -20,8 +21,12 @@ pub struct OutOfMemory {
     pub limit: u64,
     /// Who set the limit.
     pub limit_set_by: Arc<str>,
+    /// Bytes that the allocations held asked for.
+    pub live_requested: u64,
     /// Bytes of the chunks in use.
     pub in_use: u64,
+    /// `in_use - live_requested`: bytes lost inside chunks.
+    pub internal_fragmentation: u64,
     /// Bytes of all regions.
     pub reserved: u64,
     /// `reserved - in_use`, in bytes.
@@ -32,10 +37,11 @@ pub struct OutOfMemory {
     pub num_live: u64,
     /// What stood in the way.
     pub verdict: Verdict,
-    /// Handing back wholly free regions would let the pool grow enough, and it is set not to do so itself.
-    pub trim_helps: bool,
     /// The cap that stood in the way, where the verdict is [`Verdict::Scope`].
     pub capped: Option<Capped>,
+    /// Changes that make the request succeed, the most useful first. A refusal carries those that are quickly found; see
+    /// [`Pool::look_into`](crate::Pool::look_into) for the others.
+    pub advice: Vec<Advice>,
     /// What the memory is used for, if that was looked at: see [`Pool::look_into`](crate::Pool::look_into).
     pub details: Option<Box<Details>>,
 }
@@ -48,6 +54,9 @@ pub enum Verdict {
     Full,
     /// There is room under the limit, but in pieces that are too small.
     Fragmented,
+    /// Chunks are larger than what was asked for; without the bytes that are lost in them the request would be within
+    /// the limit.
+    Slack,
     /// The request alone is above the limit.
     Limit,
     /// The limit would allow it; the source would not.
@@ -63,6 +72,7 @@ impl Verdict {
         match self {
             Self::Full => "full",
             Self::Fragmented => "fragmented",
+            Self::Slack => "slack",
             Self::Limit => "limit",
             Self::Source => "source",
             Self::Scope => "scope",
@@ -71,57 +81,30 @@ impl Verdict {
 }
 
 impl OutOfMemory {
-    /// What would help, in one sentence without an end.
+    /// What would help, in one sentence without an end; empty if nothing is known to.
     #[must_use]
     pub fn suggestion(&self) -> String {
-        let Self { requested, needed, limit, in_use, reserved, .. } = *self;
-        if self.trim_helps {
-            return "call trim(), or make the pool with trim_on_oom on".to_owned();
-        }
-        match self.verdict {
-            Verdict::Full => {
-                let missing = needed - (limit - in_use);
-                format!("free {} or more, or raise the limit to {} bytes", Bytes(missing), in_use + needed)
-            }
-            Verdict::Fragmented => {
-                let raise = format!("raise the limit to {} bytes", reserved.saturating_add(needed));
-                match self.details.as_ref().and_then(|details| details.splitter.as_ref()) {
-                    Some(splitter) if splitter.hole() >= needed => {
-                        format!(
-                            "free allocation {}: the hole would hold the request; or {raise}",
-                            splitter.id
-                        )
-                    }
-                    _ => format!(
-                        "free the allocations between the holes, allocate large ones first, or {raise}"
-                    ),
-                }
-            }
-            Verdict::Limit => {
-                // For alignment, and for red zones: it counts against the limit, too.
-                let padding = needed - round_up(requested);
-                let most = if padding == 0 {
-                    Bytes(limit).to_string()
-                } else {
-                    format!("{} bytes", round_down(limit).saturating_sub(padding))
-                };
-                format!("ask for {most} or less, or raise the limit to {needed} bytes")
-            }
-            Verdict::Source => {
-                "free something, or find out what else uses the memory behind the source".to_owned()
-            }
-            Verdict::Scope => "free something of the scope, or make it with a larger limit".to_owned(),
-        }
+        let texts: Vec<_> = self.advice.iter().map(Advice::to_string).collect();
+        texts.join("; or ")
+    }
+
+    /// Whether handing back wholly free regions, which the pool is set to keep, lets the request succeed.
+    #[must_use]
+    pub fn trim_helps(&self) -> bool {
+        self.advice.iter().any(|advice| advice.action == Action::Trim && advice.names.is_empty())
     }
 
     fn verdict_text(&self) -> String {
         let text = match self.verdict {
-            _ if self.trim_helps => {
+            _ if self.trim_helps() => {
                 "free regions are in the way: the pool is at its limit and is set to keep them"
             }
             Verdict::Full => "full: what is in use and the request together are above the limit",
             Verdict::Fragmented => {
                 "fragmented, not full: the room under the limit is in pieces that are too small"
+            }
+            Verdict::Slack => {
+                "slack: without the bytes lost inside chunks, the request would be within the limit"
             }
             Verdict::Limit => "the request alone is above the limit",
             Verdict::Source => "the limit allows it, the source of the memory refused",
@@ -134,7 +117,8 @@ impl OutOfMemory {
 /// At most 25 lines.
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { requested, needed, limit, in_use, reserved, free, largest_free, num_live, .. } = *self;
+        let Self { requested, needed, limit, live_requested, in_use, internal_fragmentation, .. } = *self;
+        let Self { reserved, free, largest_free, num_live, .. } = *self;
         write!(f, "out of memory: asked for {} ({requested} bytes", Bytes(requested))?;
         if needed != requested {
             write!(f, ", {needed} rounded up")?;
@@ -145,14 +129,22 @@ impl fmt::Display for OutOfMemory {
         };
         line("limit", limit, &format!(", set by {}", self.limit_set_by))?;
         line("in use", in_use, &format!(" in {}", count_of(num_live, "allocation")))?;
+        if internal_fragmentation > 0 {
+            line("asked for", live_requested, " of those in use")?;
+            line("lost in chunks", internal_fragmentation, " of those in use")?;
+        }
         line("reserved", reserved, "")?;
         line("free", free, "")?;
         line("largest free", largest_free, "")?;
-        writeln!(f, "  verdict        {}", self.verdict_text())?;
+        write!(f, "  verdict        {}", self.verdict_text())?;
         if let Some(details) = &self.details {
             details.fmt(f)?;
         }
-        write!(f, "  what helps     {}", self.suggestion())
+        for (place, advice) in self.advice.iter().enumerate() {
+            let title = if place == 0 { "what helps" } else { "or" };
+            write!(f, "\n  {title:<14} {advice}")?;
+        }
+        Ok(())
     }
 }
 
@@ -163,11 +155,11 @@ impl fmt::Display for Capped {
     }
 }
 
-/// Whole lines.
+/// Whole lines, each after a line break.
 impl fmt::Display for Details {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(splitter) = &self.splitter {
-            writeln!(f, "  in the way     {splitter}")?;
+            write!(f, "\n  in the way     {splitter}")?;
         }
         lines(f, "most by size", &self.by_size, self.other_sizes, "size")?;
         lines(f, "most by owner", &self.by_owner, self.other_owners, "owner")
@@ -182,10 +174,10 @@ fn lines<T: fmt::Display>(
     kind: &str,
 ) -> fmt::Result {
     for (place, group) in groups.iter().enumerate() {
-        writeln!(f, "  {:<14} {group}", if place == 0 { title } else { "" })?;
+        write!(f, "\n  {:<14} {group}", if place == 0 { title } else { "" })?;
     }
     if others > 0 {
-        writeln!(f, "  {:<14} and {} more", "", count_of(others as u64, kind))?;
+        write!(f, "\n  {:<14} and {} more", "", count_of(others as u64, kind))?;
     }
     Ok(())
 }

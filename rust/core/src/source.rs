@@ -4,6 +4,8 @@
 //! pool's lock held, so it may be slow, or written in Python.
 
 use std::error::Error;
+use std::fmt;
+use std::panic::RefUnwindSafe;
 use std::sync::Arc;
 
 use crate::guard::MemoryGuard;
@@ -79,6 +81,13 @@ pub trait RegionSource: Send {
     /// somebody writes there again. The span stays out.
     fn discard(&mut self, _span: Grant) {}
 
+    /// How much it could grant; none where it does not know. The answer, a handle to ask later, never changes.
+    ///
+    /// A pool asks it for advice after a refusal, also while another thread is in a call of the source.
+    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
+        None
+    }
+
     /// What touches this source's memory for a pool in guard mode; none where that is not to be touched, or
     /// cannot be. The answer never changes.
     ///
@@ -86,6 +95,17 @@ pub trait RegionSource: Send {
     /// caller may write to at the time.
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         None
+    }
+}
+
+/// Tells how much a source could grant.
+pub trait Headroom: fmt::Debug + Send + Sync + RefUnwindSafe {
+    /// The longest region that the source would grant now, in bytes. What is released adds to it.
+    fn bytes(&self) -> u64;
+
+    /// Whether each grant starts where the last one ended.
+    fn is_sequential(&self) -> bool {
+        false
     }
 }
 
@@ -108,6 +128,10 @@ impl<S: RegionSource + ?Sized> RegionSource for Box<S> {
 
     fn discard(&mut self, span: Grant) {
         (**self).discard(span);
+    }
+
+    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
+        (**self).headroom()
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {

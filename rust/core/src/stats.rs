@@ -14,6 +14,9 @@ pub struct Stats {
     pub requested: u64,
     /// Bytes of the chunks in use.
     pub in_use: u64,
+    /// `in_use - requested`: bytes lost inside chunks to rounding, alignment, red zones, and remainders that were not
+    /// split off.
+    pub internal_fragmentation: u64,
     /// Bytes of all regions, in use or not.
     pub reserved: u64,
     /// The most that may be reserved, in bytes.
@@ -139,6 +142,10 @@ impl Counters {
         self.in_use.now
     }
 
+    pub(crate) fn internal_fragmentation(&self) -> u64 {
+        self.in_use.now - self.requested.now
+    }
+
     pub(crate) fn reserved(&self) -> u64 {
         self.reserved.now
     }
@@ -149,6 +156,7 @@ impl Counters {
         Stats {
             requested: self.requested.now,
             in_use: self.in_use.now,
+            internal_fragmentation: self.internal_fragmentation(),
             reserved: self.reserved.now,
             limit,
             free,

@@ -6,8 +6,8 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use allotment::MemoryGuard;
 use allotment::source::{Grant, Refusal, RegionSource};
+use allotment::{Headroom, MemoryGuard};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 mod clear;
@@ -83,9 +83,34 @@ impl RegionSource for HostMemory {
         self.out.with(span, || discard(span));
     }
 
+    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
+        addresses_are_plenty().then(|| Arc::new(AddressesOfProcess) as _)
+    }
+
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         Some(Arc::new(HostGuard::new(&self.out)))
     }
+}
+
+/// The addresses that a process has on the smallest of our systems: 46 bits of them are free for mappings.
+const ADDRESSES: u64 = 1 << 46;
+
+/// Reserving takes addresses and no memory, so there is always room for another region.
+#[derive(Debug)]
+struct AddressesOfProcess;
+
+impl Headroom for AddressesOfProcess {
+    fn bytes(&self) -> u64 {
+        ADDRESSES
+    }
+}
+
+/// Whether the system lets a process map as many addresses as it likes: no limit of the process, and no strict
+/// accounting of memory.
+fn addresses_are_plenty() -> bool {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    let overcommit = std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
+    limit.is_none() && overcommit.is_ok_and(|mode| mode.trim() != "2")
 }
 
 /// Maps `length` bytes at a multiple of `alignment`; whatever is mapped in front and behind goes back.

@@ -1,6 +1,6 @@
 //! Requests in guard mode: what they take, what is refused.
 
-use allotment::{AllocError, MAX_BYTES, Verdict};
+use allotment::{Action, AllocError, MAX_BYTES, Verdict};
 
 use super::{KIB, guarded, over_paper, pool, sound};
 
@@ -22,12 +22,14 @@ fn the_limit_is_exact_with_the_red_zones_in_it() {
         for limit in [768, 1024, 64 * KIB, 1_000_000] {
             let (pool, _) = over_paper(allotment::Options { growth, ..guarded(limit) });
             let whole = limit / 256 * 256 - 512;
+            let needed = |bytes: u64| bytes.next_multiple_of(256) + 512;
             assert!(!pool.can_allocate(whole + 1).unwrap());
             match pool.allocate(whole + 1).unwrap_err() {
                 AllocError::OutOfMemory(refused) => {
                     assert_eq!(refused.verdict, Verdict::Limit);
-                    let help = format!("ask for {whole} bytes or less, or raise the limit to ");
-                    assert!(refused.suggestion().starts_with(&help), "{}", refused.suggestion());
+                    let help: Vec<_> =
+                        refused.advice.iter().map(|piece| (piece.action, piece.bytes)).collect();
+                    assert_eq!(help, [(Action::RaiseLimit, needed(whole + 1)), (Action::AskFor, whole)]);
                 }
                 other => panic!("{other:?}"),
             }

@@ -1,9 +1,22 @@
 //! Verdicts and figures of a refusal.
 
 use allotment::source::{AddressSpace, Refusing};
-use allotment::{AllocError, MAX_BYTES, Options, OutOfMemory, Pool, Verdict};
+use allotment::{Action, Advice, AllocError, MAX_BYTES, Options, OutOfMemory, Pool, Verdict, When};
 
 use super::{MIB, recorded, refused};
+
+/// Advice that holds now, with the best possible number.
+fn exact(action: Action, bytes: u64) -> Advice {
+    Advice {
+        action,
+        bytes,
+        when: When::Now,
+        allocations: Vec::new(),
+        names: Vec::new(),
+        exact: true,
+        needs_grant: false,
+    }
+}
 
 fn at_once(limit: u64) -> Options {
     Options { growth: false, ..Options::new(limit) }
@@ -13,24 +26,46 @@ fn at_once(limit: u64) -> Options {
 fn full_when_what_is_in_use_and_the_request_are_above_the_limit() {
     let (pool, _) = recorded(AddressSpace::new(0), at_once(64 * MIB));
     pool.allocate(24 * MIB).unwrap();
-    // 40 MiB are left. That is less than twice the request, so all of it goes along.
-    assert_eq!(pool.allocate(30 * MIB).unwrap().size, 40 * MIB);
+    pool.allocate(40 * MIB).unwrap();
     let expected = OutOfMemory {
         requested: 1,
         needed: 256,
         limit: 64 * MIB,
         limit_set_by: "limit".into(),
+        live_requested: 64 * MIB,
         in_use: 64 * MIB,
+        internal_fragmentation: 0,
         reserved: 64 * MIB,
         free: 0,
         largest_free: 0,
         num_live: 2,
         verdict: Verdict::Full,
-        trim_helps: false,
         capped: None,
+        advice: vec![exact(Action::RaiseLimit, 64 * MIB + 256)],
         details: None,
     };
     assert_eq!(refused(pool.allocate(1)), expected);
+}
+
+#[test]
+fn slack_when_the_bytes_lost_inside_chunks_would_have_done() {
+    let (pool, _) = recorded(AddressSpace::new(0), at_once(64 * MIB));
+    pool.allocate(24 * MIB).unwrap();
+    // 40 MiB are left. That is less than twice the request, so all of it goes along.
+    assert_eq!(pool.allocate(30 * MIB).unwrap().size, 40 * MIB);
+    let out_of_memory = refused(pool.allocate(1));
+    assert_eq!(out_of_memory.verdict, Verdict::Slack);
+    let OutOfMemory { live_requested, in_use, internal_fragmentation, .. } = out_of_memory;
+    assert_eq!((live_requested, in_use, internal_fragmentation), (54 * MIB, 64 * MIB, 10 * MIB));
+    assert_eq!(refused(pool.allocate(10 * MIB - 1024)).verdict, Verdict::Slack);
+    assert_eq!(refused(pool.allocate(10 * MIB + 1)).verdict, Verdict::Full);
+    let explained = pool.explain(1).unwrap().unwrap();
+    assert_eq!(explained.verdict, Verdict::Slack);
+    let text = explained.to_string();
+    assert!(
+        text.contains("asked for            54 MiB") && text.contains("lost in chunks       10 MiB"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -44,14 +79,16 @@ fn fragmented_when_the_pieces_together_would_do() {
         needed: MIB + 256,
         limit: 4 * MIB,
         limit_set_by: "limit".into(),
+        live_requested: 2 * MIB,
         in_use: 2 * MIB,
+        internal_fragmentation: 0,
         reserved: 4 * MIB,
         free: 2 * MIB,
         largest_free: MIB,
         num_live: 2,
         verdict: Verdict::Fragmented,
-        trim_helps: false,
         capped: None,
+        advice: vec![exact(Action::RaiseLimit, 5 * MIB + 256), exact(Action::AskFor, MIB)],
         details: None,
     };
     assert_eq!(refused(pool.allocate(MIB + 1)), expected);
@@ -75,14 +112,16 @@ fn limit_when_the_request_alone_is_above_it() {
         needed: 1_000_192,
         limit: 1_000_001,
         limit_set_by: "limit".into(),
+        live_requested: 0,
         in_use: 0,
+        internal_fragmentation: 0,
         reserved: 0,
         free: 0,
         largest_free: 0,
         num_live: 0,
         verdict: Verdict::Limit,
-        trim_helps: false,
         capped: None,
+        advice: vec![exact(Action::RaiseLimit, 1_000_192), exact(Action::AskFor, 999_936)],
         details: None,
     };
     assert_eq!(refused(pool.allocate(999_937)), expected);
@@ -100,14 +139,16 @@ fn source_when_the_limit_would_allow_it() {
         needed: 4 * MIB,
         limit: 64 * MIB,
         limit_set_by: "limit".into(),
+        live_requested: MIB,
         in_use: MIB,
+        internal_fragmentation: 0,
         reserved: 2 * MIB,
         free: MIB,
         largest_free: MIB,
         num_live: 1,
         verdict: Verdict::Source,
-        trim_helps: false,
         capped: None,
+        advice: vec![Advice { exact: false, ..exact(Action::AskFor, MIB) }],
         details: None,
     };
     assert_eq!(refused(pool.allocate(4 * MIB - 3)), expected);
@@ -169,7 +210,7 @@ fn free_regions_that_are_kept_are_named_as_what_is_in_the_way() {
     let freed = pool.allocate(32 << 20).unwrap();
     pool.free(freed.address).unwrap();
     let Err(AllocError::OutOfMemory(refused)) = pool.allocate(48 << 20) else { panic!("served") };
-    assert!(refused.trim_helps);
+    assert!(refused.trim_helps());
     assert!(refused.to_string().contains("trim()"), "{refused}");
     assert_eq!(pool.trim().unwrap(), 32 << 20);
     pool.allocate(48 << 20).unwrap();

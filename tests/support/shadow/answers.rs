@@ -23,15 +23,20 @@ impl Outcome {
     pub(crate) fn of(result: &Result<Allocation, AllocError>) -> Self {
         match result {
             Ok(allocation) => Self::Served(*allocation),
-            Err(AllocError::OutOfMemory(refused)) => Self::Refused(refused.clone()),
+            Err(AllocError::OutOfMemory(refused)) => Self::Refused(figures(refused)),
             Err(AllocError::BadGrant { grant, fault }) => Self::BadGrant(*grant, *fault),
-            Err(AllocError::SourceFailed { refused, .. }) => Self::SourceFailed(refused.clone()),
+            Err(AllocError::SourceFailed { refused, .. }) => Self::SourceFailed(figures(refused)),
             Err(AllocError::TooLarge { bytes }) => Self::TooLarge(*bytes),
             Err(AllocError::BadAlignment { alignment }) => Self::BadAlignment(*alignment),
             Err(AllocError::Unusable(Unusable::Closed)) => Self::Closed,
             Err(other) => panic!("not what a pool says to one thread: {other}"),
         }
     }
+}
+
+/// The figures alone: advice is judged by following it, in a test of its own.
+fn figures(refused: &OutOfMemory) -> Box<OutOfMemory> {
+    Box::new(OutOfMemory { advice: Vec::new(), ..refused.clone() })
 }
 
 /// How the last call of an operation ended, which the record of the calls does not tell.

@@ -200,13 +200,18 @@ impl Shadow {
     }
 
     fn out_of_memory(&self, Request { bytes, needed }: Request, declined: bool) -> Box<OutOfMemory> {
-        let Stats { in_use, reserved, limit, free, largest_free, num_live, .. } = self.stats();
+        let stats = self.stats();
+        let Stats {
+            requested: live_requested, in_use, reserved, limit, free, largest_free, num_live, ..
+        } = stats;
+        let lost_beyond_rounding = (in_use - live_requested).saturating_sub(255 * num_live);
         let verdict = if needed > limit {
             Verdict::Limit
         } else if declined {
             Verdict::Source
         } else if u128::from(in_use) + u128::from(needed) > u128::from(limit) {
-            Verdict::Full
+            let tight = u128::from(in_use - lost_beyond_rounding) + u128::from(needed);
+            if tight > u128::from(limit) { Verdict::Full } else { Verdict::Slack }
         } else {
             Verdict::Fragmented
         };
@@ -215,16 +220,16 @@ impl Shadow {
             needed,
             limit,
             limit_set_by: "limit".into(),
+            live_requested,
             in_use,
+            internal_fragmentation: in_use - live_requested,
             reserved,
             free,
             largest_free,
             num_live,
             verdict,
-            trim_helps: !self.rules.trim_on_oom
-                && self.space.releasable() > 0
-                && self.releasing_helps(needed),
             capped: None,
+            advice: Vec::new(),
             details: None,
         })
     }

@@ -50,6 +50,11 @@ impl Allocator {
         self.aside = 0;
     }
 
+    /// Size of the largest free chunk, also if it is set aside for a moment; 0 if there is none.
+    pub(crate) fn largest_free(&self) -> u64 {
+        self.bins.largest(&self.chunks).max(self.aside)
+    }
+
     /// Whether a free chunk of at least `needed` bytes is there, or is set aside for a moment.
     pub(crate) fn has_free(&self, needed: u64) -> bool {
         self.bins.fits(&self.chunks, needed) || needed <= self.aside

@@ -39,8 +39,8 @@ fn sizes_are_told_apart_and_the_largest_groups_come_first() {
     let sizes: Vec<_> =
         by_size.iter().map(|group| (group.smallest, group.largest, group.count, group.bytes)).collect();
     assert_eq!(sizes[0], (1536, 1536, 4, 6144));
-    assert_eq!(sizes[4], (512, 512, 4, 2048));
-    assert_eq!((sizes.len(), other_sizes), (5, 1));
+    assert_eq!(sizes[3], (768, 768, 4, 3072));
+    assert_eq!((sizes.len(), other_sizes), (4, 2));
     assert!(by_owner.is_empty());
 }
 

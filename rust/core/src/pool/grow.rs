@@ -43,12 +43,13 @@ impl Pool {
             return Ok(Ok(allocation));
         }
         let out_of_memory = self.refusal(&state, request, source_refused);
-        Ok(Err(Refused { out_of_memory, progress: state.progress() }))
+        let progress = state.progress();
+        drop(state);
+        Ok(Err(Refused { out_of_memory, progress, supply: self.supply() }))
     }
 
     pub(super) fn refusal(&self, state: &State, request: Request, source_refused: bool) -> Box<OutOfMemory> {
-        let trim_helps = !self.options.trim_on_oom && state.allocator.release_would_help(request.needed);
-        Box::new(OutOfMemory { trim_helps, ..state.allocator.refusal(request, source_refused) })
+        Box::new(state.allocator.refusal(request, source_refused, self.margins()))
     }
 
     /// Plan, ask, adopt. None if the limit leaves no room, or the source refused to the end.
@@ -82,6 +83,9 @@ impl Pool {
             }
         }
         *source_refused = true;
+        let mut state = self.enter()?;
+        state.source_declined = true;
+        state.allocator.history.end();
         Ok(None)
     }
 
@@ -107,6 +111,9 @@ impl Pool {
             drop(state);
             turn.release(grant);
             return open.map_err(AllocError::from);
+        }
+        if grant.bytes != plan.largest {
+            state.allocator.history.end();
         }
         state.allocator.adopt(grant, plan);
         Ok(state.allocator.try_allocate(request))

@@ -1,7 +1,9 @@
 //! Questions about requests to come, and about refusals.
 
 use super::Pool;
-use crate::allocator::Allocator;
+use super::advise::{Depth, Surroundings};
+use super::state::State;
+use crate::allocator::{Request, Supply};
 use crate::details::Details;
 use crate::error::{AllocError, Unusable};
 use crate::kept::{KeptRegion, kept};
@@ -36,20 +38,17 @@ impl Pool {
         self.would_refuse(bytes, true)
     }
 
-    /// Adds to a refusal what the memory is used for at this moment.
+    /// Adds to a refusal what the memory is used for at this moment, and the advice that takes a look at every chunk.
     ///
     /// # Errors
     /// In a forked child.
     ///
     /// # Cost
-    /// Linear in the chunks, under the lock; some nanoseconds for each.
+    /// Linear in the chunks, under the lock; some nanoseconds for each. A short program is played again, up to twenty
+    /// times.
     pub fn look_into(&self, refused: &mut OutOfMemory) -> Result<(), Unusable> {
-        let details = self.with_state(|state| {
-            state.empty_quarantine();
-            Details::new(&state.allocator)
-        })?;
-        refused.details = Some(Box::new(details));
-        Ok(())
+        let request = Request { bytes: refused.requested, needed: refused.needed, owner: None };
+        self.look_into_with(refused, request, &self.surroundings(&self.others()))
     }
 
     /// Whether nobody waits, nothing is pinned, no scope is open, and the pool is not closed: at a glance, and only at
@@ -81,32 +80,46 @@ impl Pool {
 
     fn would_refuse(&self, bytes: u64, with_details: bool) -> Result<Option<Box<OutOfMemory>>, AllocError> {
         let request = self.request(bytes, GRANULE)?;
-        self.with_state(|state| {
+        let around = self.surroundings(&self.others());
+        let mut refused = self.with_state(|state| {
             state.open()?;
             if bytes == 0 {
                 return Ok(None);
             }
             let capped = self.cap_broken(state, request);
-            let fits = |allocator: &Allocator| {
-                allocator.has_free(request.needed)
-                    || allocator.may_grow(request.needed)
-                    || (self.options.trim_on_oom && allocator.release_would_help(request.needed))
-            };
-            let fits = fits(&state.allocator) || (state.empty_quarantine() && fits(&state.allocator));
-            if fits && capped.is_none() {
+            let trim_on_oom = self.options.trim_on_oom;
+            let fits =
+                |state: &State, supply| state.allocator.would_serve(request.needed, trim_on_oom, supply);
+            let supply = around.supply;
+            let served = fits(state, supply) || (state.empty_quarantine() && fits(state, supply));
+            if served && capped.is_none() {
                 return Ok(None);
             }
-            let allocator = &state.allocator;
-            let mut refused = self.refusal(state, request, false);
+            let source_refuses = !served && fits(state, Supply::UNLIMITED);
+            let mut refused = self.refusal(state, request, source_refuses);
             if capped.is_some() {
                 refused.verdict = Verdict::Scope;
-                refused.trim_helps = false;
                 refused.capped = capped;
             }
-            if with_details {
-                refused.details = Some(Box::new(Details::new(allocator)));
-            }
-            Ok(Some(refused))
-        })?
+            Ok::<_, Unusable>(Some(refused))
+        })??;
+        if with_details && let Some(refused) = &mut refused {
+            self.look_into_with(refused, request, &around)?;
+        }
+        Ok(refused)
+    }
+
+    fn look_into_with(
+        &self,
+        refused: &mut OutOfMemory,
+        request: Request,
+        around: &Surroundings,
+    ) -> Result<(), Unusable> {
+        refused.details = Some(Box::new(self.with_state(|state| {
+            state.empty_quarantine();
+            Details::new(&state.allocator)
+        })?));
+        refused.advice = self.advise(request, around, Depth::Thorough)?;
+        Ok(())
     }
 }

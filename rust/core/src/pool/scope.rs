@@ -118,6 +118,21 @@ impl Pool {
         self.with_state(|state| state.allocator.owners.scope_stats(scope.id))
     }
 
+    /// Changes the cap of an open scope, from any thread; none takes it away. What the scope holds may be above its new
+    /// cap: then it gets nothing more until it is below. False if the scope is not open.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn set_scope_limit(&self, scope: Scope, limit: Option<u64>) -> Result<bool, Unusable> {
+        let set = self.with_state(|state| {
+            state.changes += 1;
+            state.allocator.owners.set_limit(scope.id, limit)
+        })?;
+        // Whoever was refused on account of the cap may have room now.
+        self.freed.ring();
+        Ok(set)
+    }
+
     /// Notes a request against the caps of the scopes it is made in.
     ///
     /// # Errors
@@ -127,12 +142,7 @@ impl Pool {
         let Some(owner) = self.owner(state, request) else { return Ok(charge) };
         if let Some(capped) = state.allocator.owners.cap_broken(owner, request.rounded()) {
             let refused = *self.refusal(state, request, false);
-            return Err(Box::new(OutOfMemory {
-                verdict: Verdict::Scope,
-                capped: Some(capped),
-                trim_helps: false,
-                ..refused
-            }));
+            return Err(Box::new(OutOfMemory { verdict: Verdict::Scope, capped: Some(capped), ..refused }));
         }
         state.allocator.owners.account_pending(owner, request.rounded());
         charge.request.owner = Some(owner);
@@ -146,7 +156,7 @@ impl Pool {
     }
 
     /// Whom this thread makes the request for.
-    fn owner(&self, state: &mut State, request: Request) -> Option<OwnerId> {
+    pub(super) fn owner(&self, state: &mut State, request: Request) -> Option<OwnerId> {
         if request.bytes == 0 || !state.concerns().notes_owners() {
             return None;
         }

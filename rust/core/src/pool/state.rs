@@ -18,6 +18,8 @@ pub(super) struct State {
     concerns: Concerns,
     /// Changes of the limit so far.
     pub(super) changes: u64,
+    /// The source has refused a request at least once.
+    pub(super) source_declined: bool,
 }
 
 /// What a free may have to think of.
@@ -62,7 +64,7 @@ impl Pool {
 impl State {
     pub(super) fn new(allocator: Allocator, guarded: Option<Guarded>, tags: bool) -> Self {
         let concerns = Concerns { tags, guarded: guarded.is_some(), ..Concerns::default() };
-        Self { allocator, guarded, concerns, changes: 0 }
+        Self { allocator, guarded, concerns, changes: 0, source_declined: false }
     }
 
     pub(super) fn concerns(&self) -> &Concerns {

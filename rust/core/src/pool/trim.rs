@@ -19,6 +19,9 @@ impl Pool {
             let mut state = self.enter()?;
             state.empty_quarantine();
             let regions = state.allocator.give_up_free_regions();
+            if !regions.is_empty() {
+                state.allocator.history.end();
+            }
             let aside = if turn.discards() { state.allocator.set_free_aside(DISCARDED) } else { Vec::new() };
             drop(state);
             let discarded = catch_unwind(AssertUnwindSafe(|| {

@@ -16,6 +16,8 @@ pub struct Refused {
     pub out_of_memory: Box<OutOfMemory>,
     /// What had happened until then: more since is a reason to try again.
     pub(super) progress: u64,
+    /// What the source could grant at the moment of the refusal, if it says so.
+    pub(super) supply: Option<u64>,
 }
 
 impl Refused {
@@ -89,6 +91,7 @@ impl Pool {
         self.settle();
         self.freed.sleep(heard, nap);
         self.change_concerns(&mut *self.enter()?, |concerns| concerns.waiting -= 1);
-        Ok(false)
+        // Nobody rings for memory that another pool hands back.
+        Ok(refused.supply.is_some() && refused.supply != self.supply())
     }
 }

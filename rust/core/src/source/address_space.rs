@@ -1,7 +1,10 @@
 //! Made-up addresses: for replays, for tests, and for memory that only somebody else can touch.
 
-use super::{Grant, Refusal, RegionSource};
-use crate::units::MAX_BYTES;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Grant, Headroom, Refusal, RegionSource};
+use crate::units::{MAX_BYTES, round_down};
 
 /// Grants each span where the last one ended, plus a gap. There is no memory behind the addresses.
 ///
@@ -9,9 +12,16 @@ use crate::units::MAX_BYTES;
 /// START            gap              gap
 ///   ├── grant 1 ──┤···├── grant 2 ──┤···├── …      released addresses are not used again
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct AddressSpace {
-    next: u64,
+    gap: u64,
+    next: Arc<Next>,
+}
+
+/// Where the next grant starts.
+#[derive(Debug)]
+struct Next {
+    address: AtomicU64,
     gap: u64,
 }
 
@@ -26,22 +36,37 @@ impl AddressSpace {
     #[must_use]
     pub fn new(gap: u64) -> Self {
         assert!(gap.is_multiple_of(crate::GRANULE), "a gap of {gap} bytes is not a multiple of the granule");
-        Self { next: Self::START, gap }
+        Self { gap, next: Arc::new(Next { address: AtomicU64::new(Self::START), gap }) }
     }
 }
 
 impl RegionSource for AddressSpace {
     fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, Refusal> {
-        let address = self.next;
+        let address = self.next.address.load(Ordering::Relaxed);
         let end = address.checked_add(bytes).and_then(|end| end.checked_add(self.gap));
         let end = end.filter(|&end| end <= MAX_BYTES).ok_or(Refusal::Declined)?;
-        self.next = end;
+        self.next.address.store(end, Ordering::Relaxed);
         Ok(Grant { address, bytes })
     }
 
     fn release(&mut self, _region: Grant) {}
 
     fn joins_regions(&self) -> bool {
+        self.gap == 0
+    }
+
+    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
+        Some(Arc::clone(&self.next) as _)
+    }
+}
+
+impl Headroom for Next {
+    fn bytes(&self) -> u64 {
+        let left = MAX_BYTES - self.address.load(Ordering::Relaxed);
+        round_down(left.saturating_sub(self.gap))
+    }
+
+    fn is_sequential(&self) -> bool {
         self.gap == 0
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Grant, Refusal, RegionSource};
+use super::{Grant, Headroom, Refusal, RegionSource};
 use crate::fork;
 use crate::guard::MemoryGuard;
 
@@ -93,8 +93,30 @@ impl<S: RegionSource> RegionSource for Capped<S> {
         self.upstream.discard(span);
     }
 
+    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
+        let upstream = self.upstream.headroom()?;
+        Some(Arc::new(CappedHeadroom { upstream, cap: Arc::clone(&self.cap) }))
+    }
+
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         self.upstream.guard()
+    }
+}
+
+/// What the upstream could grant, and the cap allows.
+#[derive(Debug)]
+struct CappedHeadroom {
+    upstream: Arc<dyn Headroom>,
+    cap: Arc<Cap>,
+}
+
+impl Headroom for CappedHeadroom {
+    fn bytes(&self) -> u64 {
+        self.upstream.bytes().min(self.cap.bytes().saturating_sub(self.cap.used()))
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.upstream.is_sequential()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Grant, Refusal, RegionSource};
+use super::{Grant, Headroom, Refusal, RegionSource};
 use crate::guard::MemoryGuard;
 
 /// One call of a source.
@@ -72,6 +72,10 @@ impl<S: RegionSource> RegionSource for Recording<S> {
 
     fn discard(&mut self, span: Grant) {
         self.upstream.discard(span);
+    }
+
+    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
+        self.upstream.headroom()
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {

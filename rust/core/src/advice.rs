@@ -1,0 +1,174 @@
+//! Advice: a change that makes a refused request succeed, with its number and the time from which it holds.
+
+use std::fmt;
+
+use crate::units::Bytes;
+
+/// How many allocations a text names one by one.
+const NAMED: usize = 8;
+
+/// What to change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Action {
+    /// Free [`Advice::allocations`], all of them.
+    Free,
+    /// Set the limit of the pool to [`Advice::bytes`].
+    RaiseLimit,
+    /// Request [`Advice::bytes`] bytes instead.
+    AskFor,
+    /// Trim the pool, or the pools named in [`Advice::names`] that share its memory.
+    Trim,
+    /// Set the limit of each scope named in [`Advice::names`] to [`Advice::bytes`].
+    RaiseScope,
+    /// Make the pool with the tight policy.
+    Policy,
+}
+
+impl Action {
+    /// The name that other programs see.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::RaiseLimit => "raise_limit",
+            Self::AskFor => "ask_for",
+            Self::Trim => "trim",
+            Self::RaiseScope => "raise_scope",
+            Self::Policy => "policy",
+        }
+    }
+}
+
+/// From when on the advice holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub enum When {
+    /// Change it on the pool as it is and repeat the request.
+    #[cfg_attr(feature = "serde", serde(rename = "now"))]
+    Now,
+    /// Start the same program again with the change.
+    #[cfg_attr(feature = "serde", serde(rename = "next run"))]
+    NextRun,
+}
+
+impl When {
+    /// The name that other programs see.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Now => "now",
+            Self::NextRun => "next run",
+        }
+    }
+}
+
+/// One change that makes a refused request succeed. Its `Display` is one line that says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Advice {
+    /// What to change.
+    pub action: Action,
+    /// The number that belongs to the action, in bytes: the new limit, the size to ask for, or what the action makes
+    /// free.
+    pub bytes: u64,
+    /// From when on it holds.
+    pub when: When,
+    /// With [`Action::Free`], the numbers of the allocations to free, in ascending order; else empty.
+    pub allocations: Vec<u64>,
+    /// With [`Action::RaiseScope`], the scopes; with [`Action::Trim`], the other pools to trim. Else empty.
+    pub names: Vec<String>,
+    /// Whether `bytes` is known to be the best value: the smallest limit that serves, or the largest size that is
+    /// served. If not, it serves, and a better one may, too.
+    pub exact: bool,
+    /// Whether the advice holds only if the source grants memory, where the source does not say how much it has.
+    pub needs_grant: bool,
+}
+
+impl Advice {
+    /// Advice that holds now, with the best possible number.
+    pub(crate) fn now(action: Action, bytes: u64) -> Self {
+        Self {
+            action,
+            bytes,
+            when: When::Now,
+            allocations: Vec::new(),
+            names: Vec::new(),
+            exact: true,
+            needs_grant: false,
+        }
+    }
+
+    /// Advice for the next run, with a number that serves.
+    pub(crate) fn next_run(action: Action, bytes: u64) -> Self {
+        Self { when: When::NextRun, exact: false, ..Self::now(action, bytes) }
+    }
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { action, bytes, when, ref allocations, ref names, exact, needs_grant } = *self;
+        let size = Exact(bytes);
+        match (action, when) {
+            (Action::Free, _) => write!(f, "free {} ({})", numbered(allocations), Bytes(bytes))?,
+            (Action::RaiseLimit, When::Now) => write!(f, "raise the limit to {size}")?,
+            (Action::RaiseLimit, When::NextRun) => {
+                write!(f, "start the program again with a limit of {size}")?;
+            }
+            (Action::AskFor, _) if exact => write!(f, "ask for at most {size}")?,
+            (Action::AskFor, _) => write!(f, "ask for {size} or less")?,
+            (Action::Trim, _) if names.is_empty() => {
+                write!(f, "call trim(), which hands back {}", Bytes(bytes))?;
+            }
+            (Action::Trim, _) => {
+                let pools = quoted("pool", names);
+                write!(f, "call trim() of {pools} on the same memory, which hands back {}", Bytes(bytes))?;
+            }
+            (Action::RaiseScope, _) => {
+                write!(f, "raise the limit of {} to {size}", quoted("scope", names))?;
+            }
+            (Action::Policy, _) => f.write_str("start the program again with policy \"tight\"")?,
+        }
+        if exact && matches!(action, Action::RaiseLimit | Action::RaiseScope) {
+            write!(f, ", the smallest that serves it")?;
+        }
+        if needs_grant { write!(f, ", provided that the source grants more") } else { Ok(()) }
+    }
+}
+
+/// A number of bytes, also with a unit where that is shorter to read.
+struct Exact(u64);
+
+impl fmt::Display for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(bytes) = *self;
+        write!(f, "{bytes} bytes")?;
+        if bytes >= 1024 { write!(f, " ({})", Bytes(bytes)) } else { Ok(()) }
+    }
+}
+
+/// `allocation 3`, or `allocations 3, 5 and 7`, with the first few of many.
+fn numbered(allocations: &[u64]) -> String {
+    let named: Vec<_> = allocations.iter().take(NAMED).map(u64::to_string).collect();
+    let others = allocations.len() - named.len();
+    let list = if others > 0 { format!("{} and {others} more", named.join(", ")) } else { joined(&named) };
+    format!("allocation{} {list}", if allocations.len() == 1 { "" } else { "s" })
+}
+
+/// `pool "a"`, or `pools "a" and "b"`.
+fn quoted(noun: &str, names: &[String]) -> String {
+    let names: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
+    format!("{noun}{} {}", if names.len() == 1 { "" } else { "s" }, joined(&names))
+}
+
+fn joined(items: &[String]) -> String {
+    match items {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => items.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

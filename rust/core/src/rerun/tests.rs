@@ -1,0 +1,42 @@
+use super::*;
+
+const MIB: u64 = 1 << 20;
+
+/// Requests of these sizes, one after the other.
+fn rerun(sizes: &[u64], growth: bool) -> Rerun {
+    Rerun {
+        events: sizes.iter().map(|&bytes| Event::Allocated(bytes)).collect(),
+        options: Options { growth, ..Options::new(1) },
+        joins_regions: false,
+        capacity: u64::MAX,
+    }
+}
+
+#[test]
+fn the_smallest_limit_is_found_where_it_is_the_first_one_tried() {
+    let rerun = rerun(&[MIB, MIB], false);
+    assert!(rerun.serves(2 * MIB, Policy::TensorFlow) && !rerun.serves(2 * MIB - 256, Policy::TensorFlow));
+    assert_eq!(rerun.limit_from(2 * MIB, Policy::TensorFlow), Some(2 * MIB));
+}
+
+#[test]
+fn a_limit_is_found_where_a_little_more_does_not_help() {
+    // A little more than the sum goes to the second request, which is not split.
+    let rerun = rerun(&[400_128, 400_128, 256], false);
+    let found = rerun.limit_from(MIB, Policy::TensorFlow).expect("twice as much is enough");
+    assert!(found > 3 * 400_000 && found < 2 * MIB, "{found}");
+    assert!(rerun.serves(found, Policy::TensorFlow) && rerun.serves(MIB, Policy::Tight));
+}
+
+#[test]
+fn no_limit_is_found_where_the_source_is_too_small() {
+    let rerun = Rerun { capacity: MIB, ..rerun(&[MIB, 256], true) };
+    assert_eq!(rerun.limit_from(MIB + 256, Policy::TensorFlow), None);
+}
+
+#[test]
+fn frees_are_played_too() {
+    let mut rerun = rerun(&[MIB], false);
+    rerun.events.extend([Event::Freed(1), Event::Allocated(MIB)]);
+    assert!(rerun.serves(MIB, Policy::TensorFlow));
+}

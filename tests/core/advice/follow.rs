@@ -1,0 +1,126 @@
+//! Following one piece of advice after the other, each on a world of its own that came to the same state.
+
+use allotment::{Action, Advice, Options, OutOfMemory, Policy, Verdict, When};
+
+use crate::Tally;
+use crate::world::{Setup, Step, World};
+
+/// A refusal and how it came about.
+struct Case<'a> {
+    setup: &'a Setup,
+    steps: &'a [Step],
+    last: &'a Step,
+    bytes: u64,
+    alignment: u64,
+}
+
+/// Follows all advice of a refusal.
+///
+/// # Panics
+/// When a piece of it does not help, or its number is not the best although it says so.
+pub(crate) fn check(setup: &Setup, steps: &[Step], last: &Step, refused: &OutOfMemory, tally: &mut Tally) {
+    let (bytes, alignment) = match *last {
+        Step::Allocate { bytes, alignment } => (bytes, alignment),
+        Step::Explain { bytes } => (bytes, 256),
+        _ => unreachable!("other steps are not refused"),
+    };
+    let case = Case { setup, steps, last, bytes, alignment };
+    assert!(case.refuses(), "the request is refused without any advice");
+    for advice in &refused.advice {
+        *tally.entry(format!("{} {}", advice.action.as_str(), advice.when.as_str())).or_default() += 1;
+        let helped = match advice.when {
+            When::Now => case.helps_now(advice, 0),
+            When::NextRun => case.helps_from_the_start(advice),
+            _ => unreachable!("no other time"),
+        };
+        assert!(
+            helped || (advice.needs_grant && case.source_refuses_after(advice)),
+            "{advice:?} does not help\n{setup:?}\n{refused}\n{last:?}\n{steps:?}"
+        );
+        if advice.exact && has_a_number(advice.action) {
+            assert!(
+                !case.helps_now(advice, 1),
+                "{advice:?}: one byte better serves, too\n{setup:?}\n{refused}\n{last:?}\n{steps:?}"
+            );
+        }
+    }
+}
+
+fn has_a_number(action: Action) -> bool {
+    matches!(action, Action::RaiseLimit | Action::RaiseScope | Action::AskFor)
+}
+
+impl Case<'_> {
+    /// A world in the state of the refusal.
+    fn world(&self) -> World {
+        let mut world = World::new(self.setup);
+        for step in self.steps {
+            world.take(step);
+        }
+        world.take(self.last);
+        world
+    }
+
+    fn refuses(&self) -> bool {
+        self.world().request(self.bytes, self.alignment).is_err()
+    }
+
+    /// Whether the advice makes the request succeed, with a number that is so many bytes better than advised.
+    fn helps_now(&self, advice: &Advice, better: u64) -> bool {
+        let mut world = self.world();
+        self.followed(&mut world, advice, better).is_ok()
+    }
+
+    fn source_refuses_after(&self, advice: &Advice) -> bool {
+        let refused = self.followed(&mut self.world(), advice, 0);
+        refused.is_err_and(|refused| refused.verdict == Verdict::Source)
+    }
+
+    fn followed(&self, world: &mut World, advice: &Advice, better: u64) -> Result<(), Box<OutOfMemory>> {
+        match advice.action {
+            Action::Free => {
+                for id in &advice.allocations {
+                    let place = world.held.iter().position(|held| held.id == *id);
+                    let held = world.held.remove(place.expect("the advice names what is held"));
+                    world.pool.free_allocation(&held).expect("live");
+                }
+            }
+            Action::RaiseLimit => {
+                let limit = advice.bytes - better;
+                world.pool.set_limit(limit, false, "advice").expect("a limit that can be set");
+            }
+            Action::AskFor => return world.request(advice.bytes + better, self.alignment),
+            Action::Trim if advice.names.is_empty() => {
+                assert_eq!(world.pool.trim(), Ok(advice.bytes));
+            }
+            Action::Trim => {
+                assert_eq!(advice.names, ["sibling"]);
+                assert_eq!(world.sibling.as_ref().expect("there is one").trim(), Ok(advice.bytes));
+            }
+            Action::RaiseScope => {
+                for name in &advice.names {
+                    let own = name.rsplit('/').next().expect("a name");
+                    let (_, scope) =
+                        world.scopes.iter().find(|(open, _)| open == own).expect("an open scope");
+                    let set = world.pool.set_scope_limit(*scope, Some(advice.bytes - better));
+                    assert_eq!(set, Ok(true));
+                }
+            }
+            other => panic!("not something to do now: {other:?}"),
+        }
+        world.request(self.bytes, self.alignment)
+    }
+
+    /// Whether the same program under other settings comes as far and is then served.
+    fn helps_from_the_start(&self, advice: &Advice) -> bool {
+        let options = match advice.action {
+            Action::Policy => Options { policy: Policy::Tight, ..self.setup.options.clone() },
+            Action::RaiseLimit => Options { limit: advice.bytes, ..self.setup.options.clone() },
+            other => panic!("not a setting of a run: {other:?}"),
+        };
+        let mut world = World::new(&Setup { options, ..self.setup.clone() });
+        // A program that was refused before would not be the same one.
+        self.steps.iter().all(|step| world.take(step).is_none() || matches!(step, Step::Explain { .. }))
+            && world.request(self.bytes, self.alignment).is_ok()
+    }
+}
