@@ -30,6 +30,7 @@ from allotment import (
     version,
 )
 from allotment._core import (
+    Advice,
     Allocation,
     Chunk,
     Explanation,
@@ -237,6 +238,7 @@ else:
 
 
 __all__ = [
+    "Advice",
     "AggregationMethod",
     "Allocation",
     "Assert",

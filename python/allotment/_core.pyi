@@ -1,5 +1,6 @@
 """The compiled module: pools, allocations, and replays of recorded programs."""
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Literal, Self, SupportsIndex, TypeAlias, final
 
@@ -19,8 +20,12 @@ class OutOfMemoryError(MemoryError):
     requested: int
     #: The most the pool may reserve.
     limit: int
+    #: Bytes that the allocations held asked for.
+    live_requested: int
     #: Bytes of the chunks in use.
     in_use: int
+    #: ``in_use - live_requested``: bytes lost inside chunks.
+    internal_fragmentation: int
     #: Bytes of all regions.
     reserved: int
     #: ``reserved - in_use``.
@@ -30,18 +35,21 @@ class OutOfMemoryError(MemoryError):
     #: Allocations held.
     num_live: int
     #: ``"full"``: in use and the request together are above the limit. ``"fragmented"``: there is room, in
-    #: pieces that are too small. ``"limit"``: the request alone is above the limit. ``"source"``: the limit
+    #: pieces that are too small. ``"slack"``: chunks are larger than what was asked for, and without the bytes
+    #: lost in them the request would be within the limit. ``"limit"``: the request alone is above the limit. ``"source"``: the limit
     #: allows it, the source refused. ``"scope"``: the limit of a scope does not allow it.
-    verdict: Literal["full", "fragmented", "limit", "source", "scope"]
+    verdict: Literal["full", "fragmented", "slack", "limit", "source", "scope"]
     #: What set the limit.
     limit_set_by: str
     #: The scope whose limit does not allow it, after the scopes around it; ``None`` for other verdicts.
     scope: str | None
-    #: What would help.
+    #: Changes that make the request succeed, the most useful first.
+    advice: tuple[Advice, ...]
+    #: The advice in one sentence; empty if there is none.
     suggestion: str
-    #: The allocations that take most, by size, the most first: at most five groups.
+    #: The allocations that take most, by size, the most first: at most four groups.
     by_size: tuple[SizeGroup, ...]
-    #: The owners that hold most, the most first: at most five; empty where none are noted.
+    #: The owners that hold most, the most first: at most four; empty where none are noted.
     by_owner: tuple[OwnerGroup, ...]
     #: The allocation that splits the largest free chunks, if one does.
     splitter: Splitter | None
@@ -62,6 +70,62 @@ class MemoryDamageError(RuntimeError):
     id: int
     #: The first damaged byte: its distance from ``address``, negative in front of it.
     offset: int
+
+@final
+class Advice:
+    """One change that makes a refused request succeed; ``str()`` of it says so in words.
+
+    ===============  =============================================================================
+    ``action``       what to do, and what ``bytes`` is
+    ===============  =============================================================================
+    ``free``         free all of ``allocations``; the bytes of their chunks
+    ``raise_limit``  set the pool's limit to ``bytes``, or start the program again with that limit
+    ``ask_for``      request ``bytes`` bytes instead
+    ``trim``         trim the pool, or the pools ``names`` on the same memory; what they hand back
+    ``raise_scope``  set the limit of each scope in ``names`` to ``bytes``
+    ``policy``       start the program again with ``policy="tight"``; bytes lost inside chunks now
+    ===============  =============================================================================
+    """
+
+    def __new__(
+        cls,
+        action: str,
+        bytes: int,
+        when: str,
+        text: str,
+        allocations: Sequence[int] = (),
+        names: Sequence[str] = (),
+        exact: bool = False,
+        needs_grant: bool = False,
+    ) -> Self: ...
+    def __getnewargs__(self) -> tuple[str, int, str, str, list[int], list[str], bool, bool]: ...
+    @property
+    def action(self) -> str:
+        """What to change: ``free``, ``raise_limit``, ``ask_for``, ``trim``, ``raise_scope`` or ``policy``."""
+    @property
+    def bytes(self) -> int:
+        """The number that belongs to the action, in bytes."""
+    @property
+    def when(self) -> str:
+        """``now``: change it on the pool as it is. ``next run``: start the same program with the change."""
+    @property
+    def text(self) -> str:
+        """The advice in words, one line."""
+    @property
+    def allocations(self) -> list[int]:
+        """With ``free``, the ids of the allocations to free, in ascending order."""
+    @property
+    def names(self) -> list[str]:
+        """With ``raise_scope``, the scopes, each after the scopes around it; with ``trim``, the other pools."""
+    @property
+    def exact(self) -> bool:
+        """Whether ``bytes`` is the smallest limit that serves, or the largest size that is served."""
+    @property
+    def needs_grant(self) -> bool:
+        """Whether it holds only if the source grants more, where the source does not say what it has."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
 
 @final
 class SizeGroup:
@@ -142,20 +206,23 @@ class Explanation:
     def fits(self) -> bool:
         """Whether it would be served now, provided the source grants what the limit allows."""
     @property
-    def verdict(self) -> Literal["fits", "full", "fragmented", "limit", "source", "scope"]:
+    def verdict(self) -> Literal["fits", "full", "fragmented", "slack", "limit", "source", "scope"]:
         """What would stand in the way, as in ``OutOfMemoryError``; ``"fits"`` if nothing would."""
     @property
     def text(self) -> str:
         """The text that the refusal would have, in at most 25 lines."""
     @property
+    def advice(self) -> tuple[Advice, ...]:
+        """Changes that make the request succeed, the most useful first; empty if it would be served."""
+    @property
     def suggestion(self) -> str | None:
-        """What would help; ``None`` if it would be served."""
+        """The advice in one sentence; ``None`` if it would be served."""
     @property
     def by_size(self) -> tuple[SizeGroup, ...]:
-        """The allocations that take most, by size, the most first: at most five groups."""
+        """The allocations that take most, by size, the most first: at most four groups."""
     @property
     def by_owner(self) -> tuple[OwnerGroup, ...]:
-        """The owners that hold most, the most first: at most five; empty where none are noted."""
+        """The owners that hold most, the most first: at most four; empty where none are noted."""
     @property
     def splitter(self) -> Splitter | None:
         """The allocation that splits the largest free chunks, if one does."""
@@ -214,6 +281,10 @@ class PoolStats:
     @property
     def in_use(self) -> int:
         """Bytes of the chunks in use."""
+    @property
+    def internal_fragmentation(self) -> int:
+        """``in_use - requested``: bytes lost inside chunks, to rounding, alignment, red zones, and remainders that
+        were not split off."""
     @property
     def reserved(self) -> int:
         """Bytes of all regions, in use or not."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import FunctionType
 from typing import Any, ClassVar, Final, Self
 
-from allotment._core import OutOfMemoryError, OwnerGroup, SizeGroup, Splitter
+from allotment._core import Advice, OutOfMemoryError, OwnerGroup, SizeGroup, Splitter
 
 OK: Final = 0
 CANCELLED: Final = 1
@@ -161,8 +161,12 @@ class ResourceExhaustedError(_CodedError, MemoryError):
     requested: int | None = None
     #: The most the pool may reserve.
     limit: int | None = None
+    #: Bytes that the allocations held asked for.
+    live_requested: int | None = None
     #: Bytes of the chunks in use.
     in_use: int | None = None
+    #: ``in_use - live_requested``: bytes lost inside chunks.
+    internal_fragmentation: int | None = None
     #: Bytes of all regions.
     reserved: int | None = None
     #: ``reserved - in_use``.
@@ -171,13 +175,15 @@ class ResourceExhaustedError(_CodedError, MemoryError):
     largest_free: int | None = None
     #: Allocations held.
     num_live: int | None = None
-    #: ``"full"``, ``"fragmented"``, ``"limit"``, ``"source"`` or ``"scope"``.
+    #: ``"full"``, ``"fragmented"``, ``"slack"``, ``"limit"``, ``"source"`` or ``"scope"``.
     verdict: str | None = None
     #: What set the limit.
     limit_set_by: str | None = None
     #: The scope whose limit does not allow it, if one's does not.
     scope: str | None = None
-    #: What would help.
+    #: Changes that make the request succeed, the most useful first.
+    advice: tuple[Advice, ...] = ()
+    #: The advice in one sentence.
     suggestion: str | None = None
     #: The allocations that take most, by size.
     by_size: tuple[SizeGroup, ...] = ()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _GAUGES: Final = {
     "requested": "Bytes that callers asked for and still hold",
     "in_use": "Bytes of the chunks in use",
+    "internal_fragmentation": "Bytes in use that were not asked for, lost inside chunks",
     "reserved": "Bytes of all regions, in use or not",
     "limit": "The most that may be reserved, in bytes",
     "free": "Bytes reserved and not in use",

@@ -93,4 +93,5 @@ def test_its_figures_survive_pickling() -> None:
     assert set(vars(error)) == {
         *("requested", "limit", "in_use", "reserved", "free", "largest_free", "num_live", "verdict"),
         *("limit_set_by", "scope", "suggestion", "by_size", "by_owner", "splitter"),
+        *("live_requested", "internal_fragmentation", "advice"),
     }

@@ -10,6 +10,7 @@ MIB = 1 << 20
 FIELDS = [
     "requested",
     "in_use",
+    "internal_fragmentation",
     "reserved",
     "limit",
     "free",
@@ -42,6 +43,7 @@ def test_every_figure_after_a_short_program() -> None:
     assert figures(pool.stats()) == {
         "requested": 1813,
         "in_use": 2304,
+        "internal_fragmentation": 491,
         "reserved": MIB,
         "limit": MIB,
         "free": MIB - 2304,

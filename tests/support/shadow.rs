@@ -175,7 +175,7 @@ impl Shadow {
     /// Every counter, summed up from the chunks.
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub(crate) fn stats(&self) -> Stats {
-        let Sums { requested, in_use, held, free, largest_free } = self.space.sums();
+        let Sums { requested, in_use, held, free, largest_free, .. } = self.space.sums();
         let reserved = self.space.reserved();
         assert_eq!(free, reserved - in_use, "chunks in use and free chunks are all there is");
         assert!(reserved <= self.rules.limit, "reserved is above the limit");

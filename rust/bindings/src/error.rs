@@ -9,6 +9,7 @@ use allotment::{
 use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::advice::advice_of;
 use crate::refusal;
 
 pyo3::create_exception!(
@@ -128,7 +129,9 @@ fn out_of_memory(py: Python<'_>, text: String, refused: &OutOfMemory) -> PyErr {
     let figures = [
         ("requested", refused.requested),
         ("limit", refused.limit),
+        ("live_requested", refused.live_requested),
         ("in_use", refused.in_use),
+        ("internal_fragmentation", refused.internal_fragmentation),
         ("reserved", refused.reserved),
         ("free", refused.free),
         ("largest_free", refused.largest_free),
@@ -141,6 +144,7 @@ fn out_of_memory(py: Python<'_>, text: String, refused: &OutOfMemory) -> PyErr {
         value.setattr("verdict", refused.verdict.as_str())?;
         value.setattr("limit_set_by", &*refused.limit_set_by)?;
         value.setattr("scope", refused.capped.as_ref().map(|capped| &capped.name))?;
+        value.setattr("advice", advice_of(py, &refused.advice)?)?;
         value.setattr("suggestion", refused.suggestion())?;
         value.setattr("by_size", refusal::by_size(py, details)?)?;
         value.setattr("by_owner", refusal::by_owner(py, details)?)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use allotment::source::{Grant, Refusal, RegionSource};
-use allotment::{Damage, Leaks, MemoryGuard, Pool};
+use allotment::{Damage, Headroom, Leaks, MemoryGuard, Pool};
 use pyo3::prelude::*;
 
 use crate::environment;
@@ -48,6 +48,10 @@ impl RegionSource for Outspoken {
 
     fn discard(&mut self, span: Grant) {
         self.0.discard(span);
+    }
+
+    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
+        self.0.headroom()
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {

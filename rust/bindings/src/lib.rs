@@ -4,6 +4,7 @@
 
 use pyo3::prelude::*;
 
+mod advice;
 mod allocation;
 mod buffer;
 mod environment;
@@ -29,6 +30,8 @@ mod _core {
     use pyo3::exceptions::PyRuntimeWarning;
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::advice::Advice;
     #[pymodule_export]
     use crate::allocation::Allocation;
     #[pymodule_export]

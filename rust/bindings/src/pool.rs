@@ -87,6 +87,9 @@ impl Pool {
         let core =
             allotment::Pool::new(Outspoken(chosen.source), options).map_err(|error| error.into_py_err(py))?;
         let core = Arc::new(core);
+        if let Some(siblings) = &chosen.siblings {
+            core.join(siblings);
+        }
         let small = SmallOf::default();
         registry::note(&core, &small);
         if let Some(after) = idle {

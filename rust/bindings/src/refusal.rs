@@ -4,6 +4,8 @@ use allotment::{Details, OutOfMemory};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::advice::advice_of;
+
 /// Allocations of one size, or of a range of sizes.
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, PartialEq)]
@@ -127,6 +129,12 @@ impl Explanation {
     #[getter]
     fn suggestion(&self) -> Option<String> {
         self.0.as_ref().map(|refused| refused.suggestion())
+    }
+
+    /// Changes that make the request succeed, the most useful first; empty if it would be served.
+    #[getter]
+    fn advice<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        advice_of(py, self.0.as_ref().map_or(&[][..], |refused| &refused.advice))
     }
 
     /// The allocations that take most, by size, the most first.

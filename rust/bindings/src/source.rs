@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use allotment::MAX_BYTES;
 use allotment::source::{Cap, Capped, Grant, Refusal, RegionSource};
+use allotment::{MAX_BYTES, Siblings};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
@@ -13,7 +13,11 @@ use crate::size::size_argument;
 
 /// Host memory of a fixed size, for several pools to share: what one has reserved, the others cannot.
 #[pyclass(frozen, module = "allotment")]
-pub(crate) struct HostMemory(Arc<Cap>);
+pub(crate) struct HostMemory {
+    cap: Arc<Cap>,
+    /// The pools over it.
+    siblings: Arc<Siblings>,
+}
 
 #[pymethods]
 impl HostMemory {
@@ -25,23 +29,23 @@ impl HostMemory {
                 "capacity {bytes} is not between 1 and {MAX_BYTES} bytes"
             )));
         }
-        Ok(Self(Cap::new(bytes)))
+        Ok(Self { cap: Cap::new(bytes), siblings: Arc::default() })
     }
 
     /// The most that may be reserved from it at once, in bytes.
     #[getter]
     fn capacity(&self) -> u64 {
-        self.0.bytes()
+        self.cap.bytes()
     }
 
     /// Bytes reserved from it now, over all pools.
     #[getter]
     fn used(&self) -> u64 {
-        self.0.used()
+        self.cap.used()
     }
 
     fn __repr__(&self) -> String {
-        format!("HostMemory(capacity={}, used={})", self.0.bytes(), self.0.used())
+        format!("HostMemory(capacity={}, used={})", self.cap.bytes(), self.cap.used())
     }
 }
 
@@ -52,6 +56,8 @@ pub(crate) struct Chosen {
     pub(crate) is_host_memory: bool,
     /// Nothing of Python's is called: any thread may, at any time.
     pub(crate) any_thread: bool,
+    /// The pools that share its memory.
+    pub(crate) siblings: Option<Arc<Siblings>>,
 }
 
 /// Reads `source=`: a name, or an object with `reserve` and `release`.
@@ -62,10 +68,16 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
                 source: Box::new(allotment_host::HostMemory::new()),
                 is_host_memory: true,
                 any_thread: true,
+                siblings: None,
             }),
             "address-space" => {
                 let source = allotment::source::AddressSpace::new(0);
-                Ok(Chosen { source: Box::new(source), is_host_memory: false, any_thread: true })
+                Ok(Chosen {
+                    source: Box::new(source),
+                    is_host_memory: false,
+                    any_thread: true,
+                    siblings: None,
+                })
             }
             other => Err(PyValueError::new_err(format!(
                 "source {other:?} is not known: it is 'host', 'address-space', or an object with reserve and release"
@@ -73,8 +85,10 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
         };
     }
     if let Ok(memory) = value.cast::<HostMemory>() {
-        let source = Capped::new(allotment_host::HostMemory::new(), Arc::clone(&memory.get().0));
-        return Ok(Chosen { source: Box::new(source), is_host_memory: true, any_thread: true });
+        let HostMemory { cap, siblings } = memory.get();
+        let source = Capped::new(allotment_host::HostMemory::new(), Arc::clone(cap));
+        let siblings = Some(Arc::clone(siblings));
+        return Ok(Chosen { source: Box::new(source), is_host_memory: true, any_thread: true, siblings });
     }
     if let Ok(class) = value.cast::<PyType>() {
         let name = class.name()?;
@@ -99,6 +113,7 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
         source: Box::new(PythonSource { object, joins_regions }),
         is_host_memory: false,
         any_thread: false,
+        siblings: None,
     })
 }
 

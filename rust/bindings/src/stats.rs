@@ -28,6 +28,8 @@ getters! {
     requested: u64,
     /// Bytes of the chunks in use.
     in_use: u64,
+    /// `in_use - requested`: bytes lost inside chunks.
+    internal_fragmentation: u64,
     /// Bytes of all regions, in use or not.
     reserved: u64,
     /// The most that may be reserved.

@@ -304,16 +304,15 @@ impl Allocator {
         let Stats {
             requested: live_requested, in_use, reserved, limit, free, largest_free, num_live, ..
         } = stats;
-        // What would be in use with every remainder split off, or a little more.
-        let rounding = num_live.saturating_mul(GRANULE - 1 + margins);
-        let tight = live_requested.saturating_add(rounding).min(in_use);
         let verdict = if request.needed > limit {
             Verdict::Limit
         } else if source_refused {
             Verdict::Source
         } else if request.needed <= limit - in_use {
             Verdict::Fragmented
-        } else if request.needed <= limit - tight {
+        } else if request.needed <= limit - live_requested
+            && request.needed <= limit - self.tight_in_use(margins)
+        {
             Verdict::Slack
         } else {
             Verdict::Full
@@ -335,6 +334,15 @@ impl Allocator {
             advice: Vec::new(),
             details: None,
         }
+    }
+
+    /// Bytes that would be in use if every remainder had been split off.
+    ///
+    /// # Cost
+    /// Linear in the chunks.
+    fn tight_in_use(&self, margins: u64) -> u64 {
+        let tight = |chunk: &Chunk| (round_up(chunk.requested) + margins).min(chunk.size);
+        self.chunks.in_use().map(tight).sum()
     }
 
     /// Merges a free chunk of `size` bytes that is in no bin with its free neighbours, and puts what comes of it

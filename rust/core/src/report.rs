@@ -95,7 +95,8 @@ impl Snapshot {
 /// Fits a terminal: totals, regions, and the largest groups of allocations.
 impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Stats { in_use, reserved, limit, free, largest_free, num_live, num_regions, .. } = self.stats;
+        let Stats { requested, in_use, internal_fragmentation, reserved, limit, .. } = self.stats;
+        let Stats { free, largest_free, num_live, num_regions, .. } = self.stats;
         writeln!(
             f,
             "{}: {} in use in {num_live} allocation{}, {} reserved in {num_regions} region{}, limit {}",
@@ -105,6 +106,12 @@ impl fmt::Display for Snapshot {
             Bytes(reserved),
             plural(num_regions),
             Bytes(limit)
+        )?;
+        writeln!(
+            f,
+            "  asked for {} of those in use, lost inside chunks {}",
+            Bytes(requested),
+            Bytes(internal_fragmentation)
         )?;
         writeln!(
             f,

@@ -204,13 +204,12 @@ impl Shadow {
         let Stats {
             requested: live_requested, in_use, reserved, limit, free, largest_free, num_live, ..
         } = stats;
-        let lost_beyond_rounding = (in_use - live_requested).saturating_sub(255 * num_live);
         let verdict = if needed > limit {
             Verdict::Limit
         } else if declined {
             Verdict::Source
         } else if u128::from(in_use) + u128::from(needed) > u128::from(limit) {
-            let tight = u128::from(in_use - lost_beyond_rounding) + u128::from(needed);
+            let tight = u128::from(self.space.sums().tight) + u128::from(needed);
             if tight > u128::from(limit) { Verdict::Full } else { Verdict::Slack }
         } else {
             Verdict::Fragmented

@@ -42,6 +42,8 @@ impl Region {
 pub(crate) struct Sums {
     pub(crate) requested: u64,
     pub(crate) in_use: u64,
+    /// What would be in use if each request had got the granules that it takes.
+    pub(crate) tight: u64,
     /// Chunks in use.
     pub(crate) held: u64,
     pub(crate) free: u64,
@@ -78,6 +80,7 @@ impl Space {
             if let Some(holder) = chunk.holder {
                 sums.requested += holder.requested;
                 sums.in_use += chunk.size;
+                sums.tight += chunk.size.min(holder.requested.div_ceil(256) * 256);
                 sums.held += 1;
             } else {
                 sums.free += chunk.size;
