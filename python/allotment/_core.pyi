@@ -36,8 +36,8 @@ class OutOfMemoryError(MemoryError):
     num_live: int
     #: ``"full"``: in use and the request together are above the limit. ``"fragmented"``: there is room, in
     #: pieces that are too small. ``"slack"``: chunks are larger than what was asked for, and without the bytes
-    #: lost in them the request would be within the limit. ``"limit"``: the request alone is above the limit. ``"source"``: the limit
-    #: allows it, the source refused. ``"scope"``: the limit of a scope does not allow it.
+    #: lost in them the request would be within the limit. ``"limit"``: the request alone is above the limit.
+    #: ``"source"``: the limit allows it, the source refused. ``"scope"``: the limit of a scope does not allow it.
     verdict: Literal["full", "fragmented", "slack", "limit", "source", "scope"]
     #: What set the limit.
     limit_set_by: str
@@ -283,8 +283,10 @@ class PoolStats:
         """Bytes of the chunks in use."""
     @property
     def internal_fragmentation(self) -> int:
-        """``in_use - requested``: bytes lost inside chunks, to rounding, alignment, red zones, and remainders that
-        were not split off."""
+        """``in_use - requested``: bytes lost inside chunks.
+
+        They go to rounding, alignment, red zones, and remainders that were not split off.
+        """
     @property
     def reserved(self) -> int:
         """Bytes of all regions, in use or not."""
