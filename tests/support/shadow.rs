@@ -79,7 +79,7 @@ impl Shadow {
         let mut answers = Answers::new(calls, Ending::panic_if(result.is_none()));
         let expected = if address == 0 {
             Ok(())
-        } else if self.pins.contains(&address) {
+        } else if self.keeps_off(address, id) {
             Err(FreeError::Pinned { address })
         } else if self.holds(address, id) {
             self.space.take_back(address);
@@ -96,7 +96,7 @@ impl Shadow {
     pub(crate) fn freed_late(&mut self, allocation: &Allocation, panicked: bool, calls: Vec<Call>) {
         let Allocation { address, id, .. } = *allocation;
         // What it would have said; what it did shows in the counters.
-        let result = if self.pins.contains(&address) {
+        let result = if self.keeps_off(address, Some(id)) {
             Err(FreeError::Pinned { address })
         } else if address == 0 || self.holds(address, Some(id)) {
             Ok(())
@@ -131,6 +131,11 @@ impl Shadow {
     /// The pool was told to take the pin of this back.
     pub(crate) fn unpinned(&mut self, allocation: &Allocation) {
         self.pins.retain(|&address| address != allocation.address);
+    }
+
+    /// Whether a free of what is at `address` (only number `id`, if given) is refused because of a pin.
+    fn keeps_off(&self, address: u64, id: Option<u64>) -> bool {
+        self.pins.contains(&address) && self.holds(address, id)
     }
 
     /// The pool was trimmed and said how much it gave back; none when its source panicked.

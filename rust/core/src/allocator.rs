@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::bins::Bins;
 use crate::chunk::{Chunk, ChunkTable, Handle};
+use crate::claim::Claim;
 use crate::error::GrantFault;
 use crate::free_list::FreeChunk;
 use crate::growth::{Growth, Plan};
@@ -118,6 +119,9 @@ impl Allocator {
         // Two numbers come back in registers. What has just been written would be slow to read again.
         let (address, size) = self.take(request.bytes, request.needed)?;
         let address = address.get();
+        if request.held {
+            self.set_held(address, true);
+        }
         if let Some(owner) = request.owner {
             self.give_to(owner, address, request);
         }
@@ -148,12 +152,10 @@ impl Allocator {
 
     /// Takes back the chunk at `address` and merges it with its free neighbours.
     ///
-    /// With an `id`, only the allocation of that number: the address may have a new owner by now.
-    ///
     /// # Errors
-    /// When no chunk in use starts there. Nothing changed.
-    pub(crate) fn free(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<()> {
-        let handle = self.live.remove(&mut self.chunks, address, id)?;
+    /// When no chunk in use starts there, or the claim is not good for it. Nothing changed.
+    pub(crate) fn free(&mut self, address: u64, claim: Claim) -> Option<()> {
+        let handle = self.live.remove(&mut self.chunks, address, claim)?;
         // A way of its own while anybody owns anything: a call in between would cost all others their registers.
         if self.owners.own_any() {
             self.free_owned(handle);
@@ -188,11 +190,6 @@ impl Allocator {
         if let Some(owner) = self.owners.take(handle) {
             self.owners.account_free(owner, round_up(self.chunks.get(handle).requested));
         }
-    }
-
-    /// Whether the allocation of number `id` is at `address`.
-    pub(crate) fn is_live(&self, address: u64, id: Option<NonZeroU64>) -> bool {
-        self.live.find(&self.chunks, address).is_some_and(|handle| self.chunks.get(handle).id == id)
     }
 
     /// Changes what was asked for at `address`, if the chunk holds that and no cap is broken; returns the bytes that
@@ -401,6 +398,7 @@ impl Allocation {
     }
 }
 
+mod holding;
 mod outlook;
 mod quarantine;
 mod request;

@@ -5,6 +5,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use crate::claim::HELD;
 use crate::hint::cold_path;
 /// Names a chunk in the [`ChunkTable`]; used again after the chunk is merged away.
 pub(crate) use crate::unchecked::Handle;
@@ -19,7 +20,8 @@ pub(crate) struct Chunk {
     pub(crate) size: u64,
     /// What the caller asked for, in bytes; 0 in quarantine, and of no meaning when free.
     pub(crate) requested: u64,
-    /// Number of the allocation that holds it, or held it until it came into quarantine; none iff it is free.
+    /// Number of the allocation that holds it, or held it until it came into quarantine, with [`HELD`] if that is held;
+    /// none iff it is free.
     pub(crate) id: Option<NonZeroU64>,
     /// The neighbour that ends where this one starts.
     pub(crate) prev: Option<Handle>,
@@ -38,6 +40,11 @@ impl Chunk {
     /// Whether no allocation holds it.
     pub(crate) fn is_free(&self) -> bool {
         self.id.is_none()
+    }
+
+    /// Number of the allocation that holds it, 0 if it is free.
+    pub(crate) fn number(&self) -> u64 {
+        self.id.map_or(0, NonZeroU64::get) & !HELD
     }
 
     /// Whether an allocation holds it, and not the quarantine.

@@ -168,7 +168,7 @@ fn splitter(allocator: &Allocator) -> Option<Splitter> {
     Some(Splitter {
         address: chunk.address,
         size: chunk.size,
-        id: chunk.id.map_or(0, std::num::NonZeroU64::get),
+        id: chunk.number(),
         owner: owners.of(handle).map(|owner| owners.path(owner)),
         before,
         after,

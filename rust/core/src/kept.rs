@@ -1,7 +1,5 @@
 //! What keeps a region from going back.
 
-use std::num::NonZeroU64;
-
 use crate::allocator::Allocator;
 use crate::region::Region;
 
@@ -39,7 +37,7 @@ fn kept_region(allocator: &Allocator, region: &Region) -> Option<KeptRegion> {
         size: region.span.bytes,
         in_use: chunks().map(|(_, chunk)| chunk.size).sum(),
         num_live: chunks().count() as u64,
-        largest: largest.id.map_or(0, NonZeroU64::get),
+        largest: largest.number(),
         owner: allocator.owners.of(handle).map(|owner| allocator.owners.path(owner)),
     })
 }

@@ -6,6 +6,7 @@ mod allocator;
 mod bins;
 mod check;
 mod chunk;
+mod claim;
 mod details;
 mod error;
 pub mod fork;

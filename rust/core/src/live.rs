@@ -3,9 +3,8 @@
 //! A table of lists, linked through the chunks themselves: adding one takes no search and no branch, and a chunk
 //! is looked at only to see its address, which a free needs anyway.
 
-use std::num::NonZeroU64;
-
 use crate::chunk::{ChunkTable, Handle};
+use crate::claim::Claim;
 use crate::hint::cold_path;
 use crate::unchecked::Heads;
 
@@ -47,13 +46,8 @@ impl LiveTable {
         list.find(|&handle| chunks.get(handle).address == address)
     }
 
-    /// Takes out the chunk at `address` and returns its handle; with an `id`, only if it holds that allocation.
-    pub(crate) fn remove(
-        &mut self,
-        chunks: &mut ChunkTable,
-        address: u64,
-        id: Option<NonZeroU64>,
-    ) -> Option<Handle> {
+    /// Takes out the chunk at `address` and returns its handle, if the claim is good for it.
+    pub(crate) fn remove(&mut self, chunks: &mut ChunkTable, address: u64, claim: Claim) -> Option<Handle> {
         let mut before: Option<Handle> = None;
         let mut at = self.heads.get(address);
         loop {
@@ -61,7 +55,7 @@ impl LiveTable {
             let chunk = chunks.get(handle);
             let after = chunk.link;
             if chunk.address == address {
-                if id.is_some() && chunk.id != id {
+                if !claim.takes(chunk.id) {
                     return None;
                 }
                 match before {

@@ -38,6 +38,7 @@ mod closing;
 mod freeing;
 mod grow;
 mod guarding;
+mod holding;
 mod idle;
 mod limits;
 mod lock;
@@ -156,9 +157,18 @@ impl Pool {
         &self,
         bytes: u64,
         alignment: u64,
+        again: impl FnMut(&Refused) -> bool,
+    ) -> Result<Allocation, AllocError> {
+        self.serve_or(self.request(bytes, alignment)?, alignment, again)
+    }
+
+    /// Serves a request, and asks `again` before it refuses.
+    fn serve_or(
+        &self,
+        request: Request,
+        alignment: u64,
         mut again: impl FnMut(&Refused) -> bool,
     ) -> Result<Allocation, AllocError> {
-        let request = self.request(bytes, alignment)?;
         if let Some(damage) = self.take_damage()? {
             return Err(damage.into());
         }
@@ -282,30 +292,6 @@ impl Pool {
     /// Linear in the chunks, under the lock.
     pub fn snapshot(&self) -> Result<Snapshot, Unusable> {
         self.with_state(|state| Snapshot::new(&self.options.name, &state.allocator))
-    }
-
-    /// Keeps an allocation from being freed by its address alone, as while somebody has a view of its memory.
-    ///
-    /// # Errors
-    /// When the allocation is not live any more.
-    pub fn pin(&self, allocation: &Allocation) -> Result<(), FreeError> {
-        let address = allocation.address;
-        let pinned = self.with_state(|state| {
-            let live = state.is_live(address, NonZeroU64::new(allocation.id));
-            if live {
-                self.change_concerns(state, |concerns| concerns.pins.insert(address));
-            }
-            live
-        })?;
-        if pinned || address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
-    }
-
-    /// Takes a pin back.
-    pub fn unpin(&self, allocation: &Allocation) {
-        // In a forked child the pins are a copy that nobody looks at.
-        let _ = self.with_state(|state| {
-            self.change_concerns(state, |concerns| concerns.pins.remove(&allocation.address))
-        });
     }
 
     /// Walks everything and names the first invariant that does not hold. For tests.

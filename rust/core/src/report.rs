@@ -62,13 +62,13 @@ impl Snapshot {
         let mut name_of =
             |owner| Arc::clone(names.entry(owner).or_insert_with(|| allocator.owners.path(owner).into()));
         let mut chunk = |(handle, chunk): (Handle, &Chunk)| {
-            let id = chunk.id.filter(|_| !allocator.quarantined.contains(&handle));
+            let in_use = !chunk.is_free() && !allocator.quarantined.contains(&handle);
             ChunkSnapshot {
                 address: chunk.address,
                 size: chunk.size,
-                requested: if id.is_some() { chunk.requested } else { 0 },
-                id: id.map_or(0, std::num::NonZeroU64::get),
-                in_use: id.is_some(),
+                requested: if in_use { chunk.requested } else { 0 },
+                id: if in_use { chunk.number() } else { 0 },
+                in_use,
                 owner: allocator.owners.of(handle).map(&mut name_of),
             }
         };

@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 
 use super::Allocator;
 use crate::chunk::{Chunk, Handle};
+use crate::claim::Claim;
 use crate::free_list::FreeChunk;
 use crate::source::Grant;
 
@@ -13,8 +14,8 @@ impl Allocator {
     ///
     /// # Errors
     /// As [`Allocator::free`].
-    pub(crate) fn quarantine(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<(Handle, Chunk)> {
-        let handle = self.live.remove(&mut self.chunks, address, id)?;
+    pub(crate) fn quarantine(&mut self, address: u64, claim: Claim) -> Option<(Handle, Chunk)> {
+        let handle = self.live.remove(&mut self.chunks, address, claim)?;
         let former = *self.chunks.get(handle);
         self.disown(handle);
         self.chunks.get_mut(handle).requested = 0;

@@ -10,6 +10,8 @@ pub(crate) struct Request {
     pub(crate) needed: u64,
     /// Whom it is for, with the request noted as pending; none for nobody in particular.
     pub(crate) owner: Option<OwnerId>,
+    /// Whether what serves it is held from the start.
+    pub(crate) held: bool,
 }
 
 impl Request {
@@ -18,7 +20,7 @@ impl Request {
     /// None above [`MAX_BYTES`].
     pub(crate) fn new(bytes: u64, alignment: u64) -> Option<Self> {
         let padded = bytes.checked_add(alignment.saturating_sub(GRANULE))?;
-        (padded <= MAX_BYTES).then(|| Self { bytes, needed: round_up(padded), owner: None })
+        (padded <= MAX_BYTES).then(|| Self { bytes, needed: round_up(padded), owner: None, held: false })
     }
 
     /// The request in whole granules: what its owner holds.

@@ -8,7 +8,8 @@ use crate::units::share_of;
 /// An allocator with one region of `bytes` bytes, all free.
 fn with_a_region(bytes: u64, limit: u64, split_rule: SplitRule) -> Allocator {
     let mut allocator = Allocator::new(Limit { bytes: limit, set_by: "".into() }, false, split_rule, false);
-    let plan = allocator.plan(Request { bytes, needed: bytes, owner: None }).expect("below the limit");
+    let plan =
+        allocator.plan(Request { bytes, needed: bytes, owner: None, held: false }).expect("below the limit");
     allocator.adopt(Grant { address: GRANULE, bytes }, &plan);
     allocator
 }
@@ -28,7 +29,7 @@ proptest! {
         let fit = |bytes: u64| round_up((bytes % limit).max(1)).min(limit / GRANULE * GRANULE);
         let (needed, size) = (fit(one).min(fit(other)), fit(one).max(fit(other)));
         let mut allocator = with_a_region(size, limit, SplitRule { policy, fraction });
-        let allocation = allocator.try_allocate(Request { bytes: needed, needed, owner: None }).expect("it fits");
+        let allocation = allocator.try_allocate(Request { bytes: needed, needed, owner: None, held: false }).expect("it fits");
 
         // Section 8, and at least 1 for the threshold (section 20, defect 4), in numbers that cannot wrap.
         let threshold = if policy == Policy::Tight {
@@ -45,7 +46,7 @@ proptest! {
         prop_assert_eq!(allocation.address, GRANULE);
         prop_assert_eq!(crate::check::check(&allocator), Ok(()));
 
-        allocator.free(allocation.address, None).expect("live");
+        allocator.free(allocation.address, Claim::ANY).expect("live");
         prop_assert_eq!(allocator.bins.largest(&allocator.chunks), size);
     }
 

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 
 use super::*;
 use crate::units::GRANULE;
@@ -27,10 +28,10 @@ fn agrees_with_the_standard_map_through_growth_and_removal() {
         let address = (next() % 4096 + (next() % 3) * (1 << 24)) * GRANULE;
         assert_eq!(table.find(&chunks, address), model.get(&address).copied(), "step {step}");
         if let Some(handle) = model.remove(&address) {
-            assert_eq!(table.remove(&mut chunks, address, None), Some(handle), "step {step}");
+            assert_eq!(table.remove(&mut chunks, address, Claim::ANY), Some(handle), "step {step}");
             chunks.remove(handle);
         } else {
-            assert_eq!(table.remove(&mut chunks, address, None), None, "step {step}");
+            assert_eq!(table.remove(&mut chunks, address, Claim::ANY), None, "step {step}");
             let handle = chunks.insert(address, GRANULE);
             add(&mut table, &mut chunks, handle);
             model.insert(address, handle);
@@ -46,8 +47,8 @@ fn another_allocation_at_the_address_is_not_removed() {
     let handle = chunks.insert(512, GRANULE);
     chunks.get_mut(handle).id = NonZeroU64::new(2);
     add(&mut table, &mut chunks, handle);
-    assert_eq!(table.remove(&mut chunks, 512, NonZeroU64::new(1)), None);
+    assert_eq!(table.remove(&mut chunks, 512, Claim::number(NonZeroU64::MIN)), None);
     assert_eq!(table.len(), 1);
-    assert_eq!(table.remove(&mut chunks, 512, NonZeroU64::new(2)), Some(handle));
+    assert_eq!(table.remove(&mut chunks, 512, Claim::number(NonZeroU64::new(2).unwrap())), Some(handle));
     assert_eq!(table.find(&chunks, 512), None);
 }

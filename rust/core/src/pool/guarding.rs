@@ -1,13 +1,13 @@
 //! What a pool in guard mode knows besides its tables, and what it does to the memory.
 
 use std::collections::{HashMap, VecDeque};
-use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use super::state::State;
 use super::{Options, Pool};
 use crate::allocator::{Allocation, Allocator};
 use crate::chunk::{Chunk, Handle};
+use crate::claim::Claim;
 use crate::error::Unusable;
 use crate::guard::{Damage, DamagedPlace, Leaks, MemoryGuard, POISON, RED_ZONE, default_quarantine};
 use crate::units::{GRANULE, align_up};
@@ -93,11 +93,11 @@ impl Guarded {
         &mut self,
         allocator: &mut Allocator,
         address: u64,
-        id: Option<NonZeroU64>,
+        claim: Claim,
         capacity: u64,
     ) -> Option<TakenBack> {
         let &start = self.chunks.get(&address)?;
-        let (handle, chunk) = allocator.quarantine(start, id)?;
+        let (handle, chunk) = allocator.quarantine(start, claim)?;
         self.chunks.remove(&address);
         let former = former(&chunk, address);
         let [before, behind] = self.inspect(&chunk, former);
@@ -157,8 +157,7 @@ impl Guarded {
 
 /// The allocation in a chunk, as its caller has it.
 fn former(chunk: &Chunk, address: u64) -> Allocation {
-    let id = chunk.id.map_or(0, NonZeroU64::get);
-    Allocation { address, size: chunk.requested, requested: chunk.requested, id }
+    Allocation { address, size: chunk.requested, requested: chunk.requested, id: chunk.number() }
 }
 
 impl State {
@@ -170,25 +169,25 @@ impl State {
         }
     }
 
-    /// Takes back what is allocated at `address`; with an `id`, only that allocation. None if there is none.
-    pub(super) fn take_back(&mut self, address: u64, id: Option<NonZeroU64>) -> Option<TakenBack> {
+    /// Takes back what is allocated at `address`, if the claim is good for it. None if not.
+    pub(super) fn take_back(&mut self, address: u64, claim: Claim) -> Option<TakenBack> {
         let closed = self.is_closed();
         match &mut self.guarded {
-            None => self.allocator.free(address, id).map(|()| TakenBack { damage: None }),
+            None => self.allocator.free(address, claim).map(|()| TakenBack { damage: None }),
             Some(guarded) => {
                 // The regions of a closed pool go back as soon as they can.
                 let capacity = if closed { 0 } else { guarded.capacity };
-                guarded.take_back(&mut self.allocator, address, id, capacity)
+                guarded.take_back(&mut self.allocator, address, claim, capacity)
             }
         }
     }
 
-    pub(super) fn is_live(&self, address: u64, id: Option<NonZeroU64>) -> bool {
-        let start = match &self.guarded {
+    /// Where the chunk of the allocation starts that its caller has at `address`.
+    pub(super) fn start_of(&self, address: u64) -> Option<u64> {
+        match &self.guarded {
             None => Some(address),
             Some(guarded) => guarded.chunks.get(&address).copied(),
-        };
-        start.is_some_and(|start| self.allocator.is_live(start, id))
+        }
     }
 
     pub(super) fn resize_in_place(&mut self, address: u64, bytes: u64) -> Option<u64> {

@@ -5,6 +5,7 @@ use allotment_sync::Guard;
 use super::state::State;
 use super::{BROKEN, Pool};
 use crate::allocator::Allocator;
+use crate::claim::Claim;
 use crate::error::Unusable;
 
 impl Pool {
@@ -80,11 +81,9 @@ impl Pool {
     #[cold]
     fn free_the_late(&self, mut state: Guard<'_, State>) {
         for (address, id) in self.late.take() {
-            // One that was freed before is not there any more; one that is pinned stays.
-            if !state.concerns().pins.contains(&address) {
-                let freed = state.take_back(address, Some(id));
-                state.keep_damage(freed.and_then(|freed| freed.damage));
-            }
+            // One that was freed before is not there any more; one that is held stays.
+            let freed = state.take_back(address, Claim::number(id));
+            state.keep_damage(freed.and_then(|freed| freed.damage));
         }
         self.after_free(state);
     }

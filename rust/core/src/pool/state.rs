@@ -1,7 +1,5 @@
 //! What the lock guards.
 
-use std::collections::HashSet;
-
 use super::Pool;
 use super::guarding::Guarded;
 use crate::allocator::Allocator;
@@ -29,8 +27,6 @@ pub(super) struct Concerns {
     pub(super) closed: bool,
     /// Threads asleep until the next free.
     pub(super) waiting: usize,
-    /// Addresses that must not be freed by address alone: see [`Pool::pin`](super::Pool::pin).
-    pub(super) pins: HashSet<u64>,
     /// Scopes that are open, of one thread or of all.
     pub(super) scopes: usize,
     /// The open scopes that count for every thread, the innermost last.
@@ -43,7 +39,7 @@ pub(super) struct Concerns {
 
 impl Concerns {
     pub(super) fn any(&self) -> bool {
-        self.guarded || self.closed || self.waiting > 0 || !self.pins.is_empty() || self.notes_owners()
+        self.guarded || self.closed || self.waiting > 0 || self.notes_owners()
     }
 
     /// Whether an allocation may have an owner.

@@ -35,10 +35,14 @@ fn a_late_free_does_not_free_the_next_owner_of_its_address() {
 fn the_quick_door_is_shut_while_there_is_something_to_think_of() {
     let (pool, only) = full_pool();
     assert!(pool.quickly(|_| Some(())).is_some(), "who comes first has the pool to itself");
-    pool.pin(&only).unwrap();
+    let scope = pool.open_scope("one", None, false).unwrap();
     assert!(pool.quickly(|_| Some(())).is_none());
-    pool.unpin(&only);
-    assert!(pool.quickly(|_| Some(())).is_some());
+    pool.close_scope(scope).unwrap();
+    pool.pin(&only).unwrap();
+    assert!(
+        pool.quickly(|_| Some(())).is_some(),
+        "a pin is a mark in its chunk, and nothing to think of elsewhere"
+    );
     pool.close().unwrap();
     assert!(pool.quickly(|_| Some(())).is_none());
 }
