@@ -495,20 +495,25 @@ class Pool:
             remainder.
         name: Name in reports; one is made if there is none.
         owner_tags: Note for each allocation which line of Python asked for it, or which operation; ``None``
-            leaves that to ``ALLOTMENT_OWNER_TAGS``. Costs about a microsecond for each.
+            leaves that to ``ALLOTMENT_OWNER_TAGS``.
         idle_trim_seconds: Hand wholly free regions back whenever the pool was not used for so long.
         limit_set_by: Who set the limit, for reports.
         guard: Find overruns and writes after a free, in host memory. ``None``: as ``ALLOTMENT_GUARD`` says (0 or
             1), where the source is host memory.
         quarantine: In guard mode, the most bytes of freed chunks that wait, filled with poison, for a look at them
             before they are used again; ``None``: an eighth of the limit, at most 64 MiB.
+        collect_garbage: Run Python's collector before a request is refused. ``None``: as ``ALLOTMENT_COLLECT_GARBAGE``
+            says (0 or 1), or without it unless the program has switched the collector off (``gc.disable()``).
 
     Raises:
         ValueError: An option is out of range; the text names it, the value and what is allowed.
         TypeError: An option is of the wrong type.
 
-    Before a request is refused, Python's garbage is collected once: memory may be held by nothing else. In a
-    forked child, a pool of the parent raises ``RuntimeError``; memory written before stays readable. So does a
+    Before a request is refused, Python's garbage is collected once: memory may be held by nothing else. That takes
+    milliseconds, so refusals in a row, with nothing allocated or freed in the pool between them, collect once for all of
+    them. Who drops a reference cycle with memory of the pool between two of them calls ``gc.collect()``.
+
+    In a forked child, a pool of the parent raises ``RuntimeError``; memory written before stays readable. So does a
     request to a source that is asked by its own thread, or that grants what cannot be a region.
 
     In guard mode each request takes at least 512 bytes more, for a red zone on both sides. Damage is a
@@ -534,6 +539,7 @@ class Pool:
         limit_set_by: str = "limit",
         guard: bool | None = None,
         quarantine: _Size | None = None,
+        collect_garbage: bool | None = None,
     ) -> Self: ...
     @property
     def limit(self) -> int:
@@ -563,6 +569,9 @@ class Pool:
     @property
     def guard(self) -> bool:
         """Whether it finds overruns and writes after a free."""
+    @property
+    def collect_garbage(self) -> bool | None:
+        """Whether Python's collector runs before a refusal; ``None``: unless the program has switched it off."""
     def allocate(self, nbytes: _Size, *, alignment: int = 256) -> Allocation:
         """Allocate at least ``nbytes`` bytes.
 
@@ -589,7 +598,7 @@ class Pool:
 
         Raises:
             InvalidFreeError: No allocation starts there: freed twice, or never handed out.
-            BufferError: A buffer or an array over it is alive.
+            BufferError: A buffer or an array over it is alive; so is each array whose data NumPy has in the pool.
             MemoryDamageError: In guard mode; it was freed nevertheless.
         """
     def stats(self) -> PoolStats:
@@ -665,7 +674,7 @@ class ArrayMemory:
             ValueError: Not a handler.
         """
     def holds(self, address: SupportsIndex) -> bool:
-        """Whether an allocation of the pool starts at ``address``."""
+        """Whether data of an array starts at ``address`` in the pool."""
     def install_process_wide(self) -> None:
         """From here on, the data of arrays made in any context without a handler of its own is in the pool.
 
@@ -678,8 +687,14 @@ class ArrayMemory:
     def stop_process_wide() -> bool:
         """End ``install_process_wide``, for new arrays; return whether there was anything to end."""
     @staticmethod
-    def take_refusal() -> BaseException | None:
-        """Why a pool refused memory to an array last, on this thread; asked once for each refusal."""
+    def take_refusal(at: tuple[str, int] | None = None) -> BaseException | None:
+        """Why a pool refused memory to an array last, on this thread; asked once for each refusal.
+
+        Its attribute ``pool`` is the pool's name.
+
+        Args:
+            at: File and line: only if the array was to be made there, as far as that is known.
+        """
 
 @final
 class Program:
@@ -755,6 +770,16 @@ def parse_size(size: _Size, /) -> int:
 
 def format_size(nbytes: int, /) -> str:
     """A size for people: ``24 MiB``, ``1.51 GiB``, ``300 B``."""
+
+def collect_garbage(pool: Pool | None) -> bool:
+    """Run Python's collector before memory is refused; return whether it ran.
+
+    It does not run where the pool, or for memory without a pool the environment, says so, nor where it would be the
+    second time with nothing allocated or freed in the pool since the first, which freed nothing of it.
+
+    Raises:
+        ValueError: ``ALLOTMENT_COLLECT_GARBAGE`` is neither 0 nor 1.
+    """
 
 def set_tag(tag: str | None) -> str | None:
     """Set what this thread calls its work, in pools with ``owner_tags``; return what it called it before."""

@@ -108,6 +108,7 @@ def _make_cpu_pool(settings: Settings) -> Pool:
         joins_regions=False,
         name=CPU_POOL_NAME,
         guard=settings.guard,
+        collect_garbage=settings.collect_garbage,
     )
 
 
@@ -128,6 +129,7 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
         name=f"GPU_{plan.index}_bfc",
         limit_set_by=plan.limit.set_by,
         guard=settings.guard,
+        collect_garbage=settings.collect_garbage,
     )
 
 

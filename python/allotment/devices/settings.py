@@ -28,6 +28,7 @@ VARIABLES: Final[tuple[Variable[Any], ...]] = (
     variables.CPU_POOL_LIMIT,
     variables.LOG_LEVEL,
     variables.GUARD,
+    variables.COLLECT_GARBAGE,
     variables.REPLICA_DEADLINE,
     variables.TF_CONFIG,
 )
@@ -60,6 +61,8 @@ class Settings:
     log_level: int
     #: Whether pools find overruns and writes after a free.
     guard: bool
+    #: Whether Python's collector runs before memory is refused; ``None``: unless the program has switched it off.
+    collect_garbage: bool | None
     #: Seconds without a word of any replica after which a step ends; ``None``: never.
     replica_deadline: float | None
     #: The number of workers of a cluster that ``TF_CONFIG`` describes.
@@ -85,7 +88,7 @@ def read_settings(
         simulated_gpus: Memory of each simulated GPU, instead of what the environment says.
 
     Raises:
-        ValueError: ``ALLOTMENT_SIMULATED_GPUS`` or ``ALLOTMENT_GUARD`` cannot be used.
+        ValueError: ``ALLOTMENT_SIMULATED_GPUS``, ``ALLOTMENT_GUARD`` or ``ALLOTMENT_COLLECT_GARBAGE`` cannot be used.
     """
     source = os.environ if environ is None else environ
     texts = {variable.name: source[variable.name] for variable in VARIABLES if variable.name in source}
@@ -101,6 +104,7 @@ def read_settings(
         cpu_pool_limit=_read(texts, variables.CPU_POOL_LIMIT),
         log_level=_read(texts, variables.LOG_LEVEL),
         guard=_read(texts, variables.GUARD),
+        collect_garbage=_read(texts, variables.COLLECT_GARBAGE),
         replica_deadline=_read(texts, variables.REPLICA_DEADLINE),
         tf_config_workers=_read(texts, variables.TF_CONFIG),
         not_honoured=tuple(name for name in NOT_HONOURED if source.get(name, "0") not in ("", "0")),

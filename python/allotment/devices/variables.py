@@ -104,6 +104,10 @@ def _read_switch(text: str) -> bool:
     raise ValueError("it is a switch")
 
 
+def _read_optional_switch(text: str) -> bool | None:
+    return _read_switch(text) if text else None
+
+
 def _read_whole_number(text: str) -> int:
     if _WHOLE_NUMBER.fullmatch(text.strip()) is None:
         raise ValueError
@@ -202,6 +206,14 @@ GUARD: Final[Variable[bool]] = Variable(
     False,
     _read_switch,
     "whether pools of host memory find overruns and writes after a free",
+    strict=True,
+)
+COLLECT_GARBAGE: Final[Variable[bool | None]] = Variable(
+    "ALLOTMENT_COLLECT_GARBAGE",
+    "0 or 1",
+    None,
+    _read_optional_switch,
+    "whether Python's collector runs before memory is refused; unset: unless the program has switched it off",
     strict=True,
 )
 TF_CONFIG: Final[Variable[int | None]] = Variable(

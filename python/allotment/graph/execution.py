@@ -1,7 +1,6 @@
 """Runs programs: step by step in each device's memory, with the errors of the nodes that fail."""
 
 import contextlib
-import gc
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
@@ -85,9 +84,9 @@ def _run_segment(
                 # Arrays that only cycles hold are memory, too.
                 collected = at
                 error.__traceback__ = None
-                ArrayMemory.take_refusal()
-                gc.collect()
-                continue
+                if collect_garbage(segment.home.pool):
+                    ArrayMemory.take_refusal()
+                    continue
             made = _exhausted(program, segment, at, values, report_upon_oom, error)
             _let_go(error, values)
             raise made from None

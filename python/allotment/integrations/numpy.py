@@ -29,9 +29,17 @@ functions, as ever. ``uninstall()`` ends it for new arrays; the pool stays for t
 **Figures.** Some data of dead arrays of up to 1,032 bytes is kept back for the next ones. Whatever is asked of the
 pool finds it given back first; the peaks may count it, and the number of allocations counts only what it was asked for.
 
-**When memory runs out** NumPy raises its ``MemoryError``; ``take_refusal()`` has the pool's reason. Such a request
-neither waits for a free nor collects garbage first, whatever the pool's options: NumPy may hold the interpreter that
-whoever would free needs.
+**When memory runs out** NumPy raises its ``MemoryError``, and the pool has a report of that moment. The report is a note
+of the error (``__notes__``) once it leaves a ``use`` block, or meets ``uninstall()`` in a ``finally``; while anything is
+installed it is printed with an error that nobody catches, on any thread (``sys.excepthook`` and
+``threading.excepthook``; hooks that a program has set are called as ever). Who catches the error calls
+``take_refusal()``. So it is where the pool was closed and is still installed. Such a request neither waits for a free nor
+collects garbage first, whatever the pool's options: NumPy may hold the interpreter that another thread needs for its free.
+
+**Whose data is it?** An array's: ``pool.free(array.ctypes.data)`` is a ``BufferError``. In a pool with ``owner_tags`` the
+owner is the line that made the array, the innermost outside NumPy's own files. ``tracemalloc`` sees the data as it sees
+NumPy's own, in the domain ``numpy.lib.tracemalloc_domain``, because NumPy reports what any handler gives it; what
+``Pool.allocate`` and ``Pool.malloc`` give out it does not see.
 
 **In a forked child** the pool is its parent's: new arrays get NumPy's own memory, and the parent's stay readable and
 writable; their data is given back by nobody. A thread's end changes nothing but its own context. NumPy and this
@@ -46,6 +54,7 @@ new pages as well as from free ones that nobody has written to.
 """
 
 import contextvars
+import sys
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
@@ -55,6 +64,7 @@ from allotment._core import ArrayMemory, Pool
 from allotment.devices.context import context
 from allotment.devices.memory import find_device
 from allotment.devices.values import LogicalDevice
+from allotment.integrations.numpy_refusals import add_report, uncaught
 
 #: From the first of these up to the last, and not with it, what ``process_wide`` leans on was tried.
 _TRIED: Final = ((2, 0), (2, 6))
@@ -91,6 +101,7 @@ def install(pool_or_device: Pool | LogicalDevice | str, process_wide: bool = Fal
     memory = _memory(pool_or_device)
     if process_wide:
         _install_process_wide(memory)
+        uncaught.add()
         return
     layers = _layers.get()
     if layers and layers[-1].block is None:
@@ -98,12 +109,14 @@ def install(pool_or_device: Pool | LogicalDevice | str, process_wide: bool = Fal
             "NumPy's arrays are in a pool already, in this context: uninstall() first, or nest with use()"
         )
     _add_layer(memory, None)
+    uncaught.add()
 
 
 def uninstall() -> None:
     """Undo ``install``: this context's, or, if there is none, the process-wide one.
 
-    The former handler is back. Arrays keep their data where it is.
+    The former handler is back. Arrays keep their data where it is. Called while a ``MemoryError`` of NumPy's is handled,
+    as in a ``finally``, it adds the pool's report to it.
 
     Raises:
         RuntimeError: Nothing is installed, or a ``use`` block inside it has not ended.
@@ -117,12 +130,15 @@ def uninstall() -> None:
         _layers.set(layers[:-1])
     elif not ArrayMemory.stop_process_wide():
         raise RuntimeError("nothing to uninstall: install() was not called in this context")
+    uncaught.remove()
+    add_report(sys.exception())
 
 
 class use:  # noqa: N801 - reads as a statement
     """A ``with`` block whose arrays have their data in a pool. Blocks nest; the former handler comes back.
 
-    Left in another context than it was entered in, as a generator's block may be, it changes nothing there.
+    Left by a ``MemoryError`` of NumPy's, it adds the pool's report to it as a note. Left in another context than it was
+    entered in, as a generator's block may be, it changes nothing there.
 
     Args:
         pool_or_device: As for ``install``.
@@ -152,11 +168,15 @@ class use:  # noqa: N801 - reads as a statement
                 # With it ends whatever was installed inside and not undone.
                 ArrayMemory.restore(layers[depth].former)
                 _layers.set(layers[:depth])
-                return
+                break
+        add_report(value)
 
 
 def take_refusal() -> BaseException | None:
-    """Why a pool refused memory to an array last, on this thread; each refusal is told once."""
+    """Why a pool refused memory to an array last, on this thread; each refusal is told once.
+
+    Its attribute ``pool`` is the pool's name.
+    """
     return ArrayMemory.take_refusal()
 
 
@@ -224,7 +244,7 @@ def _try(memory: ArrayMemory) -> None:
     try:
         first = np.empty(1, np.uint8)
     except MemoryError as error:
-        raise MemoryError("the pool has no room for a first array") from ArrayMemory.take_refusal() or error
+        raise MemoryError("the pool gave no memory for a first array") from ArrayMemory.take_refusal() or error
     if not memory.holds(first.ctypes.data):
         raise RuntimeError(f"NumPy {np.__version__} does not take memory from the handler that was installed")
 

@@ -5,14 +5,13 @@ for the commonest shapes of operation, with a short way through for the commones
 of one type where the operation runs, and nobody asked for a log or a policy.
 """
 
-import gc
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from allotment import placement_log
-from allotment._core import ArrayMemory
+from allotment._core import ArrayMemory, collect_garbage
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.placement import Placement, current_placement, thread
@@ -241,10 +240,11 @@ def compute(
         if faults.is_beyond_memory(error):
             raise faults.exhausted(op, device, home, name, error) from None
         raise
-    except MemoryError:
+    except MemoryError as error:
         # Tensors that only cycles hold are memory, too.
+        if not collect_garbage(home.pool):
+            raise faults.exhausted(op, device, home, name, error) from None
         ArrayMemory.take_refusal()
-        gc.collect()
     try:
         return inside(function, *args, **kwargs)
     except MemoryError as error:

@@ -10,9 +10,18 @@ use pyo3::prelude::*;
 /// # Errors
 /// For any other value.
 pub(crate) fn switch(name: &str) -> PyResult<bool> {
+    Ok(optional_switch(name)?.unwrap_or(false))
+}
+
+/// What a variable says of a switch: `1` is on, `0` is off; unset or empty says nothing.
+///
+/// # Errors
+/// For any other value.
+pub(crate) fn optional_switch(name: &str) -> PyResult<Option<bool>> {
     match env::var_os(name).as_ref().map(|value| value.to_string_lossy()).as_deref() {
-        None | Some("" | "0") => Ok(false),
-        Some("1") => Ok(true),
+        None | Some("") => Ok(None),
+        Some("0") => Ok(Some(false)),
+        Some("1") => Ok(Some(true)),
         Some(other) => Err(PyValueError::new_err(format!("{name}={other} is neither 0 nor 1"))),
     }
 }

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::environment;
 use crate::error::IntoPyErr;
-use crate::pool::collect_garbage;
+use crate::garbage;
 use crate::registry;
 
 /// The interpreter is at its end, and everything was said.
@@ -143,7 +143,7 @@ fn report_at_exit(py: Python<'_>) {
     pools.retain(|pool| pool.options().guard);
     if !pools.is_empty() {
         // What only garbage holds is no leak.
-        collect_garbage(py);
+        garbage::run(py);
     }
     py.detach(|| {
         for pool in &pools {

@@ -10,6 +10,8 @@ mod buffer;
 mod environment;
 mod error;
 mod fork;
+mod frame;
+mod garbage;
 mod guard;
 mod numpy;
 mod policy;
@@ -34,6 +36,8 @@ mod _core {
     use crate::advice::Advice;
     #[pymodule_export]
     use crate::allocation::Allocation;
+    #[pymodule_export]
+    use crate::garbage::collect_garbage;
     #[pymodule_export]
     use crate::numpy::ArrayMemory;
     #[pymodule_export]

@@ -1,8 +1,8 @@
 //! NumPy's memory handlers (NEP 49) over pools, as Python sees them: convert, call, convert back.
 //!
 //! `door` finds NumPy's functions, `handler` is the handler of one context, `process_wide` that of every thread,
-//! `memory` what both do with a pool, and `small` what they keep back. None of the functions that NumPy calls needs the
-//! interpreter.
+//! `memory` what both do with a pool, `small` what they keep back, and `refused` why a pool refused. None of the functions
+//! that NumPy calls waits for the interpreter.
 
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ mod door;
 mod handler;
 mod memory;
 mod process_wide;
+mod refused;
 mod small;
 
 /// A handler over a pool, to be installed in a context (of `contextvars`), or for the whole process.
@@ -68,10 +69,10 @@ impl ArrayMemory {
         Door::find(former.py())?.set(former).map(drop)
     }
 
-    /// Whether an allocation of the pool starts at `address`.
+    /// Whether data of an array starts at `address` in the pool.
     fn holds(&self, address: &Bound<'_, PyAny>) -> PyResult<bool> {
         let address = whole_number(address, "address")?;
-        Ok(memory::holds(&self.home.pool, address))
+        Ok(self.home.pool.is_held(address).unwrap_or(false))
     }
 
     /// From here on, the data of arrays made in any context without a handler of its own is in the pool.
@@ -90,9 +91,11 @@ impl ArrayMemory {
         if process_wide::is_serving() { process_wide::stop(py, Door::find(py)?) } else { Ok(false) }
     }
 
-    /// Why a pool refused memory to an array last, on this thread; asked once for each refusal.
+    /// Why a pool refused memory to an array last, on this thread; asked once for each refusal. With a file and a line,
+    /// only if it was asked for there.
     #[staticmethod]
-    fn take_refusal(py: Python<'_>) -> Option<PyErr> {
-        memory::take_refusal().map(|refused| refused.into_py_err(py))
+    #[pyo3(signature = (at = None))]
+    fn take_refusal(py: Python<'_>, at: Option<(String, u32)>) -> Option<PyErr> {
+        refused::take(at).map(|refused| refused.into_py_err(py))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use allotment::{AllocError, GRANULE, MAX_WAIT, Options, Policy, Refused, Unusable};
+use allotment::{AllocError, GRANULE, MAX_WAIT, Options, Policy, Unusable};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -12,6 +12,7 @@ use pyo3::types::PyTuple;
 use crate::allocation::{Allocation, address_argument};
 use crate::environment;
 use crate::error::IntoPyErr;
+use crate::garbage::{Garbage, When};
 use crate::guard::{self, Outspoken};
 use crate::numpy::SmallOf;
 use crate::policy::policy_argument;
@@ -31,6 +32,7 @@ pub(crate) struct Pool {
     is_host_memory: bool,
     /// Given back before anybody asks the pool anything.
     small: SmallOf,
+    garbage: Garbage,
 }
 
 #[pymethods]
@@ -38,10 +40,12 @@ impl Pool {
     #[new]
     #[pyo3(signature = (limit, *, growth = true, source = None, trim_on_oom = true, joins_regions = None,
         wait_seconds = 0.0, fragmentation_fraction = 0.0, policy = None, name = None, owner_tags = None,
-        idle_trim_seconds = None, limit_set_by = None, guard = None, quarantine = None),
+        idle_trim_seconds = None, limit_set_by = None, guard = None, quarantine = None,
+        collect_garbage = None),
         text_signature = "(limit, *, growth=True, source='host', trim_on_oom=True, joins_regions=None, \
         wait_seconds=0.0, fragmentation_fraction=0.0, policy='tensorflow', name=None, owner_tags=None, \
-        idle_trim_seconds=None, limit_set_by='limit', guard=None, quarantine=None)")]
+        idle_trim_seconds=None, limit_set_by='limit', guard=None, quarantine=None, \
+        collect_garbage=None)")]
     #[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
     fn new(
         py: Python<'_>,
@@ -59,6 +63,7 @@ impl Pool {
         limit_set_by: Option<String>,
         guard: Option<bool>,
         quarantine: Option<&Bound<'_, PyAny>>,
+        collect_garbage: Option<bool>,
     ) -> PyResult<Self> {
         let wait = Duration::try_from_secs_f64(wait_seconds).map_err(|_| {
             let most = MAX_WAIT.as_secs();
@@ -84,6 +89,7 @@ impl Pool {
             None => options,
         };
         let idle = idle_trim_seconds.map(idle_argument).transpose()?;
+        let garbage = Garbage::new(When::choose(collect_garbage)?);
         let core =
             allotment::Pool::new(Outspoken(chosen.source), options).map_err(|error| error.into_py_err(py))?;
         let core = Arc::new(core);
@@ -106,7 +112,7 @@ impl Pool {
                 }
             })?;
         }
-        Ok(Self { core, is_host_memory: chosen.is_host_memory, small })
+        Ok(Self { core, is_host_memory: chosen.is_host_memory, small, garbage })
     }
 
     /// The most the pool may reserve, in bytes.
@@ -163,6 +169,16 @@ impl Pool {
     #[getter]
     fn guard(&self) -> bool {
         self.core.options().guard
+    }
+
+    /// Whether Python's collector runs before a refusal; none: unless the program has switched it off.
+    #[getter(collect_garbage)]
+    fn when_to_collect(&self) -> Option<bool> {
+        match self.garbage.when {
+            When::Never => Some(false),
+            When::Enabled => None,
+            When::Always => Some(true),
+        }
     }
 
     /// Allocate at least `nbytes` bytes.
@@ -346,7 +362,7 @@ impl Pool {
             self.settled().allocate_or(bytes, alignment, |refused| {
                 // Memory may be held by nothing but Python's own garbage.
                 let collect = !refused.is_hopeless() && !std::mem::replace(&mut collected, true);
-                if collect && self.collect_garbage(refused) {
+                if collect && self.collect_garbage() && self.core.freed_since(refused).unwrap_or(false) {
                     return true;
                 }
                 patience.again(refused, || {
@@ -370,18 +386,9 @@ impl Pool {
         error
     }
 
-    /// Runs Python's collector; says whether that freed anything of this pool.
-    fn collect_garbage(&self, refused: &Refused) -> bool {
-        // After the interpreter's end there is no garbage to collect, and to attach would be a crash.
-        Python::try_attach(collect_garbage);
-        self.core.freed_since(refused).unwrap_or(false)
-    }
-}
-
-/// Runs Python's collector.
-pub(crate) fn collect_garbage(py: Python<'_>) {
-    if let Err(error) = py.import("gc").and_then(|gc| gc.call_method0("collect")) {
-        error.write_unraisable(py, None);
+    /// Runs Python's collector if that may free anything of this pool; says whether it ran.
+    pub(crate) fn collect_garbage(&self) -> bool {
+        self.garbage.collect(self.settled())
     }
 }
 

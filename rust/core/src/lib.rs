@@ -43,7 +43,7 @@ pub use guard::{Damage, DamagedPlace, Leaks, MemoryGuard};
 pub use kept::KeptRegion;
 pub use owner::{Capped, ScopeStats};
 pub use policy::{Policy, PolicyError};
-pub use pool::{MAX_WAIT, Options, Patience, Pool, Refused, Scope, Siblings, set_tag};
+pub use pool::{MAX_WAIT, Options, Patience, Pool, Refused, Scope, Siblings, is_tagged, set_tag};
 pub use refusal::{OutOfMemory, Verdict};
 pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};
 pub use source::{Grant, Headroom, RegionSource, SourceFailure};

@@ -53,7 +53,7 @@ mod wait;
 use advise::Depth;
 use guarding::Guarded;
 pub use options::{MAX_WAIT, Options};
-pub use scope::{Scope, set_tag};
+pub use scope::{Scope, is_tagged, set_tag};
 pub use siblings::Siblings;
 use state::State;
 pub use wait::{Patience, Refused};

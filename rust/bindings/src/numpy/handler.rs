@@ -24,6 +24,7 @@ use pyo3::types::PyCapsule;
 
 use super::abi::{CAPSULE, Functions, Handler};
 use super::memory::{self, Home, Resized, Taken};
+use super::refused;
 
 /// A handler and what it works on; `handler` first, because the capsule's pointer is read as one.
 #[repr(C)]
@@ -165,6 +166,6 @@ unsafe extern "C" fn give_back(memory: &Memory, data: *mut c_void, bytes: usize)
 /// Does in a forked child what the pool cannot; null where there is nobody to do it.
 fn in_child(memory: &Memory, work: impl FnOnce(&Functions) -> *mut c_void) -> *mut c_void {
     let Some(original) = &memory.in_child else { return ptr::null_mut() };
-    memory::forget_refusal();
+    refused::forget();
     work(original)
 }

@@ -1,30 +1,23 @@
-//! What a handler does with a pool: take, clear, resize, give back. Never unwinds, never needs the interpreter.
+//! What a handler does with a pool: take, clear, resize, give back. Never unwinds, never waits for the interpreter.
+//!
+//! The data is held: whoever has an array's address cannot free it, and the array's end frees nothing but its data.
 
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use allotment::{AllocError, FreeError, GRANULE, Pool, Refused, Unusable};
+use allotment::{AllocError, FreeError, Pool, Refused, Unusable};
 use allotment_host::end_of_region;
 
 use super::abi::Functions;
+use super::refused;
 use super::small::{Door, Small};
 use crate::guard::log_damage;
-
-thread_local! {
-    /// Why a handler returned null last: NumPy's `MemoryError` has no room for it.
-    static REFUSED: Cell<Option<AllocError>> = const { Cell::new(None) };
-}
-
-/// Why a pool refused memory last, on this thread; asked once for each refusal.
-pub(super) fn take_refusal() -> Option<AllocError> {
-    REFUSED.take()
-}
+use crate::tag;
 
 /// What came of a request to a pool.
 pub(super) enum Taken {
@@ -55,7 +48,10 @@ impl Home {
     /// whoever would free needs. NumPy's smallest request is one byte; zero would have no address.
     pub(super) fn take(&self, bytes: usize) -> Taken {
         let bytes = bytes.max(1);
-        let Some(small) = &self.small else { return take(&self.pool, bytes, || false) };
+        let Some(small) = &self.small else {
+            let take = || take(&self.pool, bytes, || false);
+            return if self.pool.options().owner_tags { tag::with_line_of_array(take) } else { take() };
+        };
         if let Some(data) = small.take(bytes, Door::Any) {
             return Taken::Data(data);
         }
@@ -110,20 +106,16 @@ impl Home {
 fn take(pool: &Pool, bytes: usize, make_room: impl Fn() -> bool) -> Taken {
     let bytes = bytes as u64;
     // A host source never needs the interpreter, so waiting for the turn cannot stop whoever has it.
-    let allocate = || match pool.try_allocate(bytes, GRANULE) {
-        Ok(Some(allocation)) => Ok(allocation),
-        Ok(None) => {
-            let mut tried = false;
-            let make_room = |_: &Refused| !mem::replace(&mut tried, true) && make_room();
-            pool.allocate_or(bytes, GRANULE, make_room).map_err(|mut error| {
-                if let AllocError::OutOfMemory(refused) = &mut error {
-                    // In a forked child the text goes without.
-                    let _ = pool.look_into(refused);
-                }
-                error
-            })
-        }
-        Err(error) => Err(error),
+    let allocate = || {
+        let mut tried = false;
+        let make_room = |_: &Refused| !mem::replace(&mut tried, true) && make_room();
+        pool.allocate_held(bytes, make_room).map_err(|mut error| {
+            if let AllocError::OutOfMemory(refused) = &mut error {
+                // In a forked child the text goes without.
+                let _ = pool.look_into(refused);
+            }
+            error
+        })
     };
     let taken = catch_unwind(AssertUnwindSafe(|| {
         loop {
@@ -138,17 +130,11 @@ fn take(pool: &Pool, bytes: usize, make_room: impl Fn() -> bool) -> Taken {
         Ok(Ok(allocation)) => Taken::Data(pointer(allocation.address)),
         Ok(Err(error)) => {
             let forked = matches!(error, AllocError::Unusable(Unusable::Forked));
-            // At a thread's very end there is nowhere to keep it.
-            let _ = REFUSED.try_with(|refused| refused.set(Some(error)));
+            refused::keep(pool, error);
             if forked { Taken::Forked } else { Taken::Refused }
         }
         Err(_) => Taken::Refused,
     }
-}
-
-/// Forgets a refusal that was not one in the end.
-pub(super) fn forget_refusal() {
-    let _ = REFUSED.try_with(Cell::take);
 }
 
 /// Makes what was just taken read as zero.
@@ -162,7 +148,7 @@ pub(super) unsafe fn clear(data: *mut c_void, bytes: usize) {
 
 /// NumPy has nobody to tell of a failure; damage is told by the next call that can.
 fn give_back(pool: &Pool, data: *mut c_void) -> Result<(), FreeError> {
-    let freed = catch_unwind(AssertUnwindSafe(|| match pool.free(data.expose_provenance() as u64) {
+    let freed = catch_unwind(AssertUnwindSafe(|| match pool.free_held(data.expose_provenance() as u64) {
         Err(FreeError::Damaged(damage)) => {
             pool.keep_damage(damage);
             Ok(())
@@ -189,12 +175,6 @@ fn resize(pool: &Pool, data: *mut c_void, bytes: usize) -> Resized {
         Ok(Ok(held)) => Resized::Short(usize::try_from(held).unwrap_or(0)),
         _ => Resized::Unknown,
     }
-}
-
-/// Whether the pool has an allocation that starts at `address`.
-pub(super) fn holds(pool: &Pool, address: u64) -> bool {
-    // An allocation is never longer than this, so nothing is resized.
-    pool.resize_in_place(address, u64::MAX).is_ok()
 }
 
 /// Moves data that a forked child cannot free to where NumPy's own handler keeps it.

@@ -20,6 +20,7 @@ use pyo3::prelude::*;
 use super::abi::{Functions, Handler};
 use super::door::Door;
 use super::memory::{self, Home, Resized, Taken};
+use super::refused;
 
 /// A pool that serves, or has served, the process; never dropped, as its data may outlive everything.
 struct Served {
@@ -114,7 +115,7 @@ fn serving() -> Option<&'static Served> {
 fn take(bytes: usize) -> Option<Taken> {
     let taken = serving()?.home.take(bytes);
     if let Taken::Forked = taken {
-        memory::forget_refusal();
+        refused::forget();
         return None;
     }
     Some(taken)

@@ -136,7 +136,7 @@ impl Small {
         while let Some(address) = self.with(Door::Any, Shelves::take_any) {
             self.forget(address);
             // In a forked child it is not the child's to give back.
-            any |= self.pool.free(address).is_ok();
+            any |= self.pool.free_held(address).is_ok();
         }
         any
     }

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::Pool;
+use crate::error::Unusable;
 
 impl Pool {
     /// From now on, hands back the wholly free regions whenever the pool was not used for `after`, or somewhat longer.
@@ -25,9 +26,12 @@ impl Pool {
         thread::Builder::new().name("allotment-idle".to_owned()).spawn(look).map(drop)
     }
 
-    /// Counts what was done with the pool so far.
-    fn activity(&self) -> Option<u64> {
-        self.with_state(|state| state.allocator.counters.allocs() + state.allocator.frees()).ok()
+    /// Counts allocations and frees so far.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn activity(&self) -> Result<u64, Unusable> {
+        self.with_state(|state| state.activity())
     }
 }
 
@@ -37,13 +41,13 @@ fn look(pool: &Weak<Pool>, after: Duration, before: &impl Fn()) {
     loop {
         thread::sleep(after);
         let Some(pool) = pool.upgrade() else { return };
-        let Some(activity) = pool.activity() else { return };
+        let Ok(activity) = pool.activity() else { return };
         if last.replace(activity) != Some(activity) {
             trimmed = false;
         } else if !trimmed {
             before();
             // Only once for each time it falls idle: what was kept back counts as use.
-            last = pool.activity();
+            last = pool.activity().ok();
             trimmed = pool.trim().is_ok();
         }
     }

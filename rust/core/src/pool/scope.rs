@@ -33,6 +33,13 @@ pub fn set_tag(tag: Option<Arc<str>>) -> Option<Arc<str>> {
     TAG.replace(tag)
 }
 
+/// Whether this thread calls its work anything.
+#[must_use]
+pub fn is_tagged() -> bool {
+    // At a thread's very end it has no tag any more.
+    TAG.try_with(|tag| tag.borrow().is_some()).unwrap_or(false)
+}
+
 /// A request that counts against the caps above its owner until it is served or this is gone.
 pub(super) struct Charge<'a> {
     pool: &'a Pool,

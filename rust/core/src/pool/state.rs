@@ -18,6 +18,8 @@ pub(super) struct State {
     pub(super) changes: u64,
     /// The source has refused a request at least once.
     pub(super) source_declined: bool,
+    /// The activity at which a trim had discarded all that was free; none since a discard failed, or before the first.
+    pub(super) discarded_at: Option<u64>,
 }
 
 /// What a free may have to think of.
@@ -60,7 +62,7 @@ impl Pool {
 impl State {
     pub(super) fn new(allocator: Allocator, guarded: Option<Guarded>, tags: bool) -> Self {
         let concerns = Concerns { tags, guarded: guarded.is_some(), ..Concerns::default() };
-        Self { allocator, guarded, concerns, changes: 0, source_declined: false }
+        Self { allocator, guarded, concerns, changes: 0, source_declined: false, discarded_at: None }
     }
 
     pub(super) fn concerns(&self) -> &Concerns {
@@ -70,6 +72,11 @@ impl State {
     /// Counts what may be a reason to try a refused request again.
     pub(super) fn progress(&self) -> u64 {
         self.allocator.frees() + self.changes
+    }
+
+    /// Counts allocations and frees.
+    pub(super) fn activity(&self) -> u64 {
+        self.allocator.counters.allocs() + self.allocator.frees()
     }
 
     /// Says so if no more requests are taken.
