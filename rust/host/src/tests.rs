@@ -148,6 +148,12 @@ fn a_trim_discards_what_is_free_beside_what_is_live() {
     pool.check().unwrap();
     let again = pool.allocate(32 << 20).unwrap();
     assert!(bytes_at(span(&again)).iter().all(|&byte| byte == 0), "what was discarded reads as zero");
+    bytes_at(span(&again)).fill(7);
+    pool.free(again.address).unwrap();
+    for _ in 0..2 {
+        assert_eq!(pool.trim(), Ok(0));
+        assert!(resident(all) < 17 << 20, "what was used since is discarded again");
+    }
 }
 
 #[test]

@@ -85,3 +85,6 @@ impl State {
         live
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,3 +46,6 @@ impl Pool {
         })?
     }
 }
+
+#[cfg(test)]
+mod tests;
