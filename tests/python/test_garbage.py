@@ -54,7 +54,9 @@ def leak_into_a_cycle(pool: Pool) -> None:
     [(None, True, True), (True, True, True), (False, True, False)]
     + [(None, False, False), (True, False, True), (False, False, False)],
 )
-def test_the_option_and_the_programs_collector_decide(told: bool | None, enabled: bool, collects: bool) -> None:
+def test_the_option_and_the_programs_collector_decide(
+    told: bool | None, enabled: bool, collects: bool
+) -> None:
     pool = Pool("1MiB", growth=False, collect_garbage=told)
     assert pool.collect_garbage is told
     gc.collect()

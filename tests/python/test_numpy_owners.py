@@ -86,7 +86,8 @@ def test_the_lines_of_a_function_are_told_apart_and_each_is_one_owner(pool: Pool
     kept = []
     with pooled.use(pool):
         for _ in range(5):
-            kept.append(np.ones(1000)); kept.append(np.ones(2000))  # noqa: E702
+            kept.append(np.ones(1000))
+            kept.append(np.ones(2000))  # noqa: E702
             kept.append(np.ones(3000))
     first, second = (group for group in sorted(set(owners(pool))))
     assert [owners(pool).count(each) for each in (first, second)] == [10, 5]
@@ -157,7 +158,7 @@ def test_tracemalloc_sees_the_data_of_arrays_in_numpys_domain(
     pool = Pool("256MiB", **options)
     before = traced()
     with pooled.use(pool):
-        small = np.ones(10)
+        small = np.empty(10)
         line = inspect.currentframe().f_lineno - 1  # type: ignore[union-attr]
         large = np.ones(10**6)
         assert traced() - before == 8_000_080

@@ -244,7 +244,9 @@ def _try(memory: ArrayMemory) -> None:
     try:
         first = np.empty(1, np.uint8)
     except MemoryError as error:
-        raise MemoryError("the pool gave no memory for a first array") from ArrayMemory.take_refusal() or error
+        raise MemoryError("the pool gave no memory for a first array") from (
+            ArrayMemory.take_refusal() or error
+        )
     if not memory.holds(first.ctypes.data):
         raise RuntimeError(f"NumPy {np.__version__} does not take memory from the handler that was installed")
 
