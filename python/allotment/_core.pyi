@@ -510,8 +510,8 @@ class Pool:
         TypeError: An option is of the wrong type.
 
     Before a request is refused, Python's garbage is collected once: memory may be held by nothing else. That takes
-    milliseconds, so refusals in a row, with nothing allocated or freed in the pool between them, collect once for all of
-    them. Who drops a reference cycle with memory of the pool between two of them calls ``gc.collect()``.
+    milliseconds, so refusals in a row, with nothing allocated or freed in the pool between them, collect once for all
+    of them. A program that drops a reference cycle with memory of the pool between two of them calls ``gc.collect()``.
 
     In a forked child, a pool of the parent raises ``RuntimeError``; memory written before stays readable. So does a
     request to a source that is asked by its own thread, or that grants what cannot be a region.

@@ -51,8 +51,14 @@ def leak_into_a_cycle(pool: Pool) -> None:
 
 @pytest.mark.parametrize(
     ("told", "enabled", "collects"),
-    [(None, True, True), (True, True, True), (False, True, False)]
-    + [(None, False, False), (True, False, True), (False, False, False)],
+    [
+        (None, True, True),
+        (True, True, True),
+        (False, True, False),
+        (None, False, False),
+        (True, False, True),
+        (False, False, False),
+    ],
 )
 def test_the_option_and_the_programs_collector_decide(
     told: bool | None, enabled: bool, collects: bool

@@ -1,5 +1,6 @@
 """What a pool says when it refuses memory to an array, and where it is said: once, by name, of that moment."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,11 @@ from allotment.integrations import numpy as pooled
 from support.numpy_handlers import passes, run_numpy_program
 
 
+def refused_array(pool: Pool, elements: int = 10**6) -> None:
+    with pooled.use(pool):
+        np.ones(elements)
+
+
 def notes(error: BaseException) -> list[str]:
     return list(getattr(error, "__notes__", []))
 
@@ -20,8 +26,7 @@ def test_leaving_a_block_adds_the_report_once() -> None:
     outer, pool = Pool("64MiB", name="outer"), Pool("1MiB", name="small")
     kept = pool.allocate(1000)
     with pytest.raises(MemoryError, match=r"Unable to allocate 7\.63 MiB") as refused, pooled.use(outer):
-        with pooled.use(pool):
-            np.ones(10**6)
+        refused_array(pool)
     (note,) = notes(refused.value)
     assert note.startswith("pool 'small': out of memory: asked for 7.63 MiB (8000000 bytes)")
     assert "1024 bytes in 1 allocation" in note
@@ -50,12 +55,13 @@ def test_whatever_numpy_raises_gets_the_report(ask: Callable[[], object]) -> Non
 
 def test_the_report_is_of_the_moment_of_the_refusal() -> None:
     pool = Pool("64MiB", name="busy")
-    with pytest.raises(MemoryError) as refused, pooled.use(pool):
-        held = pool.allocate("48MiB")
-        try:
+
+    def free_on_the_way_out() -> None:
+        with pooled.use(pool), pool.allocate("48MiB"):
             np.empty(32 << 20, np.uint8)
-        finally:
-            held.free()
+
+    with pytest.raises(MemoryError) as refused:
+        free_on_the_way_out()
     (note,) = notes(refused.value)
     assert "in 1 allocation\n" in note
     assert "in use                  0 B" not in note
@@ -64,16 +70,15 @@ def test_the_report_is_of_the_moment_of_the_refusal() -> None:
 def test_a_refusal_that_the_program_got_over_is_not_told_of_another_error() -> None:
     pool = Pool("1MiB")
 
-    def get_over_it() -> None:
-        try:
-            np.ones(10**6)
-        except MemoryError:
-            pass
+    def get_over_it(error: Exception) -> None:
+        with pooled.use(pool):
+            with contextlib.suppress(MemoryError):
+                np.ones(10**6)
+            raise error
 
     for error in (MemoryError("mine"), MemoryError(), ValueError("mine")):
-        with pytest.raises(type(error)) as raised, pooled.use(pool):
-            get_over_it()
-            raise error
+        with pytest.raises(type(error)) as raised:
+            get_over_it(error)
         assert notes(raised.value) == []
     assert isinstance(pooled.take_refusal(), OutOfMemoryError)
 
@@ -86,24 +91,30 @@ def test_an_error_with_a_report_of_its_own_gets_no_other() -> None:
 
 
 def test_an_error_that_another_led_to_is_told_at_the_first_one() -> None:
-    with pytest.raises(RuntimeError) as raised, pooled.use(Pool("1MiB", name="small")):
-        try:
-            np.ones(10**6)
-        except MemoryError as error:
-            raise RuntimeError("no room") from error
+    def wrap() -> None:
+        with pooled.use(Pool("1MiB", name="small")):
+            try:
+                np.ones(10**6)
+            except MemoryError as error:
+                raise RuntimeError("no room") from error
+
+    with pytest.raises(RuntimeError, match="no room") as raised:
+        wrap()
     assert notes(raised.value) == []
     assert raised.value.__cause__ is not None
     assert len(notes(raised.value.__cause__)) == 1
 
 
 def test_uninstalling_on_the_way_out_adds_the_report() -> None:
-    pool = Pool("1MiB", name="small")
-    with pytest.raises(MemoryError) as refused:
-        pooled.install(pool)
+    def install_for_a_while() -> None:
+        pooled.install(Pool("1MiB", name="small"))
         try:
             np.ones(10**6)
         finally:
             pooled.uninstall()
+
+    with pytest.raises(MemoryError) as refused:
+        install_for_a_while()
     (note,) = notes(refused.value)
     assert note.startswith("pool 'small'")
 
@@ -141,9 +152,14 @@ def test_each_thread_has_its_own_report() -> None:
 
 def test_a_pool_closed_inside_a_block_is_named() -> None:
     pool = Pool("16MiB", name="gone")
-    with pytest.raises(MemoryError) as refused, pooled.use(pool):
-        pool.close()
-        np.ones(10)
+
+    def close_too_early() -> None:
+        with pooled.use(pool):
+            pool.close()
+            np.ones(10)
+
+    with pytest.raises(MemoryError) as refused:
+        close_too_early()
     (note,) = notes(refused.value)
     assert note.startswith('pool "gone" is closed')
     assert "uninstall()" in note

@@ -58,7 +58,8 @@ class Context(Flags):
         """The state to read from and, if it is open, to change; the first call makes it open.
 
         Raises:
-            ValueError: ``ALLOTMENT_SIMULATED_GPUS``, ``ALLOTMENT_GUARD`` or ``ALLOTMENT_COLLECT_GARBAGE`` cannot be used.
+            ValueError: ``ALLOTMENT_SIMULATED_GPUS``, ``ALLOTMENT_GUARD`` or ``ALLOTMENT_COLLECT_GARBAGE`` cannot be
+                used.
         """
         state = self._state
         if state is None:

@@ -88,7 +88,8 @@ def read_settings(
         simulated_gpus: Memory of each simulated GPU, instead of what the environment says.
 
     Raises:
-        ValueError: ``ALLOTMENT_SIMULATED_GPUS``, ``ALLOTMENT_GUARD`` or ``ALLOTMENT_COLLECT_GARBAGE`` cannot be used.
+        ValueError: ``ALLOTMENT_SIMULATED_GPUS``, ``ALLOTMENT_GUARD`` or ``ALLOTMENT_COLLECT_GARBAGE`` cannot be
+            used.
     """
     source = os.environ if environ is None else environ
     texts = {variable.name: source[variable.name] for variable in VARIABLES if variable.name in source}

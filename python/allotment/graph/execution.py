@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment import errors
-from allotment._core import ArrayMemory, format_size
+from allotment._core import ArrayMemory, collect_garbage, format_size
 from allotment.devices.placement import inside_of
 from allotment.graph.faults import graph_error, of_node
 from allotment.graph.program import NOTHING, ONE, TWO, Program, Segment, Step

@@ -29,17 +29,19 @@ functions, as ever. ``uninstall()`` ends it for new arrays; the pool stays for t
 **Figures.** Some data of dead arrays of up to 1,032 bytes is kept back for the next ones. Whatever is asked of the
 pool finds it given back first; the peaks may count it, and the number of allocations counts only what it was asked for.
 
-**When memory runs out** NumPy raises its ``MemoryError``, and the pool has a report of that moment. The report is a note
-of the error (``__notes__``) once it leaves a ``use`` block, or meets ``uninstall()`` in a ``finally``; while anything is
-installed it is printed with an error that nobody catches, on any thread (``sys.excepthook`` and
-``threading.excepthook``; hooks that a program has set are called as ever). Who catches the error calls
-``take_refusal()``. So it is where the pool was closed and is still installed. Such a request neither waits for a free nor
-collects garbage first, whatever the pool's options: NumPy may hold the interpreter that another thread needs for its free.
+**When memory runs out** NumPy raises its ``MemoryError``, and the pool has a report of that moment. The report is a
+note of the error (``__notes__``) once it leaves a ``use`` block, or meets ``uninstall()`` in a ``finally``. While
+anything is installed, the report is printed with an error that nobody catches, on any thread: through
+``sys.excepthook`` and ``threading.excepthook``, which call the hooks that were there. A program that catches the error
+calls ``take_refusal()``. A pool that was closed while it is installed refuses in the same manner, and its report says
+so. Such a request neither waits for a free nor collects garbage first, whatever the pool's options: NumPy may hold the
+interpreter that another thread needs for its free.
 
-**Whose data is it?** An array's: ``pool.free(array.ctypes.data)`` is a ``BufferError``. In a pool with ``owner_tags`` the
-owner is the line that made the array, the innermost outside NumPy's own files. ``tracemalloc`` sees the data as it sees
-NumPy's own, in the domain ``numpy.lib.tracemalloc_domain``, because NumPy reports what any handler gives it; what
-``Pool.allocate`` and ``Pool.malloc`` give out it does not see.
+**Ownership.** The array owns its data: ``pool.free(array.ctypes.data)`` is a ``BufferError``. In a pool with
+``owner_tags`` the owner is the line that made the array, the innermost outside NumPy's own files. ``tracemalloc`` sees
+the data as it sees NumPy's own, in the domain ``numpy.lib.tracemalloc_domain``, because NumPy reports what any handler
+gives it. ``tracemalloc`` does not see the memory that ``Pool.allocate`` and ``Pool.malloc`` give out, and counts a
+request that was refused, at address 0, until the next refusal: NumPy reports that, too, with any handler.
 
 **In a forked child** the pool is its parent's: new arrays get NumPy's own memory, and the parent's stay readable and
 writable; their data is given back by nobody. A thread's end changes nothing but its own context. NumPy and this
@@ -115,8 +117,8 @@ def install(pool_or_device: Pool | LogicalDevice | str, process_wide: bool = Fal
 def uninstall() -> None:
     """Undo ``install``: this context's, or, if there is none, the process-wide one.
 
-    The former handler is back. Arrays keep their data where it is. Called while a ``MemoryError`` of NumPy's is handled,
-    as in a ``finally``, it adds the pool's report to it.
+    The former handler is back. Arrays keep their data where it is. Called while a ``MemoryError`` of NumPy's is
+    handled, as in a ``finally``, it adds the pool's report to the error.
 
     Raises:
         RuntimeError: Nothing is installed, or a ``use`` block inside it has not ended.
@@ -137,8 +139,8 @@ def uninstall() -> None:
 class use:  # noqa: N801 - reads as a statement
     """A ``with`` block whose arrays have their data in a pool. Blocks nest; the former handler comes back.
 
-    Left by a ``MemoryError`` of NumPy's, it adds the pool's report to it as a note. Left in another context than it was
-    entered in, as a generator's block may be, it changes nothing there.
+    Left by a ``MemoryError`` of NumPy's, it adds the pool's report to the error as a note. Left in another context than
+    it was entered in, as a generator's block may be, it changes nothing there.
 
     Args:
         pool_or_device: As for ``install``.

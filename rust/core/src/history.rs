@@ -6,6 +6,7 @@
 
 use std::num::NonZeroU64;
 
+use crate::claim::HELD;
 use crate::units::GRANULE;
 
 /// A pool that makes more allocations than this keeps no history.
@@ -59,7 +60,7 @@ impl History {
     #[cold]
     #[inline(never)]
     pub(crate) fn freed(&mut self, id: Option<NonZeroU64>) {
-        match u32::try_from(id.map_or(u64::MAX, NonZeroU64::get)) {
+        match u32::try_from(id.map_or(u64::MAX, |id| id.get() & !HELD)) {
             Ok(id) if id < FREE => self.push(FREE | id),
             _ => self.end(),
         }

@@ -1,7 +1,6 @@
 //! Which allocations to free so that a request is served: the fewest bytes, in one of three places.
 
 use std::collections::VecDeque;
-use std::num::NonZeroU64;
 
 use super::Allocator;
 use super::outlook::Supply;
@@ -27,7 +26,7 @@ impl Vacated {
         let mut vacated = Self::default();
         for chunk in chunks {
             vacated.bytes += chunk.size;
-            vacated.allocations.extend(chunk.id.map(NonZeroU64::get));
+            vacated.allocations.extend(chunk.id.map(|_| chunk.number()));
         }
         vacated.allocations.sort_unstable();
         vacated

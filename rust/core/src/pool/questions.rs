@@ -47,7 +47,7 @@ impl Pool {
     /// Linear in the chunks, under the lock; some nanoseconds for each. A short program is played again, up to twenty
     /// times.
     pub fn look_into(&self, refused: &mut OutOfMemory) -> Result<(), Unusable> {
-        let request = Request { bytes: refused.requested, needed: refused.needed, owner: None };
+        let request = Request { bytes: refused.requested, needed: refused.needed, owner: None, held: false };
         self.look_into_with(refused, request, &self.surroundings(&self.others()))
     }
 
