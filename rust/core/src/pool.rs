@@ -132,7 +132,7 @@ impl Pool {
     /// When nothing fits and there is no more to get, or the pool cannot be used.
     #[inline(always)]
     pub fn allocate(&self, bytes: u64) -> Result<Allocation, AllocError> {
-        if let Some(allocation) = self.serve_quickly(bytes, GRANULE) {
+        if let Some(allocation) = self.serve_quickly(bytes, GRANULE, false) {
             return Ok(allocation);
         }
         self.allocate_patiently(bytes)
@@ -229,7 +229,7 @@ impl Pool {
     /// When the request is out of range or the pool cannot be used.
     #[inline]
     pub fn try_allocate(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
-        if let Some(allocation) = self.serve_quickly(bytes, alignment) {
+        if let Some(allocation) = self.serve_quickly(bytes, alignment, false) {
             return Ok(Some(allocation));
         }
         self.try_serve(bytes, alignment)
@@ -307,11 +307,11 @@ impl Pool {
 
     /// Serves a request from what is held, if that is all there is to do; `None`: take the other door.
     #[inline(always)]
-    fn serve_quickly(&self, bytes: u64, alignment: u64) -> Option<Allocation> {
+    fn serve_quickly(&self, bytes: u64, alignment: u64, held: bool) -> Option<Allocation> {
         if bytes == 0 || !is_alignment(alignment) {
             return None;
         }
-        let request = Request::new(bytes, alignment)?;
+        let request = Request { held, ..Request::new(bytes, alignment)? };
         self.quickly(|allocator| allocator.try_allocate(request))
     }
 

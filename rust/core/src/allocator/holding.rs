@@ -13,7 +13,7 @@ impl Allocator {
     }
 
     /// Holds the allocation at `address`, or lets go of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set_held(&mut self, address: u64, held: bool) {
         if let Some(handle) = self.live.find(&self.chunks, address) {
             let chunk = self.chunks.get_mut(handle);

@@ -17,17 +17,26 @@ impl Pool {
     ///
     /// # Errors
     /// As [`Pool::allocate`].
+    #[inline]
     pub fn allocate_held(
         &self,
         bytes: u64,
         again: impl FnMut(&Refused) -> bool,
     ) -> Result<Allocation, AllocError> {
-        let request = Request { held: true, ..self.request(bytes, GRANULE)? };
-        if bytes > 0
-            && let Some(allocation) = self.quickly(|allocator| allocator.try_allocate(request))
-        {
+        if let Some(allocation) = self.serve_quickly(bytes, GRANULE, true) {
             return Ok(allocation);
         }
+        self.allocate_held_slowly(bytes, again)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn allocate_held_slowly(
+        &self,
+        bytes: u64,
+        again: impl FnMut(&Refused) -> bool,
+    ) -> Result<Allocation, AllocError> {
+        let request = Request { held: true, ..self.request(bytes, GRANULE)? };
         self.serve_or(request, GRANULE, again)
     }
 
