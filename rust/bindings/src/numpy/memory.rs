@@ -48,10 +48,7 @@ impl Home {
     /// whoever would free needs. NumPy's smallest request is one byte; zero would have no address.
     pub(super) fn take(&self, bytes: usize) -> Taken {
         let bytes = bytes.max(1);
-        let Some(small) = &self.small else {
-            let take = || take(&self.pool, bytes, || false);
-            return if self.pool.options().owner_tags { tag::with_line_of_array(take) } else { take() };
-        };
+        let Some(small) = &self.small else { return self.take_looked_at(bytes) };
         if let Some(data) = small.take(bytes, Door::Any) {
             return Taken::Data(data);
         }
@@ -62,20 +59,26 @@ impl Home {
         taken
     }
 
+    /// Takes memory from a pool that keeps back no small data, because each allocation is looked at or told whose it is.
+    // Not where it is called: what it takes would be put aside for all other data, too.
+    #[cold]
+    #[inline(never)]
+    fn take_looked_at(&self, bytes: usize) -> Taken {
+        let take = || take(&self.pool, bytes, || false);
+        if self.pool.options().owner_tags { tag::with_line_of_array(take) } else { take() }
+    }
+
     /// Keeps small data of this pool for the next array, if that is a matter of some instructions; whoever's data it
     /// is may be asked. [`Home::give_back`] is for the rest.
     #[inline(always)]
     pub(super) fn keep(&self, data: *mut c_void) -> bool {
-        self.small.as_ref().is_some_and(|small| small.keep(data, Door::Owner))
+        self.small.as_ref().is_some_and(|small| small.keep(data))
     }
 
     /// Gives memory back; an error if the pool does not know it, or was left behind by a fork.
     pub(super) fn give_back(&self, data: *mut c_void) -> Result<(), FreeError> {
-        if let Some(small) = &self.small {
-            if small.keep(data, Door::Any) {
-                return Ok(());
-            }
-            small.forget_about(data);
+        if self.small.as_ref().is_some_and(|small| small.keep_or_forget(data)) {
+            return Ok(());
         }
         give_back(&self.pool, data)
     }

@@ -117,15 +117,29 @@ impl Small {
         }
     }
 
-    /// Keeps data for later, if it is known to be small and there is room.
+    /// Keeps data for later, if it is known to be small, there is room, and this thread owns the mutex.
     #[inline(always)]
-    pub(super) fn keep(&self, data: *mut c_void, door: Door) -> bool {
+    pub(super) fn keep(&self, data: *mut c_void) -> bool {
         let address = data.expose_provenance() as u64;
         let Some(bytes) = self.bytes_at(address) else { return false };
-        self.pool.is_plain() && self.with(door, |shelves| shelves.keep(address, bytes)).is_some()
+        self.pool.is_plain() && self.with(Door::Owner, |shelves| shelves.keep(address, bytes)).is_some()
     }
 
-    /// Forgets how long data is, because that changes or the pool is to have it back.
+    /// Keeps data as [`Small::keep`] does, unless another thread has the mutex; forgets how long it is if the pool is to have it back.
+    #[inline]
+    pub(super) fn keep_or_forget(&self, data: *mut c_void) -> bool {
+        let address = data.expose_provenance() as u64;
+        // One look for long data, which is most of what comes here.
+        let Some(bytes) = self.bytes_at(address) else { return false };
+        let kept =
+            self.pool.is_plain() && self.with(Door::Any, |shelves| shelves.keep(address, bytes)).is_some();
+        if !kept {
+            self.forget(address);
+        }
+        kept
+    }
+
+    /// Forgets how long data is, because that changes.
     pub(super) fn forget_about(&self, data: *mut c_void) {
         self.forget(data.expose_provenance() as u64);
     }
