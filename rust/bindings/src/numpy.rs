@@ -95,7 +95,8 @@ impl ArrayMemory {
     /// only if it was asked for there.
     #[staticmethod]
     #[pyo3(signature = (at = None))]
+    #[expect(clippy::needless_pass_by_value, reason = "made for this call, of what Python passes")]
     fn take_refusal(py: Python<'_>, at: Option<(String, u32)>) -> Option<PyErr> {
-        refused::take(at).map(|refused| refused.into_py_err(py))
+        refused::take(at.as_ref()).map(|refused| refused.into_py_err(py))
     }
 }

@@ -32,12 +32,12 @@ pub(super) fn keep(pool: &Pool, error: AllocError) {
 }
 
 /// Why a pool refused memory last, on this thread; asked once for each refusal. With a line, only if it was there.
-pub(super) fn take(at: Option<(String, u32)>) -> Option<RefusedArray> {
+pub(super) fn take(at: Option<&(String, u32)>) -> Option<RefusedArray> {
     LAST.with(|last| {
         let there = last
             .borrow()
             .as_ref()
-            .is_some_and(|refused| at.is_none() || refused.line.is_none() || refused.line == at);
+            .is_some_and(|refused| at.is_none() || refused.line.is_none() || refused.line.as_ref() == at);
         if there { last.take() } else { None }
     })
 }
