@@ -81,8 +81,8 @@ class Advice:
     ``free``         free all of ``allocations``; the bytes of their chunks
     ``raise_limit``  set the pool's limit to ``bytes``, or start the program again with that limit
     ``ask_for``      request ``bytes`` bytes instead
-    ``trim``         trim the pool, or the pools ``names`` on the same memory; what they hand back
-    ``raise_scope``  set the limit of each scope in ``names`` to ``bytes``
+    ``trim``         trim the pool, or the pools in ``targets`` on the same memory; what they hand back
+    ``raise_scope``  set the limit of each scope in ``targets`` to the number there; the largest of them
     ``policy``       start the program again with ``policy="tight"``; bytes lost inside chunks now
     ===============  =============================================================================
     """
@@ -94,11 +94,11 @@ class Advice:
         when: str,
         text: str,
         allocations: Sequence[int] = (),
-        names: Sequence[str] = (),
+        targets: Sequence[tuple[str, int]] = (),
         exact: bool = False,
         needs_grant: bool = False,
     ) -> Self: ...
-    def __getnewargs__(self) -> tuple[str, int, str, str, list[int], list[str], bool, bool]: ...
+    def __getnewargs__(self) -> tuple[str, int, str, str, list[int], list[tuple[str, int]], bool, bool]: ...
     @property
     def action(self) -> str:
         """What to change: ``free``, ``raise_limit``, ``ask_for``, ``trim``, ``raise_scope`` or ``policy``."""
@@ -115,14 +115,16 @@ class Advice:
     def allocations(self) -> list[int]:
         """With ``free``, the ids of the allocations to free, in ascending order."""
     @property
-    def names(self) -> list[str]:
-        """With ``raise_scope``, the scopes, each after the scopes around it; with ``trim``, the other pools."""
+    def targets(self) -> list[tuple[str, int]]:
+        """With ``raise_scope``, the scopes, the outermost first, and their new limits; with ``trim``, the other
+        pools and what each hands back.
+        """
     @property
     def exact(self) -> bool:
-        """Whether ``bytes`` is the smallest limit that serves, or the largest size that is served."""
+        """Whether no smaller limit serves, or no larger size is served."""
     @property
     def needs_grant(self) -> bool:
-        """Whether it holds only if the source grants more, where the source does not say what it has."""
+        """Whether it holds only if the source grants more, where it is not known to."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]

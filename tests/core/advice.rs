@@ -8,6 +8,9 @@ mod follow;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../support/numbers.rs"]
 mod numbers;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../support/sources.rs"]
+mod sources;
 #[path = "advice/world.rs"]
 mod world;
 

@@ -43,7 +43,7 @@ def test_advice_survives_pickling_and_can_be_made() -> None:
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         assert pickle.loads(pickle.dumps(advice, protocol)) == advice
     made = Advice("free", 256, "now", "free allocation 1", [1])
-    assert (made.allocations, made.names, made.exact, made.needs_grant) == ([1], [], False, False)
+    assert (made.allocations, made.targets, made.exact, made.needs_grant) == ([1], [], False, False)
     assert repr(made) == 'Advice(action="free", bytes=256, when="now", text="free allocation 1")'
 
 
@@ -104,7 +104,7 @@ def test_b202_a_scope_that_holds_nothing_has_nothing_to_free() -> None:
     with pool.scope("cap", limit="100KiB"):
         explained = pool.explain("300KiB")
     assert numbers(explained.advice) == [("raise_scope", 300 * KIB, "now"), ("ask_for", 100 * KIB, "now")]
-    assert explained.advice[0].names == ["cap"]
+    assert explained.advice[0].targets == [("cap", 300 * KIB)]
 
 
 def test_b203_bytes_lost_inside_chunks_are_named_and_the_next_run_is_served() -> None:
@@ -170,7 +170,8 @@ def test_idle_regions_that_a_sibling_is_set_to_keep_are_named() -> None:
     error = refusal(pool, "80MiB")
     assert error.verdict == "source"
     piece = error.advice[0]
-    assert (piece.action, piece.names, piece.bytes) == ("trim", ["keeping"], keeping.stats().reserved)
+    idle = keeping.stats().reserved
+    assert (piece.action, piece.targets, piece.bytes) == ("trim", [("keeping", idle)], idle)
     assert not pool.explain("80MiB").fits
     keeping.trim()
     pool.free(pool.malloc("80MiB"))

@@ -17,8 +17,8 @@ pub(crate) struct Advice {
     text: String,
     /// With `free`, the numbers of the allocations to free.
     allocations: Vec<u64>,
-    /// With `raise_scope`, the scopes; with `trim`, the other pools to trim.
-    names: Vec<String>,
+    /// With `raise_scope`, the scopes and their new limits; with `trim`, the other pools and what each hands back.
+    targets: Vec<(String, u64)>,
     /// Whether no better number would do.
     exact: bool,
     /// Whether it holds only if the source grants more.
@@ -26,14 +26,14 @@ pub(crate) struct Advice {
 }
 
 /// The fields, in order.
-type Fields = (String, u64, String, String, Vec<u64>, Vec<String>, bool, bool);
+type Fields = (String, u64, String, String, Vec<u64>, Vec<(String, u64)>, bool, bool);
 
 #[pymethods]
 impl Advice {
     #[new]
-    #[pyo3(signature = (action, bytes, when, text, allocations = Vec::new(), names = Vec::new(), exact = false,
+    #[pyo3(signature = (action, bytes, when, text, allocations = Vec::new(), targets = Vec::new(), exact = false,
         needs_grant = false),
-        text_signature = "(action, bytes, when, text, allocations=(), names=(), exact=False, needs_grant=False)")]
+        text_signature = "(action, bytes, when, text, allocations=(), targets=(), exact=False, needs_grant=False)")]
     #[expect(clippy::too_many_arguments, reason = "one for each field, by name")]
     fn new(
         action: String,
@@ -41,16 +41,16 @@ impl Advice {
         when: String,
         text: String,
         allocations: Vec<u64>,
-        names: Vec<String>,
+        targets: Vec<(String, u64)>,
         exact: bool,
         needs_grant: bool,
     ) -> Self {
-        Self { action, bytes, when, text, allocations, names, exact, needs_grant }
+        Self { action, bytes, when, text, allocations, targets, exact, needs_grant }
     }
 
     fn __getnewargs__(&self) -> Fields {
-        let Self { action, bytes, when, text, allocations, names, exact, needs_grant } = self.clone();
-        (action, bytes, when, text, allocations, names, exact, needs_grant)
+        let Self { action, bytes, when, text, allocations, targets, exact, needs_grant } = self.clone();
+        (action, bytes, when, text, allocations, targets, exact, needs_grant)
     }
 
     fn __str__(&self) -> &str {
@@ -65,14 +65,14 @@ impl Advice {
 
 impl Advice {
     fn new_from(advice: &allotment::Advice) -> Self {
-        let allotment::Advice { action, bytes, when, allocations, names, exact, needs_grant } = advice;
+        let allotment::Advice { action, bytes, when, allocations, targets, exact, needs_grant, .. } = advice;
         Self {
             action: action.as_str().to_owned(),
             bytes: *bytes,
             when: when.as_str().to_owned(),
             text: advice.to_string(),
             allocations: allocations.clone(),
-            names: names.clone(),
+            targets: targets.clone(),
             exact: *exact,
             needs_grant: *needs_grant,
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use allotment::source::{Grant, Refusal, RegionSource};
-use allotment::{Damage, Headroom, Leaks, MemoryGuard, Pool};
+use allotment::{Damage, Gauge, Leaks, MemoryGuard, Pool};
 use pyo3::prelude::*;
 
 use crate::environment;
@@ -50,8 +50,8 @@ impl RegionSource for Outspoken {
         self.0.discard(span);
     }
 
-    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
-        self.0.headroom()
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
+        self.0.gauge()
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {

@@ -18,9 +18,9 @@ pub enum Action {
     RaiseLimit,
     /// Request [`Advice::bytes`] bytes instead.
     AskFor,
-    /// Trim the pool, or the pools named in [`Advice::names`] that share its memory.
+    /// Trim the pool, or the pools in [`Advice::targets`] that share its memory.
     Trim,
-    /// Set the limit of each scope named in [`Advice::names`] to [`Advice::bytes`].
+    /// Set the limit of each scope in [`Advice::targets`] to the number there.
     RaiseScope,
     /// Make the pool with the tight policy.
     Policy,
@@ -68,48 +68,49 @@ impl When {
 /// One change that makes a refused request succeed. Its `Display` is one line that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Advice {
     /// What to change.
     pub action: Action,
-    /// The number that belongs to the action, in bytes: the new limit, the size to ask for, or what the action makes
-    /// free.
+    /// The number that belongs to the action, in bytes: the new limit (of several scopes the largest), the size to ask
+    /// for, or what the action makes free.
     pub bytes: u64,
     /// From when on it holds.
     pub when: When,
     /// With [`Action::Free`], the numbers of the allocations to free, in ascending order; else empty.
     pub allocations: Vec<u64>,
-    /// With [`Action::RaiseScope`], the scopes; with [`Action::Trim`], the other pools to trim. Else empty.
-    pub names: Vec<String>,
-    /// Whether `bytes` is known to be the best value: the smallest limit that serves, or the largest size that is
-    /// served. If not, it serves, and a better one may, too.
+    /// With [`Action::RaiseScope`], the scopes and their new limits, the outermost first; with [`Action::Trim`], the
+    /// other pools to trim and what each hands back. Else empty.
+    pub targets: Vec<(String, u64)>,
+    /// Whether each number is known to be the best: no smaller limit serves, or no larger size is served.
     pub exact: bool,
-    /// Whether the advice holds only if the source grants memory, where the source does not say how much it has.
+    /// Whether the advice holds only if the source grants memory, where it is not known to.
     pub needs_grant: bool,
 }
 
 impl Advice {
-    /// Advice that holds now, with the best possible number.
+    /// Advice that holds now.
     pub(crate) fn now(action: Action, bytes: u64) -> Self {
         Self {
             action,
             bytes,
             when: When::Now,
             allocations: Vec::new(),
-            names: Vec::new(),
-            exact: true,
+            targets: Vec::new(),
+            exact: false,
             needs_grant: false,
         }
     }
 
-    /// Advice for the next run, with a number that serves.
+    /// Advice for the next run.
     pub(crate) fn next_run(action: Action, bytes: u64) -> Self {
-        Self { when: When::NextRun, exact: false, ..Self::now(action, bytes) }
+        Self { when: When::NextRun, ..Self::now(action, bytes) }
     }
 }
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { action, bytes, when, ref allocations, ref names, exact, needs_grant } = *self;
+        let Self { action, bytes, when, ref allocations, ref targets, exact, needs_grant } = *self;
         let size = Exact(bytes);
         match (action, when) {
             (Action::Free, _) => write!(f, "free {} ({})", numbered(allocations), Bytes(bytes))?,
@@ -119,22 +120,30 @@ impl fmt::Display for Advice {
             }
             (Action::AskFor, _) if exact => write!(f, "ask for at most {size}")?,
             (Action::AskFor, _) => write!(f, "ask for {size} or less")?,
-            (Action::Trim, _) if names.is_empty() => {
+            (Action::Trim, _) if targets.is_empty() => {
                 write!(f, "call trim(), which hands back {}", Bytes(bytes))?;
             }
             (Action::Trim, _) => {
-                let pools = quoted("pool", names);
-                write!(f, "call trim() of {pools} on the same memory, which hands back {}", Bytes(bytes))?;
+                let pools: Vec<_> = targets.iter().map(|(name, _)| format!("{name:?}")).collect();
+                let plural = if pools.len() == 1 { "" } else { "s" };
+                let pools = joined(&pools);
+                let bytes = Bytes(bytes);
+                write!(
+                    f,
+                    "call trim() of pool{plural} {pools} on the same memory, which hands back {bytes}"
+                )?;
             }
             (Action::RaiseScope, _) => {
-                write!(f, "raise the limit of {} to {size}", quoted("scope", names))?;
+                let scopes =
+                    targets.iter().map(|(name, limit)| format!("scope {name:?} to {}", Exact(*limit)));
+                write!(f, "raise the limit of {}", joined(&scopes.collect::<Vec<_>>()))?;
             }
             (Action::Policy, _) => f.write_str("start the program again with policy \"tight\"")?,
         }
         if exact && matches!(action, Action::RaiseLimit | Action::RaiseScope) {
             write!(f, ", the smallest that serves it")?;
         }
-        if needs_grant { write!(f, ", provided that the source grants more") } else { Ok(()) }
+        if needs_grant { write!(f, ", provided that the source grants it") } else { Ok(()) }
     }
 }
 
@@ -157,12 +166,7 @@ fn numbered(allocations: &[u64]) -> String {
     format!("allocation{} {list}", if allocations.len() == 1 { "" } else { "s" })
 }
 
-/// `pool "a"`, or `pools "a" and "b"`.
-fn quoted(noun: &str, names: &[String]) -> String {
-    let names: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
-    format!("{noun}{} {}", if names.len() == 1 { "" } else { "s" }, joined(&names))
-}
-
+/// The items, with commas and an "and".
 fn joined(items: &[String]) -> String {
     match items {
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),

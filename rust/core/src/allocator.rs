@@ -196,6 +196,8 @@ impl Allocator {
     /// may be used there.
     pub(crate) fn resize_in_place(&mut self, address: u64, bytes: u64) -> Option<u64> {
         let handle = self.live.find(&self.chunks, address)?;
+        // Whether it fits depends on how large the chunk is, which other settings change.
+        self.history.end();
         let chunk = self.chunks.get_mut(handle);
         if bytes > chunk.size {
             return Some(chunk.size);
@@ -333,7 +335,7 @@ impl Allocator {
         }
     }
 
-    /// Bytes that would be in use if every remainder had been split off.
+    /// Bytes that would be in use if each chunk had just the whole granules of its request, and its red zones.
     ///
     /// # Cost
     /// Linear in the chunks.

@@ -47,6 +47,11 @@ impl Chunk {
         self.id.map_or(0, NonZeroU64::get) & !HELD
     }
 
+    /// Whether it is in use by an allocation that a runtime holds: see [`HELD`].
+    pub(crate) fn is_held(&self) -> bool {
+        self.requested > 0 && self.id.is_some_and(|id| id.get() & HELD != 0)
+    }
+
     /// Whether an allocation holds it, and not the quarantine.
     pub(crate) fn holds_something(&self) -> bool {
         !self.is_free() && self.requested > 0

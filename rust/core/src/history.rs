@@ -29,8 +29,10 @@ pub(crate) enum Event {
 #[derive(Debug, Default)]
 pub(crate) struct History {
     events: Vec<u32>,
-    /// It is not complete any more, and stays so.
+    /// It is not complete, and never will be.
     ended: bool,
+    /// The thread of all events: several threads may take turns in another order next time.
+    thread: Option<usize>,
     /// The size that was needed by the request that was refused after the last event.
     refused: Option<u64>,
 }
@@ -66,8 +68,8 @@ impl History {
         }
     }
 
-    /// A request that needed `needed` bytes was refused. The same one may be refused again and again; what else
-    /// comes after it depends on the refusal, which a second run under better settings would not see.
+    /// A request that needed `needed` bytes was refused. The same request may be repeated; any other event after it
+    /// depends on the refusal, which a second run under better settings does not see.
     pub(crate) fn refused(&mut self, needed: u64) {
         match self.refused {
             Some(before) if before != needed => self.end(),
@@ -75,19 +77,32 @@ impl History {
         }
     }
 
-    /// From now on it is not complete.
+    /// Drops all events.
     pub(crate) fn end(&mut self) {
         *self = Self { ended: true, ..Self::default() };
     }
 
     fn push(&mut self, code: u32) {
-        if self.refused.is_some() {
+        let thread = this_thread();
+        if self.refused.is_some()
+            || thread.is_none()
+            || self.thread.is_some_and(|first| Some(first) != thread)
+        {
             self.end();
         }
+        self.thread = thread;
         if !self.ended {
             self.events.push(code);
         }
     }
+}
+
+/// A number that no other living thread has; none at the very end of a thread.
+fn this_thread() -> Option<usize> {
+    thread_local! {
+        static MARK: u8 = const { 0 };
+    }
+    MARK.try_with(|mark| std::ptr::from_ref(mark).addr()).ok()
 }
 
 #[cfg(test)]

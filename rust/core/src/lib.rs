@@ -46,6 +46,6 @@ pub use policy::{Policy, PolicyError};
 pub use pool::{MAX_WAIT, Options, Patience, Pool, Refused, Scope, Siblings, is_tagged, set_tag};
 pub use refusal::{OutOfMemory, Verdict};
 pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};
-pub use source::{Grant, Headroom, RegionSource, SourceFailure};
+pub use source::{Gauge, Grant, Headroom, RegionSource, SourceFailure};
 pub use stats::Stats;
 pub use units::{Bytes, GRANULE, MAX_BYTES, SizeError, parse_size};

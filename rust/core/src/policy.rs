@@ -16,6 +16,7 @@ const SPLIT_THRESHOLD: u64 = 128 << 20;
 /// sets the threshold; everything else an allocator decides is the same under both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
 pub enum Policy {
     /// TensorFlow's rule (the default): the threshold is 128 MiB, or a fraction of the limit if one is set. A
     /// request may get a chunk of up to twice its size.

@@ -27,9 +27,9 @@ use crate::error::{AllocError, FreeError, OptionsError, Unusable};
 use crate::fork;
 use crate::guard::MARGINS;
 use crate::policy::SplitRule;
-use crate::refusal::{OutOfMemory, Verdict};
+use crate::refusal::OutOfMemory;
 use crate::report::Snapshot;
-use crate::source::{Grant, Headroom, RegionSource};
+use crate::source::{Gauge, Grant, RegionSource};
 use crate::stats::Stats;
 use crate::units::GRANULE;
 
@@ -73,8 +73,8 @@ pub struct Pool {
     late: Mailbox<(u64, NonZeroU64)>,
     /// Rings when something was freed and somebody waits for that.
     freed: Bell,
-    /// What the source could grant, if it says so.
-    headroom: Option<Arc<dyn Headroom>>,
+    /// Tells what the source could grant.
+    gauge: Option<Arc<dyn Gauge>>,
     /// Pools on the same memory.
     siblings: OnceLock<Arc<Siblings>>,
     born: u64,
@@ -106,7 +106,7 @@ impl Pool {
         let late = Mailbox::new();
         late.set_notice(state.concerns().any());
         Ok(Self {
-            headroom: source.headroom(),
+            gauge: source.gauge(),
             siblings: OnceLock::new(),
             options,
             state: Mutex::new(state),
@@ -172,13 +172,14 @@ impl Pool {
         if let Some(damage) = self.take_damage()? {
             return Err(damage.into());
         }
+        let mut reclaimed = false;
         loop {
             let refused = match self.try_once(request, alignment)? {
                 Ok(allocation) => return Ok(allocation),
                 Err(refused) => refused,
             };
-            let is_capped = refused.out_of_memory.verdict == Verdict::Scope;
-            let reclaimed = !is_capped && self.reclaim_for(request)?;
+            // Once for each time that `again` has its say: it may want to stop.
+            reclaimed = !reclaimed && self.reclaim_for(request, &refused)?;
             if !reclaimed && !again(&refused) {
                 return Err(self.refuse(request, refused)?.into());
             }
@@ -207,14 +208,18 @@ impl Pool {
                 let progress = state.progress();
                 drop(state);
                 self.settle();
-                return Ok(Err(Refused { out_of_memory, progress, supply: None }));
+                return Ok(Err(Refused { out_of_memory, progress, possible: None }));
             }
         };
         let outcome = match self.serve(state, charge.request, alignment) {
             Some(allocation) => Ok(allocation),
             None => match self.with_turn(|turn| self.attempt(turn, charge.request))?? {
                 Ok(allocation) => Ok(self.with_state(|state| state.surround(allocation, alignment))?),
-                refused => refused,
+                Err(refused) => {
+                    // Not with the source: other pools are asked.
+                    let waits = !self.options.wait.is_zero();
+                    Err(Refused { possible: waits.then(|| self.possible_bytes()), ..refused })
+                }
             },
         };
         if outcome.is_ok() {

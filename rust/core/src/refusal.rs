@@ -54,8 +54,8 @@ pub enum Verdict {
     Full,
     /// There is room under the limit, but in pieces that are too small.
     Fragmented,
-    /// Chunks are larger than what was asked for; without the bytes that are lost in them the request would be within
-    /// the limit.
+    /// Chunks are larger than the requests in whole granules: remainders that were not split off, padding for alignment.
+    /// Without the bytes that are lost in them the request would be within the limit.
     Slack,
     /// The request alone is above the limit.
     Limit,
@@ -91,7 +91,7 @@ impl OutOfMemory {
     /// Whether handing back wholly free regions, which the pool is set to keep, lets the request succeed.
     #[must_use]
     pub fn trim_helps(&self) -> bool {
-        self.advice.iter().any(|advice| advice.action == Action::Trim && advice.names.is_empty())
+        self.advice.iter().any(|advice| advice.action == Action::Trim && advice.targets.is_empty())
     }
 
     fn verdict_text(&self) -> String {
@@ -130,7 +130,7 @@ impl fmt::Display for OutOfMemory {
         line("limit", limit, &format!(", set by {}", self.limit_set_by))?;
         line("in use", in_use, &format!(" in {}", count_of(num_live, "allocation")))?;
         if internal_fragmentation > 0 {
-            line("asked for", live_requested, " of those in use")?;
+            line("requested", live_requested, " of those in use")?;
             line("lost in chunks", internal_fragmentation, " of those in use")?;
         }
         line("reserved", reserved, "")?;

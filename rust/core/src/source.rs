@@ -81,10 +81,11 @@ pub trait RegionSource: Send {
     /// somebody writes there again. The span stays out.
     fn discard(&mut self, _span: Grant) {}
 
-    /// How much it could grant; none where it does not know. The answer, a handle to ask later, never changes.
+    /// What tells how much it could grant; none where that is [`Headroom::UNKNOWN`]. The answer never changes.
     ///
-    /// A pool asks it for advice after a refusal, also while another thread is in a call of the source.
-    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
+    /// A source that grants more than it was asked for has none, and one that declines what its upstream would grant
+    /// must not pass on that one's.
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
         None
     }
 
@@ -98,15 +99,29 @@ pub trait RegionSource: Send {
     }
 }
 
-/// Tells how much a source could grant.
-pub trait Headroom: fmt::Debug + Send + Sync + RefUnwindSafe {
-    /// The longest region that the source would grant now, in bytes. What is released adds to it.
-    fn bytes(&self) -> u64;
+/// How much a source could grant, in one region, at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Headroom {
+    /// It grants regions of up to so many bytes for sure, exactly as long as asked for.
+    pub sure: u64,
+    /// It refuses longer regions than this for sure, until something is released.
+    pub most: u64,
+    /// What is released adds to `sure`.
+    pub grants_released: bool,
+    /// Each grant starts where the last one ended.
+    pub is_sequential: bool,
+}
 
-    /// Whether each grant starts where the last one ended.
-    fn is_sequential(&self) -> bool {
-        false
-    }
+impl Headroom {
+    /// Of a source that says nothing.
+    pub const UNKNOWN: Self = Self { sure: 0, most: u64::MAX, grants_released: false, is_sequential: false };
+}
+
+/// Tells the [`Headroom`] of a source. A pool asks after a refusal, also while another thread is in a call of the
+/// source, and answers questions and gives advice by it.
+pub trait Gauge: fmt::Debug + Send + Sync + RefUnwindSafe {
+    /// What the source could grant now.
+    fn headroom(&self) -> Headroom;
 }
 
 impl<S: RegionSource + ?Sized> RegionSource for Box<S> {
@@ -130,8 +145,8 @@ impl<S: RegionSource + ?Sized> RegionSource for Box<S> {
         (**self).discard(span);
     }
 
-    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
-        (**self).headroom()
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
+        (**self).gauge()
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {

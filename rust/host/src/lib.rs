@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use allotment::source::{Grant, Refusal, RegionSource};
-use allotment::{Headroom, MemoryGuard};
+use allotment::{Gauge, Headroom, MemoryGuard};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 mod clear;
@@ -83,7 +83,7 @@ impl RegionSource for HostMemory {
         self.out.with(span, || discard(span));
     }
 
-    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
         addresses_are_plenty().then(|| Arc::new(AddressesOfProcess) as _)
     }
 
@@ -92,16 +92,16 @@ impl RegionSource for HostMemory {
     }
 }
 
-/// The addresses that a process has on the smallest of our systems: 46 bits of them are free for mappings.
+/// A mapping of so many bytes finds its addresses in every process of 64 bits; a longer one may, too.
 const ADDRESSES: u64 = 1 << 46;
 
 /// Reserving takes addresses and no memory, so there is always room for another region.
 #[derive(Debug)]
 struct AddressesOfProcess;
 
-impl Headroom for AddressesOfProcess {
-    fn bytes(&self) -> u64 {
-        ADDRESSES
+impl Gauge for AddressesOfProcess {
+    fn headroom(&self) -> Headroom {
+        Headroom { sure: ADDRESSES, most: u64::MAX, grants_released: true, is_sequential: false }
     }
 }
 

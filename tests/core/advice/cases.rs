@@ -26,7 +26,7 @@ fn a_scope_that_holds_nothing_has_nothing_to_free() {
     assert_eq!(refused.verdict, Verdict::Scope);
     let expected = [(Action::RaiseScope, 300 * KIB, When::Now), (Action::AskFor, 100 * KIB, When::Now)];
     assert_eq!(numbers(&refused), expected);
-    assert_eq!(refused.advice[0].names, ["cap"]);
+    assert_eq!(refused.advice[0].targets, [("cap".to_owned(), 300 * KIB)]);
     pool.close_scope(scope).expect("this process");
 }
 
@@ -39,7 +39,8 @@ fn scopes_in_scopes_are_raised_together() {
     let refused = explained(&pool, 100 * KIB);
     let raise = &refused.advice[0];
     assert_eq!((raise.action, raise.bytes), (Action::RaiseScope, 250 * KIB));
-    assert_eq!(raise.names, ["outer", "outer/inner"]);
+    let targets = [("outer".to_owned(), 250 * KIB), ("outer/inner".to_owned(), 100 * KIB)];
+    assert_eq!(raise.targets, targets);
     // What the outer one holds is no use to the inner one; a smaller request is.
     assert_eq!(numbers(&refused)[1..], [(Action::AskFor, 50 * KIB, When::Now)]);
     let refused = explained(&pool, 55 * KIB);

@@ -25,7 +25,7 @@ pub(crate) fn check(setup: &Setup, steps: &[Step], last: &Step, refused: &OutOfM
         _ => unreachable!("other steps are not refused"),
     };
     let case = Case { setup, steps, last, bytes, alignment };
-    assert!(case.refuses(), "the request is refused without any advice");
+    assert!(case.refuses(), "served without any advice\n{setup:?}\n{refused}\n{last:?}\n{steps:?}");
     for advice in &refused.advice {
         *tally.entry(format!("{} {}", advice.action.as_str(), advice.when.as_str())).or_default() += 1;
         let helped = match advice.when {
@@ -90,19 +90,21 @@ impl Case<'_> {
                 world.pool.set_limit(limit, false, "advice").expect("a limit that can be set");
             }
             Action::AskFor => return world.request(advice.bytes + better, self.alignment),
-            Action::Trim if advice.names.is_empty() => {
+            Action::Trim if advice.targets.is_empty() => {
                 assert_eq!(world.pool.trim(), Ok(advice.bytes));
             }
             Action::Trim => {
-                assert_eq!(advice.names, ["sibling"]);
+                assert_eq!(advice.targets, [("sibling".to_owned(), advice.bytes)]);
                 assert_eq!(world.sibling.as_ref().expect("there is one").trim(), Ok(advice.bytes));
             }
             Action::RaiseScope => {
-                for name in &advice.names {
+                for (place, (name, limit)) in advice.targets.iter().enumerate() {
                     let own = name.rsplit('/').next().expect("a name");
                     let (_, scope) =
                         world.scopes.iter().find(|(open, _)| open == own).expect("an open scope");
-                    let set = world.pool.set_scope_limit(*scope, Some(advice.bytes - better));
+                    // One of them a little less than advised, the others as they are to be.
+                    let less = if place == 0 { better } else { 0 };
+                    let set = world.pool.set_scope_limit(*scope, Some(limit - less));
                     assert_eq!(set, Ok(true));
                 }
             }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::numbers::Numbers;
+use crate::sources::Descending;
 use allotment::source::{AddressSpace, Cap, Capped, Grant, Refusal, Refusing, RegionSource};
 use allotment::{
-    AllocError, Allocation, Headroom, MemoryGuard, Options, OutOfMemory, Policy, Pool, Scope, Siblings,
-    set_tag,
+    AllocError, Allocation, Gauge, Headroom, MemoryGuard, Options, OutOfMemory, Policy, Pool, Scope,
+    Siblings, set_tag,
 };
-use allotment_host::HostMemory;
-
-use crate::numbers::Numbers;
 
 /// Where a pool's regions come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +19,11 @@ pub(crate) enum Kind {
     Capped(u64),
     /// Refuses requests of more than so many bytes, and does not say so.
     Silent(u64),
-    Host,
+    Falling,
     /// So many bytes, shared with another pool; whether that one hands idle regions back by itself.
     Shared(u64, bool),
+    /// As `Shared`, over a source that does not say what it has.
+    SharedSilent(u64, bool),
 }
 
 #[derive(Debug, Clone)]
@@ -41,8 +42,9 @@ impl Setup {
             2 => Kind::Apart,
             3 => Kind::Capped(share),
             4 => Kind::Silent(share),
-            5 => Kind::Host,
-            _ => Kind::Shared(share, random.chance(60)),
+            5 => Kind::Falling,
+            6 => Kind::Shared(share, random.chance(60)),
+            _ => Kind::SharedSilent(share, random.chance(60)),
         };
         let options = Options {
             growth: random.chance(50),
@@ -65,10 +67,11 @@ impl Setup {
             Kind::Silent(most) => {
                 Box::new(Refusing::new(AddressSpace::new(256), move |_, bytes| bytes > most))
             }
-            Kind::Host => Box::new(HostMemory::new()),
+            Kind::Falling => Box::new(Plenty(Descending::new(4096))),
             Kind::Capped(_) | Kind::Shared(..) => {
                 Box::new(Capped::new(AddressSpace::new(4096), Arc::clone(cap)))
             }
+            Kind::SharedSilent(..) => Box::new(Capped::new(Descending::new(4096), Arc::clone(cap))),
         }
     }
 }
@@ -86,6 +89,8 @@ pub(crate) enum Step {
     },
     /// Frees one of what is held, counted around.
     Free(usize),
+    /// Asks for another size of one of what is held.
+    Resize(usize, u64),
     OpenScope {
         limit: u64,
     },
@@ -110,7 +115,8 @@ impl Step {
                 Self::Allocate { bytes: bytes(random), alignment }
             }
             50..58 => Self::Explain { bytes: bytes(random) },
-            58..83 => Self::Free(random.place(1000)),
+            58..82 => Self::Free(random.place(1000)),
+            82 => Self::Resize(random.place(1000), bytes(random)),
             83..87 => Self::OpenScope { limit: limit / 16 * (1 + random.below(16)) },
             87..90 => Self::CloseScope,
             90 => Self::Trim,
@@ -134,7 +140,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(setup: &Setup) -> Self {
         let cap = match setup.kind {
-            Kind::Capped(bytes) | Kind::Shared(bytes, _) => Cap::new(bytes),
+            Kind::Capped(bytes) | Kind::Shared(bytes, _) | Kind::SharedSilent(bytes, _) => Cap::new(bytes),
             _ => Cap::new(1),
         };
         let pool = |options: Options| {
@@ -142,13 +148,12 @@ impl World {
         };
         let main = pool(setup.options.clone());
         let sibling = match setup.kind {
-            Kind::Shared(_, trims) => {
+            Kind::Shared(_, trims) | Kind::SharedSilent(_, trims) => {
                 let options =
                     Options { trim_on_oom: trims, name: "sibling".to_owned(), ..setup.options.clone() };
                 let sibling = pool(options);
                 let siblings = Arc::new(Siblings::default());
-                main.join(&siblings);
-                sibling.join(&siblings);
+                assert!(main.join(&siblings) && sibling.join(&siblings) && !main.join(&siblings));
                 Some(sibling)
             }
             _ => None,
@@ -179,6 +184,13 @@ impl World {
             Step::Explain { bytes } => self.pool.explain(bytes).expect("in range").map(|refused| *refused),
             Step::Free(which) => {
                 self.free(which);
+                None
+            }
+            Step::Resize(which, bytes) => {
+                if !self.held.is_empty() {
+                    let place = which % self.held.len();
+                    self.pool.resize_in_place(self.held[place].address, bytes).expect("live");
+                }
                 None
             }
             Step::OpenScope { limit } => {
@@ -253,6 +265,32 @@ impl Drop for World {
     }
 }
 
+/// A source that says that it has enough of everything.
+struct Plenty(Descending);
+
+#[derive(Debug)]
+struct Enough;
+
+impl Gauge for Enough {
+    fn headroom(&self) -> Headroom {
+        Headroom { sure: 1 << 46, most: u64::MAX, grants_released: true, is_sequential: false }
+    }
+}
+
+impl RegionSource for Plenty {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+        self.0.reserve(bytes, alignment)
+    }
+
+    fn release(&mut self, region: Grant) {
+        self.0.release(region);
+    }
+
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
+        Some(Arc::new(Enough))
+    }
+}
+
 /// A source whose memory cannot be looked at: guard mode finds no damage there.
 struct Blind(Box<dyn RegionSource>);
 
@@ -280,8 +318,8 @@ impl RegionSource for Blind {
         self.0.joins_regions()
     }
 
-    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
-        self.0.headroom()
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
+        self.0.gauge()
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {

@@ -16,23 +16,18 @@ pub(crate) struct Supply {
 
 impl Supply {
     /// Whatever the limit allows.
-    pub(crate) const UNLIMITED: Self = Self::new(u64::MAX, 0);
-    /// Nothing that is sure.
-    pub(crate) const NONE: Self = Self { grants_released: false, ..Self::new(0, 0) };
+    pub(crate) const UNLIMITED: Self = Self::new(u64::MAX, 0, true);
+    /// Nothing.
+    pub(crate) const NONE: Self = Self::new(0, 0, false);
 
-    pub(crate) const fn new(now: u64, reclaimable: u64) -> Self {
-        Self { now, reclaimable, grants_released: true }
+    pub(crate) const fn new(now: u64, reclaimable: u64, grants_released: bool) -> Self {
+        Self { now, reclaimable, grants_released }
     }
 
     /// The same after the release of `released` bytes.
     pub(crate) fn after_release(self, released: u64) -> Self {
         let more = if self.grants_released { released } else { 0 };
         Self { now: self.now.saturating_add(more), ..self }
-    }
-
-    /// The same without what the pools beside it keep.
-    pub(crate) fn without_reclaimable(self) -> Self {
-        Self { reclaimable: 0, ..self }
     }
 }
 

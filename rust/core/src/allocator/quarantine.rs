@@ -6,6 +6,7 @@ use super::Allocator;
 use crate::chunk::{Chunk, Handle};
 use crate::claim::Claim;
 use crate::free_list::FreeChunk;
+use crate::region::Region;
 use crate::source::Grant;
 
 impl Allocator {
@@ -49,6 +50,25 @@ impl Allocator {
             self.release_from_quarantine(chunk);
         }
         self.aside = 0;
+    }
+
+    /// Bytes of the regions that no allocation is in, also where a chunk is in quarantine.
+    ///
+    /// # Cost
+    /// Linear in the regions, and while anything is in quarantine in the chunks.
+    pub(crate) fn idle_bytes(&self) -> u64 {
+        if self.quarantined.is_empty() {
+            return self.releasable();
+        }
+        let is_idle = |region: &&Region| {
+            self.chunks.run(region.first).all(|(handle, chunk)| !self.is_occupied(handle, chunk))
+        };
+        self.regions.iter().filter(is_idle).map(|region| region.span.bytes).sum()
+    }
+
+    /// Whether an allocation holds the chunk. One that is set aside for a moment is as good as free.
+    pub(crate) fn is_occupied(&self, handle: Handle, chunk: &Chunk) -> bool {
+        !chunk.is_free() && (chunk.requested > 0 || !self.quarantined.contains(&handle))
     }
 
     /// Size of the largest free chunk, also if it is set aside for a moment; 0 if there is none.

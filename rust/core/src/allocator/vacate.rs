@@ -1,4 +1,4 @@
-//! Which allocations to free so that a request is served: the fewest bytes, in one of three places.
+//! Which allocations to free so that a request is served: within a region, of whole regions, or of one scope.
 
 use std::collections::VecDeque;
 
@@ -34,29 +34,31 @@ impl Vacated {
 }
 
 impl Allocator {
-    /// The allocations to free so that a chunk of `needed` bytes is served, if some do it: the fewest bytes of those
-    /// that make a free chunk of that size, and of those that leave regions to hand back for a larger one.
+    /// The allocations to free so that a chunk of `needed` bytes is served, if some do it and no runtime holds them: the
+    /// fewest bytes that leave a free chunk of that size, or a few regions to hand back for a larger one.
     ///
     /// # Cost
     /// Linear in the chunks.
     pub(crate) fn vacate_for(&self, needed: u64, trim_on_oom: bool, supply: Supply) -> Option<Vacated> {
         let in_place = self.regions.iter().filter_map(|region| self.vacate_within(region, needed));
-        let in_place = in_place.min_by_key(|vacated| (vacated.bytes, vacated.allocations.len()));
         let regions = if trim_on_oom { self.vacate_regions_for(needed, supply) } else { None };
-        let vacated = [in_place, regions].into_iter().flatten().min_by_key(|vacated| vacated.bytes)?;
-        (vacated.allocations.len() <= MOST).then_some(vacated)
+        let few = in_place.chain(regions).filter(|vacated| vacated.allocations.len() <= MOST);
+        few.min_by_key(|vacated| (vacated.bytes, vacated.allocations.len()))
     }
 
     /// The allocations of fewest bytes in a row of chunks of `needed` bytes or more.
     fn vacate_within(&self, region: &Region, needed: u64) -> Option<Vacated> {
-        if region.span.bytes < needed {
-            return None;
-        }
         // For each last chunk, the shortest row that is long enough holds the fewest bytes.
         let mut row: VecDeque<(Handle, &Chunk)> = VecDeque::new();
         let (mut length, mut used) = (0, 0);
-        let mut best: Option<(u64, Vec<Handle>)> = None;
+        // The bytes of the best row, its first chunk, and how many it has.
+        let mut best: Option<(u64, Handle, usize)> = None;
         for (handle, chunk) in self.chunks.run(region.first) {
+            if chunk.is_held() {
+                row.clear();
+                (length, used) = (0, 0);
+                continue;
+            }
             row.push_back((handle, chunk));
             length += chunk.size;
             used += self.used_bytes(handle, chunk);
@@ -67,49 +69,66 @@ impl Allocator {
                 length -= gone.size;
                 used -= self.used_bytes(first, gone);
             }
-            if length >= needed && best.as_ref().is_none_or(|(least, _)| used < *least) {
-                best = Some((used, row.iter().map(|&(handle, _)| handle).collect()));
+            if length >= needed
+                && best.is_none_or(|(least, ..)| used < least)
+                && let Some(&(first, _)) = row.front()
+            {
+                best = Some((used, first, row.len()));
             }
         }
-        let (_, handles) = best?;
-        let held = handles.into_iter().map(|handle| (handle, self.chunks.get(handle)));
-        Some(Vacated::of(held.filter(|&(handle, chunk)| self.is_held(handle, chunk)).map(|(_, chunk)| chunk)))
+        let (_, first, count) = best?;
+        Some(self.allocations_of(self.chunks.run(first).take(count)))
     }
 
-    /// All allocations of the regions that must be wholly free before another region of `needed` bytes fits under the
-    /// limit, beginning with the emptiest.
+    /// All allocations of regions that must be wholly free before another region of `needed` bytes fits under the limit.
     fn vacate_regions_for(&self, needed: u64, supply: Supply) -> Option<Vacated> {
-        let used = |region: &Region| -> u64 {
-            self.chunks.run(region.first).map(|(handle, chunk)| self.used_bytes(handle, chunk)).sum()
+        let used = |region: &Region| -> Option<u64> {
+            let mut chunks = self.chunks.run(region.first);
+            chunks.try_fold(0, |sum, (handle, chunk)| {
+                (!chunk.is_held()).then(|| sum + self.used_bytes(handle, chunk))
+            })
         };
-        let mut regions: Vec<_> = self.regions.iter().map(|region| (used(region), region)).collect();
+        let mut regions: Vec<_> =
+            self.regions.iter().filter_map(|region| Some((used(region)?, region))).collect();
         regions.sort_by_key(|&(used, region)| (used, region.span));
-        let mut gone = 0;
-        let mut vacated = Vec::new();
-        for (_, region) in regions {
-            gone += region.span.bytes;
-            vacated.push(region);
-            let reserved = self.counters.reserved() - gone;
+        let is_enough = |gone: u64| {
             let available = supply.after_release(gone).now;
-            if self.growth.serves(needed, reserved, self.limit, available) {
-                let chunks = vacated.iter().flat_map(|region| self.chunks.run(region.first));
-                let held = chunks.filter(|&(handle, chunk)| self.is_held(handle, chunk));
-                return Some(Vacated::of(held.map(|(_, chunk)| chunk)));
+            self.growth.serves(needed, self.counters.reserved() - gone, self.limit, available)
+        };
+        // Begin with the emptiest; then leave out what is not needed, beginning with the fullest.
+        let mut gone = 0;
+        let count = regions.iter().position(|(_, region)| {
+            gone += region.span.bytes;
+            is_enough(gone)
+        })?;
+        regions.truncate(count + 1);
+        for index in (0..regions.len()).rev() {
+            let bytes = regions[index].1.span.bytes;
+            if is_enough(gone - bytes) {
+                gone -= bytes;
+                regions.remove(index);
             }
         }
-        None
+        Some(self.allocations_of(regions.iter().flat_map(|(_, region)| self.chunks.run(region.first))))
     }
 
-    /// Allocations of an owner, or of owners below it, whose requests in whole granules add up to `bytes` or more: the
-    /// smallest one that does, or else the largest ones.
+    fn allocations_of<'a>(&self, chunks: impl Iterator<Item = (Handle, &'a Chunk)>) -> Vacated {
+        let held = chunks.filter(|&(handle, chunk)| self.is_occupied(handle, chunk));
+        Vacated::of(held.map(|(_, chunk)| chunk))
+    }
+
+    /// Allocations of an owner, or of owners below it, that no runtime holds and whose requests in whole granules add up
+    /// to `bytes` or more: the smallest one that does, or else the largest ones.
     ///
     /// # Cost
     /// Linear in the chunks.
     pub(crate) fn vacate_owned(&self, owner: OwnerId, bytes: u64) -> Option<Vacated> {
         let is_below = |handle| self.owners.of(handle).is_some_and(|of| self.owners.is_within(of, owner));
         let chunks = self.regions.iter().flat_map(|region| self.chunks.run(region.first));
-        let mut held: Vec<_> =
-            chunks.filter(|&(handle, _)| is_below(handle)).map(|(_, chunk)| chunk).collect();
+        let mut held: Vec<_> = chunks
+            .filter(|&(handle, chunk)| is_below(handle) && !chunk.is_held())
+            .map(|(_, chunk)| chunk)
+            .collect();
         held.sort_unstable_by_key(|chunk| (chunk.requested, chunk.address));
         let enough = |chunk: &&&Chunk| round_up(chunk.requested) >= bytes;
         if let Some(one) = held.iter().find(enough) {
@@ -129,11 +148,6 @@ impl Allocator {
 
     /// Bytes that an allocation keeps from being free.
     fn used_bytes(&self, handle: Handle, chunk: &Chunk) -> u64 {
-        if self.is_held(handle, chunk) { chunk.size } else { 0 }
-    }
-
-    /// Whether an allocation holds the chunk. One that is set aside for a moment is as good as free.
-    fn is_held(&self, handle: Handle, chunk: &Chunk) -> bool {
-        !chunk.is_free() && (chunk.requested > 0 || !self.quarantined.contains(&handle))
+        if self.is_occupied(handle, chunk) { chunk.size } else { 0 }
     }
 }

@@ -44,8 +44,7 @@ impl Pool {
         }
         let out_of_memory = self.refusal(&state, request, source_refused);
         let progress = state.progress();
-        drop(state);
-        Ok(Err(Refused { out_of_memory, progress, supply: self.supply() }))
+        Ok(Err(Refused { out_of_memory, progress, possible: None }))
     }
 
     pub(super) fn refusal(&self, state: &State, request: Request, source_refused: bool) -> Box<OutOfMemory> {
@@ -83,8 +82,11 @@ impl Pool {
             }
         }
         *source_refused = true;
+        let smallest = plan.sizes().last().unwrap_or(plan.needed);
+        let promised = self.gauge.as_ref().is_some_and(|gauge| smallest <= gauge.headroom().sure);
         let mut state = self.enter()?;
         state.source_declined = true;
+        state.source_broke_promise = promised;
         state.allocator.history.end();
         Ok(None)
     }
@@ -115,6 +117,8 @@ impl Pool {
         if grant.bytes != plan.largest {
             state.allocator.history.end();
         }
+        state.source_declined = false;
+        state.source_broke_promise = false;
         state.allocator.adopt(grant, plan);
         Ok(state.allocator.try_allocate(request))
     }

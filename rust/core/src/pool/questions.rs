@@ -11,8 +11,8 @@ use crate::refusal::{OutOfMemory, Verdict};
 use crate::units::GRANULE;
 
 impl Pool {
-    /// Whether a request of `bytes` bytes would be served now, provided the source grants what the limit
-    /// allows. A closed pool serves nothing.
+    /// Whether a request of `bytes` bytes would be served now, provided that the source grants as much as its
+    /// [`Gauge`](crate::Gauge) says it may, and the limit allows. A closed pool serves nothing.
     ///
     /// # Errors
     /// In a forked child.
@@ -26,14 +26,14 @@ impl Pool {
         Ok(!refused)
     }
 
-    /// Why a request of `bytes` bytes would be refused now, with details; none if it would be served, provided the
-    /// source grants what the limit allows.
+    /// Why a request of `bytes` bytes would be refused now, with details; none if it would be served, as
+    /// [`Pool::can_allocate`] says.
     ///
     /// # Errors
     /// When the request is out of range or the pool cannot be used.
     ///
     /// # Cost
-    /// Constant if it would be served; else linear in the chunks.
+    /// Linear in the regions if it would be served; else that of [`Pool::look_into`].
     pub fn explain(&self, bytes: u64) -> Result<Option<Box<OutOfMemory>>, AllocError> {
         self.would_refuse(bytes, true)
     }
@@ -44,8 +44,8 @@ impl Pool {
     /// In a forked child.
     ///
     /// # Cost
-    /// Linear in the chunks, under the lock; some nanoseconds for each. A short program is played again, up to twenty
-    /// times.
+    /// Linear in the chunks, under the lock; some nanoseconds for each. A program of up to 512 allocations is played
+    /// again, up to 20 times, without the lock.
     pub fn look_into(&self, refused: &mut OutOfMemory) -> Result<(), Unusable> {
         let request = Request { bytes: refused.requested, needed: refused.needed, owner: None, held: false };
         self.look_into_with(refused, request, &self.surroundings(&self.others()))
@@ -80,20 +80,19 @@ impl Pool {
 
     fn would_refuse(&self, bytes: u64, with_details: bool) -> Result<Option<Box<OutOfMemory>>, AllocError> {
         let request = self.request(bytes, GRANULE)?;
+        if self.is_served_from_held(request)? {
+            return Ok(None);
+        }
         let around = self.surroundings(&self.others());
         let mut refused = self.with_state(|state| {
-            state.open()?;
-            if bytes == 0 {
-                return Ok(None);
-            }
             let capped = self.cap_broken(state, request);
             let trim_on_oom = self.options.trim_on_oom;
             let fits =
                 |state: &State, supply| state.allocator.would_serve(request.needed, trim_on_oom, supply);
-            let supply = around.supply;
-            let served = fits(state, supply) || (state.empty_quarantine() && fits(state, supply));
+            let possible = around.possible();
+            let served = fits(state, possible) || (state.empty_quarantine() && fits(state, possible));
             if served && capped.is_none() {
-                return Ok(None);
+                return None;
             }
             let source_refuses = !served && fits(state, Supply::UNLIMITED);
             let mut refused = self.refusal(state, request, source_refuses);
@@ -101,12 +100,21 @@ impl Pool {
                 refused.verdict = Verdict::Scope;
                 refused.capped = capped;
             }
-            Ok::<_, Unusable>(Some(refused))
-        })??;
+            Some(refused)
+        })?;
         if with_details && let Some(refused) = &mut refused {
             self.look_into_with(refused, request, &around)?;
         }
         Ok(refused)
+    }
+
+    /// Whether a request is served without a look at anything but the own free chunks.
+    fn is_served_from_held(&self, request: Request) -> Result<bool, Unusable> {
+        self.with_state(|state| {
+            state.open()?;
+            let has_chunk = request.bytes == 0 || state.allocator.has_free(request.needed);
+            Ok(has_chunk && self.cap_broken(state, request).is_none())
+        })?
     }
 
     fn look_into_with(

@@ -1,21 +1,23 @@
 //! Pools that share one memory: what one of them keeps idle, the others can have.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::Pool;
+use super::advise::Surroundings;
+use super::{Pool, Refused, hand_back};
 use crate::allocator::Request;
 use crate::error::Unusable;
 use crate::fork;
+use crate::refusal::Verdict;
 
 /// The pools over sources that share one memory, such as a [`Cap`](crate::source::Cap).
 ///
-/// A pool that joined trims the others before it refuses a request, if the memory that they hand back lets the
-/// request be served. It leaves pools alone whose [`Options::trim_on_oom`](super::Options) is off; the advice of the
-/// refusal names them.
+/// Before a pool that joined refuses a request that its source declined, the others hand back wholly free regions, the
+/// largest first, until the request is served. Pools whose [`Options::trim_on_oom`](super::Options) is off keep theirs;
+/// the advice of the refusal names them. In a forked child nothing is shared, as pools do not survive a fork.
 #[derive(Debug)]
 pub struct Siblings {
     pools: Mutex<Vec<Weak<Pool>>>,
-    /// Pools do not survive a fork, and the lock may not either.
     born: u64,
 }
 
@@ -26,33 +28,29 @@ impl Default for Siblings {
 }
 
 impl Siblings {
-    /// The pools that are alive.
+    /// The pools that are alive; none in a forked child, where the lock may be held for ever.
     fn alive(&self) -> Vec<Arc<Pool>> {
         if fork::generation() != self.born {
             return Vec::new();
         }
         self.pools.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
     }
-
-    fn add(&self, pool: &Arc<Pool>) {
-        if fork::generation() == self.born {
-            let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-            pools.retain(|pool| pool.strong_count() > 0);
-            pools.push(Arc::downgrade(pool));
-        }
-    }
 }
 
 impl Pool {
-    /// Lets the pool and the others that joined take over each other's idle regions. The first call counts; in a
-    /// forked child none does.
-    pub fn join(self: &Arc<Self>, siblings: &Arc<Siblings>) {
-        if self.siblings.set(Arc::clone(siblings)).is_ok() {
-            siblings.add(self);
+    /// Lets the pool and the others that joined take over each other's idle regions. Returns whether it does: a pool
+    /// joins once, and in the process in which `siblings` was made.
+    pub fn join(self: &Arc<Self>, siblings: &Arc<Siblings>) -> bool {
+        let joins = fork::generation() == siblings.born && self.siblings.set(Arc::clone(siblings)).is_ok();
+        if joins {
+            let mut pools = siblings.pools.lock().unwrap_or_else(PoisonError::into_inner);
+            pools.retain(|pool| pool.strong_count() > 0);
+            pools.push(Arc::downgrade(self));
         }
+        joins
     }
 
-    /// The pools beside this one.
+    /// The pools beside this one. The last owner of one may be whoever asks, so no lock may be held when they go.
     pub(super) fn others(&self) -> Vec<Arc<Self>> {
         let Some(siblings) = self.siblings.get() else { return Vec::new() };
         let mut others = siblings.alive();
@@ -60,30 +58,52 @@ impl Pool {
         others
     }
 
-    /// Trims the pools beside this one if the request is served then; says whether they handed anything back.
+    /// Has the pools beside this one hand back idle regions, until the request would be served; returns whether any
+    /// did.
     ///
     /// Neither lock nor source lock is held here: the other pools have their own.
-    pub(super) fn reclaim_for(&self, request: Request) -> Result<bool, Unusable> {
-        let others = self.others();
-        if others.is_empty() {
+    pub(super) fn reclaim_for(&self, request: Request, refused: &Refused) -> Result<bool, Unusable> {
+        if refused.out_of_memory.verdict != Verdict::Source {
             return Ok(false);
         }
+        let mut others = self.others();
+        others.retain(|other| other.options.trim_on_oom);
         let around = self.surroundings(&others);
-        let helps = self.with_state(|state| {
-            let trim_on_oom = self.options.trim_on_oom;
-            let serves = |supply| state.allocator.would_serve(request.needed, trim_on_oom, supply);
-            !serves(around.supply.without_reclaimable()) && serves(around.supply)
-        })?;
-        let trimmed = others.iter().filter(|other| helps && other.options.trim_on_oom);
-        Ok(trimmed.filter_map(|other| other.trim().ok()).sum::<u64>() > 0)
+        if others.is_empty() || !self.may_serve(request, &around)? {
+            return Ok(false);
+        }
+        others.sort_by_cached_key(|other| Reverse(other.idle_bytes()));
+        let mut released = 0;
+        for other in &others {
+            released += other.release_free_regions().unwrap_or(0);
+            if released > 0 && self.may_serve(request, &self.surroundings(&[]))? {
+                break;
+            }
+        }
+        Ok(released > 0)
     }
 
-    /// Bytes of wholly free regions, those included that the quarantine keeps.
-    pub(super) fn idle_bytes(&self) -> u64 {
-        let idle = self.with_state(|state| {
+    fn may_serve(&self, request: Request, around: &Surroundings) -> Result<bool, Unusable> {
+        let trim_on_oom = self.options.trim_on_oom;
+        self.with_state(|state| state.allocator.would_serve(request.needed, trim_on_oom, around.possible()))
+    }
+
+    /// Hands back every wholly free region, and leaves what is free in others as it is; returns their bytes.
+    fn release_free_regions(&self) -> Result<u64, Unusable> {
+        self.with_turn(|turn| {
+            let mut state = self.enter()?;
             state.empty_quarantine();
-            state.allocator.releasable()
-        });
-        idle.unwrap_or(0)
+            let regions = state.allocator.give_up_free_regions();
+            if !regions.is_empty() {
+                state.allocator.history.end();
+            }
+            drop(state);
+            Ok(hand_back(turn, regions))
+        })?
+    }
+
+    /// Bytes of regions that no allocation is in.
+    pub(super) fn idle_bytes(&self) -> u64 {
+        self.with_state(|state| state.allocator.idle_bytes()).unwrap_or(0)
     }
 }

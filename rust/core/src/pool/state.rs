@@ -16,8 +16,10 @@ pub(super) struct State {
     concerns: Concerns,
     /// Changes of the limit so far.
     pub(super) changes: u64,
-    /// The source has refused a request at least once.
+    /// The source declined a request, and has granted none since.
     pub(super) source_declined: bool,
+    /// That was a request that its gauge promised.
+    pub(super) source_broke_promise: bool,
     /// The activity at which a trim had discarded all that was free; none since a discard failed, or before the first.
     pub(super) discarded_at: Option<u64>,
 }
@@ -62,7 +64,15 @@ impl Pool {
 impl State {
     pub(super) fn new(allocator: Allocator, guarded: Option<Guarded>, tags: bool) -> Self {
         let concerns = Concerns { tags, guarded: guarded.is_some(), ..Concerns::default() };
-        Self { allocator, guarded, concerns, changes: 0, source_declined: false, discarded_at: None }
+        Self {
+            allocator,
+            guarded,
+            concerns,
+            changes: 0,
+            source_declined: false,
+            source_broke_promise: false,
+            discarded_at: None,
+        }
     }
 
     pub(super) fn concerns(&self) -> &Concerns {

@@ -16,8 +16,8 @@ pub struct Refused {
     pub out_of_memory: Box<OutOfMemory>,
     /// What had happened until then: more since is a reason to try again.
     pub(super) progress: u64,
-    /// What the source could grant at the moment of the refusal, if it says so.
-    pub(super) supply: Option<u64>,
+    /// What the source may have granted at the most at that moment; none where nobody waits for more.
+    pub(super) possible: Option<u64>,
 }
 
 impl Refused {
@@ -91,7 +91,7 @@ impl Pool {
         self.settle();
         self.freed.sleep(heard, nap);
         self.change_concerns(&mut *self.enter()?, |concerns| concerns.waiting -= 1);
-        // Nobody rings for memory that another pool hands back.
-        Ok(refused.supply.is_some() && refused.supply != self.supply())
+        // Memory that another pool hands back wakes nobody here.
+        Ok(refused.possible.is_some_and(|before| before != self.possible_bytes()))
     }
 }

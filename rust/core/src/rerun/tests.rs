@@ -6,9 +6,16 @@ const MIB: u64 = 1 << 20;
 fn rerun(sizes: &[u64], growth: bool) -> Rerun {
     Rerun {
         events: sizes.iter().map(|&bytes| Event::Allocated(bytes)).collect(),
-        options: Options { growth, ..Options::new(1) },
+        limit: 256,
+        policy: Policy::TensorFlow,
+        growth,
+        trim_on_oom: true,
+        fraction: 0.0,
         joins_regions: false,
         capacity: u64::MAX,
+        capacity_is_exact: true,
+        lost: 0,
+        live: 0,
     }
 }
 
@@ -16,14 +23,14 @@ fn rerun(sizes: &[u64], growth: bool) -> Rerun {
 fn the_smallest_limit_is_found_where_it_is_the_first_one_tried() {
     let rerun = rerun(&[MIB, MIB], false);
     assert!(rerun.serves(2 * MIB, Policy::TensorFlow) && !rerun.serves(2 * MIB - 256, Policy::TensorFlow));
-    assert_eq!(rerun.limit_from(2 * MIB, Policy::TensorFlow), Some(2 * MIB));
+    assert_eq!(rerun.limit_from(2 * MIB), Some(2 * MIB));
 }
 
 #[test]
 fn a_limit_is_found_where_a_little_more_does_not_help() {
     // A little more than the sum goes to the second request, which is not split.
     let rerun = rerun(&[400_128, 400_128, 256], false);
-    let found = rerun.limit_from(MIB, Policy::TensorFlow).expect("twice as much is enough");
+    let found = rerun.limit_from(MIB).expect("twice as much is enough");
     assert!(found > 3 * 400_000 && found < 2 * MIB, "{found}");
     assert!(rerun.serves(found, Policy::TensorFlow) && rerun.serves(MIB, Policy::Tight));
 }
@@ -31,12 +38,18 @@ fn a_limit_is_found_where_a_little_more_does_not_help() {
 #[test]
 fn no_limit_is_found_where_the_source_is_too_small() {
     let rerun = Rerun { capacity: MIB, ..rerun(&[MIB, 256], true) };
-    assert_eq!(rerun.limit_from(MIB + 256, Policy::TensorFlow), None);
+    assert_eq!(rerun.limit_from(MIB + 256), None);
 }
 
 #[test]
-fn frees_are_played_too() {
+fn frees_and_releases_are_played_too() {
     let mut rerun = rerun(&[MIB], false);
     rerun.events.extend([Event::Freed(1), Event::Allocated(MIB)]);
     assert!(rerun.serves(MIB, Policy::TensorFlow));
+    // With growth, the first region has to go back before a larger one fits.
+    let mut rerun = Rerun { growth: true, ..rerun };
+    rerun.events.extend([Event::Freed(2), Event::Allocated(5 * MIB)]);
+    assert!(rerun.serves(5 * MIB, Policy::TensorFlow));
+    rerun.trim_on_oom = false;
+    assert!(!rerun.serves(5 * MIB, Policy::TensorFlow));
 }

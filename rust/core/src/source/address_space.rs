@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Grant, Headroom, Refusal, RegionSource};
+use super::{Gauge, Grant, Headroom, Refusal, RegionSource};
 use crate::units::{MAX_BYTES, round_down};
 
 /// Grants each span where the last one ended, plus a gap. There is no memory behind the addresses.
@@ -13,10 +13,7 @@ use crate::units::{MAX_BYTES, round_down};
 ///   ├── grant 1 ──┤···├── grant 2 ──┤···├── …      released addresses are not used again
 /// ```
 #[derive(Debug)]
-pub struct AddressSpace {
-    gap: u64,
-    next: Arc<Next>,
-}
+pub struct AddressSpace(Arc<Next>);
 
 /// Where the next grant starts.
 #[derive(Debug)]
@@ -36,37 +33,35 @@ impl AddressSpace {
     #[must_use]
     pub fn new(gap: u64) -> Self {
         assert!(gap.is_multiple_of(crate::GRANULE), "a gap of {gap} bytes is not a multiple of the granule");
-        Self { gap, next: Arc::new(Next { address: AtomicU64::new(Self::START), gap }) }
+        Self(Arc::new(Next { address: AtomicU64::new(Self::START), gap }))
     }
 }
 
 impl RegionSource for AddressSpace {
     fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, Refusal> {
-        let address = self.next.address.load(Ordering::Relaxed);
-        let end = address.checked_add(bytes).and_then(|end| end.checked_add(self.gap));
+        let Next { address: next, gap } = &*self.0;
+        let address = next.load(Ordering::Relaxed);
+        let end = address.checked_add(bytes).and_then(|end| end.checked_add(*gap));
         let end = end.filter(|&end| end <= MAX_BYTES).ok_or(Refusal::Declined)?;
-        self.next.address.store(end, Ordering::Relaxed);
+        next.store(end, Ordering::Relaxed);
         Ok(Grant { address, bytes })
     }
 
     fn release(&mut self, _region: Grant) {}
 
     fn joins_regions(&self) -> bool {
-        self.gap == 0
+        self.0.gap == 0
     }
 
-    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
-        Some(Arc::clone(&self.next) as _)
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
+        Some(Arc::clone(&self.0) as _)
     }
 }
 
-impl Headroom for Next {
-    fn bytes(&self) -> u64 {
+impl Gauge for Next {
+    fn headroom(&self) -> Headroom {
         let left = MAX_BYTES - self.address.load(Ordering::Relaxed);
-        round_down(left.saturating_sub(self.gap))
-    }
-
-    fn is_sequential(&self) -> bool {
-        self.gap == 0
+        let bytes = round_down(left.saturating_sub(self.gap));
+        Headroom { sure: bytes, most: bytes, grants_released: false, is_sequential: self.gap == 0 }
     }
 }

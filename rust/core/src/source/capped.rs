@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Grant, Headroom, Refusal, RegionSource};
+use super::{Gauge, Grant, Headroom, Refusal, RegionSource};
 use crate::fork;
 use crate::guard::MemoryGuard;
 
@@ -32,7 +32,8 @@ impl Cap {
     /// Bytes that are out now.
     #[must_use]
     pub fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+        let is_ours = self.process.load(Ordering::Relaxed) == fork::generation();
+        if is_ours { self.used.load(Ordering::Relaxed) } else { 0 }
     }
 
     fn take(&self, bytes: u64) -> bool {
@@ -93,9 +94,8 @@ impl<S: RegionSource> RegionSource for Capped<S> {
         self.upstream.discard(span);
     }
 
-    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
-        let upstream = self.upstream.headroom()?;
-        Some(Arc::new(CappedHeadroom { upstream, cap: Arc::clone(&self.cap) }))
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
+        Some(Arc::new(CappedGauge { upstream: self.upstream.gauge(), cap: Arc::clone(&self.cap) }))
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
@@ -105,18 +105,18 @@ impl<S: RegionSource> RegionSource for Capped<S> {
 
 /// What the upstream could grant, and the cap allows.
 #[derive(Debug)]
-struct CappedHeadroom {
-    upstream: Arc<dyn Headroom>,
+struct CappedGauge {
+    upstream: Option<Arc<dyn Gauge>>,
     cap: Arc<Cap>,
 }
 
-impl Headroom for CappedHeadroom {
-    fn bytes(&self) -> u64 {
-        self.upstream.bytes().min(self.cap.bytes().saturating_sub(self.cap.used()))
-    }
-
-    fn is_sequential(&self) -> bool {
-        self.upstream.is_sequential()
+impl Gauge for CappedGauge {
+    fn headroom(&self) -> Headroom {
+        let upstream = self.upstream.as_ref().map_or(Headroom::UNKNOWN, |upstream| upstream.headroom());
+        let left = self.cap.bytes().saturating_sub(self.cap.used());
+        // While the cap is what binds, what is released comes back.
+        let grants_released = upstream.grants_released || upstream.sure >= self.cap.bytes();
+        Headroom { sure: upstream.sure.min(left), most: upstream.most.min(left), grants_released, ..upstream }
     }
 }
 

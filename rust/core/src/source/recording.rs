@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Grant, Headroom, Refusal, RegionSource};
+use super::{Gauge, Grant, Refusal, RegionSource};
 use crate::guard::MemoryGuard;
 
 /// One call of a source.
@@ -74,8 +74,8 @@ impl<S: RegionSource> RegionSource for Recording<S> {
         self.upstream.discard(span);
     }
 
-    fn headroom(&self) -> Option<Arc<dyn Headroom>> {
-        self.upstream.headroom()
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
+        self.upstream.gauge()
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
