@@ -227,7 +227,8 @@ class Step:
         while any(replica.is_running for replica in self._replicas):
             try:
                 replica, event = self._events.get(timeout=self._deadline)
-            except Empty:
+            except Empty as error:
+                error.__traceback__ = None
                 assert self._deadline is not None
                 self._lost = [replica for replica in self._replicas if replica.is_running]
                 raise failures.hung(self._title, self._replicas, self._deadline) from None
