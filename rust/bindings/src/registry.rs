@@ -1,8 +1,8 @@
 //! All pools of the process that were made from Python, for figures over all of them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use allotment_sync::PerProcess;
 use pyo3::prelude::*;
 
 use crate::numpy::{SmallOf, WeakSmallOf};
@@ -14,34 +14,11 @@ struct Noted {
     small: WeakSmallOf,
 }
 
-/// The pools of one process. Its lock may be held for ever by a thread that a forked child does not have, so a child
-/// has a list of its own, behind its parent's.
-struct List {
-    pools: Mutex<Vec<Noted>>,
-    child: OnceLock<Box<List>>,
-}
-
-impl List {
-    const fn new() -> Self {
-        Self { pools: Mutex::new(Vec::new()), child: OnceLock::new() }
-    }
-}
-
-static FIRST: List = List::new();
-/// How many lists come before this process's.
-static FORKS: AtomicU64 = AtomicU64::new(0);
-
-/// From now on this process is a forked child: no pool of its parent's has figures here.
-pub(crate) fn entered_child() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
+/// The pools of each process: no pool of its parent's has figures in a forked child.
+static POOLS: PerProcess<Mutex<Vec<Noted>>> = PerProcess::new(Mutex::new(Vec::new()), Mutex::default);
 
 fn pools() -> MutexGuard<'static, Vec<Noted>> {
-    let mut list = &FIRST;
-    for _ in 0..FORKS.load(Ordering::Relaxed) {
-        list = list.child.get_or_init(|| Box::new(List::new()));
-    }
-    list.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    POOLS.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Notes a pool that was just made.

@@ -16,7 +16,7 @@
 
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use allotment_sync::{Bell, Guard, Inside, Mailbox, Mutex, Turn, TurnGuard};
@@ -80,6 +80,8 @@ pub struct Pool {
     born: u64,
     /// Its own among all pools of the process.
     number: u64,
+    /// Whether it was ever to be trimmed when idle.
+    is_watched: AtomicBool,
 }
 
 impl std::fmt::Debug for Pool {
@@ -115,6 +117,7 @@ impl Pool {
             freed: Bell::new(),
             born: fork::generation(),
             number: NEXT.fetch_add(1, Ordering::Relaxed),
+            is_watched: AtomicBool::new(false),
         })
     }
 
@@ -345,11 +348,15 @@ impl Pool {
     /// Does something with the turn, and afterwards what others left undone because it was taken.
     fn with_turn<T>(&self, work: impl FnOnce(&mut Source<'_>) -> T) -> Result<T, Unusable> {
         self.same_process()?;
-        let mut turn = self.turn.take().map_err(|Inside| Unusable::InsideSource)?;
+        let turn = self.turn.take().map_err(|Inside| Unusable::InsideSource)?;
+        Ok(self.use_turn(turn, work))
+    }
+
+    fn use_turn<T>(&self, mut turn: Source<'_>, work: impl FnOnce(&mut Source<'_>) -> T) -> T {
         let result = work(&mut turn);
         drop(turn);
         self.hand_back_last_regions();
-        Ok(result)
+        result
     }
 
     fn same_process(&self) -> Result<(), Unusable> {
@@ -363,6 +370,7 @@ const BROKEN: &str = "the pool's tables are sound: no thread panicked while it h
 /// use its addresses, and nobody is left to say when that ends.
 impl Drop for Pool {
     fn drop(&mut self) {
+        self.stop_trimming_when_idle();
         // In a forked child nothing is its own to give back; after a panic the tables are not to be trusted.
         if !self.state.is_broken() {
             let _ = self.trim();
