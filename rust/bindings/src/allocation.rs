@@ -123,7 +123,8 @@ impl Allocation {
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        if self.exports.is_retired() {
+        // The end of a block in a forked child ends nothing, and must not replace the exception that ends it.
+        if self.exports.is_retired() || self.pool.is_inherited() {
             return Ok(());
         }
         if kind.is_none() {

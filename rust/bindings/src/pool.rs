@@ -295,6 +295,10 @@ impl Pool {
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        if self.core.is_inherited() {
+            // The end of a block in a forked child ends nothing, and must not replace the exception that ends it.
+            return Ok(());
+        }
         self.shut(py)?;
         // An exception from the block comes first; damage is told by the next call, or at the end.
         if kind.is_some() { Ok(()) } else { guard::raise_damage(py, &self.core) }

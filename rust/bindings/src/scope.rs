@@ -142,16 +142,16 @@ impl Scope {
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        if self.pool.is_inherited() {
+            // The end of a block in a forked child ends nothing, and must not replace the exception that ends it.
+            return Ok(());
+        }
         self.small.settle();
-        let State::Open(scope) = self.state() else {
-            return Err(PyRuntimeError::new_err(format!("scope {:?} is not entered", self.name)));
-        };
+        let not_entered = || PyRuntimeError::new_err(format!("scope {:?} is not entered", self.name));
+        let State::Open(scope) = self.state() else { return Err(not_entered()) };
         let stats = py.detach(|| self.pool.close_scope(scope)).map_err(|error| error.into_py_err(py))?;
-        let stats = stats.ok_or_else(|| {
-            let name = &self.name;
-            PyRuntimeError::new_err(format!("scope {name:?} must be left in the thread that entered it"))
-        })?;
-        self.set_state(State::Left(stats));
+        // None if two threads leave it at once: the other one has the figures.
+        self.set_state(State::Left(stats.ok_or_else(not_entered)?));
         Ok(())
     }
 
@@ -162,5 +162,14 @@ impl Scope {
             State::Left(_) => "left",
         };
         format!("<allotment.Scope {:?}: {state}>", self.name)
+    }
+}
+
+/// One that is still entered, as in a generator that was never finished, ends with its last reference.
+impl Drop for Scope {
+    fn drop(&mut self) {
+        if let State::Open(scope) = self.state() {
+            self.pool.close_scope_late(scope);
+        }
     }
 }

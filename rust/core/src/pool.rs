@@ -51,6 +51,7 @@ mod trim;
 mod wait;
 
 use advise::Depth;
+use freeing::Late;
 use guarding::Guarded;
 pub use options::{MAX_WAIT, Options};
 pub use scope::{Scope, is_tagged, set_tag};
@@ -69,8 +70,8 @@ pub struct Pool {
     options: Options,
     state: Mutex<State>,
     turn: Turn<Box<dyn RegionSource>>,
-    /// Frees that could not wait for the lock, by address and number.
-    late: Mailbox<(u64, NonZeroU64)>,
+    /// Frees and ends of scopes that could not wait for the lock.
+    late: Mailbox<Late>,
     /// Rings when something was freed and somebody waits for that.
     freed: Bell,
     /// What the source could grant, if it says so.
@@ -359,8 +360,14 @@ impl Pool {
         result
     }
 
+    /// Whether this process is a forked child of the one that made the pool: every call refuses then.
+    #[must_use]
+    pub fn is_inherited(&self) -> bool {
+        fork::generation() != self.born
+    }
+
     fn same_process(&self) -> Result<(), Unusable> {
-        if fork::generation() == self.born { Ok(()) } else { Err(Unusable::Forked) }
+        if self.is_inherited() { Err(Unusable::Forked) } else { Ok(()) }
     }
 }
 
