@@ -83,7 +83,8 @@ def test_b214_a_process_ends_with_an_interpreter_that_nobody_ended(name: str) ->
     program = "import warnings; warnings.simplefilter('ignore')\n" + LEFT_BEHIND[name]
     done = run_program(f"""
 import _xxsubinterpreters as interpreters
-interpreters.run_string(interpreters.create(), {program!r})
+other = interpreters.create()
+interpreters.run_string(other, {program!r})
 print("end", flush=True)
 """)
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
@@ -93,11 +94,13 @@ def test_b214_calls_at_the_end_of_such_an_interpreter_do_not_wait(tmp_path: Path
     reached = tmp_path / "reached"
     reached.write_bytes(b"no ")
     at_exit = f"""
-import atexit, mmap, warnings
+import atexit, ctypes, mmap, warnings
 warnings.simplefilter("ignore")
 from allotment import InvalidFreeError, OutOfMemoryError, Pool
 with open({str(reached)!r}, "r+b") as file:
     shown = mmap.mmap(file.fileno(), 0)
+# Its end is a call of the system: the interpreter lets go of its lock for those.
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(shown))
 pool = Pool("1MiB", growth=False)
 def at_exit():
     with pool.scope("step", limit="512KiB") as scope, pool.allocate(1000):
@@ -107,13 +110,13 @@ def at_exit():
             except kind:
                 pass
     pool.stats(), pool.snapshot(), pool.explain(10), pool.trim(), pool.close(), scope.peak
-    # Without a call of the system: the interpreter lets go of its lock for those.
     shown[:] = b"yes"
 atexit.register(at_exit)
 """
     done = run_program(f"""
 import _xxsubinterpreters as interpreters
-interpreters.run_string(interpreters.create(), {at_exit!r})
+other = interpreters.create()
+interpreters.run_string(other, {at_exit!r})
 print("end", flush=True)
 """)
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

@@ -257,7 +257,9 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-@pytest.mark.parametrize(("end", "status"), [("sys.exit(7)", 7), ("return", 5), ("raise ValueError('mine')", 1)])
+@pytest.mark.parametrize(
+    ("end", "status"), [("sys.exit(7)", 7), ("return", 5), ("raise ValueError('mine')", 1)]
+)
 def test_b215_the_end_of_a_block_in_a_child_is_the_program_s_own(block: str, end: str, status: int) -> None:
     done = run_on_gpus(
         "2:16MiB",
@@ -289,7 +291,9 @@ def test_b215_the_end_of_a_block_in_a_child_is_the_program_s_own(block: str, end
     assert "RuntimeError" not in done.stderr
 
 
-@pytest.mark.parametrize("end", ["sys.exit(7)", "return 1", "raise ValueError('mine')", "return context.all_reduce('SUM', one)"])
+@pytest.mark.parametrize(
+    "end", ["sys.exit(7)", "return 1", "raise ValueError('mine')", "return context.all_reduce('SUM', one)"]
+)
 def test_a_child_that_a_replica_forks_ends(end: str) -> None:
     # It has no thread but this one: no other replica comes, and nothing waits for this one.
     done = run_on_gpus(
