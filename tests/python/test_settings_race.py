@@ -11,6 +11,7 @@ from allotment import config, experimental
 from allotment.config import LogicalDeviceConfiguration
 from allotment.devices import context as module
 from allotment.devices.context import Context
+from allotment.devices.plan import plan_devices
 from support.attempts import Outcome, at_once, attempt
 from support.devices import fresh, gpus, limits, run_on_gpus
 
@@ -59,7 +60,7 @@ def test_a_setting_that_comes_while_the_runtime_starts_is_refused(
     context = fresh(monkeypatch, "1:64MiB")
     config.list_physical_devices()
     planning, go = threading.Event(), threading.Event()
-    plan = module.plan_devices
+    plan = plan_devices
 
     def slow_plan(configuration: Any) -> Any:
         planning.set()
