@@ -14,7 +14,6 @@
 //!                                                       └ plan, ask, adopt once more ─→ done or refused
 //! ```
 
-use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
