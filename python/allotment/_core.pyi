@@ -234,7 +234,8 @@ class Scope:
     """Counts what is allocated from a pool in a ``with`` block, and caps it if asked to.
 
     Scopes nest, and what an inner one holds counts for the outer ones. Figures are bytes asked for, in whole
-    granules of 256: of now while the block runs, of its end afterwards.
+    granules of 256: of now while the block runs, of its end afterwards. Any thread can leave it, and its last
+    reference leaves it, as that of a generator that was never finished. In a forked child leaving it does nothing.
     """
 
     @property
@@ -270,7 +271,7 @@ class Scope:
         """Stop counting.
 
         Raises:
-            RuntimeError: It is not entered, or was entered in another thread.
+            RuntimeError: It is not entered.
         """
 
 @final
@@ -498,7 +499,8 @@ class Pool:
         name: Name in reports; one is made if there is none.
         owner_tags: Note for each allocation which line of Python asked for it, or which operation; ``None``
             leaves that to ``ALLOTMENT_OWNER_TAGS``.
-        idle_trim_seconds: Hand wholly free regions back whenever the pool was not used for so long.
+        idle_trim_seconds: Hand wholly free regions back whenever the pool was not used for so long. One thread of the
+            process does so for all pools, and ends with the last of them.
         limit_set_by: Who set the limit, for reports.
         guard: Find overruns and writes after a free, in host memory. ``None``: as ``ALLOTMENT_GUARD`` says (0 or
             1), where the source is host memory.
@@ -515,8 +517,9 @@ class Pool:
     milliseconds, so refusals in a row, with nothing allocated or freed in the pool between them, collect once for all
     of them. A program that drops a reference cycle with memory of the pool between two of them calls ``gc.collect()``.
 
-    In a forked child, a pool of the parent raises ``RuntimeError``; memory written before stays readable. So does a
-    request to a source that is asked by its own thread, or that grants what cannot be a region.
+    In a forked child, a pool of the parent raises ``RuntimeError``, except at the end of a ``with`` block, which does
+    nothing there; memory written before stays readable. A request to a source that is asked by its own thread, or
+    that grants what cannot be a region, is a ``RuntimeError``, too.
 
     In guard mode each request takes at least 512 bytes more, for a red zone on both sides. Damage is a
     ``MemoryDamageError`` at the free, or at the next call that allocates, frees, trims or closes; the logger

@@ -1,7 +1,6 @@
 """Seeing what happens, and checking that it is what was meant: ``tf.debugging``."""
 
 from allotment import placement_log
-from allotment.config._functions import as_stored
 from allotment.devices.context import context
 from allotment.ops.assertions import (
     Assert,
@@ -55,7 +54,7 @@ def set_log_device_placement(enabled: bool | None) -> None:
     Raises:
         TypeError: Neither true nor false, and the runtime is initialized; else the getter raises it.
     """
-    context().log_placement = as_stored(enabled)
+    context().store_flag("log_placement", enabled)
     placement_log.switch(bool(enabled))
 
 

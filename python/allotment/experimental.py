@@ -27,7 +27,7 @@ def set_memory_growth(device: PhysicalDevice | LogicalDevice | str, enable: bool
     if isinstance(device, LogicalDevice | str):
         live.set_growth(context().ready().devices, device, enable)
     else:
-        growth.set_own_growth(context().state(), device, enable)
+        context().change(growth.set_own_growth, device, enable)
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool:
@@ -68,7 +68,7 @@ def set_memory_limit(
     if isinstance(device, LogicalDevice | str):
         live.set_limit(context().ready().devices, device, size, trim=trim)
     else:
-        own_limits.set_own_limit(context().state(), device, size)
+        context().change(own_limits.set_own_limit, device, size)
 
 
 def trim(device: LogicalDevice | str | None = None) -> int:

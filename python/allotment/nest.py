@@ -17,7 +17,8 @@ def _parts(structure: Any) -> list[Any]:
 def _keys(structure: Mapping[Any, Any]) -> list[Any]:
     try:
         return sorted(structure)
-    except TypeError:
+    except TypeError as error:
+        error.__traceback__ = None
         raise TypeError("nest only supports dicts with sortable keys.") from None
 
 

@@ -245,7 +245,8 @@ def _length(dim: SupportsIndex | None) -> int | None:
         return None
     try:
         length = dim.__index__()
-    except AttributeError:
+    except AttributeError as error:
+        error.__traceback__ = None
         raise TypeError(
             f"Dimension value must be integer or None or have an __index__ method, got value '{dim!r}' with type "
             f"'{type(dim)!r}'"
@@ -266,7 +267,8 @@ def _dims_of(dims: Any) -> tuple[int | None, ...]:
     for dim in lengths:
         try:
             found.append(_length(dim))
-        except TypeError:
+        except TypeError as error:
+            error.__traceback__ = None
             raise TypeError(
                 f"Failed to convert '{dims!r}' to a shape: '{dim!r}'could not be converted to a dimension. A shape "
                 "should either be single dimension (e.g. 10), or an iterable of dimensions (e.g. [1, 10, None])."

@@ -19,7 +19,8 @@ def unconnected_argument(value: Any) -> UnconnectedGradients:
     """
     try:
         return UnconnectedGradients(value)
-    except ValueError:
+    except ValueError as error:
+        error.__traceback__ = None
         raise ValueError(f"Unknown value for unconnected_gradients: {value!r}") from None
 
 

@@ -1,7 +1,8 @@
 //! A forked child: pools of its parent refuse, quietly where nobody can be told. This is about the whole
 //! process, so it has one of its own, and its tests run one after the other.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use allotment::source::{AddressSpace, Log, Recording};
 use allotment::{AllocError, Allocation, FreeError, Options, Pool, Unusable, fork};
@@ -98,10 +99,32 @@ fn a_child_of_the_child_starts_over() {
 }
 
 #[test]
+fn a_pool_of_the_child_is_trimmed_when_idle_by_a_thread_of_the_child() {
+    let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let watched = |after| {
+        let (pool, _, held) = pool_with_an_allocation();
+        let pool = Arc::new(pool);
+        pool.trim_when_idle(after, || {}).unwrap();
+        (pool, held)
+    };
+    // The thread that its entry started is one that a child does not have.
+    let (parents, _) = watched(Duration::from_secs(86400));
+    fork::entered_child();
+    let (childs, held) = watched(Duration::from_millis(5));
+    childs.free_allocation(&held).unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    while childs.stats().unwrap().reserved > 0 {
+        assert!(Instant::now() < end, "nobody trims it");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    drop(parents);
+    drop(alone);
+}
+
+#[test]
 fn nobody_waits_in_an_inherited_pool() {
     let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let options =
-        Options { growth: false, wait: std::time::Duration::from_secs(3600), ..Options::new(1 << 20) };
+    let options = Options { growth: false, wait: Duration::from_secs(3600), ..Options::new(1 << 20) };
     let pool = Pool::new(AddressSpace::new(0), options).unwrap();
     pool.allocate(1 << 20).unwrap();
     let mut patience = pool.patience();

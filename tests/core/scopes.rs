@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use allotment::source::{AddressSpace, Log, Recording};
 use allotment::{AllocError, Options, OutOfMemory, Pool, ScopeStats, Verdict, set_tag};
@@ -60,13 +61,88 @@ fn a_shared_scope_counts_every_thread_that_is_in_none_of_its_own() {
 }
 
 #[test]
-fn a_thread_cannot_close_the_scope_of_another() {
+fn a_scope_that_another_thread_closes_ends_for_its_own() {
     let pool = pool();
-    let scope = pool.open_scope("mine", None, false).expect("this process");
+    let outer = pool.open_scope("outer", Some(4 * MIB), false).expect("this process");
+    let inner = pool.open_scope("inner", Some(MIB), false).expect("this process");
+    pool.allocate(MIB).expect("within both caps");
+    assert_eq!(refusal(&pool, 256).capped.expect("a cap").name, "outer/inner");
+    // As when a generator is closed by another thread, or collected there.
+    let closed = thread::scope(|threads| threads.spawn(|| pool.close_scope(inner)).join().expect("no panic"));
+    assert_eq!(closed.expect("this process").expect("open").live, MIB);
+    assert_eq!(pool.close_scope(inner), Ok(None), "closed before");
+    pool.allocate(3 * MIB).expect("within the outer cap");
+    assert_eq!(refusal(&pool, 256).capped.expect("a cap").name, "outer");
+    thread::scope(|threads| threads.spawn(|| pool.close_scope_late(outer)).join().expect("no panic"));
+    pool.allocate(8 * MIB).expect("no cap is left");
+    pool.check().expect("every invariant holds");
+}
+
+#[test]
+fn an_outer_scope_that_ends_first_leaves_the_inner_one_open() {
+    let pool = pool();
+    let outer = pool.open_scope("outer", Some(MIB), false).expect("this process");
+    let inner = pool.open_scope("inner", None, false).expect("this process");
+    thread::scope(|threads| threads.spawn(|| pool.close_scope_late(outer)).join().expect("no panic"));
+    pool.allocate(8 * MIB).expect("the cap ended with its scope");
+    assert_eq!(pool.close_scope(inner).expect("this process").expect("open").live, 8 * MIB);
+}
+
+#[test]
+fn scopes_that_other_threads_close_do_not_add_up() {
+    let pool = pool();
+    let sum = |stats: Option<ScopeStats>| stats.map_or(0, |stats| stats.live);
+    for _ in 0..1000 {
+        let scope = pool.open_scope("abandoned", Some(256), false).expect("this process");
+        thread::scope(|threads| threads.spawn(|| pool.close_scope_late(scope)).join().expect("no panic"));
+    }
+    let last = pool.open_scope("last", None, false).expect("this process");
+    pool.allocate(MIB).expect("no cap is left");
+    let stats = pool.close_scope(last).expect("this process");
+    assert_eq!((sum(stats.clone()), stats.expect("open").name.as_str()), (MIB, "last"), "inside no other");
+}
+
+#[test]
+fn a_scope_that_is_closed_late_is_closed_by_the_next_caller() {
+    let pool = pool();
+    for round in 0..2000_u64 {
+        let scope = pool.open_scope("capped", Some(256), false).expect("this process");
+        let busy = AtomicU64::new(0);
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                // The lock is taken all the time while the other thread closes.
+                while busy.load(Ordering::Relaxed) == 0 {
+                    let _ = pool.stats();
+                }
+            });
+            for _ in 0..round % 50 {
+                std::hint::spin_loop();
+            }
+            pool.close_scope_late(scope);
+            pool.free_allocation(&pool.allocate(MIB).expect("no cap is left")).expect("live");
+            busy.store(1, Ordering::Relaxed);
+        });
+        assert_eq!(pool.scope_stats(scope), Ok(None));
+    }
+    pool.check().expect("every invariant holds");
+}
+
+#[test]
+fn the_end_of_a_cap_wakes_a_request_that_waits() {
+    let options = Options { wait: Duration::from_secs(60), ..Options::new(64 * MIB) };
+    let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
+    let scope = pool.open_scope("all", Some(MIB), true).expect("this process");
+    pool.allocate(MIB).expect("within the cap");
     thread::scope(|threads| {
-        threads.spawn(|| assert_eq!(pool.close_scope(scope), Ok(None)));
+        let waits = threads.spawn(|| {
+            let start = Instant::now();
+            pool.allocate(MIB).expect("the cap ends");
+            start.elapsed()
+        });
+        thread::sleep(Duration::from_millis(100));
+        pool.close_scope(scope).expect("this process").expect("open");
+        assert!(waits.join().expect("no panic") < Duration::from_secs(10));
     });
-    assert!(pool.close_scope(scope).expect("this process").is_some());
 }
 
 #[test]

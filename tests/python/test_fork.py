@@ -15,6 +15,7 @@ import pytest
 from allotment import Allocation, Pool
 from allotment.integrations import numpy as pooled
 from support.child import run_program
+from support.devices import run_on_gpus
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
@@ -233,3 +234,100 @@ def test_a_worker_process_started_by_fork_makes_its_own_pool() -> None:
         """
     )
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
+
+
+#: Blocks in which a program forks, by name.
+BLOCKS = {
+    "pool": "pool",
+    "pool in guard mode": "guarded",
+    "pool that is trimmed when idle": "Pool('1MiB', idle_trim_seconds=0.001)",
+    "scope": "pool.scope('step')",
+    "scope of every thread": "pool.scope('step', limit=1000, every_thread=True)",
+    "scope of all devices": "tf.experimental.memory_scope('step')",
+    "scope of a device": "tf.experimental.memory_scope('step', 'GPU:0', limit=1000)",
+    "allocation": "pool.allocate(1000)",
+    "allocation with a view": "viewed",
+    "arrays": "pooled.use(pool)",
+    "device": "tf.device('GPU:1')",
+    "tape": "tf.GradientTape()",
+    "strategy": "strategy.scope()",
+    "session": "tf.compat.v1.Session(graph=tf.Graph())",
+    "all of them": "pool, pool.scope('a'), pool.scope('b'), pool.allocate(5), pooled.use(guarded)",
+}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize(
+    ("end", "status"), [("sys.exit(7)", 7), ("return", 5), ("raise ValueError('mine')", 1)]
+)
+def test_b215_the_end_of_a_block_in_a_child_is_the_program_s_own(block: str, end: str, status: int) -> None:
+    done = run_on_gpus(
+        "2:16MiB",
+        f"""
+        import os, sys
+        import numpy as np
+        import allotment as tf
+        from allotment import Pool
+        from allotment.integrations import numpy as pooled
+        pool, guarded = Pool("1MiB"), Pool("1MiB", guard=True)
+        guarded.malloc(10)
+        viewed = pool.allocate(1000)
+        array = np.frombuffer(viewed, np.uint8)
+        strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
+        strategy.run(lambda: tf.ones([2]))
+        def fork():
+            pid = os.fork()
+            if pid == 0:
+                {end}
+            else:
+                print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+                os._exit(0)
+        with {BLOCKS[block]}:
+            fork()
+        sys.exit(5)
+        """,
+    )
+    assert done.stdout == f"{status}\n", done.stderr
+    assert "RuntimeError" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "end", ["sys.exit(7)", "return 1", "raise ValueError('mine')", "return context.all_reduce('SUM', one)"]
+)
+def test_a_child_that_a_replica_forks_ends(end: str) -> None:
+    # It has no thread but this one: no other replica comes, and nothing waits for this one.
+    done = run_on_gpus(
+        "2:16MiB",
+        f"""
+        import os, sys
+        import allotment as tf
+        def step():
+            context = tf.distribute.get_replica_context()
+            one = tf.ones([2])
+            if context.replica_id_in_sync_group == 0:
+                pid = os.fork()
+                if pid == 0:
+                    {end}
+                os.waitpid(pid, 0)
+            return context.all_reduce("SUM", one)
+        print(tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"]).run(step).values[0].numpy()[0])
+        """,
+    )
+    assert (done.returncode, done.stdout) == (0, "2.0\n"), done.stderr
+
+
+def test_a_child_trims_idle_pools_of_its_own() -> None:
+    kept = [Pool("1MiB", idle_trim_seconds=86400) for _ in range(10)]
+
+    def child() -> None:
+        pool = Pool("64MiB", idle_trim_seconds=0.005)
+        pool.free(pool.malloc("8MiB"))
+        end = time.monotonic() + 8
+        while pool.stats().reserved:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        kept.clear()
+
+    for _ in range(5):
+        assert in_child(child) == 0
+    assert len(kept) == 10

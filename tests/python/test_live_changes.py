@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import allotment as tf
 from allotment import OutOfMemoryError, Pool
+from support.child import run_program
 from support.devices import MIB, fresh, gpus, pools, run_on_gpus, split
 
 
@@ -166,6 +167,30 @@ def test_an_idle_pool_is_trimmed_by_itself() -> None:
         time.sleep(0.01)
     assert pool.stats().reserved == 2 * MIB
     kept.free()
+
+
+def test_b213_idle_pools_share_a_thread_that_ends_with_the_last() -> None:
+    done = run_program("""
+    import os, time
+    from allotment import Pool
+
+    def threads():
+        return len(os.listdir("/proc/self/task"))
+
+    before, most = threads(), 0
+    for number in range(100_000):
+        Pool("1MiB", idle_trim_seconds=86400)
+        if number % 1000 == 0:
+            most = max(most, threads() - before)
+    kept = [Pool("1MiB", idle_trim_seconds=86400) for _ in range(20_000)]
+    print(max(most, threads() - before))
+    del kept
+    end = time.monotonic() + 20
+    while threads() > before and time.monotonic() < end:
+        time.sleep(0.01)
+    print(threads() - before)
+    """)
+    assert (done.returncode, done.stdout.split()) == (0, ["1", "0"]), done.stderr
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 1e-9])

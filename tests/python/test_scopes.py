@@ -1,13 +1,15 @@
 """Scopes: what a block allocates, and caps that hold."""
 
+import gc
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import allotment as tf
 from allotment import OutOfMemoryError, Pool, Scope
-from support.devices import MIB, fresh, run_on_gpus
+from support.devices import MIB, fresh, pools, run_on_gpus
 
 
 def figures(scope: Scope) -> tuple[int, int, int, int]:
@@ -79,22 +81,106 @@ def test_garbage_is_collected_before_a_cap_refuses() -> None:
         pool.allocate("3MiB").free()
 
 
-def test_a_scope_is_entered_once_and_left_where_it_was_entered() -> None:
+def steps(pool: Pool) -> Iterator[None]:
+    with pool.scope("step", limit=1000):
+        yield
+
+
+def is_capped(pool: Pool) -> bool:
+    try:
+        pool.free(pool.malloc(MIB))
+    except OutOfMemoryError as error:
+        return error.verdict == "scope"
+    return False
+
+
+def elsewhere(work: Callable[[], object]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_b216_a_generator_that_is_closed_or_collected_leaves_no_cap() -> None:
+    pool = Pool("64MiB")
+    entered = steps(pool)
+    next(entered)
+    assert is_capped(pool)
+    elsewhere(entered.close)  # type: ignore[attr-defined]
+    assert not is_capped(pool)
+    entered = steps(pool)
+    next(entered)
+    assert is_capped(pool)
+    del entered
+    assert not is_capped(pool)
+    cycle: list[object] = [steps(pool)]
+    cycle.append(cycle)
+    next(cycle[0])  # type: ignore[call-overload]
+    assert is_capped(pool)
+    del cycle
+    elsewhere(gc.collect)
+    assert not is_capped(pool)
+
+
+@pytest.mark.parametrize("every_thread", [False, True])
+def test_b216_a_scope_that_is_dropped_while_it_is_entered_ends(every_thread: bool) -> None:
+    pool = Pool("64MiB")
+    scope = pool.scope("step", limit=1000, every_thread=every_thread)
+    scope.__enter__()
+    held = [scope]
+    assert is_capped(pool)
+    del scope
+    elsewhere(held.clear)
+    assert not is_capped(pool)
+    with pool.scope("next") as after:
+        pool.free(pool.malloc(MIB))
+    assert after.allocated == MIB
+
+
+def test_b216_a_scope_over_devices_that_is_dropped_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    (pool,) = pools(fresh(monkeypatch, "1:64MiB"))
+    scope = tf.experimental.memory_scope("step", "GPU:0", limit=1000)
+    scope.__enter__()
+    assert is_capped(pool)
+    del scope
+    assert not is_capped(pool)
+
+
+def test_b216_scopes_end_by_whichever_thread_drops_them_while_others_allocate() -> None:
+    pool = Pool("64MiB")
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            pool.allocate(100_000).free()
+
+    with ThreadPoolExecutor(3) as threads:
+        done = [threads.submit(work) for _ in range(2)]
+        try:
+            for _ in range(100):
+                entered = [steps(pool), steps(pool)]
+                assert [next(entered[0]), next(entered[1])] == [None, None]
+                assert is_capped(pool)
+                threads.submit(entered.clear).result()
+                assert not is_capped(pool)
+        finally:
+            over.set()
+        for one in done:
+            one.result()
+
+
+def test_a_scope_is_entered_once_and_left_once() -> None:
     pool = Pool("1MiB")
     scope = pool.scope("once")
     assert figures(scope) == (0, 0, 0, 0)
     with pytest.raises(RuntimeError, match="not entered"):
         scope.__exit__(None, None, None)
-    with scope:
-        with pytest.raises(RuntimeError, match="entered before"):
-            scope.__enter__()
-        with (
-            ThreadPoolExecutor(1) as threads,
-            pytest.raises(RuntimeError, match="in the thread that entered"),
-        ):
-            threads.submit(scope.__exit__, None, None, None).result()
+    with scope, pytest.raises(RuntimeError, match="entered before"):
+        scope.__enter__()
     with pytest.raises(RuntimeError, match="entered before"):
         scope.__enter__()
+    with pytest.raises(RuntimeError, match="not entered"):
+        scope.__exit__(None, None, None)
 
 
 def test_of_two_threads_one_enters() -> None:

@@ -78,7 +78,7 @@ def set_visible_devices(
         ValueError: No such device, or not of the type.
         RuntimeError: The runtime is initialized, and with other devices.
     """
-    visibility.set_visible(context().state(), devices, device_type)
+    context().change(visibility.set_visible, devices, device_type)
 
 
 def get_logical_device_configuration(
@@ -126,4 +126,4 @@ def set_logical_device_configuration(
         raise TypeError(
             "set_logical_device_configuration() missing 1 required positional argument: 'logical_devices'"
         )
-    splits.set_splits(context().state(), device, given[0])
+    context().change(splits.set_splits, device, given[0])

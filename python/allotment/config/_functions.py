@@ -2,7 +2,6 @@
 
 from allotment.deprecation import deprecated
 from allotment.devices.context import context
-from allotment.devices.flags import check_truth
 
 
 def get_soft_device_placement() -> bool:
@@ -26,7 +25,7 @@ def set_soft_device_placement(enabled: bool | None) -> None:
     Raises:
         TypeError: Neither true nor false, and the runtime is initialized; else the getter raises it.
     """
-    context().soft_placement = as_stored(enabled)
+    context().store_flag("soft_placement", enabled)
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
@@ -55,11 +54,3 @@ def experimental_functions_run_eagerly() -> bool:
         "Use tf.config.functions_run_eagerly instead of the experimental version.",
     )
     return functions_run_eagerly()
-
-
-def as_stored(enabled: bool | None) -> bool | None:
-    """What a setter of a flag keeps: anything before the runtime starts, later what is true or false."""
-    if context().is_ready:
-        check_truth(enabled)
-    # TensorFlow keeps it, and the next getter complains.
-    return enabled

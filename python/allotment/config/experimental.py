@@ -46,7 +46,7 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
         ValueError: No such device, not a GPU, or logical devices are configured on it.
         RuntimeError: The runtime is initialized, and with another value.
     """
-    growth.set_growth(context().state(), device, enable)
+    context().change(growth.set_growth, device, enable)
 
 
 def get_memory_info(device: str) -> dict[str, int]:

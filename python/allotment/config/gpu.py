@@ -15,7 +15,7 @@ def set_per_process_memory_growth(enabled: bool = True) -> None:
     Raises:
         RuntimeError: The runtime is initialized, be the value the same or not.
     """
-    per_process.set_process_growth(context().state(), enabled)
+    context().change(per_process.set_process_growth, enabled)
 
 
 def get_per_process_memory_growth() -> bool:
@@ -36,7 +36,7 @@ def set_per_process_memory_fraction(fraction: float) -> None:
         ValueError: Negative or not finite.
         RuntimeError: The runtime is initialized, be the value the same or not.
     """
-    per_process.set_process_fraction(context().state(), fraction)
+    context().change(per_process.set_process_fraction, fraction)
 
 
 def get_per_process_memory_fraction() -> float:

@@ -20,7 +20,7 @@ def set_intra_op_parallelism_threads(num_threads: int | None) -> None:
     Raises:
         RuntimeError: The runtime is initialized, and with another number.
     """
-    threads.set_threads(context().threads, context().state_so_far(), "intra", num_threads)
+    context().set_threads("intra", num_threads)
 
 
 def get_inter_op_parallelism_threads() -> int:
@@ -39,7 +39,7 @@ def set_inter_op_parallelism_threads(num_threads: int | None) -> None:
     Raises:
         RuntimeError: The runtime is initialized, and with another number.
     """
-    threads.set_threads(context().threads, context().state_so_far(), "inter", num_threads)
+    context().set_threads("inter", num_threads)
 
 
 __all__ = [

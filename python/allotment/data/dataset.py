@@ -382,7 +382,8 @@ def _whole(value: Any, what: str) -> int:
         if isinstance(value, bool):
             raise TypeError
         return operator.index(value)
-    except TypeError:
+    except TypeError as error:
+        error.__traceback__ = None
         raise TypeError(f"{what} must be a whole number, not {value!r}") from None
 
 

@@ -73,7 +73,8 @@ def _checked(spec: TensorSpec, given: Any, whole: Any, value: Any) -> EagerTenso
     try:
         with on_host():
             tensor = to_tensor(given, spec.dtype)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        error.__traceback__ = None
         raise _unexpected(whole, value) from None
     if not spec.shape.is_compatible_with(tensor.shape):
         raise InvalidArgumentError(

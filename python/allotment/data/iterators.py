@@ -26,7 +26,8 @@ class ElementIterator:
         """
         try:
             return next(self._elements)
-        except StopIteration:
+        except StopIteration as error:
+            error.__traceback__ = None
             raise OutOfRangeError(None, None, "End of sequence [Op:IteratorGetNext] name: ") from None
 
 

@@ -64,8 +64,9 @@ def traced_spec(function: Callable[..., Any], source: "Dataset") -> Any:
             made = function(*given) if type(given) is tuple else function(given)
             return map_values(_symbolic_spec, tuple(made) if type(made) is list else made)
     except Exception:  # whatever a function for eager tensors does not find in a graph
-        for element in source.take(1).map(function):
-            return spec_of(element)
+        pass
+    for element in source.take(1).map(function):
+        return spec_of(element)
     raise ValueError(
         f"what {function!r} makes of elements cannot be told: it does not run in a graph, and there is no element"
     )

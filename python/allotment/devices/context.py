@@ -1,13 +1,15 @@
 """The process's one context: first open, then ready; and the flags that may change at any time."""
 
 import logging
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from allotment.devices import settings as environment
 from allotment.devices.caller import find_caller
 from allotment.devices.configuration import Configuration
-from allotment.devices.flags import Flags
+from allotment.devices.flags import Flags, check_truth
 from allotment.devices.growth import check_growth, configured_growth, dropped_growth, overridden_growth
 from allotment.devices.logical import LogicalDeviceRuntime, Made, make_devices
 from allotment.devices.physical import discover
@@ -15,7 +17,7 @@ from allotment.devices.plan import plan_devices
 from allotment.devices.settings import Settings, late_changes, read_settings
 from allotment.devices.splits import check_splits
 from allotment.devices.states import Open, Ready, State
-from allotment.devices.threads import Threads, check_threads
+from allotment.devices.threads import Threads, Which, check_threads, set_threads
 from allotment.devices.variables import FORCE_GROWTH, SYSTEM_RESERVE, read_gpus
 
 _logger = logging.getLogger("allotment.devices")
@@ -35,8 +37,9 @@ class Context(Flags):
         super().__init__()
         self.threads: Threads = {}
         self._environ = environ
-        # Re-entrant: what is logged on the way may ask about devices again.
-        self._lock = threading.RLock()
+        #: Held while a setting changes, while the devices of a session are made, and from the check of all settings
+        #: until the context is ready. Re-entrant: what is logged on the way may ask about devices again.
+        self.lock = threading.RLock()
         self._state: State | None = None
         self._ready: Ready | None = None
         self._simulated_gpus: tuple[int, ...] | None = None
@@ -83,6 +86,38 @@ class Context(Flags):
         state = self._state
         return (self._open() if state is None else state).configuration.settings
 
+    def change(self, setter: Callable[..., None], *values: Any) -> None:
+        """Call a setter with the state, which stays what it is until the setter is done, and these values.
+
+        Raises:
+            ValueError: ``ALLOTMENT_SIMULATED_GPUS`` or ``ALLOTMENT_GUARD`` cannot be used; or as the setter.
+        """
+        # Without the lock: it may log.
+        self.state()
+        with self.lock:
+            setter(self._state, *values)
+
+    def set_threads(self, which: Which, count: Any) -> None:
+        """Store the size of a thread pool; asks nothing about devices.
+
+        Raises:
+            RuntimeError: The runtime is ready and has another number.
+        """
+        with self.lock:
+            set_threads(self.threads, self._state, which, count)
+
+    def store_flag(self, name: Literal["soft_placement", "log_placement"], enabled: Any) -> None:
+        """Store a flag of placement: anything before the runtime is ready, later what is true or false.
+
+        Raises:
+            TypeError: The runtime is ready, and it is neither.
+        """
+        with self.lock:
+            if self._ready is not None:
+                check_truth(enabled)
+            # TensorFlow keeps it, and the next getter complains.
+            setattr(self, name, enabled)
+
     def assemble(self) -> Configuration:
         """Put the settings together, as some of TensorFlow's getters do, and check that they agree.
 
@@ -105,7 +140,7 @@ class Context(Flags):
             RuntimeError: Somebody has asked about devices, and there are others.
         """
         sizes = read_gpus(gpus)
-        with self._lock:
+        with self.lock:
             state = self._state
             if state is None:
                 self._simulated_gpus = sizes
@@ -137,7 +172,7 @@ class Context(Flags):
             )
 
     def _open(self) -> Open | Ready:
-        with self._lock:
+        with self.lock:
             if self._state is None:
                 settings = read_settings(self._environ, simulated_gpus=self._simulated_gpus)
                 self._state = Open(Configuration(settings, discover(settings)), find_caller())
@@ -145,7 +180,7 @@ class Context(Flags):
 
     def _start(self) -> Ready:
         started_by = find_caller()
-        with self._lock:
+        with self.lock:
             if self._ready is not None:
                 return self._ready
             configuration = self.assemble()
@@ -201,6 +236,15 @@ class Context(Flags):
 
 
 _context = Context()
+
+
+def _renew_locks() -> None:
+    # A thread that a forked child does not have may hold them.
+    _context.lock = threading.RLock()
+    _context._version_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
 
 
 def context() -> Context:

@@ -42,13 +42,20 @@ def session_devices(context: Context, options: SessionOptions | None) -> tuple[L
         OpError: The options ask for devices that do not exist.
     """
     if options is None:
-        if context.is_ready:
-            return context.ready().devices
-        configuration = context.assemble()
-        return make_devices(plan_devices(configuration), configuration.settings, context.made)
+        # Without the lock: it may log.
+        context.state()
+        with context.lock:
+            if context.is_ready:
+                return context.ready().devices
+            return _made(context, context.assemble())
     context.report_options(options.without_effect)
     configuration = _configured(context.state().configuration, options)
     context.report_growth(configuration)
+    with context.lock:
+        return _made(context, configuration)
+
+
+def _made(context: Context, configuration: Configuration) -> tuple[LogicalDeviceRuntime, ...]:
     return make_devices(plan_devices(configuration), configuration.settings, context.made)
 
 

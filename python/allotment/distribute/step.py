@@ -10,6 +10,7 @@ while a replica's code runs.
 """
 
 import contextvars
+import os
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -107,9 +108,15 @@ class Line:
     ) -> None:
         self._replica = replica
         self._events = events
+        self._process = os.getpid()
         self._stopped = False
         #: The replica has ended: nobody would hear it.
         self._is_over = False
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this is a forked child of the process that the step is in: nobody leads it there."""
+        return os.getpid() != self._process
 
     def close(self) -> None:
         """Let nobody wait here any more."""
@@ -130,6 +137,12 @@ class Line:
             )
         if self._stopped:
             raise ReplicaStopped
+        if self.is_inherited:
+            raise RuntimeError(
+                f"{what}: this process was forked inside replica {self._replica.index}, and the other replicas are "
+                "threads of its parent. Do not call the strategy in the child, or start processes with the method "
+                '"spawn", outside of Strategy.run'
+            )
         self._events.put((self._replica, Meeting(what, key, perform, arguments)))
         while isinstance(answer := self._replica.answers.get(), _Errand):
             self._run(answer)
@@ -214,6 +227,8 @@ class Step:
                 finally:
                     line.close()
             except BaseException as error:
+                if line.is_inherited:
+                    raise
                 # Nothing in this frame may hold the error, which holds the frame, and so all that the replica had.
                 if not replica.given_up:
                     events.put((replica, _Ended(error=error, clean=is_clean())))
@@ -227,7 +242,8 @@ class Step:
         while any(replica.is_running for replica in self._replicas):
             try:
                 replica, event = self._events.get(timeout=self._deadline)
-            except Empty:
+            except Empty as error:
+                error.__traceback__ = None
                 assert self._deadline is not None
                 self._lost = [replica for replica in self._replicas if replica.is_running]
                 raise failures.hung(self._title, self._replicas, self._deadline) from None

@@ -36,7 +36,9 @@ class Worker:
 
 
 def _work(jobs: "SimpleQueue[Callable[[], None] | None]") -> None:
-    while (job := jobs.get()) is not None:
+    process = os.getpid()
+    # In a child that a job forked nobody has another one.
+    while os.getpid() == process and (job := jobs.get()) is not None:
         job()
         # While it waits, it holds nothing of a step.
         del job

@@ -29,11 +29,13 @@ def read_fetches(graph: Graph, fetches: Any) -> list[Operation | SymbolicTensor]
     try:
         return [graph.as_graph_element(fetches)]
     except TypeError as error:
+        error.__traceback__ = None
         raise TypeError(
             f'Argument `fetch` = {fetches} has invalid type "{type(fetches).__name__}" must be a string or Tensor. '
             f"({error})"
         ) from None
     except (ValueError, KeyError) as error:
+        error.__traceback__ = None
         raise ValueError(
             f"Argument `fetch` = {fetches} cannot be interpreted as a Tensor. ({error})"
         ) from None
@@ -75,6 +77,7 @@ def _tensor_of(graph: Graph, key: Any) -> SymbolicTensor:
     try:
         found = graph.as_graph_element(key, allow_operation=False)
     except (TypeError, ValueError, KeyError) as error:
+        error.__traceback__ = None
         raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
     assert isinstance(found, SymbolicTensor)
     if found._op.type in ("VariableV2", "VarHandleOp"):
@@ -94,12 +97,14 @@ def _array_of(tensor: SymbolicTensor, value: Any) -> np.ndarray[Any, Any]:
         array = (
             to_array(np.asarray(value, object), string) if dtype is string else np.array(value, dtype.numpy)
         )
-    except OverflowError:
+    except OverflowError as error:
+        error.__traceback__ = None
         raise TypeError(
             f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type {dtype.name}. Try "
             "explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
         ) from None
     except (TypeError, ValueError) as error:
+        error.__traceback__ = None
         raise type(error)(
             f"{error}: {value!r} cannot be fed for {tensor!r}, which holds {dtype.name}"
         ) from None

@@ -210,7 +210,9 @@ class _Explained:
             refusal = pooled.take_refusal()
             if refusal is None:
                 raise
-            raise refusal.with_traceback(error.__traceback__) from error
+            # The frames of the task are those of the refusal; its cause must not keep them as well.
+            refusal.__traceback__, error.__traceback__ = error.__traceback__, None
+            raise refusal from error
 
     def __repr__(self) -> str:
         return repr(self.function)

@@ -246,6 +246,7 @@ def _try(memory: ArrayMemory) -> None:
     try:
         first = np.empty(1, np.uint8)
     except MemoryError as error:
+        error.__traceback__ = None
         raise MemoryError("the pool gave no memory for a first array") from (
             ArrayMemory.take_refusal() or error
         )

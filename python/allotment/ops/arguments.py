@@ -34,7 +34,8 @@ def numbers_argument(value: Any, what: str) -> tuple[int, ...]:
     """
     try:
         return shape_argument(value)
-    except TypeError:
+    except TypeError as error:
+        error.__traceback__ = None
         raise TypeError(f"{what} must be whole numbers, not {value!r}") from None
 
 

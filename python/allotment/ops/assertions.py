@@ -219,6 +219,7 @@ def _near(
         try:
             default = 10 * np.finfo(x._dtype.numpy).eps
         except ValueError as error:
+            error.__traceback__ = None
             raise ValueError(str(error)) from None
         real = x._dtype.numpy.type(0).real.dtype
         rtol = constant(np.array(default if rtol is None else rtol, real), name="rtol")

@@ -23,7 +23,8 @@ def axes_argument(axis: Any) -> Axes:
         return (axis,)
     try:
         return axis_argument(axis)
-    except TypeError:
+    except TypeError as error:
+        error.__traceback__ = None
         raise TypeError(f"axis must be None, a whole number or a sequence of them, not {axis!r}") from None
 
 

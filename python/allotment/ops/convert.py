@@ -43,9 +43,10 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
     try:
         return eager_const(value, wanted)
     except TensorsInsideError:
-        from allotment.ops.joining import packed
+        pass
+    from allotment.ops.joining import packed
 
-        return packed(value, wanted)
+    return packed(value, wanted)
 
 
 def to_tensor_if_it_fits(value: Any, hint: DType | None) -> EagerTensor:

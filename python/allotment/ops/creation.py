@@ -75,6 +75,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
         try:
             made = eager_const(given, wanted)
         except TensorsInsideError as error:
+            error.__traceback__ = None
             raise ValueError(str(error)) from None
     if shape is None:
         return made
@@ -99,6 +100,7 @@ def _graph_constant(value: Any, dtype: DType | None, shape: Any, name: str) -> E
     try:
         return recording.constant(value, dtype, lengths, name)  # type: ignore[no-any-return]
     except TensorsInsideError as error:
+        error.__traceback__ = None
         raise ValueError(str(error)) from None
 
 

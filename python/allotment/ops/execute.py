@@ -108,14 +108,15 @@ def binary(
                 try:
                     array = placement.compute(function, x._array, y._array)
                 except (ValueError, MemoryError):
-                    return run(row, (x, y), name=name)  # type: ignore[no-any-return]
-                if type(array) is not _ndarray:
-                    array = placement.compute(np.asarray, array)
-                made = EagerTensor()
-                made._array = array
-                made._dtype = fixed or dtype
-                made._device = made._home = home
-                return made
+                    pass  # ``run`` says what is wrong, where no exception with frames of ours is its context.
+                else:
+                    if type(array) is not _ndarray:
+                        array = placement.compute(np.asarray, array)
+                    made = EagerTensor()
+                    made._array = array
+                    made._dtype = fixed or dtype
+                    made._device = made._home = home
+                    return made
         chosen = texts if texts is not None and dtype is string else row
         return run(chosen, (x, y), name=name)  # type: ignore[no-any-return]
 
@@ -149,14 +150,15 @@ def unary(row: Operation) -> Callable[..., EagerTensor]:
                 try:
                     array = placement.compute(function, x._array)
                 except (ValueError, MemoryError):
-                    return run(row, (x,), name=name)  # type: ignore[no-any-return]
-                if type(array) is not _ndarray:
-                    array = placement.compute(np.asarray, array)
-                made = EagerTensor()
-                made._array = array
-                made._dtype = fixed or BY_NUMPY[array.dtype]
-                made._device = made._home = home
-                return made
+                    pass  # ``run`` says what is wrong, where no exception with frames of ours is its context.
+                else:
+                    if type(array) is not _ndarray:
+                        array = placement.compute(np.asarray, array)
+                    made = EagerTensor()
+                    made._array = array
+                    made._dtype = fixed or BY_NUMPY[array.dtype]
+                    made._device = made._home = home
+                    return made
         return run(row, (x,), name=name)  # type: ignore[no-any-return]
 
     return call
@@ -234,21 +236,22 @@ def compute(
 ) -> Any:
     """Call a function of arrays in the memory of ``home``; if that is short, collect and call it once more."""
     inside = placement.inside(home)
-    try:
-        return inside(function, *args, **kwargs)
-    except ValueError as error:
-        if faults.is_beyond_memory(error):
-            raise faults.exhausted(op, device, home, name, error) from None
-        raise
-    except MemoryError as error:
+    for is_last in (False, True):
+        try:
+            return inside(function, *args, **kwargs)
+        except ValueError as error:
+            if not faults.is_beyond_memory(error):
+                raise
+            failed: MemoryError | ValueError = error.with_traceback(None)
+            break
+        except MemoryError as error:
+            failed = error.with_traceback(None)
         # Tensors that only cycles hold are memory, too.
-        if not collect_garbage(home.pool):
-            raise faults.exhausted(op, device, home, name, error) from None
+        if is_last or not collect_garbage(home.pool):
+            break
         ArrayMemory.take_refusal()
-    try:
-        return inside(function, *args, **kwargs)
-    except MemoryError as error:
-        raise faults.exhausted(op, device, home, name, error) from None
+    # Not while the failure is handled: as the context of ours it would keep its frames, and so the inputs.
+    raise faults.exhausted(op, device, home, name, failed)
 
 
 def wrap(

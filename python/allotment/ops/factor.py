@@ -21,8 +21,9 @@ def _cholesky(matrix: Array) -> Array:
     try:
         return owned(np.linalg.cholesky(matrix))
     except np.linalg.LinAlgError:
-        if matrix.ndim > 2:
-            return np.stack([_cholesky(each) for each in matrix])
+        pass
+    if matrix.ndim > 2:
+        return np.stack([_cholesky(each) for each in matrix])
     # One that is not positive definite has no such triangle.
     return np.tril(np.full_like(matrix, np.nan))
 

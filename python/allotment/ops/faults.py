@@ -97,7 +97,7 @@ def _beyond_memory(op: str, device: Device, home: Device, name: str | None) -> B
         try:
             home.pool.malloc(_LARGEST)
         except (MemoryError, RuntimeError) as refused:
-            refusal = refused
+            refusal = refused.with_traceback(None)
     what = f"tensor of more than {_LARGEST} bytes"
     return errors.ResourceExhaustedError.of_pool(_line(op, device, home, name, what), refusal)
 

@@ -22,7 +22,8 @@ def run_lapack(
     """
     try:
         return run(row, inputs, *args, name=name)
-    except np.linalg.LinAlgError:
+    except np.linalg.LinAlgError as error:
+        error.__traceback__ = None
         device = current_placement().place(row.kinds, row.name, name)
         raise faults.invalid(row.name, device, failure, name) from None
 

@@ -11,7 +11,8 @@ def float_argument(value: Any, what: str) -> float:
     """
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError) as error:
+        error.__traceback__ = None
         raise TypeError(f"{what} must be one number, not {value!r}") from None
 
 
@@ -25,7 +26,8 @@ def flag_argument(value: Any, what: str) -> bool:
         return value
     try:
         return bool(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        error.__traceback__ = None
         raise TypeError(f"{what} must be true or false, not {value!r}") from None
 
 

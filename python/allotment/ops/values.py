@@ -173,7 +173,8 @@ def _at_once(leaves: list[Any] | Array, kinds: frozenset[int], dtype: DType) -> 
         return None
     try:
         return np.array(leaves, dtype.numpy)
-    except OverflowError:
+    except OverflowError as error:
+        error.__traceback__ = None
         if dtype is uint64:
             # TensorFlow fails here without saying why.
             raise ValueError(_LARGE_INTEGER) from None
@@ -225,7 +226,8 @@ def _of_reals(leaves: list[Any] | Array, dtype: DType, asked: DType | None) -> A
             large = np.isinf(array)
             if large.any() and np.isfinite(np.array(leaves, np.float64)[large]).any():
                 raise OverflowError
-    except OverflowError:
+    except OverflowError as error:
+        error.__traceback__ = None
         raise ValueError(_LARGE_FLOAT) from None
     return array
 
@@ -248,6 +250,7 @@ def _of_array(array: Array, dtype: DType | None) -> Array:
     try:
         return array.astype(dtype.numpy)
     except (TypeError, ValueError) as error:
+        error.__traceback__ = None
         # Texts and objects are read as numbers, in NumPy's words where they are none: TensorFlow's as well.
         raise type(error)(str(error)) from None
 

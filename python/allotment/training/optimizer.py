@@ -243,7 +243,8 @@ def _listed(variables: Any) -> list[Any]:
 def _gradient(value: Any) -> Any:
     try:
         return to_tensor(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        error.__traceback__ = None
         raise TypeError(
             f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {value}"
         ) from None

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::buffer::{Exports, Retired};
 use crate::error::{IntoPyErr, InvalidFreeError};
+use crate::interpreter::detach;
 use crate::size::whole_number;
 
 /// A piece of a pool's memory. Over host memory it is a writable buffer of `requested` bytes.
@@ -59,7 +60,7 @@ impl Allocation {
         let freed = match self.pool.try_free_allocation(&self.inner) {
             Ok(Some(())) => Ok(()),
             // Somebody else is inside: wait without the interpreter.
-            Ok(None) => py.detach(|| self.pool.free_allocation(&self.inner)),
+            Ok(None) => detach(py, || self.pool.free_allocation(&self.inner)),
             Err(error) => Err(error),
         };
         freed.map_err(|error| {
@@ -123,7 +124,8 @@ impl Allocation {
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        if self.exports.is_retired() {
+        // The end of a block in a forked child ends nothing, and must not replace the exception that ends it.
+        if self.exports.is_retired() || self.pool.is_inherited() {
             return Ok(());
         }
         if kind.is_none() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use allotment::{
     AllocError, Damage, FreeError, LimitError, OptionsError, OutOfMemory, SourceFailure, Unusable,
 };
+use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -83,7 +84,7 @@ impl IntoPyErr for FreeError {
 
 impl IntoPyErr for Damage {
     fn into_py_err(self, py: Python<'_>) -> PyErr {
-        let error = MemoryDamageError::new_err(self.to_string());
+        let error = made::<MemoryDamageError>(py, self.to_string());
         let Self { place, address, requested, id, offset } = self;
         let value = error.value(py);
         let set = value
@@ -124,8 +125,17 @@ impl IntoPyErr for OptionsError {
     }
 }
 
+/// An exception as an object. One that is made later, when its value is asked for, lets go of the interpreter's lock
+/// for that, which an interpreter at its end never gets back.
+fn made<T: PyTypeInfo>(py: Python<'_>, text: String) -> PyErr {
+    match py.get_type::<T>().call1((text,)) {
+        Ok(value) => PyErr::from_value(value),
+        Err(error) => error,
+    }
+}
+
 fn out_of_memory(py: Python<'_>, text: String, refused: &OutOfMemory) -> PyErr {
-    let error = OutOfMemoryError::new_err(text);
+    let error = made::<OutOfMemoryError>(py, text);
     let figures = [
         ("requested", refused.requested),
         ("limit", refused.limit),

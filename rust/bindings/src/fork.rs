@@ -27,5 +27,4 @@ pub(crate) fn watch() {
 
 unsafe extern "C" fn entered_child() {
     allotment::fork::entered_child();
-    crate::registry::entered_child();
 }

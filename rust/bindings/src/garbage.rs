@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pyo3::prelude::*;
 
 use crate::environment;
+use crate::interpreter::detach;
 use crate::pool::Pool;
 
 /// When a pool has the collector run.
@@ -78,7 +79,7 @@ pub(crate) fn collect_garbage(py: Python<'_>, pool: Option<&Bound<'_, Pool>>) ->
         None => Ok(When::choose(None)?.run(py)),
         Some(pool) => {
             let pool = pool.get();
-            Ok(py.detach(|| pool.collect_garbage()))
+            Ok(detach(py, || pool.collect_garbage()))
         }
     }
 }

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use crate::environment;
 use crate::error::IntoPyErr;
 use crate::garbage;
+use crate::interpreter::ends_with_the_process;
 use crate::registry;
 
 /// The interpreter is at its end, and everything was said.
@@ -110,6 +111,10 @@ fn report(pool: &str, damages: &[Damage], leaks: Option<&Leaks>) {
 /// Says something through the logger. An exception that is on its way stays on its way.
 fn log(level: &str, text: &str) {
     Python::try_attach(|py| {
+        if ends_with_the_process(py) {
+            // Nothing can be written any more.
+            return;
+        }
         let pending = PyErr::take(py);
         let logger =
             py.import("logging").and_then(|logging| logging.call_method1("getLogger", ("allotment.guard",)));
@@ -139,19 +144,19 @@ fn report_at_exit(py: Python<'_>) {
     if ENDED.load(Ordering::Relaxed) {
         return;
     }
-    let mut pools = py.detach(registry::alive);
-    pools.retain(|pool| pool.options().guard);
-    if !pools.is_empty() {
-        // What only garbage holds is no leak.
-        garbage::run(py);
-    }
-    py.detach(|| {
+    // Attached, although locks are taken: their holders never need the interpreter.
+    if !ends_with_the_process(py) {
+        let mut pools = registry::alive();
+        pools.retain(|pool| pool.options().guard);
+        if !pools.is_empty() {
+            // What only garbage holds is no leak.
+            garbage::run(py);
+        }
         for pool in &pools {
             // A pool of the process that this one was forked from has nothing to say.
             let damages = pool.inspect().unwrap_or_default();
             report(&pool.options().name, &damages, pool.take_leaks().ok().flatten().as_ref());
         }
-        drop(pools);
-    });
+    }
     ENDED.store(true, Ordering::Relaxed);
 }

@@ -13,6 +13,7 @@ mod fork;
 mod frame;
 mod garbage;
 mod guard;
+mod interpreter;
 mod numpy;
 mod policy;
 mod pool;
@@ -64,6 +65,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
+        crate::interpreter::claim(py)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("OutOfMemoryError", py.get_type::<crate::error::OutOfMemoryError>())?;
         module.add("InvalidFreeError", py.get_type::<crate::error::InvalidFreeError>())?;

@@ -14,6 +14,7 @@ use crate::environment;
 use crate::error::IntoPyErr;
 use crate::garbage::{Garbage, When};
 use crate::guard::{self, Outspoken};
+use crate::interpreter::detach;
 use crate::numpy::SmallOf;
 use crate::policy::policy_argument;
 use crate::refusal::Explanation;
@@ -118,7 +119,7 @@ impl Pool {
     /// The most the pool may reserve, in bytes.
     #[getter]
     fn limit(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.core.limit()).map_err(|error| error.into_py_err(py))
+        detach(py, || self.core.limit()).map_err(|error| error.into_py_err(py))
     }
 
     /// Change the limit; with `trim`, hand back wholly free regions first if that is needed and enough.
@@ -131,20 +132,20 @@ impl Pool {
         limit_set_by: &str,
     ) -> PyResult<()> {
         let bytes = size_argument(limit, "limit")?;
-        let set = py.detach(|| self.settled().set_limit(bytes, trim, limit_set_by));
+        let set = detach(py, || self.settled().set_limit(bytes, trim, limit_set_by));
         set.map(drop).map_err(|error| error.into_py_err(py))
     }
 
     /// Whether it starts small and doubles.
     #[getter]
     fn growth(&self, py: Python<'_>) -> PyResult<bool> {
-        py.detach(|| self.core.growth()).map_err(|error| error.into_py_err(py))
+        detach(py, || self.core.growth()).map_err(|error| error.into_py_err(py))
     }
 
     /// Turn growth on or off, for regions to come.
     #[pyo3(signature = (growth))]
     fn set_growth(&self, py: Python<'_>, growth: bool) -> PyResult<()> {
-        py.detach(|| self.core.set_growth(growth)).map_err(|error| error.into_py_err(py))
+        detach(py, || self.core.set_growth(growth)).map_err(|error| error.into_py_err(py))
     }
 
     /// Whether allocations are noted under the tag of their thread, or the line that asks.
@@ -208,7 +209,7 @@ impl Pool {
         let freed = match self.settled().try_free(address) {
             Ok(Some(())) => Ok(()),
             // Somebody else is inside: wait without the interpreter.
-            Ok(None) => py.detach(|| self.core.free(address)),
+            Ok(None) => detach(py, || self.core.free(address)),
             Err(error) => Err(error),
         };
         freed.map_err(|error| error.into_py_err(py))
@@ -216,17 +217,17 @@ impl Pool {
 
     /// What the pool holds and has done.
     fn stats(&self, py: Python<'_>) -> PyResult<PoolStats> {
-        py.detach(|| self.settled().stats()).map(PoolStats).map_err(|error| error.into_py_err(py))
+        detach(py, || self.settled().stats()).map(PoolStats).map_err(|error| error.into_py_err(py))
     }
 
     /// Make every peak what it is now; cumulative counters stay.
     fn reset_peaks(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.settled().reset_peaks()).map_err(|error| error.into_py_err(py))
+        detach(py, || self.settled().reset_peaks()).map_err(|error| error.into_py_err(py))
     }
 
     /// Every region and every chunk.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
-        let snapshot = py.detach(|| self.settled().snapshot()).map_err(|error| error.into_py_err(py))?;
+        let snapshot = detach(py, || self.settled().snapshot()).map_err(|error| error.into_py_err(py))?;
         Ok(Snapshot(Arc::new(snapshot)))
     }
 
@@ -237,13 +238,13 @@ impl Pool {
             let is_number = error.is_instance_of::<PyValueError>(py);
             if is_number && nbytes.gt(u64::MAX).unwrap_or(false) { Ok(u64::MAX) } else { Err(error) }
         })?;
-        py.detach(|| self.settled().can_allocate(bytes)).map_err(|error| error.into_py_err(py))
+        detach(py, || self.settled().can_allocate(bytes)).map_err(|error| error.into_py_err(py))
     }
 
     /// Whether a request would be served now; if not, why, and what would help.
     fn explain(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<Explanation> {
         let bytes = size_argument(nbytes, "nbytes")?;
-        let refused = py.detach(|| self.settled().explain(bytes)).map_err(|error| error.into_py_err(py))?;
+        let refused = detach(py, || self.settled().explain(bytes)).map_err(|error| error.into_py_err(py))?;
         Ok(Explanation(refused))
     }
 
@@ -265,14 +266,14 @@ impl Pool {
 
     /// Hand every wholly free region back to the source; return their bytes.
     fn trim(&self, py: Python<'_>) -> PyResult<u64> {
-        let released = py.detach(|| self.settled().trim()).map_err(|error| error.into_py_err(py))?;
+        let released = detach(py, || self.settled().trim()).map_err(|error| error.into_py_err(py))?;
         guard::raise_damage(py, &self.core)?;
         Ok(released)
     }
 
     /// The regions that a trim leaves, and what is in them.
     fn kept_regions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let kept = py.detach(|| self.settled().kept_regions()).map_err(|error| error.into_py_err(py))?;
+        let kept = detach(py, || self.settled().kept_regions()).map_err(|error| error.into_py_err(py))?;
         PyTuple::new(py, kept.into_iter().map(KeptRegion::from))
     }
 
@@ -295,6 +296,10 @@ impl Pool {
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        if self.core.is_inherited() {
+            // The end of a block in a forked child ends nothing, and must not replace the exception that ends it.
+            return Ok(());
+        }
         self.shut(py)?;
         // An exception from the block comes first; damage is told by the next call, or at the end.
         if kind.is_some() { Ok(()) } else { guard::raise_damage(py, &self.core) }
@@ -329,7 +334,7 @@ impl Pool {
 
     /// Takes no more requests, and says what is still allocated in guard mode.
     fn shut(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| {
+        detach(py, || {
             self.settled().close()?;
             guard::report_leaks(&self.core);
             Ok(())
@@ -358,7 +363,7 @@ impl Pool {
         let mut patience = self.core.patience();
         let mut collected = false;
         let mut interrupt = None;
-        let taken = py.detach(|| {
+        let taken = detach(py, || {
             self.settled().allocate_or(bytes, alignment, |refused| {
                 // Memory may be held by nothing but Python's own garbage.
                 let collect = !refused.is_hopeless() && !std::mem::replace(&mut collected, true);
@@ -381,7 +386,7 @@ impl Pool {
     pub(crate) fn look_into(&self, py: Python<'_>, mut error: AllocError) -> AllocError {
         if let AllocError::OutOfMemory(refused) = &mut error {
             // In a forked child the text goes without.
-            let _ = py.detach(|| self.core.look_into(refused));
+            let _ = detach(py, || self.core.look_into(refused));
         }
         error
     }

@@ -1,10 +1,11 @@
 //! All pools of the process that were made from Python, for figures over all of them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use allotment_sync::PerProcess;
 use pyo3::prelude::*;
 
+use crate::interpreter::detach;
 use crate::numpy::{SmallOf, WeakSmallOf};
 use crate::stats::PoolStats;
 
@@ -14,57 +15,58 @@ struct Noted {
     small: WeakSmallOf,
 }
 
-/// The pools of one process. Its lock may be held for ever by a thread that a forked child does not have, so a child
-/// has a list of its own, behind its parent's.
+#[derive(Default)]
 struct List {
-    pools: Mutex<Vec<Noted>>,
-    child: OnceLock<Box<List>>,
+    /// In no order.
+    pools: Vec<Noted>,
+    /// Where to look next for one that is gone.
+    next: usize,
 }
 
 impl List {
-    const fn new() -> Self {
-        Self { pools: Mutex::new(Vec::new()), child: OnceLock::new() }
+    /// Takes out a pool or two that are gone, if it meets any. So those that are gone do not pile up, and no call looks
+    /// at all pools.
+    fn tidy(&mut self) {
+        for _ in 0..2 {
+            match self.pools.get(self.next) {
+                Some(noted) if noted.pool.strong_count() > 0 => self.next += 1,
+                Some(_) => drop(self.pools.swap_remove(self.next)),
+                None => self.next = 0,
+            }
+        }
     }
 }
 
-static FIRST: List = List::new();
-/// How many lists come before this process's.
-static FORKS: AtomicU64 = AtomicU64::new(0);
+/// The pools of each process: no pool of its parent's has figures in a forked child.
+static LIST: PerProcess<Mutex<List>> =
+    PerProcess::new(Mutex::new(List { pools: Vec::new(), next: 0 }), Mutex::default);
 
-/// From now on this process is a forked child: no pool of its parent's has figures here.
-pub(crate) fn entered_child() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
-
-fn pools() -> MutexGuard<'static, Vec<Noted>> {
-    let mut list = &FIRST;
-    for _ in 0..FORKS.load(Ordering::Relaxed) {
-        list = list.child.get_or_init(|| Box::new(List::new()));
-    }
-    list.pools.lock().unwrap_or_else(PoisonError::into_inner)
+fn list() -> MutexGuard<'static, List> {
+    LIST.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Notes a pool that was just made.
 pub(crate) fn note(pool: &Arc<allotment::Pool>, small: &SmallOf) {
-    let mut pools = pools();
-    pools.retain(|noted| noted.pool.strong_count() > 0);
-    pools.push(Noted { pool: Arc::downgrade(pool), small: small.downgrade() });
+    let mut list = list();
+    list.tidy();
+    list.pools.push(Noted { pool: Arc::downgrade(pool), small: small.downgrade() });
 }
 
 /// The pools that are alive, in the order in which they were made, with nothing kept back.
 pub(crate) fn alive() -> Vec<Arc<allotment::Pool>> {
-    let (pools, small): (Vec<_>, Vec<_>) =
-        pools().iter().filter_map(|noted| Some((noted.pool.upgrade()?, noted.small.upgrade()))).unzip();
+    let (mut pools, small): (Vec<_>, Vec<_>) =
+        list().pools.iter().filter_map(|noted| Some((noted.pool.upgrade()?, noted.small.upgrade()))).unzip();
     for small in small.into_iter().flatten() {
         small.settle();
     }
+    pools.sort_unstable_by_key(|pool| pool.number());
     pools
 }
 
 /// Name, number and figures of every pool that is alive, in the order in which they were made.
 #[pyfunction]
 pub(crate) fn all_stats(py: Python<'_>) -> Vec<(String, u64, PoolStats)> {
-    py.detach(|| {
+    detach(py, || {
         alive()
             .into_iter()
             .filter_map(|pool| {

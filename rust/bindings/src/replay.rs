@@ -7,6 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
+use crate::interpreter::detach;
 use crate::pool::check_signals;
 use crate::size::size_argument;
 use crate::stats::PoolStats;
@@ -21,7 +22,7 @@ impl Program {
     #[expect(clippy::needless_pass_by_value, reason = "arguments are converted by value")]
     fn new(py: Python<'_>, op: PyBuffer<i64>, id: PyBuffer<i64>, size: PyBuffer<i64>) -> PyResult<Self> {
         let (ops, ids, sizes) = (op.to_vec(py)?, id.to_vec(py)?, size.to_vec(py)?);
-        let program = py.detach(|| core::Program::from_columns(&ops, &ids, &sizes));
+        let program = detach(py, || core::Program::from_columns(&ops, &ids, &sizes));
         program.map(Self).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
@@ -94,7 +95,7 @@ pub(crate) fn replay(
             "offsets must have one number an event, that is {events}"
         )));
     }
-    let outcome = py.detach(|| core::replay(&program.0, &options, gap, written.as_deref_mut()));
+    let outcome = detach(py, || core::replay(&program.0, &options, gap, written.as_deref_mut()));
     let outcome = outcome.map_err(|error| replay_error(py, error))?;
     if let (Some(buffer), Some(written)) = (offsets, written) {
         buffer.copy_from_slice(py, &written)?;
@@ -116,7 +117,7 @@ pub(crate) fn min_limit(
     let gap = gap_argument(gap)?;
     let options = Options { growth, trim_on_oom, ..Options::new(1) };
     let mut interrupt = None;
-    let found = py.detach(|| {
+    let found = detach(py, || {
         core::min_limit_of(&program.0, &options, gap, || {
             interrupt = check_signals().err();
             interrupt.is_none()

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
+use crate::interpreter::detach;
 use crate::numpy::SmallOf;
 
 /// Counts what is allocated from a pool in a `with` block, and caps it if asked to.
@@ -66,7 +67,7 @@ impl Scope {
             State::Left(stats) => Ok(of(&stats)),
             State::Open(scope) => {
                 self.small.settle();
-                let stats = py.detach(|| self.pool.scope_stats(scope)).map_err(|e| e.into_py_err(py))?;
+                let stats = detach(py, || self.pool.scope_stats(scope)).map_err(|e| e.into_py_err(py))?;
                 Ok(stats.as_ref().map_or(0, of))
             }
         }
@@ -125,7 +126,7 @@ impl Scope {
             )));
         }
         let (py, this) = (slf.py(), &*slf);
-        match py.detach(|| this.pool.open_scope(&this.name, this.limit, this.every_thread)) {
+        match detach(py, || this.pool.open_scope(&this.name, this.limit, this.every_thread)) {
             Ok(opened) => this.set_state(State::Open(opened)),
             Err(error) => {
                 this.set_state(State::New);
@@ -142,16 +143,16 @@ impl Scope {
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        if self.pool.is_inherited() {
+            // The end of a block in a forked child ends nothing, and must not replace the exception that ends it.
+            return Ok(());
+        }
         self.small.settle();
-        let State::Open(scope) = self.state() else {
-            return Err(PyRuntimeError::new_err(format!("scope {:?} is not entered", self.name)));
-        };
-        let stats = py.detach(|| self.pool.close_scope(scope)).map_err(|error| error.into_py_err(py))?;
-        let stats = stats.ok_or_else(|| {
-            let name = &self.name;
-            PyRuntimeError::new_err(format!("scope {name:?} must be left in the thread that entered it"))
-        })?;
-        self.set_state(State::Left(stats));
+        let not_entered = || PyRuntimeError::new_err(format!("scope {:?} is not entered", self.name));
+        let State::Open(scope) = self.state() else { return Err(not_entered()) };
+        let stats = detach(py, || self.pool.close_scope(scope)).map_err(|error| error.into_py_err(py))?;
+        // None if two threads leave it at once: the other one has the figures.
+        self.set_state(State::Left(stats.ok_or_else(not_entered)?));
         Ok(())
     }
 
@@ -162,5 +163,14 @@ impl Scope {
             State::Left(_) => "left",
         };
         format!("<allotment.Scope {:?}: {state}>", self.name)
+    }
+}
+
+/// One that is still entered, as in a generator that was never finished, ends with its last reference.
+impl Drop for Scope {
+    fn drop(&mut self) {
+        if let State::Open(scope) = self.state() {
+            self.pool.close_scope_late(scope);
+        }
     }
 }

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::interpreter::detach;
 use crate::stats::PoolStats;
 
 /// Every region and every chunk of a pool, as of one moment.
@@ -43,7 +44,7 @@ impl Snapshot {
 
     /// The whole picture as one JSON object, with the same names.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        let json = py.detach(|| serde_json::to_string(&*self.0));
+        let json = detach(py, || serde_json::to_string(&*self.0));
         json.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 

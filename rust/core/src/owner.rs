@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::chunk::Handle;
 
@@ -72,6 +72,8 @@ pub(crate) struct BrokenCap {
 struct Owner {
     /// Of an open scope: its number, counted from 1. Else 0.
     serial: u64,
+    /// Of an open scope: gone when it is closed, or the pool is dropped.
+    open: Option<Arc<()>>,
     name: Arc<str>,
     parent: Option<OwnerId>,
     limit: Option<u64>,
@@ -144,9 +146,14 @@ impl Owners {
     /// Opens a scope.
     pub(crate) fn open(&mut self, name: &str, parent: Option<OwnerId>, limit: Option<u64>) -> ScopeId {
         self.opened += 1;
-        let serial = self.opened;
-        let scope = Owner { serial, name: name.into(), parent, limit, holders: 1, ..Owner::default() };
+        let (serial, open) = (self.opened, Some(Arc::new(())));
+        let scope = Owner { serial, open, name: name.into(), parent, limit, holders: 1, ..Owner::default() };
         ScopeId { owner: self.insert(scope), serial }
+    }
+
+    /// Tells without the lock whether a scope is open: what it refers to is there for so long.
+    pub(crate) fn while_open(&self, scope: ScopeId) -> Weak<()> {
+        self.get(scope.owner).open.as_ref().map_or_else(Weak::new, Arc::downgrade)
     }
 
     /// Closes a scope; returns its last figures, none if it is not open. What it still holds goes on counting for
@@ -160,6 +167,7 @@ impl Owners {
         }
         let closed = self.get_mut(owner);
         closed.serial = 0;
+        closed.open = None;
         // A scope inside it may stay open; the cap ends with the scope.
         closed.limit = None;
         self.let_go(owner);

@@ -14,9 +14,8 @@
 //!                                                       └ plan, ask, adopt once more ─→ done or refused
 //! ```
 
-use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use allotment_sync::{Bell, Guard, Inside, Mailbox, Mutex, Turn, TurnGuard};
@@ -51,6 +50,7 @@ mod trim;
 mod wait;
 
 use advise::Depth;
+use freeing::Late;
 use guarding::Guarded;
 pub use options::{MAX_WAIT, Options};
 pub use scope::{Scope, is_tagged, set_tag};
@@ -69,8 +69,8 @@ pub struct Pool {
     options: Options,
     state: Mutex<State>,
     turn: Turn<Box<dyn RegionSource>>,
-    /// Frees that could not wait for the lock, by address and number.
-    late: Mailbox<(u64, NonZeroU64)>,
+    /// Frees and ends of scopes that could not wait for the lock.
+    late: Mailbox<Late>,
     /// Rings when something was freed and somebody waits for that.
     freed: Bell,
     /// Tells what the source could grant.
@@ -80,6 +80,8 @@ pub struct Pool {
     born: u64,
     /// Its own among all pools of the process.
     number: u64,
+    /// Whether it was ever to be trimmed when idle.
+    is_watched: AtomicBool,
 }
 
 impl std::fmt::Debug for Pool {
@@ -115,6 +117,7 @@ impl Pool {
             freed: Bell::new(),
             born: fork::generation(),
             number: NEXT.fetch_add(1, Ordering::Relaxed),
+            is_watched: AtomicBool::new(false),
         })
     }
 
@@ -350,15 +353,25 @@ impl Pool {
     /// Does something with the turn, and afterwards what others left undone because it was taken.
     fn with_turn<T>(&self, work: impl FnOnce(&mut Source<'_>) -> T) -> Result<T, Unusable> {
         self.same_process()?;
-        let mut turn = self.turn.take().map_err(|Inside| Unusable::InsideSource)?;
+        let turn = self.turn.take().map_err(|Inside| Unusable::InsideSource)?;
+        Ok(self.use_turn(turn, work))
+    }
+
+    fn use_turn<T>(&self, mut turn: Source<'_>, work: impl FnOnce(&mut Source<'_>) -> T) -> T {
         let result = work(&mut turn);
         drop(turn);
         self.hand_back_last_regions();
-        Ok(result)
+        result
+    }
+
+    /// Whether this process is a forked child of the one that made the pool: every call refuses then.
+    #[must_use]
+    pub fn is_inherited(&self) -> bool {
+        fork::generation() != self.born
     }
 
     fn same_process(&self) -> Result<(), Unusable> {
-        if fork::generation() == self.born { Ok(()) } else { Err(Unusable::Forked) }
+        if self.is_inherited() { Err(Unusable::Forked) } else { Ok(()) }
     }
 }
 
@@ -368,6 +381,7 @@ const BROKEN: &str = "the pool's tables are sound: no thread panicked while it h
 /// use its addresses, and nobody is left to say when that ends.
 impl Drop for Pool {
     fn drop(&mut self) {
+        self.stop_trimming_when_idle();
         // In a forked child nothing is its own to give back; after a panic the tables are not to be trusted.
         if !self.state.is_broken() {
             let _ = self.trim();

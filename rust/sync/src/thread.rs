@@ -22,7 +22,7 @@ pub(crate) fn number() -> u64 {
 }
 
 /// Gives this thread another number: in a forked child, where it is another thread with the same memory.
-pub fn renumber_thread() {
+pub(crate) fn renumber_thread() {
     FORKS.fetch_add(FORK, Ordering::Relaxed);
 }
 

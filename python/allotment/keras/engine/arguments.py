@@ -48,7 +48,8 @@ def pair(value: Any, name: str) -> tuple[int, int]:
     try:
         first, second = values
         return positive(first, name), positive(second, name)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        error.__traceback__ = None
         raise ValueError(
             f"The `{name}` argument must be a tuple of 2 positive integers. Received {name}={value}"
         ) from None

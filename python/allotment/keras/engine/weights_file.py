@@ -40,6 +40,7 @@ def load_weights(model: "Model", filepath: Any) -> None:
         with np.load(path, allow_pickle=False) as file:
             values = [file[name] for name in sorted(file.files, key=lambda name: int(name.partition(":")[0]))]
     except (zipfile.BadZipFile, ValueError, EOFError) as error:
+        error.__traceback__ = None
         raise ValueError(f"{path} is no file of `save_weights`: {error}") from error
     model.set_weights(values)
 

@@ -57,7 +57,8 @@ def rate_argument(value: Any) -> float:
     """
     try:
         return float(np.float32(value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        error.__traceback__ = None
         raise ValueError(
             "Argument `learning_rate` should be a float; schedules are not offered, set `optimizer.learning_rate` in a "
             f"callback instead. Received instead: learning_rate={value}"

@@ -5,10 +5,20 @@ use std::num::NonZeroU64;
 use allotment_sync::Guard;
 
 use super::Pool;
+use super::scope::Scope;
 use super::state::State;
 use crate::allocator::Allocation;
 use crate::claim::Claim;
 use crate::error::FreeError;
+
+/// What a finaliser could not do while another thread had the lock.
+#[derive(Debug)]
+pub(super) enum Late {
+    /// Frees an allocation, by address and number.
+    Free(u64, NonZeroU64),
+    /// Closes a scope.
+    Close(Scope),
+}
 
 impl Pool {
     /// Frees the allocation at `address`; 0 is nothing and is accepted.
@@ -79,7 +89,7 @@ impl Pool {
         match self.try_enter() {
             Ok(Some(state)) => self.give_back_silently(state, allocation.address, id),
             Ok(None) => {
-                self.late.push((allocation.address, id));
+                self.late.push(Late::Free(allocation.address, id));
                 // Whoever had the lock may have looked at the queue a moment before.
                 self.settle();
             }

@@ -2,6 +2,7 @@
 
 use allotment_sync::Guard;
 
+use super::freeing::Late;
 use super::state::State;
 use super::{BROKEN, Pool};
 use crate::allocator::Allocator;
@@ -80,10 +81,15 @@ impl Pool {
 
     #[cold]
     fn free_the_late(&self, mut state: Guard<'_, State>) {
-        for (address, id) in self.late.take() {
-            // One that was freed before is not there any more; one that is held stays.
-            let freed = state.take_back(address, Claim::number(id));
-            state.keep_damage(freed.and_then(|freed| freed.damage));
+        for late in self.late.take() {
+            match late {
+                Late::Free(address, id) => {
+                    // One that was freed before is not there any more; one that is held stays.
+                    let freed = state.take_back(address, Claim::number(id));
+                    state.keep_damage(freed.and_then(|freed| freed.damage));
+                }
+                Late::Close(scope) => drop(self.close_in(&mut state, scope)),
+            }
         }
         self.after_free(state);
     }

@@ -3,23 +3,40 @@
 //! Which scopes a thread is in, and what it calls its work, the thread knows; what a scope holds, its pool.
 
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::Pool;
+use super::freeing::Late;
 use super::state::State;
 use crate::allocator::Request;
 use crate::error::Unusable;
 use crate::owner::{Capped, OwnerId, ScopeId, ScopeStats};
 use crate::refusal::{OutOfMemory, Verdict};
 
+/// A scope that a thread opened, and which any thread may have closed since.
+struct Opened {
+    /// Number of its pool.
+    pool: u64,
+    owner: OwnerId,
+    /// Refers to nothing once it is closed.
+    open: Weak<()>,
+}
+
+impl Opened {
+    fn is_open(&self) -> bool {
+        self.open.strong_count() > 0
+    }
+}
+
 thread_local! {
-    /// The scopes of this thread, by number of the pool, the innermost last.
-    static SCOPES: RefCell<Vec<(u64, ScopeId)>> = const { RefCell::new(Vec::new()) };
+    /// The scopes that this thread opened, the innermost last. Those that are closed since do not count; they are
+    /// taken out when the thread opens another.
+    static SCOPES: RefCell<Vec<Opened>> = const { RefCell::new(Vec::new()) };
     /// What this thread calls what it is doing.
     static TAG: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
 }
 
-/// Names an open scope of a pool: see [`Pool::open_scope`]. Not more than a name: it has to be closed.
+/// Names an open scope of a pool: see [`Pool::open_scope`]. Not more than a name: it has to be closed, on any thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {
     id: ScopeId,
@@ -78,7 +95,7 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn open_scope(&self, name: &str, limit: Option<u64>, shared: bool) -> Result<Scope, Unusable> {
-        let id = self.with_state(|state| {
+        let (id, open) = self.with_state(|state| {
             let parent = if shared { innermost_shared(state) } else { self.innermost(state) };
             let id = state.allocator.owners.open(name, parent, limit);
             self.change_concerns(state, |concerns| {
@@ -87,34 +104,61 @@ impl Pool {
                     concerns.shared.push(id);
                 }
             });
-            id
+            (id, state.allocator.owners.while_open(id))
         })?;
         if !shared {
-            SCOPES.with_borrow_mut(|scopes| scopes.push((self.number, id)));
+            let opened = Opened { pool: self.number, owner: id.owner, open };
+            SCOPES.with_borrow_mut(|scopes| {
+                scopes.retain(Opened::is_open);
+                scopes.push(opened);
+            });
         }
         Ok(Scope { id, shared })
     }
 
-    /// Closes a scope; returns its last figures. What it still holds goes on counting for the scopes around it.
-    /// None if it is not open, or is another thread's.
+    /// Closes a scope, on whichever thread; returns its last figures, none if it is not open. What it still holds goes
+    /// on counting for the scopes around it. A scope that was opened inside it stays open.
     ///
     /// # Errors
     /// In a forked child.
     pub fn close_scope(&self, scope: Scope) -> Result<Option<ScopeStats>, Unusable> {
-        let Scope { id, shared } = scope;
-        if !shared && !SCOPES.with_borrow_mut(|scopes| remove_last(scopes, &(self.number, id))) {
-            return Ok(None);
+        let closed = self.with_state(|state| self.close_in(state, scope))?;
+        if closed.is_some() {
+            self.freed.ring();
         }
-        self.with_state(|state| {
-            let figures = state.allocator.owners.close(id)?;
-            self.change_concerns(state, |concerns| {
-                concerns.scopes -= 1;
-                if shared {
-                    remove_last(&mut concerns.shared, &id);
-                }
-            });
-            Some(figures)
-        })
+        Ok(closed)
+    }
+
+    /// Closes a scope that nobody asks anything any more, without waiting and without failing.
+    ///
+    /// For finalisers: if the lock is taken, this is left for the next caller.
+    pub fn close_scope_late(&self, scope: Scope) {
+        match self.try_enter() {
+            Ok(Some(mut state)) => {
+                self.close_in(&mut state, scope);
+                drop(state);
+                self.freed.ring();
+            }
+            Ok(None) => self.late.push(Late::Close(scope)),
+            // A child process has a copy of the scope, and caps nothing by it.
+            Err(_) => return,
+        }
+        self.settle();
+    }
+
+    /// Closes a scope under the lock; its cap ends.
+    pub(super) fn close_in(&self, state: &mut State, scope: Scope) -> Option<ScopeStats> {
+        let Scope { id, shared } = scope;
+        let figures = state.allocator.owners.close(id)?;
+        self.change_concerns(state, |concerns| {
+            concerns.scopes -= 1;
+            if shared {
+                concerns.shared.retain(|open| *open != id);
+            }
+        });
+        // A request that its cap refused may have room now.
+        state.changes += 1;
+        Some(figures)
     }
 
     /// The figures of a scope; none if it is not open.
@@ -180,7 +224,9 @@ impl Pool {
     fn innermost(&self, state: &State) -> Option<OwnerId> {
         // At a thread's very end it is in no scope any more.
         let own = SCOPES.try_with(|scopes| {
-            scopes.borrow().iter().rev().find(|(pool, _)| *pool == self.number).map(|(_, scope)| scope.owner)
+            let scopes = scopes.borrow();
+            let mut innermost = scopes.iter().rev().filter(|scope| scope.pool == self.number);
+            innermost.find(|scope| scope.is_open()).map(|scope| scope.owner)
         });
         let own = own.ok().flatten();
         own.or_else(|| innermost_shared(state))
@@ -189,10 +235,4 @@ impl Pool {
 
 fn innermost_shared(state: &State) -> Option<OwnerId> {
     state.concerns().shared.last().map(|scope| scope.owner)
-}
-
-/// Takes the last of its kind out; says whether there was one.
-fn remove_last<T: PartialEq>(list: &mut Vec<T>, gone: &T) -> bool {
-    let place = list.iter().rposition(|item| item == gone);
-    place.map(|place| list.remove(place)).is_some()
 }

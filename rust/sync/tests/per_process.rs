@@ -1,0 +1,26 @@
+//! Values of each process. About the whole process, which is told that it is a child: so in one of its own.
+#![cfg(not(loom))]
+
+use std::sync::Mutex;
+use std::thread;
+
+use allotment_sync::{PerProcess, entered_child};
+
+static VALUE: PerProcess<Mutex<u32>> = PerProcess::new(Mutex::new(1), || Mutex::new(2));
+
+#[test]
+fn a_child_has_a_value_of_its_own_whoever_holds_its_parents() {
+    let parents = VALUE.get().lock().unwrap();
+    assert_eq!(*parents, 1);
+    entered_child();
+    thread::scope(|threads| {
+        for _ in 0..8 {
+            threads.spawn(|| *VALUE.get().lock().unwrap() += 10);
+        }
+    });
+    let childs = VALUE.get().lock().unwrap();
+    assert_eq!(*childs, 82, "one for all threads of the child");
+    entered_child();
+    assert_eq!(*VALUE.get().lock().unwrap(), 2, "a child of the child starts over");
+    drop((parents, childs));
+}
