@@ -61,6 +61,8 @@ fuzz-long: $(ORACLE)  ## a thousand million events of fresh programs, half of th
 
 test-long: develop $(ORACLE)  ## what is too long for every run
 	ALLOTMENT_MODEL_PROGRAMS=$${ALLOTMENT_MODEL_PROGRAMS:-20000} cargo test --package allotment --release --test model
+	ALLOTMENT_LIMIT_PROGRAMS=$${ALLOTMENT_LIMIT_PROGRAMS:-20000} ALLOTMENT_LIMIT_STEP=65536 \
+		cargo test --package allotment --release --test replay_limits
 	ALLOTMENT_ORACLE_PROGRAMS=$${ALLOTMENT_ORACLE_PROGRAMS:-20000} \
 		cargo test --package allotment --features oracle --release --test oracle -- --nocapture
 	ALLOTMENT_STRESS_SECONDS=$${ALLOTMENT_STRESS_SECONDS:-30} cargo test --package allotment --release --test threads crowd

@@ -1,6 +1,6 @@
 """The compiled module: pools, allocations, and replays of recorded programs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Literal, Self, SupportsIndex, TypeAlias, final
 
@@ -739,6 +739,23 @@ class Replay:
     def stats(self) -> PoolStats:
         """The pool's counters at the end."""
 
+@final
+class Limits:
+    """The limits that a search found, in bytes."""
+
+    @property
+    def min_limit(self) -> int:
+        """The smallest limit at which a replay refuses nothing; the smallest that was found if not complete."""
+    @property
+    def safe_limit(self) -> int:
+        """Every limit from here up to 1.25 times this serves; the smallest such limit if complete."""
+    @property
+    def complete(self) -> bool:
+        """Whether every limit was tried that has to be."""
+    @property
+    def untried(self) -> tuple[int, int] | None:
+        """Where time ran out, the first and the last limit that was not tried."""
+
 def replay(
     program: Program,
     *,
@@ -746,23 +763,52 @@ def replay(
     growth: bool = True,
     trim_on_oom: bool = False,
     gap: _Size = 0,
+    joined: bool | None = None,
+    policy: Literal["tensorflow", "tight"] = "tensorflow",
     offsets: Buffer | None = None,
 ) -> Replay:
     """Play a program into a fresh pool on made-up addresses.
 
-    Regions lie ``gap`` bytes apart, a multiple of 256, and are joined when that is 0. ``offsets`` is a
-    writable buffer of 64-bit signed integers, one an event, for the distances from the first region's start:
-    -1 for a refusal and for the free of a refused block; a free repeats what it frees.
+    Regions lie ``gap`` bytes apart, a multiple of 256. Those that touch are joined if ``joined``, by default when
+    ``gap`` is 0. ``offsets`` is a writable buffer of 64-bit signed integers, one an event, for the distances from
+    the first region's start: -1 for a refusal and for the free of a refused block; a free repeats what it frees.
 
     Raises:
         ValueError: An option is out of range, or ``offsets`` has the wrong length.
     """
 
-def min_limit(program: Program, *, growth: bool = True, trim_on_oom: bool = False, gap: _Size = 0) -> int:
-    """The smallest multiple of 64 KiB, found by bisection, at which a replay refuses nothing.
+def find_limits(
+    program: Program,
+    *,
+    granularity: _Size = 65536,
+    seconds: float = 60.0,
+    growth: bool = True,
+    trim_on_oom: bool = False,
+    gap: _Size = 0,
+    joined: bool | None = None,
+    policy: Literal["tensorflow", "tight"] = "tensorflow",
+    progress: Callable[[int, int], object] | None = None,
+) -> Limits:
+    """Find the smallest limit at which a replay refuses nothing, and one from which on limits are safe.
+
+    Best fit is not monotone: a limit may serve while a larger one refuses. So every multiple of ``granularity`` is
+    tried, from the peak of live bytes up to 1.25 times the safe limit, on all cores, for as long as ``seconds``.
+    Where regions lie apart, a safe limit serves both with rising and with falling addresses of regions: of equal
+    chunks the pool uses the one with the lower address.
+
+    Args:
+        program: What is replayed.
+        granularity: Limits are multiples of this; itself a multiple of 256.
+        seconds: When the search ends at the latest. What it did not try is in the result.
+        growth: As for :func:`replay`.
+        trim_on_oom: As for :func:`replay`.
+        gap: As for :func:`replay`.
+        joined: As for :func:`replay`.
+        policy: As for :func:`replay`.
+        progress: Called now and then with the number of limits that are known to serve or not, and of all.
 
     Raises:
-        ValueError: No limit serves the program.
+        ValueError: An option is out of range, or no limit serves the program.
     """
 
 def parse_size(size: _Size, /) -> int:

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -13,7 +13,7 @@ from allotment._core import __version__, parse_size
 from allotment.text import one_line
 
 if TYPE_CHECKING:
-    from allotment.trace import ReplayOptions, Report
+    from allotment.trace import ReplayOptions, Report, Search
 
 #: Exit status. 0 means: done, and everything fitted.
 INTERNAL_ERROR = 1
@@ -53,7 +53,9 @@ class Size(click.ParamType[int]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if nbytes < self.minimum:
-            self.fail(f"{value!r}: must be at least {self.minimum} byte", param, ctx)
+            self.fail(
+                f"{value!r}: must be at least {self.minimum} byte{'s' * (self.minimum > 1)}", param, ctx
+            )
         if nbytes % self.multiple_of:
             self.fail(f"{value!r}: must be a multiple of {self.multiple_of} bytes", param, ctx)
         return nbytes
@@ -120,12 +122,42 @@ def devices(as_json: bool) -> Outcome:
     default="0",
     show_default=True,
     metavar="SIZE",
-    help="Bytes between regions, a multiple of 256. Regions are joined when it is 0.",
+    help="Bytes between regions, a multiple of 256.",
+)
+@click.option(
+    "--joined/--apart",
+    default=None,
+    show_default="joined if --gap is 0",
+    help="Join regions that touch, or keep them apart.",
+)
+@click.option(
+    "--policy",
+    type=click.Choice(["tensorflow", "tight"]),
+    default="tensorflow",
+    show_default=True,
+    help="When a chunk is split: as TensorFlow does, or whenever anything remains.",
 )
 @click.option(
     "--min-limit",
     is_flag=True,
-    help="Search the smallest limit at which nothing is refused, and replay at that, not at --limit.",
+    help="Search the smallest limit at which nothing is refused, and replay at that, not at --limit. "
+    "Also find the safe limit: from there up to 1.25 times it, nothing is refused at any limit.",
+)
+@click.option(
+    "--granularity",
+    type=Size(minimum=256, multiple_of=256),
+    default="64KiB",
+    show_default=True,
+    metavar="SIZE",
+    help="--min-limit tries each multiple of this, itself a multiple of 256.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="NUMBER",
+    help="--min-limit ends after this time for each TRACE, and says which limits it did not try.",
 )
 @click.option(
     "--offsets",
@@ -139,7 +171,11 @@ def replay_command(
     growth: bool,
     trim_on_oom: bool,
     gap: int,
+    joined: bool | None,
+    policy: Literal["tensorflow", "tight"],
     min_limit: bool,
+    granularity: int,
+    seconds: float,
     offsets: str | None,
     as_json: bool,
 ) -> Outcome:
@@ -147,12 +183,18 @@ def replay_command(
 
     A TRACE is an .npz file with the columns op (1 allocates, 2 frees), id and size, one integer an event.
     SIZE is a number with a unit (B, KiB, MiB, GiB, TiB, KB, MB, GB) or of bytes.
+
+    A pool over host memory, of a device or over a source in Python keeps regions apart: replay with --apart. A pool
+    over made-up addresses ("address-space") joins them. Pools trim before they refuse unless told otherwise: replay
+    with --trim-on-oom. All else is the same.
     """
     # Imports that need NumPy or rich stand in functions, so that --help and --version need neither.
-    from allotment.trace import ReplayOptions
+    from allotment.trace import ReplayOptions, Search
 
     _check_offsets(offsets, paths, min_limit)
-    reports = _replay(paths, ReplayOptions(limit, growth, trim_on_oom, gap), min_limit, offsets is not None)
+    options = ReplayOptions(limit, growth, trim_on_oom, gap, joined, policy)
+    search = Search(granularity, seconds) if min_limit else None
+    reports = _replay(paths, options, search, offsets is not None)
     if offsets is not None:
         _write_offsets(offsets, reports[0])
     text = _as_json(reports) if as_json else _as_table(reports)
@@ -171,25 +213,25 @@ def _check_offsets(offsets: str | None, paths: tuple[str, ...], min_limit: bool)
 
 
 def _replay(
-    paths: tuple[str, ...], options: "ReplayOptions", min_limit: bool, with_offsets: bool
+    paths: tuple[str, ...], options: "ReplayOptions", search: "Search | None", with_offsets: bool
 ) -> "list[Report]":
     """Read all files, then replay them: a fault in the last one costs no replay of the first."""
     from allotment.progress import progress
     from allotment.trace import TraceError, read_trace, replay_at_min_limit, replay_trace
 
     traces, reports = [], []
-    with progress(2 * len(paths)) as begin:
+    with progress(2 * len(paths)) as steps:
         for path in paths:
-            begin(f"reading {one_line(path)}")
+            steps.begin(f"reading {one_line(path)}")
             try:
                 traces.append(read_trace(path))
             except TraceError as error:
                 raise BadInput(str(error)) from error
         for trace in traces:
-            begin(f"replaying {one_line(trace.path)}")
-            if min_limit:
+            steps.begin(f"replaying {one_line(trace.path)}")
+            if search is not None:
                 try:
-                    reports.append(replay_at_min_limit(trace, options))
+                    reports.append(replay_at_min_limit(trace, options, search, steps.is_at))
                 except TraceError as error:
                     raise BadInput(str(error)) from error
             else:

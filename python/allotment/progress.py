@@ -1,33 +1,49 @@
-"""What a long command is at, for people who watch."""
+"""Progress of a long command on a terminal."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-@contextmanager
-def progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """Show a line on stderr while the body runs, if stderr is a terminal.
+class Steps:
+    """The steps of a command, shown to nobody: stderr is not a terminal."""
 
-    The body calls what it gets with a text before each of its ``steps`` steps. The line is gone afterwards.
+    def begin(self, text: str) -> None:
+        """Begin the next step; ``text`` says what it does."""
+
+    def is_at(self, done: int, of: int) -> None:
+        """Say how much of the step is done."""
+
+
+@contextmanager
+def progress(steps: int) -> Iterator[Steps]:
+    """Show a bar on stderr while the body runs, if stderr is a terminal.
+
+    The body tells what it gets when it begins each of its ``steps`` steps. The bar is gone afterwards.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _text: None
+        yield Steps()
         return
 
     # Costs a fifth of the start-up time, and most runs have no use for it.
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
-    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    columns = (SpinnerColumn(), BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=steps)
-        begun = 0
 
-        def begin(text: str) -> None:
-            nonlocal begun
-            bar.update(task, description=escape(text), completed=begun)
-            begun += 1
+        class Shown(Steps):
+            """Steps as a bar."""
 
-        yield begin
+            begun = 0
+
+            def begin(self, text: str) -> None:
+                bar.update(task, description=escape(text), completed=self.begun)
+                self.begun += 1
+
+            def is_at(self, done: int, of: int) -> None:
+                bar.update(task, completed=self.begun - 1 + (done / of if of else 0))
+
+        yield Shown()

@@ -31,6 +31,9 @@ PROMISED = {
     "growth": bool,
     "trim_on_oom": bool,
     "gap": int,
+    "joined": bool,
+    "policy": str,
+    "lost_inside_chunks": int,
 }
 
 #: A block that comes and goes, then one that fits only where the first region was given back.
@@ -48,8 +51,9 @@ def test_help(flag: str) -> None:
     assert "demo" in done.stdout
     done = allotment("replay", flag)
     assert (done.returncode, done.stderr) == (0, "")
-    options = "--limit --growth --no-growth --trim-on-oom --no-trim-on-oom --gap --min-limit --offsets --json"
-    for word in [*options.split(), "TRACE", "64GiB"]:
+    options = "--limit --growth --no-growth --trim-on-oom --no-trim-on-oom --gap --joined --apart --policy"
+    search = "--min-limit --granularity --seconds --offsets --json"
+    for word in [*options.split(), *search.split(), "TRACE", "64GiB"]:
         assert word in done.stdout, word
     assert allotment("demo", flag).returncode == 0
 
@@ -157,7 +161,8 @@ def test_json_has_what_is_promised() -> None:
     assert (figures["trace"], figures["name"]) == (str(GNN), "torch_gnn_train")
     assert "min_limit" not in figures
     figures = replay_json(GNN, "--min-limit")
-    assert type(figures["min_limit"]) is int
+    assert {type(figures[name]) for name in ("min_limit", "safe_limit")} == {int}
+    assert type(figures["complete"]) is bool
     assert PROMISED.keys() < figures.keys()
 
 

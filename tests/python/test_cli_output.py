@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from support.command import allotment, complaint
+from support.terminal import on_a_terminal
 from support.trace_files import GNN, RECORDED, write_trace
 
 TRACES = sorted(RECORDED.glob("torch_*.npz"))
@@ -76,30 +76,6 @@ def test_names_that_do_not_print_and_encodings_that_cannot(tmp_path: Path) -> No
     done = allotment("replay", trace, environment={"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\xe4\\n\\x1b[31m\\udcff.npz\n" in done.stdout
-
-
-def on_a_terminal(*arguments: str | Path, stream: str, columns: int = 100) -> tuple[int, str, str]:
-    """Run with `stream`, stdout or stderr, on a terminal; return status, terminal, other stream."""
-    master, slave = pty.openpty()
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {stream: slave}
-    environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "CI")}
-    child = subprocess.Popen(
-        [sys.executable, "-m", "allotment", *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        env=environment | {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "40"},
-        **streams,  # type: ignore[call-overload]
-    )
-    os.close(slave)
-    shown = b""
-    try:
-        while block := os.read(master, 65536):
-            shown += block
-    except OSError:
-        pass  # the last one closed the terminal
-    finally:
-        os.close(master)
-    out, err = child.communicate(timeout=60)
-    return child.returncode, shown.decode(), (err if stream == "stdout" else out).decode()
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120, 300])

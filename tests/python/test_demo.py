@@ -40,7 +40,7 @@ def test_the_demo_says_what_the_trace_says() -> None:
     assert "13384 events" in shown
     assert f"{1_624_903_056 / GIB:.2f} GiB" == "1.51 GiB" in shown
 
-    assert cells["limit"] == ["64 GiB", "1.69 GiB", "1.65 GiB"]
+    assert cells["limit"] == ["64 GiB", "1.67 GiB", "1.65 GiB"]
     assert cells["refused"][:2] == ["0", "0"]
     assert cells["first refused"][:2] == ["never", "never"]
     assert all(float(time) > 0 for time in cells["ns an event"])

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from allotment._core import format_size
+from allotment._core import Limits, format_size
 from allotment.text import one_line
-from allotment.trace.report import Report
+from allotment.trace.report import Report, Search
 
 #: Wider than any table: nothing is wrapped or cut where no terminal sets a width.
 _NO_WIDTH = 1_000_000
@@ -19,7 +19,8 @@ _NO_WIDTH = 1_000_000
 def render_table(reports: Sequence[Report], stream: TextIO) -> str:
     """Make the reports a text for ``stream``: one in full, or several with one line each.
 
-    Several are in full too where the terminal is too narrow for the lines.
+    Several are in full too where the terminal is too narrow for the lines. Below reports at limits that were
+    searched for, it says what the limits mean.
     """
     # Not into the stream itself: rich would write to it, and what it cannot take is not for us to handle.
     text = io.StringIO()
@@ -37,6 +38,9 @@ def render_table(reports: Sequence[Report], stream: TextIO) -> str:
     else:
         for number, report in enumerate(reports):
             console.print("\n" * (number > 0), _one(report), sep="", end="")
+    if (search := reports[0].search) is not None:
+        out_of_time = any(report.limits is not None and report.limits.untried for report in reports)
+        console.print(Text(_meaning(search, out_of_time=out_of_time)))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
@@ -58,13 +62,21 @@ def _one(report: Report) -> Table:
     if report.trace.name is not None:
         line("name", one_line(report.trace.name))
     line("events", str(report.trace.program.events))
-    amount("limit" if report.min_limit is None else "smallest limit", options.limit)
+    if report.limits is None:
+        amount("limit", options.limit)
+    else:
+        amount("smallest limit", report.limits.min_limit)
+        amount("safe limit", report.limits.safe_limit)
+        line("search", _search(report.limits))
     line("growth", "on" if options.growth else "off")
     line("trim on oom", "on" if options.trim_on_oom else "off")
     amount("gap", options.gap)
+    line("regions that touch", "joined" if options.joins_regions else "kept apart")
+    line("policy", options.policy)
     amount("peak live", report.trace.program.peak_live)
     amount("peak in use", stats.peak_in_use)
     amount("peak reserved", stats.peak_reserved)
+    amount("lost inside chunks", report.lost_inside_chunks)
     line("grants", str(stats.num_grants))
     line("regions", f"{stats.num_regions} at the end")
     line("fragmentation", f"{stats.fragmentation:.2f} at the end")
@@ -77,16 +89,18 @@ def _one(report: Report) -> Table:
 def _several(reports: Sequence[Report]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("trace", overflow="fold")
-    limit = "limit" if reports[0].min_limit is None else "smallest limit"
-    figures = ["events", limit, "peak live", "peak in use", "peak reserved", "regions", "grants", "refused"]
+    limits = ["limit"] if reports[0].limits is None else ["smallest limit", "safe limit", "search"]
+    figures = ["events", *limits, "peak live", "peak in use", "peak reserved", "regions", "grants", "refused"]
     for name in [*figures, "first refused", "ns/event"]:
         table.add_column(name, justify="right")
     for report in reports:
-        result, stats = report.result, report.result.stats
+        result, stats, found = report.result, report.result.stats, report.limits
+        sizes = [report.options.limit] if found is None else [found.min_limit, found.safe_limit]
         table.add_row(
             Text(one_line(report.trace.path)),
             str(report.trace.program.events),
-            format_size(report.options.limit),
+            *map(format_size, sizes),
+            *([] if found is None else [_search(found)]),
             format_size(report.trace.program.peak_live),
             format_size(stats.peak_in_use),
             format_size(stats.peak_reserved),
@@ -97,6 +111,28 @@ def _several(reports: Sequence[Report]) -> Table:
             f"{result.ns_per_event:.1f}",
         )
     return table
+
+
+def _search(limits: Limits) -> str:
+    if limits.untried is None:
+        return "complete"
+    first, last = limits.untried
+    return f"out of time: {first} to {last} bytes not tried"
+
+
+def _meaning(search: Search, *, out_of_time: bool) -> str:
+    step = format_size(search.granularity)
+    text = (
+        f"smallest limit: nothing is refused, and no smaller multiple of {step} serves; a larger one may refuse.\n"
+        f"safe limit: from there up to 1.25 times it, nothing is refused at any multiple of {step}.\n"
+        "The other figures are of a replay at the smallest limit."
+    )
+    if out_of_time:
+        text += (
+            "\nA search was out of time: both limits serve, and smaller ones may do so, too. It is complete with\n"
+            "more --seconds or a larger --granularity."
+        )
+    return text
 
 
 def _event(number: int | None) -> str:

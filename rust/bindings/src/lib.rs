@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use crate::registry::all_stats;
     #[pymodule_export]
-    use crate::replay::{Program, Replay, min_limit, replay};
+    use crate::replay::{Limits, Program, Replay, find_limits, replay};
     #[pymodule_export]
     use crate::scope::Scope;
     #[pymodule_export]

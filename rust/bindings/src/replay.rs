@@ -1,14 +1,16 @@
 //! Recorded programs and their replays.
 
-use allotment::Options;
-use allotment::replay::{self as core, Outcome, ReplayError};
+use std::time::Duration;
+
+use allotment::replay::{self as core, Outcome, Progress, ReplayError, Search};
+use allotment::{Options, Policy};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
 use crate::interpreter::detach;
-use crate::pool::check_signals;
+use crate::policy::policy_argument;
 use crate::size::size_argument;
 use crate::stats::PoolStats;
 
@@ -73,10 +75,44 @@ impl Replay {
     }
 }
 
+/// The limits that a search found.
+#[pyclass(frozen, module = "allotment")]
+pub(crate) struct Limits(core::Limits);
+
+#[pymethods]
+impl Limits {
+    /// The smallest limit at which a replay refuses nothing.
+    #[getter]
+    fn min_limit(&self) -> u64 {
+        self.0.min_limit
+    }
+
+    /// Every limit from here up to 1.25 times this serves.
+    #[getter]
+    fn safe_limit(&self) -> u64 {
+        self.0.safe_limit
+    }
+
+    /// Whether every limit was tried that has to be.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.0.complete()
+    }
+
+    /// Where time ran out, the first and the last limit that was not tried.
+    #[getter]
+    fn untried(&self) -> Option<(u64, u64)> {
+        self.0.untried.as_ref().map(|limits| (*limits.start(), *limits.end()))
+    }
+}
+
 /// Play a program into a fresh pool on made-up addresses.
 #[pyfunction]
-#[pyo3(signature = (program, *, limit, growth = true, trim_on_oom = false, gap = None, offsets = None),
-    text_signature = "(program, *, limit, growth=True, trim_on_oom=False, gap=0, offsets=None)")]
+#[pyo3(signature = (program, *, limit, growth = true, trim_on_oom = false, gap = None, joined = None, policy = None,
+    offsets = None),
+    text_signature = "(program, *, limit, growth=True, trim_on_oom=False, gap=0, joined=None, policy='tensorflow', \
+    offsets=None)")]
+#[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
 pub(crate) fn replay(
     py: Python<'_>,
     program: &Program,
@@ -84,9 +120,11 @@ pub(crate) fn replay(
     growth: bool,
     trim_on_oom: bool,
     gap: Option<&Bound<'_, PyAny>>,
+    joined: Option<bool>,
+    policy: Option<&Bound<'_, PyAny>>,
     offsets: Option<PyBuffer<i64>>,
 ) -> PyResult<Replay> {
-    let options = Options { growth, trim_on_oom, ..Options::new(size_argument(limit, "limit")?) };
+    let options = options(size_argument(limit, "limit")?, growth, trim_on_oom, joined, policy)?;
     let gap = gap_argument(gap)?;
     let events = program.0.events().len();
     let mut written = offsets.as_ref().map(|buffer| vec![0_i64; buffer.item_count()]);
@@ -103,30 +141,63 @@ pub(crate) fn replay(
     Ok(Replay { outcome, events })
 }
 
-/// The smallest multiple of 64 KiB, found by bisection, at which a replay refuses nothing.
+/// Find the smallest limit at which a replay refuses nothing, and one from which on limits are safe.
 #[pyfunction]
-#[pyo3(signature = (program, *, growth = true, trim_on_oom = false, gap = None),
-    text_signature = "(program, *, growth=True, trim_on_oom=False, gap=0)")]
-pub(crate) fn min_limit(
+#[pyo3(signature = (program, *, granularity = None, seconds = 60.0, growth = true, trim_on_oom = false, gap = None,
+    joined = None, policy = None, progress = None),
+    text_signature = "(program, *, granularity=65536, seconds=60.0, growth=True, trim_on_oom=False, gap=0, \
+    joined=None, policy='tensorflow', progress=None)")]
+#[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments are converted by value")]
+pub(crate) fn find_limits(
     py: Python<'_>,
     program: &Program,
+    granularity: Option<&Bound<'_, PyAny>>,
+    seconds: f64,
     growth: bool,
     trim_on_oom: bool,
     gap: Option<&Bound<'_, PyAny>>,
-) -> PyResult<u64> {
+    joined: Option<bool>,
+    policy: Option<&Bound<'_, PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Limits> {
     let gap = gap_argument(gap)?;
-    let options = Options { growth, trim_on_oom, ..Options::new(1) };
-    let mut interrupt = None;
+    // The search sets the limit.
+    let options = options(1, growth, trim_on_oom, joined, policy)?;
+    let granularity =
+        granularity.map_or(Ok(core::LIMIT_STEP), |granularity| size_argument(granularity, "granularity"))?;
+    if seconds.is_nan() || seconds < 0.0 {
+        return Err(PyValueError::new_err(format!("seconds must be 0 or more, not {seconds}")));
+    }
+    // More than a duration can hold is for ever.
+    let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    let search = Search { granularity, time, ..Search::default() };
+    let mut raised = None;
     let found = detach(py, || {
-        core::min_limit_of(&program.0, &options, gap, || {
-            interrupt = check_signals().err();
-            interrupt.is_none()
+        core::find_limits(&program.0, &options, gap, &search, |Progress { known, all }| {
+            let told = Python::try_attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (known, all)).map(drop))
+            });
+            raised = told.and_then(Result::err);
+            raised.is_none()
         })
     });
-    match interrupt {
+    match raised {
         Some(error) => Err(error),
-        None => found.map_err(|error| replay_error(py, error)),
+        None => found.map(Limits).map_err(|error| replay_error(py, error)),
     }
+}
+
+fn options(
+    limit: u64,
+    growth: bool,
+    trim_on_oom: bool,
+    joins_regions: Option<bool>,
+    policy: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Options> {
+    let policy = policy.map_or(Ok(Policy::default()), policy_argument)?;
+    Ok(Options { growth, trim_on_oom, joins_regions, policy, ..Options::new(limit) })
 }
 
 fn gap_argument(gap: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {

@@ -21,6 +21,7 @@ const START: u64 = 1 << 62;
 
 /// A program, and the settings of its runs.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own, by name")]
 pub(crate) struct Rerun {
     /// What the program does; the last event is the request in question.
     pub(crate) events: Vec<Event>,

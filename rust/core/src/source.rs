@@ -12,11 +12,13 @@ use crate::guard::MemoryGuard;
 
 mod address_space;
 mod capped;
+mod falling;
 mod recording;
 mod refusing;
 
 pub use address_space::AddressSpace;
 pub use capped::{Cap, Capped};
+pub use falling::FallingAddresses;
 pub use recording::{Call, Log, Recording};
 pub use refusing::Refusing;
 

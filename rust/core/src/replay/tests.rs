@@ -1,4 +1,5 @@
 use super::*;
+use crate::Options;
 
 fn read(ops: &[i64], ids: &[i64], sizes: &[i64]) -> Result<Program, ProgramError> {
     Program::from_columns(ops, ids, sizes)
@@ -36,26 +37,57 @@ fn offsets_are_distances_and_a_refusal_is_minus_one() {
     assert_eq!((outcome.refused, outcome.first_refused), (1, Some(1)));
 }
 
+fn find(program: &Program, options: &Options, gap: u64, search: Search) -> Result<Limits, ReplayError> {
+    find_limits(program, options, gap, &search, |_| true)
+}
+
 #[test]
-fn min_limit_finds_the_boundary_wherever_it_is() {
-    for boundary in [1, 2, 16, 17, 127, 128, 129, 5000] {
-        let found: Result<_, ()> = min_limit(17 * LIMIT_STEP, |limit| Ok(limit >= boundary * LIMIT_STEP));
-        assert_eq!(found.unwrap(), Some(boundary.max(17) * LIMIT_STEP));
+fn the_peak_in_granules_rounds_each_request() {
+    let program = read(&[1, 1, 2, 1], &[1, 2, 1, 3], &[1, 257, 1, 0]).unwrap();
+    assert_eq!((program.peak_live(), program.peak_in_granules()), (258, 768));
+    let limits = find(&program, &Options::new(1), 0, Search { granularity: 256, ..Search::default() });
+    assert_eq!(limits.unwrap(), Limits { min_limit: 768, safe_limit: 768, untried: None });
+}
+
+#[test]
+fn a_program_that_asks_for_nothing_needs_no_limit() {
+    for program in [Program::default(), read(&[1, 2], &[1, 1], &[0, 0]).unwrap()] {
+        let limits = find(&program, &Options::new(1), 0, Search::default()).unwrap();
+        assert_eq!((limits.min_limit, limits.safe_limit, limits.complete()), (0, 0, true));
     }
 }
 
 #[test]
-fn min_limit_ends_where_no_limit_is_enough() {
-    for peak_live in [0, 1, 1 << 40, 1 << 62, crate::MAX_BYTES] {
-        let found: Result<_, ()> = min_limit(peak_live, |_| Ok(false));
-        assert_eq!(found.unwrap(), None);
-    }
-    let ops = [1; 32];
-    let ids: Vec<i64> = (0..32).collect();
-    let program = read(&ops, &ids, &[MAX_EVENT_BYTES; 32]).unwrap();
+fn a_search_ends_where_no_limit_is_enough() {
+    let count = |count: usize| {
+        let ids: Vec<i64> = (0..).take(count).collect();
+        read(&vec![1; count], &ids, &vec![MAX_EVENT_BYTES; count]).unwrap()
+    };
     let options = Options::new(1);
-    assert!(matches!(min_limit_of(&program, &options, 0, || false), Err(ReplayError::Interrupted)));
-    assert!(min_limit_of(&program, &options, 0, || true).unwrap() >= 1 << 62);
-    let many = read(&[1; 63], &(0..63).collect::<Vec<i64>>(), &[MAX_EVENT_BYTES; 63]).unwrap();
-    assert!(matches!(min_limit_of(&many, &options, 1 << 62, || true), Err(ReplayError::NoLimit)));
+    let search = Search { granularity: 1 << 50, ..Search::default() };
+    assert_eq!(find(&count(32), &options, 0, search).unwrap().min_limit, 1 << 62);
+    for gap in [1 << 62, (1 << 63) - (1 << 20)] {
+        assert!(matches!(find(&count(63), &options, gap, search), Err(ReplayError::NoLimit)));
+    }
+}
+
+#[test]
+fn a_granularity_is_a_multiple_of_the_granule() {
+    let program = read(&[1], &[1], &[100]).unwrap();
+    for granularity in [0, 1, 255, 1000, 1 << 61, u64::MAX] {
+        let error =
+            find(&program, &Options::new(1), 0, Search { granularity, ..Search::default() }).unwrap_err();
+        assert!(error.to_string().ends_with(&format!("not {granularity}")), "{error}");
+    }
+    let limits = find(&program, &Options::new(1), 0, Search { granularity: 1 << 60, ..Search::default() });
+    assert_eq!(limits.unwrap(), Limits { min_limit: 1 << 60, safe_limit: 1 << 60, untried: None });
+}
+
+#[test]
+fn options_out_of_range_and_a_caller_who_stops_end_a_search() {
+    let program = read(&[1], &[1], &[100]).unwrap();
+    let options = Options { fragmentation_fraction: 2.0, ..Options::new(1) };
+    assert!(matches!(find(&program, &options, 0, Search::default()), Err(ReplayError::Options(_))));
+    let stopped = find_limits(&program, &Options::new(1), 0, &Search::default(), |_| false);
+    assert!(matches!(stopped, Err(ReplayError::Interrupted)));
 }

@@ -1,0 +1,142 @@
+//! Replays at one limit, up to the first refusal.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::play::{ReplayError, Watch, run};
+use super::program::Program;
+use super::slack::Slack;
+use crate::allocator::Allocation;
+use crate::policy::SplitRule;
+use crate::pool::{Options, Pool};
+use crate::source::{AddressSpace, FallingAddresses, Log, Recording, RegionSource};
+use crate::units::MAX_BYTES;
+
+/// Events between two looks at the flag that stops a replay.
+const EVENTS_AT_ONCE: usize = 1 << 16;
+
+/// A program and the pools that it is played into.
+pub(super) struct Trial<'a> {
+    program: &'a Program,
+    /// All but the limit.
+    options: Options,
+    joins_regions: bool,
+    gap: u64,
+    granularity: u64,
+    /// Ends every replay when it is set.
+    pub(super) stop: AtomicBool,
+}
+
+/// The result of the replays at one limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// A replay refuses nothing.
+    pub(super) serves: bool,
+    /// Nor does a replay in which each region lies below the one before.
+    pub(super) holds: bool,
+    /// Every limit from this one up to the one that was tried has the same answer.
+    pub(super) down_to: u64,
+}
+
+impl<'a> Trial<'a> {
+    pub(super) fn new(program: &'a Program, options: &Options, gap: u64, granularity: u64) -> Self {
+        let joins_regions = options.joins_regions.unwrap_or(gap == 0);
+        // The first refusal ends a replay, so there is no other thread's free to wait for.
+        let options = Options { wait: Duration::ZERO, joins_regions: Some(joins_regions), ..options.clone() };
+        Self { program, options, joins_regions, gap, granularity, stop: AtomicBool::new(false) }
+    }
+
+    /// The smallest limit that may serve the program.
+    pub(super) fn least(&self) -> u64 {
+        self.program.peak_in_granules()
+    }
+
+    /// The largest limit that the addresses suffice for, where regions are few.
+    pub(super) fn largest(&self) -> u64 {
+        (MAX_BYTES - AddressSpace::START).saturating_sub(self.gap)
+    }
+
+    /// Tries one limit, a multiple of the granule. None if the flag to stop is set.
+    ///
+    /// With `track` the replay tracks its slack: the answer says for which smaller limits it holds, and takes up to five
+    /// times as long.
+    pub(super) fn at(&self, limit: u64, track: bool) -> Result<Option<Answer>, ReplayError> {
+        let Some((serves, down_to)) = self.over(AddressSpace::new(self.gap), limit, track)? else {
+            return Ok(None);
+        };
+        // Of equal chunks the one with the lower address is used. Where regions lie apart, that depends on the order
+        // in which the source places them.
+        if !serves || !self.options.growth || (self.joins_regions && self.gap == 0) {
+            return Ok(Some(Answer { serves, holds: serves, down_to }));
+        }
+        let falling = self.over(FallingAddresses::new(self.gap), limit, track)?;
+        Ok(falling.map(|(holds, also_down_to)| Answer { serves, holds, down_to: down_to.max(also_down_to) }))
+    }
+
+    /// Replays until the first refusal: whether there is none, and down to which limit that is so.
+    fn over(
+        &self,
+        source: impl RegionSource + 'static,
+        limit: u64,
+        track: bool,
+    ) -> Result<Option<(bool, u64)>, ReplayError> {
+        let options = Options { limit, ..self.options.clone() };
+        let mut watch = UntilRefused { stop: &self.stop, slack: None, refused: false };
+        let pool = match self.constant_split_threshold() {
+            Some(threshold) if track => {
+                let log = Log::default();
+                watch.slack =
+                    Some(Slack::new(limit, self.granularity, threshold, self.joins_regions, log.clone()));
+                Pool::new(Recording::new(source, log), options)?
+            }
+            _ => Pool::new(source, options)?,
+        };
+        let flow = run(&pool, self.program, &mut watch).map_err(ReplayError::Alloc)?;
+        if flow.is_break() && !watch.refused {
+            return Ok(None);
+        }
+        let down_to = watch.slack.map_or(limit, |slack| slack.down_to());
+        Ok(Some((!watch.refused, down_to)))
+    }
+
+    /// The split threshold, unless it depends on the limit.
+    fn constant_split_threshold(&self) -> Option<u64> {
+        let rule = SplitRule { policy: self.options.policy, fraction: self.options.fragmentation_fraction };
+        // It never falls as the limit rises.
+        Some(rule.threshold(1)).filter(|&threshold| threshold == rule.threshold(MAX_BYTES))
+    }
+}
+
+/// Ends a replay at the first refusal.
+struct UntilRefused<'a> {
+    stop: &'a AtomicBool,
+    slack: Option<Slack>,
+    refused: bool,
+}
+
+impl Watch for UntilRefused<'_> {
+    fn allocated(&mut self, event: usize, allocation: &Allocation) -> ControlFlow<()> {
+        if let Some(slack) = &mut self.slack {
+            slack.allocated(allocation);
+        }
+        if event.is_multiple_of(EVENTS_AT_ONCE) && self.stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn refused(&mut self, _event: usize) -> ControlFlow<()> {
+        if let Some(slack) = &mut self.slack {
+            slack.refused();
+        }
+        self.refused = true;
+        ControlFlow::Break(())
+    }
+
+    fn freed(&mut self, _event: usize, address: u64) {
+        if let Some(slack) = &mut self.slack {
+            slack.freed(address);
+        }
+    }
+}
