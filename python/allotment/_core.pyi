@@ -244,6 +244,15 @@ class Scope:
     @property
     def limit(self) -> int | None:
         """The most it may hold, in bytes, if that is capped."""
+    def set_limit(self, limit: _Size | None) -> None:
+        """Change the limit, or take it away with ``None``, before the block or while it runs.
+
+        What the scope holds may be above its new limit: then it gets nothing more until it is below.
+
+        Raises:
+            ValueError: Not a size.
+            RuntimeError: The block has ended.
+        """
     @property
     def peak(self) -> int:
         """The most bytes that were held at once."""

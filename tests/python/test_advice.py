@@ -1,14 +1,18 @@
 """Advice of refusals: each piece, followed to the letter, makes the request succeed."""
 
+import ctypes
 import pickle
 import random
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import allotment as tf
+import allotment.integrations.numpy
 from allotment import Advice, Allocation, HostMemory, OutOfMemoryError, Pool
+from support.child import run_program
 from support.devices import run_on_gpus
 
 KIB = 1 << 10
@@ -105,6 +109,110 @@ def test_b202_a_scope_that_holds_nothing_has_nothing_to_free() -> None:
         explained = pool.explain("300KiB")
     assert numbers(explained.advice) == [("raise_scope", 300 * KIB, "now"), ("ask_for", 100 * KIB, "now")]
     assert explained.advice[0].targets == [("cap", 300 * KIB)]
+
+
+def test_limits_of_scopes_are_raised_while_they_are_entered() -> None:
+    pool = Pool("64MiB")
+    with pool.scope("outer", limit="10MiB") as outer:
+        held = pool.malloc("9MiB")
+        with pool.scope("inner", limit="1MiB") as inner:
+            (raised, *_) = refusal(pool, "2MiB").advice
+            assert raised.targets == [("outer", 11 * MIB), ("outer/inner", 2 * MIB)]
+            assert raised.bytes == 11 * MIB
+            assert raised.text == (
+                'raise the limit of scope "outer" to 11534336 bytes (11 MiB) and scope "outer/inner" to '
+                "2097152 bytes (2 MiB), the smallest that serves it"
+            )
+            scopes = {"outer": outer, "outer/inner": inner}
+            for name, limit in raised.targets:
+                scopes[name].set_limit(limit)
+            assert (outer.limit, inner.limit) == (11 * MIB, 2 * MIB)
+            pool.free(pool.malloc("2MiB"))
+            inner.set_limit(None)
+            assert inner.limit is None
+            with pytest.raises(ValueError, match="12 parsecs"):
+                inner.set_limit("12 parsecs")
+        pool.free(held)
+    with pytest.raises(RuntimeError, match='scope "outer" was left'):
+        outer.set_limit("1MiB")
+    new = pool.scope("new")
+    new.set_limit("1MiB")
+    with new:
+        refusal(pool, "2MiB")
+
+
+def test_held_arrays_are_not_named_as_something_to_free() -> None:
+    pool = Pool("1MiB", growth=False)
+    held = pool.allocate("1MiB")
+    view = memoryview(held)
+    assert "free" not in {piece.action for piece in pool.explain("1MiB").advice}
+    view.release()
+    assert "free" in {piece.action for piece in pool.explain("1MiB").advice}
+
+
+def test_a_refusal_of_a_pool_that_waits_does_not_wait_for_its_advice() -> None:
+    pool = Pool("1MiB", growth=False, wait_seconds=0.2)
+    for size in (400_000, 400_000):
+        pool.malloc(size)
+    start = time.monotonic()
+    assert {piece.when for piece in pool.explain(8).advice} == {"now", "next run"}
+    assert time.monotonic() - start < 0.2
+    start = time.monotonic()
+    refusal(pool, 8)
+    assert time.monotonic() - start < 0.6
+
+
+def test_a_resize_in_place_ends_what_is_known_of_the_next_run() -> None:
+    pool = Pool("10MiB", growth=False)
+    with tf.integrations.numpy.use(pool):
+        array = np.empty(6 << 20, np.uint8)
+        array.resize(8 << 20, refcheck=False)
+    assert {piece.when for piece in refusal(pool, "2MiB").advice} == {"now"}
+    del array
+
+
+def test_another_thread_ends_what_is_known_of_the_next_run() -> None:
+    pool = Pool("1MiB", growth=False)
+    pool.malloc(400_000)
+    thread = threading.Thread(target=pool.malloc, args=(400_000,))
+    thread.start()
+    thread.join()
+    assert {piece.when for piece in refusal(pool, 8).advice} == {"now"}
+
+
+def test_what_a_sibling_quarantines_stays_until_it_is_needed() -> None:
+    memory = HostMemory("64MiB")
+    guarded = Pool("32MiB", source=memory, guard=True)
+    pool = Pool("64MiB", source=memory)
+    allocation = guarded.allocate("1MiB")
+    view = np.frombuffer(allocation, np.uint8)
+    address = allocation.address
+    del view
+    allocation.free()
+    assert pool.can_allocate(1)
+    assert pool.explain("48MiB").fits
+    ctypes.memset(address, 7, 1)
+    with pytest.raises(tf.MemoryDamageError):
+        guarded.trim()
+
+
+def test_a_child_counts_its_own_share_of_a_shared_memory() -> None:
+    run = run_program("""
+import os
+import allotment
+
+memory = allotment.HostMemory("8MiB")
+parent = allotment.Pool("8MiB", source=memory, growth=False)
+parent.malloc(1)
+child = os.fork()
+if child == 0:
+    pool = allotment.Pool("8MiB", source=memory)
+    fits = memory.used == 0 and pool.explain("4MiB").fits
+    pool.malloc("4MiB")
+    os._exit(0 if fits else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""")
+    assert run.stdout.split() == ["0"]
 
 
 def test_b203_bytes_lost_inside_chunks_are_named_and_the_next_run_is_served() -> None:

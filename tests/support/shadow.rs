@@ -167,14 +167,30 @@ impl Shadow {
         self.peaks = self.amounts();
     }
 
-    /// Whether a request would be served by a source that grants whatever the limit allows.
-    pub(crate) fn can_allocate(&self, bytes: u64) -> bool {
+    /// Whether a request would be served by a source that grants whatever the limit allows, or up to `capacity` bytes
+    /// in all.
+    pub(crate) fn can_allocate(&self, bytes: u64, capacity: Option<u64>) -> bool {
         let Some(Request { needed, .. }) = Request::new(bytes, 1) else { return false };
         let fits = bytes == 0
             || self.space.best_fit(needed).is_some()
-            || needed <= self.room()
-            || (self.rules.trim_on_oom && self.releasing_helps(needed));
+            || self.would_grow(needed, self.space.reserved(), capacity)
+            || (self.rules.trim_on_oom
+                && self.releasing_helps(needed)
+                && self.would_grow(needed, self.space.reserved() - self.space.releasable(), capacity));
         fits && !self.closed
+    }
+
+    /// Whether one of the sizes that are asked for is within what the source still has.
+    fn would_grow(&self, needed: u64, reserved: u64, capacity: Option<u64>) -> bool {
+        let room = self.rules.room(reserved);
+        let has = capacity.map_or(u64::MAX, |capacity| capacity - reserved);
+        let mut step = self.step;
+        while step < u128::from(needed) {
+            step *= 2;
+        }
+        let first = u64::try_from(step).map_or(room, |step| step.min(room));
+        let sizes = std::iter::successors(Some(first), |&asked| Some(rules::less_than(asked)));
+        needed <= room && sizes.take_while(|&asked| asked >= needed).any(|asked| asked <= has)
     }
 
     /// Every counter, summed up from the chunks.

@@ -42,6 +42,19 @@ class MemoryScope:
         """Bytes held: now, or when the block ended."""
         return sum(scope.live for scope in self.by_device.values())
 
+    def set_limit(self, limit: int | str | None) -> None:
+        """Change the limit of the scope on each of its devices, or take it away with ``None``.
+
+        Args:
+            limit: The most that each device may hold for the block: bytes, or a text such as ``"1GiB"``.
+
+        Raises:
+            ValueError: Not a size.
+            RuntimeError: The block has ended.
+        """
+        for scope in self.by_device.values():
+            scope.set_limit(limit)
+
     def __enter__(self) -> Self:
         with ExitStack() as entered:
             for scope in self.by_device.values():

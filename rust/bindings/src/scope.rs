@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use crate::error::IntoPyErr;
 use crate::interpreter::detach;
 use crate::numpy::SmallOf;
+use crate::size::size_argument;
 
 /// Counts what is allocated from a pool in a `with` block, and caps it if asked to.
 #[pyclass(frozen, weakref, module = "allotment")]
@@ -17,7 +18,7 @@ pub(crate) struct Scope {
     /// Given back at the scope's ends, and before it is asked anything.
     small: SmallOf,
     name: String,
-    limit: Option<u64>,
+    limit: Mutex<Option<u64>>,
     every_thread: bool,
     state: Mutex<State>,
 }
@@ -39,7 +40,7 @@ impl Scope {
         limit: Option<u64>,
         every_thread: bool,
     ) -> Self {
-        Self { pool, small, name, limit, every_thread, state: Mutex::new(State::New) }
+        Self { pool, small, name, limit: Mutex::new(limit), every_thread, state: Mutex::new(State::New) }
     }
 
     fn state(&self) -> State {
@@ -85,7 +86,28 @@ impl Scope {
     /// The most it may hold, in bytes, if that is capped.
     #[getter]
     fn limit(&self) -> Option<u64> {
-        self.limit
+        *self.limit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Change the limit, or take it away with `None`, before the block or while it runs.
+    #[pyo3(signature = (limit))]
+    fn set_limit(&self, py: Python<'_>, limit: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let limit = limit.map(|limit| size_argument(limit, "limit")).transpose()?;
+        let is_set = match self.state() {
+            State::New => true,
+            State::Opening | State::Left(_) => false,
+            State::Open(scope) => {
+                detach(py, || self.pool.set_scope_limit(scope, limit)).map_err(|e| e.into_py_err(py))?
+            }
+        };
+        if !is_set {
+            return Err(PyRuntimeError::new_err(format!(
+                "scope {:?} was left: it has no limit any more",
+                self.name
+            )));
+        }
+        *self.limit.lock().unwrap_or_else(PoisonError::into_inner) = limit;
+        Ok(())
     }
 
     /// The most bytes that were held at once.
@@ -126,7 +148,7 @@ impl Scope {
             )));
         }
         let (py, this) = (slf.py(), &*slf);
-        match detach(py, || this.pool.open_scope(&this.name, this.limit, this.every_thread)) {
+        match detach(py, || this.pool.open_scope(&this.name, this.limit(), this.every_thread)) {
             Ok(opened) => this.set_state(State::Open(opened)),
             Err(error) => {
                 this.set_state(State::New);

@@ -10,7 +10,7 @@ use allotment::source::{Log, Recording};
 use allotment::{Allocation, GRANULE, MAX_BYTES, Pool, Refused, RegionSource};
 
 use crate::program::{AllocateDoor, FreeDoor, Mark, Size, Step, Wrong};
-use crate::setup::{Kind, Setup};
+use crate::setup::Setup;
 use crate::shadow::{Outcome, Shadow};
 use crate::wayward::{OnPurpose, Panicking};
 
@@ -69,8 +69,8 @@ pub(crate) struct Run {
     stale: Vec<Allocation>,
     /// Bytes left after everything was freed come back in one piece.
     obliging: bool,
-    /// The source says what it has, and that may be less than the limit allows.
-    says_less: bool,
+    /// What the source can have out at once, if it says so.
+    capacity: Option<u64>,
     closed: bool,
     pace: Pace,
     tally: Tally,
@@ -114,7 +114,7 @@ impl Run {
             shadow,
             live: Vec::new(),
             stale: Vec::new(),
-            says_less: setup.kind == Kind::Capped,
+            capacity: setup.capacity(),
             obliging: setup.is_obliging(),
             closed: false,
             pace,
@@ -135,9 +135,7 @@ impl Run {
             Step::AskWhether(size) => {
                 let bytes = self.bytes(size);
                 let can = self.pool.can_allocate(bytes).expect("this process");
-                let limit_allows = self.shadow.can_allocate(bytes);
-                let source_has_less = !can && self.says_less;
-                assert_eq!(can, limit_allows && !source_has_less, "can_allocate({bytes})");
+                assert_eq!(can, self.shadow.can_allocate(bytes, self.capacity), "can_allocate({bytes})");
             }
             Step::Trim => self.trim(),
             Step::ResetPeaks => {

@@ -100,10 +100,7 @@ impl Setup {
             Kind::Ascending { gap } => Box::new(AddressSpace::new(gap)),
             Kind::Descending { gap } => Box::new(Descending::new(gap)),
             Kind::Scattered => Box::new(Scattered::new(self.seed)),
-            Kind::Capped => {
-                let share = self.options.limit / 64 * (1 + random.below(64));
-                Box::new(Capped::new(AddressSpace::new(256), Cap::new(share)))
-            }
+            Kind::Capped => Box::new(Capped::new(AddressSpace::new(256), Cap::new(self.share(&mut random)))),
             Kind::RefusesLarge => {
                 let most = self.options.limit / (2 + random.below(30));
                 Box::new(Refusing::new(touching, move |_, bytes| bytes > most))
@@ -143,6 +140,15 @@ impl Setup {
             Kind::Host => Box::new(HostMemory::new()),
             Kind::Wayward(habits) => Box::new(Wayward::new(habits, self.seed)),
         }
+    }
+
+    /// What the source can have out at once, if it says so and it is less than any limit.
+    pub(crate) fn capacity(&self) -> Option<u64> {
+        (self.kind == Kind::Capped).then(|| self.share(&mut Numbers::new(self.seed)))
+    }
+
+    fn share(&self, random: &mut Numbers) -> u64 {
+        self.options.limit / 64 * (1 + random.below(64))
     }
 
     /// Of so many regions handed back, the source panics over one; 0 for none.
