@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use allotment::source::{AddressSpace, Grant, Refusal, RegionSource};
-use allotment::{GRANULE, MAX_BYTES};
+use allotment::{GRANULE, Gauge, MAX_BYTES};
 
 use crate::numbers::Numbers;
 use crate::sources::{Descending, Scattered};
@@ -262,6 +262,10 @@ impl<S: RegionSource> RegionSource for Panicking<S> {
         if self.releases.checked_rem(self.at_release) == Some(0) {
             self.panic();
         }
+    }
+
+    fn gauge(&self) -> Option<Arc<dyn Gauge>> {
+        self.upstream.gauge()
     }
 
     fn joins_regions(&self) -> bool {
