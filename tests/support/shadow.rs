@@ -189,7 +189,8 @@ impl Shadow {
             step *= 2;
         }
         let first = u64::try_from(step).map_or(room, |step| step.min(room));
-        let sizes = std::iter::successors(Some(first), |&asked| Some(rules::less_than(asked)));
+        let less = |&asked: &u64| (asked > 0).then(|| rules::less_than(asked));
+        let sizes = std::iter::successors(Some(first), less);
         needed <= room && sizes.take_while(|&asked| asked >= needed).any(|asked| asked <= has)
     }
 
