@@ -61,7 +61,7 @@ impl Growth {
     /// None if the limit leaves no room for the request. The step is doubled until it holds the request and
     /// stays so, whatever the source answers.
     pub(crate) fn plan(&mut self, needed: u64, reserved: u64, limit: u64) -> Option<Plan> {
-        let room = round_down(limit - reserved);
+        let room = room(limit, reserved);
         if needed > room {
             return None;
         }
@@ -84,7 +84,7 @@ impl Growth {
     /// The sizes asked for skip some, so a request a little below `available` may be refused where a smaller one is
     /// served.
     pub(crate) fn largest_served(&self, reserved: u64, limit: u64, available: u64) -> u64 {
-        let room = round_down(limit - reserved);
+        let room = room(limit, reserved);
         let mut best = 0;
         // Requests up to the step ask for the step first, larger ones for the next one that holds them.
         let (mut below, mut step) = (0, self.clone());
@@ -107,6 +107,11 @@ impl Growth {
     fn double(&mut self) {
         self.step = if self.step >= LAST_STEP / 2 { LAST_STEP } else { self.step * 2 };
     }
+}
+
+/// Whole granules that the limit leaves.
+fn room(limit: u64, reserved: u64) -> u64 {
+    round_down(limit - reserved)
 }
 
 /// Sizes to ask for, largest first, never below `needed`.
