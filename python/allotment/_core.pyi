@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Literal, Self, SupportsIndex, TypeAlias, final
+from typing import Any, Literal, Self, SupportsIndex, TypeAlias, final
 
 from typing_extensions import Buffer
 
@@ -54,8 +54,14 @@ class OutOfMemoryError(MemoryError):
     #: The allocation that splits the largest free chunks, if one does.
     splitter: Splitter | None
 
+    def _asdict(self) -> dict[str, Any]:
+        """The message and the fields, by name."""
+
 class InvalidFreeError(ValueError):
     """Not the start of an allocation: freed twice, or never handed out. The pool is unharmed."""
+
+    def _asdict(self) -> dict[str, Any]:
+        """The message, by name."""
 
 class MemoryDamageError(RuntimeError):
     """Somebody wrote in front of an allocation, past its end, or into it after its free: found in guard mode."""
@@ -70,6 +76,9 @@ class MemoryDamageError(RuntimeError):
     id: int
     #: The first damaged byte: its distance from ``address``, negative in front of it.
     offset: int
+
+    def _asdict(self) -> dict[str, Any]:
+        """The message and the fields, by name."""
 
 @final
 class Advice:
@@ -98,7 +107,9 @@ class Advice:
         exact: bool = False,
         needs_grant: bool = False,
     ) -> Self: ...
-    def __getnewargs__(self) -> tuple[str, int, str, str, list[int], list[tuple[str, int]], bool, bool]: ...
+    def __reduce__(
+        self,
+    ) -> tuple[type[Self], tuple[str, int, str, str, list[int], list[tuple[str, int]], bool, bool]]: ...
     @property
     def action(self) -> str:
         """What to change: ``free``, ``raise_limit``, ``ask_for``, ``trim``, ``raise_scope`` or ``policy``."""
@@ -116,8 +127,9 @@ class Advice:
         """With ``free``, the ids of the allocations to free, in ascending order."""
     @property
     def targets(self) -> list[tuple[str, int]]:
-        """With ``raise_scope``, the scopes, the outermost first, and their new limits; with ``trim``, the other
-        pools and what each hands back.
+        """With ``raise_scope``, the scopes and their new limits; with ``trim``, other pools and what each hands back.
+
+        Scopes stand in order, the outermost first.
         """
     @property
     def exact(self) -> bool:
@@ -134,7 +146,7 @@ class SizeGroup:
     """Allocations of one size, or of a range of sizes."""
 
     def __new__(cls, bytes: int, count: int, smallest: int, largest: int) -> Self: ...
-    def __getnewargs__(self) -> tuple[int, int, int, int]: ...
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int, int, int]]: ...
     @property
     def bytes(self) -> int:
         """Bytes of all their chunks."""
@@ -156,7 +168,7 @@ class OwnerGroup:
     """Allocations of one owner."""
 
     def __new__(cls, bytes: int, count: int, owner: str) -> Self: ...
-    def __getnewargs__(self) -> tuple[int, int, str]: ...
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int, str]]: ...
     @property
     def bytes(self) -> int:
         """Bytes asked for, in whole granules of 256."""
@@ -177,7 +189,7 @@ class Splitter:
     def __new__(
         cls, address: int, size: int, id: int, owner: str | None, before: int, after: int
     ) -> Self: ...
-    def __getnewargs__(self) -> tuple[int, int, int, str | None, int, int]: ...
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int, int, str | None, int, int]]: ...
     @property
     def address(self) -> int:
         """First byte of its chunk."""
@@ -287,6 +299,26 @@ class Scope:
 class PoolStats:
     """What a pool holds and has done: one consistent copy. Amounts are bytes."""
 
+    def __new__(
+        cls,
+        requested: int,
+        in_use: int,
+        internal_fragmentation: int,
+        reserved: int,
+        limit: int,
+        free: int,
+        largest_free: int,
+        fragmentation: float,
+        peak_requested: int,
+        peak_in_use: int,
+        peak_reserved: int,
+        largest_requested: int,
+        num_allocs: int,
+        num_live: int,
+        num_regions: int,
+        num_grants: int,
+        num_refused: int,
+    ) -> Self: ...
     @property
     def requested(self) -> int:
         """Bytes that callers asked for and still hold."""
@@ -341,6 +373,9 @@ class PoolStats:
     @property
     def num_refused(self) -> int:
         """Requests that were refused."""
+    def _asdict(self) -> dict[str, Any]:
+        """The fields by name, each as it is."""
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
@@ -349,6 +384,9 @@ class PoolStats:
 class Chunk:
     """A piece of a region, wholly in use or wholly free."""
 
+    def __new__(
+        cls, address: int, size: int, requested: int, id: int, in_use: bool, owner: str | None
+    ) -> Self: ...
     @property
     def address(self) -> int:
         """First byte."""
@@ -367,6 +405,9 @@ class Chunk:
     @property
     def owner(self) -> str | None:
         """Whose allocation it is, after the scopes around it, if that is noted."""
+    def _asdict(self) -> dict[str, Any]:
+        """The fields by name, each as it is."""
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
@@ -375,6 +416,7 @@ class Chunk:
 class Region:
     """One span got from the source, or several that touched and were joined."""
 
+    def __new__(cls, address: int, size: int, chunks: Sequence[Chunk]) -> Self: ...
     @property
     def address(self) -> int:
         """First byte."""
@@ -384,6 +426,9 @@ class Region:
     @property
     def chunks(self) -> tuple[Chunk, ...]:
         """Chunks in address order; they cover the region without gaps."""
+    def _asdict(self) -> dict[str, Any]:
+        """The fields by name, each as it is."""
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
@@ -392,6 +437,9 @@ class Region:
 class KeptRegion:
     """A region that a trim leaves, because something in it is in use."""
 
+    def __new__(
+        cls, address: int, size: int, in_use: int, num_live: int, largest: int, owner: str | None
+    ) -> Self: ...
     @property
     def address(self) -> int:
         """First byte."""
@@ -410,6 +458,9 @@ class KeptRegion:
     @property
     def owner(self) -> str | None:
         """Whose that is, if it is noted."""
+    def _asdict(self) -> dict[str, Any]:
+        """The fields by name, each as it is."""
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
@@ -418,6 +469,7 @@ class KeptRegion:
 class Snapshot:
     """Every region and every chunk of a pool, as of one moment."""
 
+    def __new__(cls, name: str, stats: PoolStats, regions: Sequence[Region]) -> Self: ...
     @property
     def name(self) -> str:
         """The pool's name."""
@@ -431,6 +483,9 @@ class Snapshot:
         """A few lines for people: totals and the largest groups of allocations."""
     def to_json(self) -> str:
         """The whole picture as one JSON object, with the same names."""
+    def _asdict(self) -> dict[str, Any]:
+        """The fields by name, each as it is."""
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
@@ -477,9 +532,18 @@ class HostMemory:
     """Host memory of a fixed size, for several pools to share: what one has reserved, the others cannot.
 
     Reserving takes address space only; physical memory appears where something is written.
+
+    Args:
+        capacity: The most that may be reserved from it at once.
+        within_machine: Refuse arrays for which the machine has no memory left, and addresses when it has next to none;
+            else the kernel ends the program that fills them. Where the system tells how much there is: on Linux, also
+            in control groups.
     """
 
-    def __new__(cls, capacity: _Size) -> Self: ...
+    def __new__(cls, capacity: _Size, *, within_machine: bool = False) -> Self: ...
+    @property
+    def within_machine(self) -> bool:
+        """Whether pools over it refuse what the machine has no memory for."""
     @property
     def capacity(self) -> int:
         """The most that may be reserved from it at once, in bytes."""
@@ -521,6 +585,9 @@ class Pool:
     Raises:
         ValueError: An option is out of range; the text names it, the value and what is allowed.
         TypeError: An option is of the wrong type.
+
+    Warns:
+        UserWarning: An option has no effect beside the others.
 
     Before a request is refused, Python's garbage is collected once: memory may be held by nothing else. That takes
     milliseconds, so refusals in a row, with nothing allocated or freed in the pool between them, collect once for all
@@ -821,7 +888,7 @@ def find_limits(
     """
 
 def parse_size(size: _Size, /) -> int:
-    """Bytes of a size such as ``4096``, ``"512KiB"``, ``"1.5GiB"`` or ``"2GB"``.
+    """Bytes of a size such as ``4096``, ``"512KiB"``, ``"1.5GiB"`` or ``"2gb"``, or of what ``format_size`` writes.
 
     Raises:
         ValueError: Not a size, negative, or above 2**63 - 256.
@@ -839,6 +906,18 @@ def collect_garbage(pool: Pool | None) -> bool:
 
     Raises:
         ValueError: ``ALLOTMENT_COLLECT_GARBAGE`` is neither 0 nor 1.
+    """
+
+def show_text(text: str, /) -> str:
+    """A text as messages show it: characters that do not print as escapes, cut at 200 characters."""
+
+def show_value(value: object, /) -> str:
+    """A value as messages show it: its ``repr``, what does not print in it as escapes, cut at 200 characters."""
+
+def machine_memory() -> int | None:
+    """Bytes of memory that this machine has, under the limits of the control groups that the process is in.
+
+    ``None`` where the system does not tell.
     """
 
 def set_tag(tag: str | None) -> str | None:

@@ -182,7 +182,7 @@ def replay_command(
     """Replay recorded allocations into a pool that has addresses but no memory.
 
     A TRACE is an .npz file with the columns op (1 allocates, 2 frees), id and size, one integer an event.
-    SIZE is a number with a unit (B, KiB, MiB, GiB, TiB, KB, MB, GB) or of bytes.
+    SIZE is a number with a unit (B, KiB to EiB, KB to EB) or of bytes.
 
     A pool over host memory, of a device or over a source in Python keeps regions apart: replay with --apart. A pool
     over made-up addresses ("address-space") joins them. Pools trim before they refuse unless told otherwise: replay

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from types import FunctionType
 from typing import Any, ClassVar, Final, Self
 
-from allotment._core import Advice, OutOfMemoryError, OwnerGroup, SizeGroup, Splitter
+from allotment._core import (
+    Advice,
+    InvalidFreeError,
+    MemoryDamageError,
+    OutOfMemoryError,
+    OwnerGroup,
+    SizeGroup,
+    Splitter,
+)
 
 OK: Final = 0
 CANCELLED: Final = 1
@@ -28,7 +36,20 @@ DATA_LOSS: Final = 15
 UNAUTHENTICATED: Final = 16
 
 
-class OpError(RuntimeError):
+class WithFields:
+    """What an error of this package tells programs."""
+
+    def _asdict(self) -> dict[str, Any]:
+        """The message and the fields, by name."""
+        return {"message": str(self), **{name: value for name, value in vars(self).items() if name[0] != "_"}}
+
+
+# The compiled module makes these classes, and can give them no methods.
+for _class in (OutOfMemoryError, InvalidFreeError, MemoryDamageError):
+    _class._asdict = WithFields._asdict  # type: ignore[method-assign,assignment]
+
+
+class OpError(WithFields, RuntimeError):
     """An operation, or the making of a device, failed.
 
     Args:
@@ -77,8 +98,22 @@ class OpError(RuntimeError):
     def __str__(self) -> str:
         return self._message
 
+    def _asdict(self) -> dict[str, Any]:
+        """The message, the code, the operation, and the figures that the class adds, by name."""
+        about = {"error_code": self.error_code, "op": self.op, "node_def": self.node_def}
+        return about | super()._asdict()
+
+    def __copy__(self) -> Self:
+        copied = type(self).__new__(type(self))
+        vars(copied).update(vars(self))
+        return copied
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._node_def, self._op, self._message, self._error_code), self.__dict__
+        return type(self), (None, None, self._message, self._error_code), self._state()
+
+    def _state(self) -> dict[str, Any]:
+        """The attributes that travel: an operation stays with its graph."""
+        return {**vars(self), "_op": None}
 
 
 class _CodedError(OpError):
@@ -97,7 +132,7 @@ class _CodedError(OpError):
             cls.__init__ = FunctionType(named, globals(), "__init__")  # type: ignore[method-assign]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._node_def, self._op, self._message), self.__dict__
+        return type(self), (None, None, self._message), self._state()
 
 
 class CancelledError(_CodedError):
@@ -193,14 +228,15 @@ class ResourceExhaustedError(_CodedError, MemoryError):
     splitter: Splitter | None = None
 
     @classmethod
-    def of_pool(cls, message: str, refusal: BaseException | None) -> Self:
-        """Make the error of a pool's refusal: ``message``, then the pool's report, and its figures.
+    def of_pool(cls, message: str, refusal: BaseException | None, device: str = "") -> Self:
+        """Make the error of a pool's refusal: ``message``, the pool's report, ``device``, and the pool's figures.
 
-        ``refusal`` is an ``allotment.OutOfMemoryError``; of anything else only ``message`` is kept.
+        ``refusal`` is an ``allotment.OutOfMemoryError``; of anything else only ``message`` is kept. ``device`` is a
+        line about the device, or empty.
         """
         if not isinstance(refusal, OutOfMemoryError):
             return cls(None, None, message)
-        error = cls(None, None, f"{message}\n{refusal}")
+        error = cls(None, None, "\n".join(filter(None, (message, str(refusal), device))))
         vars(error).update(vars(refusal))
         return error
 
@@ -247,9 +283,9 @@ class DataLossError(_CodedError):
     _code = DATA_LOSS
 
 
-class OperatorNotAllowedInGraphError(TypeError):
+class OperatorNotAllowedInGraphError(WithFields, TypeError):
     """A tensor of a graph was used as a Python value."""
 
 
-class InaccessibleTensorError(ValueError):
+class InaccessibleTensorError(WithFields, ValueError):
     """A tensor was used outside of the graph that it belongs to."""

@@ -80,8 +80,8 @@ def test_the_text_says_the_same() -> None:
         "CUDA_VISIBLE_DEVICES=1,0 leaves, of 2 GPUs by hardware index: 1, 0.",
         "Logical devices",
         "/device:CPU:0 on /physical_device:CPU:0",
-        "/device:GPU:1 on /physical_device:GPU:1 limit 64 MiB (all of the GPU's memory) growth off "
-        "(TF_FORCE_GPU_ALLOW_GROWTH) pool GPU_1_bfc",
+        "/device:GPU:1 on /physical_device:GPU:1 limit 64 MiB, set by all of the GPU's memory growth off, "
+        "set by TF_FORCE_GPU_ALLOW_GROWTH pool GPU_1_bfc",
         "CUDA_VISIBLE_DEVICES=1,0 which GPUs there are, and in which order",
     ):
         assert line in lines

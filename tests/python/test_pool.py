@@ -98,7 +98,7 @@ def test_a_bad_size_is_named_and_changes_nothing(size: object, error: type[Excep
         ({"limit": "1GiB", "fragmentation_fraction": 1.5}, ValueError, "1.5"),
         ({"limit": "1GiB", "fragmentation_fraction": float("nan")}, ValueError, "NaN"),
         ({"limit": "1GiB", "joins_regions": "yes"}, TypeError, "joins_regions"),
-        ({"limit": "1GiB", "policy": "loose"}, ValueError, '"loose" is neither "tensorflow" nor "tight"'),
+        ({"limit": "1GiB", "policy": "loose"}, ValueError, "'loose' is neither 'tensorflow' nor 'tight'"),
         ({"limit": "1GiB", "policy": 7}, TypeError, "policy must be 'tensorflow' or 'tight', not int"),
         ({}, TypeError, "limit"),
     ],

@@ -148,5 +148,7 @@ def test_the_call_is_found_across_files_of_the_program() -> None:
     )
     assert done.stdout.splitlines() == [
         "Physical devices cannot be modified after being initialized",
-        "It was initialized by list_logical_devices() in <string>, line 5. Make this call before that one.",
+        "Memory growth of /physical_device:GPU:0: None now, and this call asks for True. It was initialized by "
+        "list_logical_devices() in <string>, line 5. Make this call before that one: restart the program, in a "
+        "notebook its kernel.",
     ]

@@ -1,12 +1,14 @@
 """Environment variables: what each accepts, and what is said of what cannot be used."""
 
 import logging
+from typing import Any
 
 import pytest
 
 import allotment as tf
 from allotment.devices.settings import VARIABLES, read_settings
-from support.devices import MIB, fresh, run_on_gpus
+from allotment.devices.variables import Variable
+from support.devices import MIB, fresh, pools, run_on_gpus
 
 GIB = 1024 * MIB
 
@@ -32,7 +34,7 @@ def test_nothing_set_gives_the_defaults(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_every_variable_says_what_it_accepts_and_does() -> None:
-    assert len({variable.name for variable in VARIABLES}) == len(VARIABLES) == 12
+    assert len({variable.name for variable in VARIABLES}) == len(VARIABLES) == 14
     assert all(variable.accepted and variable.effect for variable in VARIABLES)
 
 
@@ -131,7 +133,7 @@ def test_variables_that_only_tensorflow_obeys_are_named_once(
         monkeypatch, "1:64MiB", TF_GPU_ALLOCATOR="cuda_malloc_async", TF_PER_DEVICE_MEMORY_LIMIT_MB="0"
     ).ready()
     (warning,) = warnings_of(caplog)
-    assert warning.startswith("TF_GPU_ALLOCATOR is set, and has no effect")
+    assert warning.startswith("TF_GPU_ALLOCATOR='cuda_malloc_async' has no effect here")
 
 
 def test_importing_reads_no_variable() -> None:
@@ -144,3 +146,94 @@ def test_importing_reads_no_variable() -> None:
         """,
     )
     assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+@pytest.mark.parametrize("policy", ["tensorflow", "tight", ""])
+def test_the_environment_chooses_the_policy_of_device_pools(
+    policy: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    environ = {"TF_CPU_ALLOCATOR_USE_BFC": "1", "ALLOTMENT_POOL_POLICY": policy}
+    context = fresh(monkeypatch, "1:64MiB", **environ)
+    found = pools(context)
+    assert [pool.policy for pool in found] == [policy or "tensorflow"] * 2
+    # TensorFlow's hands out a chunk of less than twice the request whole.
+    _, pool = found
+    pool.malloc("33MiB")
+    assert pool.can_allocate("31MiB") is (policy == "tight")
+    assert caplog.messages == []
+
+
+def test_a_policy_that_there_is_not_lists_those_there_are(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    context = fresh(monkeypatch, "1:64MiB", ALLOTMENT_POOL_POLICY="loose\n")
+    assert [pool.policy for pool in pools(context)] == ["tensorflow"]
+    (warning,) = warnings_of(caplog)
+    assert warning == (
+        r"ALLOTMENT_POOL_POLICY='loose\n' cannot be used: it counts as unset. Accepted: tensorflow or tight."
+    )
+
+
+#: What no variable accepts; of the mask, each names no device.
+HOSTILE = {
+    "control characters": "x\x1b[31m\n\x07",
+    "a no-break space": "\xa00",
+    "digits": "9" * 4300,
+    "more digits than Python reads": "9" * 5000,
+    "much text": "x" * 10_000,
+    "no UTF-8": "\udcff\udcfe",
+    "lists in lists": '{"cluster":' + "[" * 1200 + "]" * 1200 + "}",
+    "objects in objects": '{"cluster":' * 15_000 + "1" + "}" * 15_000,
+}
+
+
+@pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_whatever_a_variable_holds_it_is_named_once_in_a_short_line(
+    variable: Variable[Any], text: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    context = fresh(monkeypatch, **{"ALLOTMENT_SIMULATED_GPUS": "2:64MiB", variable.name: text})
+    if variable.strict:
+        with pytest.raises(ValueError, match=variable.name) as raised:
+            context.ready()
+        messages = [str(raised.value)]
+    else:
+        for _ in range(2):
+            tf.config.list_logical_devices()
+        messages = caplog.messages
+    assert len(messages) == 1
+    assert variable.name in messages[0]
+    assert messages[0].isprintable()
+    assert len(messages[0]) < 900
+    if variable.name == "CUDA_VISIBLE_DEVICES":
+        assert tf.config.list_physical_devices("GPU") == []
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize("name", ["TF_GPU_ALLOCATOR", "TF_PER_DEVICE_MEMORY_LIMIT_MB"])
+def test_variables_that_are_not_obeyed_are_named_in_a_short_line(
+    name: str, text: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fresh(monkeypatch, "1:64MiB", **{name: text}).ready()
+    (message,) = caplog.messages
+    assert message.startswith(f"{name}=")
+    assert message.isprintable()
+    assert len(message) < 500
+
+
+@pytest.mark.parametrize("name", ["ALLOTMENT_OWNER_TAGS", "ALLOTMENT_GUARD"])
+@pytest.mark.parametrize("text", ["x\x1b[31m", "9" * 5000, "\udcff"])
+def test_switches_that_every_pool_reads_are_named_in_a_short_line(
+    name: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, text)
+    with pytest.raises(ValueError, match=f"{name}='.* is neither 0 nor 1") as raised:
+        tf.Pool("1MiB")
+    assert str(raised.value).isprintable()
+    assert len(str(raised.value)) < 400
+
+
+@pytest.mark.parametrize("text", ['{"cluster": {"worker": "abc"}}', '{"cluster": 7}', "[]", "7", "{"])
+def test_a_cluster_is_lists_of_tasks(text: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert read_settings({"TF_CONFIG": text}).tf_config_workers is None
+    assert len(warnings_of(caplog)) == 1

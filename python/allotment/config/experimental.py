@@ -13,8 +13,11 @@ from allotment.config._devices import (
 from allotment.deprecation import deprecated
 from allotment.devices import growth, memory
 from allotment.devices.context import context
+from allotment.devices.expected import expected_device
+from allotment.devices.explain import explained
 from allotment.devices.flags import check_truth
 from allotment.devices.values import LogicalDeviceConfiguration, PhysicalDevice
+from allotment.text import show_text
 
 #: Older names of the same functions.
 get_virtual_device_configuration = get_logical_device_configuration
@@ -93,14 +96,18 @@ def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
         ValueError: Not a device that was listed. This function lists nothing itself.
     """
     if not isinstance(device, PhysicalDevice):
-        raise ValueError(f"device must be a tf.config.PhysicalDevice, but got: {device}")
+        text = f"device must be a tf.config.PhysicalDevice, but got: {show_text(str(device))}"
+        detail = expected_device("PhysicalDevice", device, "take one from list_physical_devices()")
+        state = context().state_so_far()
+        recorded = state is None or not state.configuration.machine_has_gpus
+        raise explained(ValueError, text, detail, recorded=recorded)
     state = context().state_so_far()
     for physical in () if state is None else state.configuration.physical:
         if physical.device == device:
             return physical.details()
     raise ValueError(
         "The PhysicalDevice must be one obtained from calling `tf.config.list_physical_devices`, "
-        f"but got: {device}"
+        f"but got: {show_text(str(device))}"
     )
 
 

@@ -1,12 +1,16 @@
 """What the program asked for, device by device, before it is made into logical devices."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from allotment.devices.physical import Physical
+from allotment.devices.expected import expected_device
+from allotment.devices.explain import explained
+from allotment.devices.physical import Physical, hardware
 from allotment.devices.settings import Settings
 from allotment.devices.values import LogicalDeviceConfiguration, PhysicalDevice
+from allotment.devices.variables import VISIBLE_DEVICES
+from allotment.text import show_value
 
 
 @dataclass(slots=True)
@@ -18,6 +22,8 @@ class Configuration:
     physical: tuple[Physical, ...]
     #: Devices to use, in the order they were given, perhaps with repetitions.
     visible: list[PhysicalDevice] = field(init=False)
+    #: What hides devices that are not among those, for people.
+    visible_set_by: str = "set_visible_devices"
     #: Logical devices of a physical one: the caller's own list, so later changes to it are seen, as in
     #: TensorFlow.
     splits: dict[PhysicalDevice, Sequence[LogicalDeviceConfiguration]] = field(default_factory=dict)
@@ -59,8 +65,32 @@ class Configuration:
             )
         return tuple(gpu for gpu in self.gpus if gpu.device in self.visible)
 
-    def require(self, device: Any) -> Physical:
+    @property
+    def machine_has_gpus(self) -> bool:
+        """Whether there is a GPU, hidden or not. Where there is none, TensorFlow's texts are on record."""
+        return bool(hardware(self.settings))
+
+    def why_gpus_are_absent(self) -> str:
+        """Say what hides GPUs of the machine from the program; the empty text if nothing does."""
+        return " ".join(self._reasons_for_absence())
+
+    def _reasons_for_absence(self) -> Iterator[str]:
+        total, left = len(hardware(self.settings)), len(self.gpus)
+        if left < total:
+            some = f"{total - left} of {total} GPUs"
+            every = f"all {total} GPUs" if total > 1 else "the only GPU"
+            mask = f"{VISIBLE_DEVICES.name}={show_value(self.settings.visible_devices)}"
+            yield f"{mask} hides {some if left else every}."
+        unused = [gpu.device.name for gpu in self.gpus if gpu.device not in self.visible]
+        if unused:
+            yield f"{self.visible_set_by} hides {', '.join(unused)}."
+
+    def require(self, device: Any, *, of_many: str = "loop over it") -> Physical:
         """Find a device that a caller named; an equal tuple is as good.
+
+        Args:
+            device: What the caller named.
+            of_many: What to do about a list of devices, for the message.
 
         Raises:
             ValueError: There is no such device.
@@ -68,4 +98,11 @@ class Configuration:
         for physical in self.physical:
             if physical.device == device:
                 return physical
-        raise ValueError(f"Unrecognized device: {device!r}")
+        names = ", ".join(one.device.name for one in self.physical)
+        if isinstance(device, PhysicalDevice):
+            detail = f"There are: {names}. {self.why_gpus_are_absent()}".rstrip()
+        else:
+            instead = f"take one from list_physical_devices(), which has: {names}"
+            detail = expected_device("PhysicalDevice", device, instead, of_many=of_many)
+        text = f"Unrecognized device: {show_value(device)}"
+        raise explained(ValueError, text, detail, recorded=not self.machine_has_gpus)

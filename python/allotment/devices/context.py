@@ -6,12 +6,15 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from allotment._core import format_size, machine_memory
 from allotment.devices import settings as environment
 from allotment.devices.caller import find_caller
 from allotment.devices.configuration import Configuration
 from allotment.devices.flags import Flags, check_truth
 from allotment.devices.growth import check_growth, configured_growth, dropped_growth, overridden_growth
+from allotment.devices.limits import GRANULE
 from allotment.devices.logical import LogicalDeviceRuntime, Made, make_devices
+from allotment.devices.overridden import overridden_options
 from allotment.devices.physical import discover
 from allotment.devices.plan import plan_devices
 from allotment.devices.settings import Settings, late_changes, read_settings
@@ -19,6 +22,7 @@ from allotment.devices.splits import check_splits
 from allotment.devices.states import Open, Ready, State
 from allotment.devices.threads import Threads, Which, check_threads, set_threads
 from allotment.devices.variables import FORCE_GROWTH, SYSTEM_RESERVE, read_gpus
+from allotment.text import show_text
 
 _logger = logging.getLogger("allotment.devices")
 
@@ -68,7 +72,7 @@ class Context(Flags):
         if state is None:
             return self._open()
         for name, sentence in late_changes(state.configuration.settings, self._environ):
-            self._report(name, sentence)
+            self.report(name, sentence)
         return state
 
     @property
@@ -157,15 +161,15 @@ class Context(Flags):
             configured = any(
                 configured_growth(configuration, gpu.device).on for gpu in configuration.visible_gpus
             )
-            self._report(
+            self.report(
                 f"{FORCE_GROWTH.name}, unusable",
                 f"The {FORCE_GROWTH.name} environment variable is set but could not be parsed: "
-                f'"{unusable}". Valid values are "true" or "false". '
+                f'"{show_text(unusable)}". Valid values are "true" or "false". '
                 f"Using original config value of {configured:d}.",
             )
         original = overridden_growth(configuration)
         if original is not None:
-            self._report(
+            self.report(
                 f"{FORCE_GROWTH.name}, overriding",
                 f"Overriding orig_value setting because the {FORCE_GROWTH.name} environment variable is set. "
                 f"Original config value was {original:d}.",
@@ -197,21 +201,29 @@ class Context(Flags):
         self.report_growth(configuration)
         if dropped := dropped_growth(configuration):
             names = ", ".join(device.name for device in dropped)
-            self._report(
+            self.report(
                 "dropped growth",
                 f"Memory growth of {names} has no effect, because logical devices are configured: each takes "
                 "its whole limit at first use. allotment.experimental.set_memory_growth allows both.",
             )
         if configuration.visible_gpus:
             for name in configuration.settings.not_honoured:
-                self._report(name, f"{name} is set, and has no effect here: it is TensorFlow's alone.")
+                self.report(name, environment.not_honoured(name, configuration.settings.not_honoured[name]))
+        self.report_overridden(configuration)
+        self._report_more_than_machine(ready)
         reserve = configuration.settings.system_reserve
         for logical in ready.devices:
             gpu, limit = logical.physical.gpu, logical.plan.limit
             if gpu is None or limit is None:
                 continue
+            if limit.nbytes < GRANULE:
+                self.report(
+                    f"{logical.name}, without memory",
+                    f"Nothing can be allocated on {logical.short_name}: its limit is {limit.nbytes} bytes, set by "
+                    f"{limit.set_by}. The smallest limit that serves a request is {GRANULE} bytes.",
+                )
             if reserve is not None and reserve > gpu.memory:
-                self._report(
+                self.report(
                     SYSTEM_RESERVE.name,
                     f"{SYSTEM_RESERVE.name} has no effect on {logical.physical.device.name}: it asks for "
                     f"{reserve >> 20} MiB to be left alone, and there are {gpu.memory >> 20} MiB.",
@@ -223,13 +235,35 @@ class Context(Flags):
                 logical.physical.description,
             )
 
+    def _report_more_than_machine(self, ready: Ready) -> None:
+        """Report simulated GPUs that may take more memory together than the machine has."""
+        limits = sum(
+            device.plan.limit.nbytes
+            for device in ready.devices
+            if device.plan.limit is not None and device.physical.gpu is not None
+        )
+        machine = machine_memory()
+        if machine is not None and limits > machine:
+            self.report(
+                "machine",
+                f"The simulated GPUs may use {format_size(limits)} together, and this machine has "
+                f"{format_size(machine)} of memory. An allocation that the machine has no memory for is refused; with "
+                "smaller sizes in ALLOTMENT_SIMULATED_GPUS, or lower limits, a device's own limit refuses it first.",
+            )
+
     def report_options(self, names: Sequence[str]) -> None:
         """Report, once each, options of sessions that are kept and do nothing."""
         for name in names:
             why = ": NumPy has threads of its own" if "threads" in name or "thread_pool" in name else ""
-            self._report(name, f"{name} is set, and has no effect here{why}.")
+            self.report(name, f"{name} is set, and has no effect here{why}.")
 
-    def _report(self, what: str, sentence: str) -> None:
+    def report_overridden(self, configuration: Configuration) -> None:
+        """Report, once each, the options that others override."""
+        for sentence in overridden_options(configuration):
+            self.report(sentence, sentence)
+
+    def report(self, what: str, sentence: str) -> None:
+        """Warn of something about the environment or the options, once for each ``what``."""
         if what not in self._reported:
             self._reported.add(what)
             environment.warn(sentence)

@@ -6,6 +6,8 @@ from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
+from allotment.text import show_value
+
 _T = TypeVar("_T")
 
 POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
@@ -111,7 +113,7 @@ class Flags:
             policy = POLICIES[0]
         if policy not in POLICIES:
             raise ValueError(
-                f"Invalid argument `device_policy`: {policy!r}. Please refer to "
+                f"Invalid argument `device_policy`: {show_value(policy)}. Please refer to "
                 "https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_device_policy "
                 f"for valid `device_policy` arguments: {', '.join(map(repr, POLICIES))}, or None."
             )
@@ -171,7 +173,7 @@ def as_bool(value: Any) -> bool:
     """
     if isinstance(value, int) or hasattr(value, "__index__"):
         return bool(value)
-    raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: (bool, int)")
+    raise TypeError(f"{show_value(value)} has type {type(value).__name__}, but expected one of: (bool, int)")
 
 
 def check_truth(value: Any) -> None:
@@ -181,4 +183,6 @@ def check_truth(value: Any) -> None:
         TypeError: It is not.
     """
     if value is not None and not hasattr(value, "__bool__"):
-        raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: (bool, int)")
+        raise TypeError(
+            f"{show_value(value)} has type {type(value).__name__}, but expected one of: (bool, int)"
+        )

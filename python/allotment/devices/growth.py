@@ -5,9 +5,10 @@ from typing import Any
 
 from allotment.devices.configuration import Configuration
 from allotment.devices.flags import as_bool
-from allotment.devices.states import State
+from allotment.devices.states import Change, State
 from allotment.devices.values import PhysicalDevice
 from allotment.devices.variables import FORCE_GROWTH
+from allotment.text import show_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,13 @@ def set_growth(state: State, device: Any, enable: Any) -> None:
         raise ValueError("Cannot set memory growth on non-GPU and non-Pluggable devices")
     if configuration.growth[gpu.device] == enable:
         return
-    state.changeable("Physical devices cannot be modified after being initialized").growth[gpu.device] = (
-        enable
+    refusal = "Physical devices cannot be modified after being initialized"
+    change = Change(
+        f"Memory growth of {gpu.device.name}",
+        show_value(configuration.growth[gpu.device]),
+        show_value(enable),
     )
+    state.changeable(refusal, change).growth[gpu.device] = enable
 
 
 def stored_growth(state: State, device: Any) -> Any:
@@ -64,7 +69,9 @@ def set_own_growth(state: State, device: Any, enable: bool) -> None:
     if state.configuration.own_growth.get(gpu.device) == enable:
         return
     refusal = "Physical devices cannot be modified after being initialized"
-    state.changeable(refusal).own_growth[gpu.device] = enable
+    stored = state.configuration.own_growth.get(gpu.device)
+    change = Change(f"Memory growth of {gpu.device.name}", show_value(stored), show_value(enable))
+    state.changeable(refusal, change).own_growth[gpu.device] = enable
 
 
 def check_growth(configuration: Configuration) -> None:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from allotment.devices.names import parse_runtime
 from allotment.devices.values import PhysicalDevice
+from allotment.text import show_text
 
 
 class _Physical(Protocol):
@@ -39,10 +40,10 @@ def _better(text: str, devices: tuple[_Logical, ...]) -> Iterator[str]:
     elif text.startswith("/physical_device:"):
         logical = [device.short_name for device in devices if device.physical.device.name == text]
         if logical:
-            yield f"'{text}' names a physical device; write {' or '.join(map(repr, logical))}."
+            yield f"'{show_text(text)}' names a physical device; write {' or '.join(map(repr, logical))}."
         else:
-            yield f"'{text}' names a physical device that no logical device is on."
+            yield f"'{show_text(text)}' names a physical device that no logical device is on."
     elif (case := _CASE.fullmatch(text)) is not None and text != text.upper():
-        yield f"Write '{text.upper()}' or '/{case['kind'].lower()}:{case['index']}'."
+        yield f"Write '{show_text(text.upper())}' or '/{case['kind'].lower()}:{case['index']}'."
     elif parse_runtime(text) is None:
         yield "Write a type and an index, as in 'GPU:0', '/GPU:0' or '/device:GPU:0'."

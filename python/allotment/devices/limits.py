@@ -3,28 +3,26 @@
 All amounts are bytes. A result is not rounded to the granule: the pool rounds what it takes.
 """
 
-import math
 import struct
 from typing import Final
 
 MIB: Final = 1 << 20
 
-#: More than any GPU has: what a limit that is no number of bytes counts as, so that the sum of limits refuses
-#: it.
-BEYOND_ANY_GPU: Final = 1 << 63
+#: Every chunk of a pool is a multiple of so many bytes.
+GRANULE: Final = 256
+
+#: MiB of 2**63 bytes, which no device has, and no pool's limit reaches.
+MOST_MIB: Final = 1 << 43
 
 
 def limit_of_split(mib: float) -> int:
     """Bytes of a logical device that is configured with ``memory_limit=mib``; fractions of a MiB are dropped.
 
     TensorFlow keeps the number in single precision, and casts it to a whole number before it multiplies: 0.9
-    is 0 bytes, and 16777217 is 16777216 MiB.
+    is 0 bytes, and 16777217 is 16777216 MiB. ``mib`` lies between -1 and ``MOST_MIB``.
     """
-    try:
-        (single,) = struct.unpack("<f", struct.pack("<f", mib))
-    except OverflowError:
-        return BEYOND_ANY_GPU
-    return int(single) * MIB if math.isfinite(single) else BEYOND_ANY_GPU
+    (single,) = struct.unpack("<f", struct.pack("<f", mib))
+    return int(single) * MIB
 
 
 def limit_of_whole_gpu(free: int, total: int, *, fraction: float, reserve: int, override: int | None) -> int:

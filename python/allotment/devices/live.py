@@ -5,12 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 from allotment._core import Pool, format_size, parse_size
+from allotment.devices.context import context
 from allotment.devices.flags import as_bool
 from allotment.devices.growth import Growth
 from allotment.devices.logical import LogicalDeviceRuntime
 from allotment.devices.memory import find_device
 from allotment.devices.plan import Limit
 from allotment.devices.values import LogicalDevice
+from allotment.devices.variables import FORCE_GROWTH
+from allotment.text import show_value
 
 _SET_BY_LIMIT = "allotment.experimental.set_memory_limit"
 _SET_BY_GROWTH = "allotment.experimental.set_memory_growth"
@@ -34,13 +37,21 @@ def set_limit(devices: Sequence[LogicalDeviceRuntime], device: Any, size: Any, *
             if other is not found and other.physical is found.physical and other.plan.limit is not None
         )
         if nbytes + others > gpu.memory:
+            room = gpu.memory - others
             raise ValueError(
-                f"A memory limit of {size!r} for {found.name} is above the {format_size(gpu.memory - others)} "
-                f"({gpu.memory - others} bytes) that {found.physical.device.name} has beside its other logical "
+                f"A memory limit of {show_value(size)} for {found.name} is above the {format_size(room)} "
+                f"({room} bytes) that {found.physical.device.name} has beside its other logical "
                 "devices"
             )
+    limit, before = Limit(nbytes, _SET_BY_LIMIT), found.plan.limit
     pool.set_limit(nbytes, trim=trim, limit_set_by=_SET_BY_LIMIT)
-    found.plan = replace(found.plan, limit=Limit(nbytes, _SET_BY_LIMIT))
+    found.plan = replace(found.plan, limit=limit)
+    if before is not None and before.computed:
+        context().report(
+            f"{found.name}, limit",
+            f"{_SET_BY_LIMIT} replaces the limit of {found.short_name}: {format_size(nbytes)}, where "
+            f"{before.set_by} set {format_size(before.nbytes)}.",
+        )
 
 
 def set_growth(devices: Sequence[LogicalDeviceRuntime], device: Any, enable: Any) -> None:
@@ -54,6 +65,13 @@ def set_growth(devices: Sequence[LogicalDeviceRuntime], device: Any, enable: Any
     on = as_bool(enable)
     pool.set_growth(on)
     found.plan = replace(found.plan, growth=Growth(on, _SET_BY_GROWTH))
+    forced = context().settings.force_growth
+    if found.kind == "GPU" and forced is not None and forced != on:
+        context().report(
+            f"{found.name}, growth",
+            f"{_SET_BY_GROWTH} turns growth of {found.short_name} {'on' if on else 'off'}, although "
+            f"{FORCE_GROWTH.name} is {str(forced).lower()}: the variable decides at the start alone.",
+        )
 
 
 def trim(devices: Sequence[LogicalDeviceRuntime], device: Any) -> int:

@@ -1,15 +1,17 @@
 """Logical devices: what programs address, each GPU's with a pool of its own."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from allotment._core import HostMemory, Pool, format_size
 from allotment.devices import settings as environment
+from allotment.devices.growth import Growth
 from allotment.devices.names import full_name, short_name
 from allotment.devices.physical import Physical
-from allotment.devices.plan import WHOLE_GPU, Kind, LogicalPlan
+from allotment.devices.plan import WHOLE_GPU, Kind, Limit, LogicalPlan
 from allotment.devices.settings import Settings
 from allotment.devices.values import LogicalDevice, LogicalIndex, PhysicalDevice
+from allotment.devices.variables import CPU_POOL, CPU_POOL_LIMIT
 from allotment.errors import AlreadyExistsError
 
 #: TensorFlow's name for the CPU's pool.
@@ -72,9 +74,15 @@ def make_devices(
     if settings.cpu_pool and made.cpu_pool is None:
         made.cpu_pool = _make_cpu_pool(settings)
     return tuple(
-        LogicalDeviceRuntime(plan, made.cpu_pool) if plan.kind == "CPU" else _gpu(plan, settings, made)
-        for plan in plans
+        _cpu(plan, settings, made) if plan.kind == "CPU" else _gpu(plan, settings, made) for plan in plans
     )
+
+
+def _cpu(plan: LogicalPlan, settings: Settings, made: Made) -> LogicalDeviceRuntime:
+    if made.cpu_pool is None:
+        return LogicalDeviceRuntime(plan, None)
+    growth = Growth(True, f"always, with {CPU_POOL.name}")
+    return LogicalDeviceRuntime(replace(plan, limit=_cpu_limit(settings), growth=growth), made.cpu_pool)
 
 
 def _gpu(plan: LogicalPlan, settings: Settings, made: Made) -> LogicalDeviceRuntime:
@@ -107,8 +115,18 @@ def _make_cpu_pool(settings: Settings) -> Pool:
         trim_on_oom=False,
         joins_regions=False,
         name=CPU_POOL_NAME,
+        limit_set_by=_cpu_limit(settings).set_by,
         guard=settings.guard,
         collect_garbage=settings.collect_garbage,
+        owner_tags=settings.owner_tags,
+        policy=settings.pool_policy,
+    )
+
+
+def _cpu_limit(settings: Settings) -> Limit:
+    given = CPU_POOL_LIMIT.name in settings.texts
+    return Limit(
+        settings.cpu_pool_limit, CPU_POOL_LIMIT.name if given else f"default of {CPU_POOL_LIMIT.name}"
     )
 
 
@@ -116,7 +134,9 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
     assert plan.physical.gpu is not None
     assert plan.limit is not None
     assert plan.growth is not None
-    memory = memories.setdefault(plan.physical.device, HostMemory(plan.physical.gpu.memory))
+    memory = memories.setdefault(
+        plan.physical.device, HostMemory(plan.physical.gpu.memory, within_machine=True)
+    )
     return Pool(
         # A limit below 1 MiB counts as 0 in TensorFlow: such a device exists and can allocate nothing. A pool
         # has a limit of 1 at least, and 1 is less than a granule.
@@ -130,6 +150,8 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
         limit_set_by=plan.limit.set_by,
         guard=settings.guard,
         collect_garbage=settings.collect_garbage,
+        owner_tags=settings.owner_tags,
+        policy=settings.pool_policy,
     )
 
 

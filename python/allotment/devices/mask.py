@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from allotment.devices.values import HardwareIndex
+from allotment.text import BLANKS, show_value
 
 #: As C's ``strtoul`` reads: leading digits count, whatever follows does not.
-_LEADING_NUMBER = re.compile(r"\s*(?P<sign>[+-]?)(?P<digits>[0-9]+)")
+_LEADING_NUMBER = re.compile(rf"[{BLANKS}]*(?P<sign>[+-]?)0*(?P<digits>[0-9]+)")
 
 #: What people write for "none", so that it needs no warning.
 _DELIBERATE = frozenset({"", "-1", "NoDevFiles", "none", "void"})
@@ -37,20 +38,22 @@ def read_mask(text: str | None, identifiers: Sequence[str]) -> Mask:
     for item in text.split(","):
         index = _by_identifier(item, identifiers) if by_identifier else _by_index(item, len(identifiers))
         if index is None:
-            if item.strip() in _DELIBERATE:
+            if item.strip(BLANKS) in _DELIBERATE:
                 return Mask(tuple(chosen))
-            return Mask(tuple(chosen), f"{item.strip()!r} names no GPU, and the list ends there")
+            return Mask(tuple(chosen), f"{show_value(item)} names no GPU, and the list ends there")
         if index in chosen:
-            return Mask((), f"{item.strip()!r} names a GPU for the second time, which leaves none at all")
+            return Mask((), f"{show_value(item)} names a GPU for the second time, which leaves none at all")
         chosen.append(index)
     return Mask(tuple(chosen))
 
 
 def _by_index(item: str, count: int) -> HardwareIndex | None:
     number = _LEADING_NUMBER.match(item)
-    if number is None or number["sign"] == "-" or int(number["digits"]) >= count:
+    # Python does not read a number of more than 4300 digits; no machine has GPUs enough for ten.
+    if number is None or number["sign"] == "-" or len(number["digits"]) >= 10:
         return None
-    return HardwareIndex(int(number["digits"]))
+    index = int(number["digits"])
+    return HardwareIndex(index) if index < count else None
 
 
 def _by_identifier(item: str, identifiers: Sequence[str]) -> HardwareIndex | None:

@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from allotment._core import Pool
+from allotment.devices.context import context
+from allotment.devices.expected import expected_device
 from allotment.devices.explain import explained
 from allotment.devices.hints import hint_for
 from allotment.devices.logical import LogicalDeviceRuntime
 from allotment.devices.names import device_name, parse_runtime
+from allotment.devices.values import LogicalDevice, PhysicalDevice
+from allotment.text import show_text, show_value
 
 
 def memory_info(devices: Sequence[LogicalDeviceRuntime], text: Any) -> dict[str, int]:
@@ -53,24 +57,39 @@ def find_device(devices: Sequence[LogicalDeviceRuntime], text: Any) -> LogicalDe
     """
     text = as_text(text)
     if not isinstance(text, str):
-        raise TypeError(f"A device is named by a text such as 'GPU:0', not by {text!r}")
+        raise TypeError(_not_a_name(devices, text))
     name = parse_runtime(text)
     if name is None:
         raise _refused(
-            f"Failed parsing device name: '{text}'. Note a valid device string should at least contain a "
+            f"Failed parsing device name: '{show_text(text)}'. Note a valid device string should at least contain a "
             'device type and a device index, like "GPU:0".',
             text,
             devices,
         )
     fitting = [device for device in devices if name.matches(device_name(device.kind, device.index))]
     if not fitting:
-        raise _refused(f"No matching devices found for '{text}'", text, devices)
+        raise _refused(f"No matching devices found for '{show_text(text)}'", text, devices)
     if len(fitting) > 1:
         first, second = fitting[0].name, fitting[1].name
-        raise ValueError(f"Multiple devices match the provided string '{text}': '{first}' and '{second}'.")
+        raise ValueError(
+            f"Multiple devices match the provided string '{show_text(text)}': '{first}' and '{second}'."
+        )
     return fitting[0]
 
 
 def _refused(words: str, text: str, devices: Sequence[LogicalDeviceRuntime]) -> ValueError:
-    recorded = all(device.kind == "CPU" for device in devices)
-    return explained(ValueError, words, hint_for(text, devices), recorded=recorded)
+    configuration = context().state().configuration
+    hint = f"{hint_for(text, devices)} {configuration.why_gpus_are_absent()}".rstrip()
+    return explained(ValueError, words, hint, recorded=not configuration.machine_has_gpus)
+
+
+def _not_a_name(devices: Sequence[LogicalDeviceRuntime], value: Any) -> str:
+    if isinstance(value, LogicalDevice):
+        return expected_device("name of a device", value, f"pass its name, {show_value(value.name)}")
+    names = [device.short_name for device in devices]
+    if isinstance(value, PhysicalDevice):
+        on_it = [device.short_name for device in devices if device.physical.device == value]
+        instead = f"the logical devices on it are: {', '.join(on_it) or 'none'}"
+    else:
+        instead = f"there are: {', '.join(names)}"
+    return expected_device("LogicalDevice, or a text such as 'GPU:0'", value, instead)

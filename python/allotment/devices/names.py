@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from allotment.text import show_text
+
 #: Types that ``parse`` takes without ``device:`` before them, in any case.
 SHORT_KINDS = frozenset({"CPU", "GPU", "TPU", "CUSTOM", "EPU"})
 
@@ -103,12 +105,14 @@ def parse(text: str | None) -> DeviceName:
         if device is None:
             first = piece.partition(":")[0]
             raise ValueError(
-                f"Unknown attribute '{first}' is encountered while parsing the device spec: '{text}'."
+                f"Unknown attribute '{show_text(first)}' is encountered while parsing the device spec: "
+                f"'{show_text(text or '')}'."
             )
         if device:
             if kind is not None:
                 raise ValueError(
-                    f"Multiple device types are not allowed while parsing the device spec: {text}."
+                    f"Multiple device types are not allowed while parsing the device spec: "
+                    f"{show_text(text or '')}."
                 )
             kind, index = device[0], _read_index(device[1])
     return DeviceName(

@@ -3,7 +3,8 @@
 from typing import Any
 
 from allotment._core import format_size, parse_size
-from allotment.devices.states import State
+from allotment.devices.states import Change, State
+from allotment.text import show_value
 
 
 def set_own_limit(state: State, device: Any, size: Any) -> None:
@@ -21,11 +22,12 @@ def set_own_limit(state: State, device: Any, size: Any) -> None:
     nbytes = parse_size(size)
     if not 1 <= nbytes <= physical.gpu.memory:
         raise ValueError(
-            f"A memory limit of {size!r} is not between 1 byte and the {format_size(physical.gpu.memory)} "
+            f"A memory limit of {show_value(size)} is not between 1 byte and the {format_size(physical.gpu.memory)} "
             f"({physical.gpu.memory} bytes) of {physical.device.name}"
         )
     if state.configuration.own_limits.get(physical.device) == nbytes:
         return
-    state.changeable("Memory limits cannot be modified after being initialized").own_limits[
-        physical.device
-    ] = nbytes
+    refusal = "Memory limits cannot be modified after being initialized"
+    stored = state.configuration.own_limits.get(physical.device)
+    change = Change(f"Memory limit of {physical.device.name}", show_value(stored), show_value(nbytes))
+    state.changeable(refusal, change).own_limits[physical.device] = nbytes

@@ -4,7 +4,8 @@ import math
 import numbers
 from typing import Any
 
-from allotment.devices.states import State
+from allotment.devices.states import Change, State
+from allotment.text import show_value
 
 # Raised for a value that is in force, too: so it was in the release that had these calls.
 _REFUSAL = "GPU options must be set at program startup"
@@ -16,7 +17,8 @@ def set_process_growth(state: State, enabled: Any) -> None:
     Raises:
         RuntimeError: The runtime is ready.
     """
-    configuration = state.changeable(_REFUSAL)
+    change = Change("Memory growth of all GPUs", str(state.configuration.process_growth), str(bool(enabled)))
+    configuration = state.changeable(_REFUSAL, change)
     configuration.process_growth = bool(enabled)
     for device in configuration.growth:
         configuration.growth[device] = bool(enabled)
@@ -30,8 +32,26 @@ def set_process_fraction(state: State, fraction: Any) -> None:
         ValueError: Negative or not finite.
         RuntimeError: The runtime is ready.
     """
+    share = read_fraction(fraction, "fraction")
+    change = Change("Share of memory of all GPUs", str(state.configuration.process_fraction), str(share))
+    state.changeable(_REFUSAL, change).process_fraction = share
+
+
+def read_fraction(fraction: Any, field: str) -> float:
+    """Read a share of a GPU's memory. One above 1 is for GPUs with unified memory.
+
+    Raises:
+        TypeError: Not a number.
+        ValueError: Negative or not finite.
+    """
     if isinstance(fraction, bool) or not isinstance(fraction, numbers.Real):
-        raise TypeError(f"fraction must be a number, not {fraction!r}")
-    if not math.isfinite(fraction) or fraction < 0:
-        raise ValueError(f"fraction must be 0 (TensorFlow's rule) or more, such as 0.4, not {fraction!r}")
-    state.changeable(_REFUSAL).process_fraction = float(fraction)
+        raise TypeError(f"{field} must be a number, not {show_value(fraction)}")
+    try:
+        share = float(fraction)
+    except OverflowError:
+        share = math.inf
+    if not math.isfinite(share) or share < 0:
+        raise ValueError(
+            f"{field} must be 0 (TensorFlow's rule), or above 0 and up to 1, such as 0.4, not {show_value(fraction)}"
+        )
+    return share

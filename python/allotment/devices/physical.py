@@ -9,6 +9,7 @@ from allotment.devices.mask import read_mask
 from allotment.devices.settings import Settings
 from allotment.devices.values import HardwareIndex, PhysicalDevice, PhysicalIndex
 from allotment.devices.variables import VISIBLE_DEVICES
+from allotment.text import show_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def discover(settings: Settings) -> tuple[Physical, ...]:
     mask = read_mask(settings.visible_devices, [gpu.identifier for gpu in found])
     if mask.fault is not None and found:
         environment.warn(
-            f"{VISIBLE_DEVICES.name}={settings.visible_devices!r}: {mask.fault}. "
+            f"{VISIBLE_DEVICES.name}={show_value(settings.visible_devices)}: {mask.fault}. "
             f"Number of GPUs: {len(found)}. Accepted: {VISIBLE_DEVICES.accepted}."
         )
     return (

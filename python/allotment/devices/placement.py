@@ -20,6 +20,7 @@ from allotment.devices.context import Ready, context
 from allotment.devices.names import DeviceName, parse, parse_runtime_slashes
 from allotment.devices.tags import tagged
 from allotment.devices.wishes import NO_WISH, Wish, read_wish
+from allotment.text import show_text
 
 #: Kinds of device, the best first.
 _KINDS: Final = ("GPU", "CPU")
@@ -94,7 +95,9 @@ class Placement:
         """
         if self._unknown and (constants or op == _CONST):
             assert self.wish is not None
-            raise errors.InvalidArgumentError(None, None, f"{self.wish.to_string()} unknown device.")
+            raise errors.InvalidArgumentError(
+                None, None, f"{show_text(self.wish.to_string())} unknown device."
+            )
         if kinds not in self._placed:
             self._placed[kinds] = self._pick(kinds)
         device = self._placed[kinds]
@@ -121,7 +124,7 @@ class Placement:
             return errors.InvalidArgumentError(
                 None,
                 None,
-                f"Malformed device specification '{self.wish.to_string()}' in eager op: Name: {op}\n"
+                f"Malformed device specification '{show_text(self.wish.to_string())}' in eager op: Name: {op}\n"
                 f"Device Name: []\nDevice: []\nAttrs: {tail}",
             )
         existing = {each.kind for each in self._ready.devices}
@@ -129,11 +132,17 @@ class Placement:
         return errors.InvalidArgumentError(
             None,
             None,
-            f"Could not satisfy device specification '{self._wish.to_string()}'. "
+            f"Could not satisfy device specification '{show_text(self._wish.to_string())}'. "
             f"enable_soft_placement={int(self._soft)}. "
             f"Supported device types [{', '.join(kind for kind in kinds if kind in existing)}]. "
-            f"All available devices [{', '.join(each.name for each in self._ready.devices)}].{tail}",
+            f"All available devices [{', '.join(each.name for each in self._ready.devices)}].{tail}{self._absent()}",
         )
+
+    def _absent(self) -> str:
+        """What hides GPUs, as a further line where one is wished for."""
+        if self._wish is None or self._wish.kind != "GPU":
+            return ""
+        return f"\n{self._ready.configuration.why_gpus_are_absent()}".rstrip()
 
     def _pick(self, kinds: tuple[str, ...]) -> Device | None:
         """The first device of the best kind that agrees with the wish; with soft placement, of any kind and index."""

@@ -27,6 +27,8 @@ class Limit:
     nbytes: int
     #: What decided it, for people.
     set_by: str
+    #: Whether it was computed from an option about all GPUs: one that is set for a device alone replaces it.
+    computed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]
     room = physical.gpu.memory if own is None else own
     # TensorFlow does not look, and whoever comes last gets less than was configured. What is simulated is
     # exact.
-    if min(limits) < 0 or sum(limits) > room:
+    if sum(limits) > room:
         asked = " + ".join(f"{split.memory_limit}" for split in splits)
         raise InvalidArgumentError(
             None,
@@ -104,14 +106,15 @@ def _limit_of_whole(configuration: Configuration, gpu: Gpu) -> Limit:
             None,
             None,
             "Unified memory on GPUs with compute capability lower than 6.0 (pre-Pascal class GPUs) does not "
-            "support oversubscription.",
+            f"support oversubscription.\n{configuration.fraction_set_by} is {fraction}: it must be above 0 and up to "
+            "1, or 0 for TensorFlow's rule.",
         )
     override = configuration.settings.system_reserve
     nbytes = limit_of_whole_gpu(
         gpu.memory, gpu.memory, fraction=fraction, reserve=gpu.system_reserve, override=override
     )
     if override is not None and override <= gpu.memory:
-        return Limit(nbytes, SYSTEM_RESERVE.name)
+        return Limit(nbytes, SYSTEM_RESERVE.name, computed=True)
     if fraction:
-        return Limit(nbytes, f"{configuration.fraction_set_by}({fraction})")
+        return Limit(nbytes, f"{configuration.fraction_set_by}({fraction})", computed=True)
     return Limit(nbytes, WHOLE_GPU)

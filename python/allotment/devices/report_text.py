@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from allotment._core import format_size
 from allotment.devices.report import DevicesReport, LogicalReport, MaskReport, PhysicalReport
-from allotment.text import one_line
+from allotment.text import show_text
 
 
 def report_text(report: DevicesReport) -> str:
@@ -14,7 +14,7 @@ def report_text(report: DevicesReport) -> str:
     lines += ["", _mask_sentence(report.mask), "", "Logical devices"]
     lines += _columns([_logical_cells(logical) for logical in report.logical])
     lines += ["", "Environment"]
-    rows = [(f"{one.name}={one_line(one.text)}", one.effect) for one in report.environment]
+    rows = [(f"{one.name}={show_text(one.text)}", one.effect) for one in report.environment]
     lines += _columns(rows) if rows else ["  no variable is set"]
     return "\n".join(lines) + "\n"
 
@@ -39,7 +39,7 @@ def _mask_sentence(mask: MaskReport) -> str:
     if mask.text is None:
         return f"CUDA_VISIBLE_DEVICES is unset: all {mask.hardware_gpus} GPUs are listed."
     left = ", ".join(map(str, mask.left)) or "none"
-    written = one_line(mask.text)
+    written = show_text(mask.text)
     return f"CUDA_VISIBLE_DEVICES={written} leaves, of {mask.hardware_gpus} GPUs by hardware index: {left}."
 
 
@@ -48,8 +48,8 @@ def _logical_cells(logical: LogicalReport) -> Sequence[str]:
     if logical.memory_limit is not None:
         growth = "on" if logical.memory_growth else "off"
         cells += [
-            f"limit {format_size(logical.memory_limit)} ({logical.memory_limit_set_by})",
-            f"growth {growth} ({logical.memory_growth_set_by})",
+            f"limit {format_size(logical.memory_limit)}, set by {logical.memory_limit_set_by}",
+            f"growth {growth}, set by {logical.memory_growth_set_by}",
         ]
     if logical.pool is not None:
         cells.append(f"pool {logical.pool}")

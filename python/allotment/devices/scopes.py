@@ -6,6 +6,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from allotment._core import Scope
+from allotment.devices.context import context
 from allotment.devices.live import with_pool
 from allotment.devices.logical import LogicalDeviceRuntime
 
@@ -55,6 +56,10 @@ class MemoryScope:
         for scope in self.by_device.values():
             scope.set_limit(limit)
 
+    def __repr__(self) -> str:
+        devices = ", ".join(f"{name}: {scope!r}" for name, scope in self.by_device.items())
+        return f"<allotment.MemoryScope {self.name!r}: {devices}>"
+
     def __enter__(self) -> Self:
         with ExitStack() as entered:
             for scope in self.by_device.values():
@@ -85,7 +90,10 @@ def make_scope(
     else:
         chosen = [(one, one.pool) for one in devices if one.kind == "GPU" and one.pool is not None]
     if not chosen:
-        raise ValueError("There is no GPU to count the memory of: name a device that has a pool")
+        why = context().state().configuration.why_gpus_are_absent()
+        raise ValueError(
+            f"There is no GPU to count the memory of: name a device that has a pool. {why}".rstrip()
+        )
     scopes = {
         one.short_name: pool.scope(name, limit=limit, every_thread=every_thread) for one, pool in chosen
     }

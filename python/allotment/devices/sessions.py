@@ -1,16 +1,24 @@
 """The devices of a session: its own view of what exists, over the pools that the process shares."""
 
-import math
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from allotment.devices.configuration import Configuration
 from allotment.devices.context import Context
 from allotment.devices.logical import LogicalDeviceRuntime, make_devices
+from allotment.devices.per_process import read_fraction
 from allotment.devices.physical import Physical
 from allotment.devices.plan import plan_devices
+from allotment.devices.splits import check_limit
 from allotment.devices.values import LogicalDeviceConfiguration
 from allotment.errors import InvalidArgumentError
+from allotment.text import show_text, show_value
+
+#: Names of options in messages.
+_FRACTION: Final = "gpu_options.per_process_gpu_memory_fraction"
+_SPLITS: Final = "gpu_options.experimental.virtual_devices"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,7 @@ def session_devices(context: Context, options: SessionOptions | None) -> tuple[L
     context.report_options(options.without_effect)
     configuration = _configured(context.state().configuration, options)
     context.report_growth(configuration)
+    context.report_overridden(configuration)
     with context.lock:
         return _made(context, configuration)
 
@@ -67,29 +76,34 @@ def _configured(process: Configuration, options: SessionOptions) -> Configuratio
         # As in TensorFlow: nothing that is said of GPUs matters, be it impossible.
         return configuration
     if options.allocator not in ("", "BFC"):
-        raise InvalidArgumentError(None, None, f"Invalid allocator type: {options.allocator}")
-    if not (math.isfinite(options.fraction) and options.fraction >= 0):
         raise InvalidArgumentError(
             None,
             None,
-            "per_process_gpu_memory_fraction must be 0 (all but a reserve) or more, such as 0.4, not "
-            f"{options.fraction}.",
+            f"Invalid allocator type: {show_text(options.allocator)}\ngpu_options.allocator_type must be 'BFC', or "
+            "empty, which is the same.",
         )
-    chosen = _chosen(gpus, options.visible)
+    try:
+        read_fraction(options.fraction, _FRACTION)
+        for limit in itertools.chain.from_iterable(options.splits):
+            check_limit(limit, f"{_SPLITS}.memory_limit_mb")
+    except ValueError as error:
+        raise InvalidArgumentError(None, None, f"{error}.") from None
+    chosen = _chosen(configuration, options.visible)
     if options.gpus is not None:
         chosen = chosen[: max(options.gpus, 0)]
     configuration.visible = [cpu.device, *(gpu.device for gpu in chosen)]
     configuration.keeps_order = True
     configuration.session_growth = options.growth
     configuration.process_fraction = options.fraction
-    configuration.splits_set_by = "gpu_options.experimental.virtual_devices"
+    configuration.visible_set_by = "gpu_options.visible_device_list, or device_count,"
+    configuration.splits_set_by = _SPLITS
     configuration.fragmentation = options.fragmentation
-    configuration.fraction_set_by = "gpu_options.per_process_gpu_memory_fraction"
+    configuration.fraction_set_by = _FRACTION
     if len(options.splits) > len(chosen):
         raise InvalidArgumentError(
             None,
             None,
-            f"gpu_options.experimental.virtual_devices has {len(options.splits)} entries for {len(chosen)} visible "
+            f"{_SPLITS} has {len(options.splits)} entries for {len(chosen)} visible "
             "GPUs; give one for each GPU.",
         )
     for gpu, limits in zip(chosen, options.splits, strict=False):
@@ -98,8 +112,10 @@ def _configured(process: Configuration, options: SessionOptions) -> Configuratio
     return configuration
 
 
-def _chosen(gpus: list[Physical], visible: str) -> list[Physical]:
+def _chosen(configuration: Configuration, visible: str) -> list[Physical]:
     """The GPUs of a ``visible_device_list``, in its order."""
+    gpus = list(configuration.gpus)
+    shown = show_text(visible)
     if not visible:
         return gpus
     chosen: list[Physical] = []
@@ -110,17 +126,18 @@ def _chosen(gpus: list[Physical], visible: str) -> list[Physical]:
             raise InvalidArgumentError(
                 None,
                 None,
-                f"Could not parse entry in 'visible_device_list': '{entry}'. visible_device_list = {visible}",
+                f"Could not parse entry in 'visible_device_list': '{show_text(entry)}'. visible_device_list = {shown}",
             ) from None
         if not 0 <= number < len(gpus):
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"'visible_device_list' listed an invalid Device id '{number}' but visible device count is {len(gpus)}",
+            text = (
+                f"'visible_device_list' listed an invalid Device id '{show_value(number)}' but visible device count is "
+                f"{len(gpus)}"
             )
+            why = configuration.why_gpus_are_absent()
+            raise InvalidArgumentError(None, None, f"{text}\n{why}" if why else text)
         if gpus[number] in chosen:
             raise InvalidArgumentError(
-                None, None, f"visible_device_list contained a duplicate entry: {visible}"
+                None, None, f"visible_device_list contained a duplicate entry: {shown}"
             )
         chosen.append(gpus[number])
     return chosen

@@ -8,11 +8,12 @@ afterwards and would have mattered.
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from allotment.devices import variables
-from allotment.devices.variables import Variable
+from allotment.devices.variables import Policy, Variable
+from allotment.text import show_value
 
 _T = TypeVar("_T")
 _logger = logging.getLogger("allotment.settings")
@@ -29,12 +30,18 @@ VARIABLES: Final[tuple[Variable[Any], ...]] = (
     variables.LOG_LEVEL,
     variables.GUARD,
     variables.COLLECT_GARBAGE,
+    variables.OWNER_TAGS,
+    variables.POOL_POLICY,
     variables.REPLICA_DEADLINE,
     variables.TF_CONFIG,
 )
 
 #: TensorFlow's variables that change how much memory a GPU's programs get, and that nothing here obeys.
-NOT_HONOURED: Final = ("TF_GPU_ALLOCATOR", "TF_PER_DEVICE_MEMORY_LIMIT_MB")
+ALLOCATOR: Final = "TF_GPU_ALLOCATOR"
+NOT_HONOURED: Final = (ALLOCATOR, "TF_PER_DEVICE_MEMORY_LIMIT_MB")
+
+#: The allocators that TensorFlow has beside its pool.
+ALLOCATORS: Final = ("cuda_malloc", "cuda_malloc_async", "memory_guard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +70,16 @@ class Settings:
     guard: bool
     #: Whether Python's collector runs before memory is refused; ``None``: unless the program has switched it off.
     collect_garbage: bool | None
+    #: Whether the pools of devices note who asked for each allocation.
+    owner_tags: bool
+    #: How the pools of devices split chunks.
+    pool_policy: Policy
     #: Seconds without a word of any replica after which a step ends; ``None``: never.
     replica_deadline: float | None
     #: The number of workers of a cluster that ``TF_CONFIG`` describes.
     tf_config_workers: int | None
-    #: Variables of ``NOT_HONOURED`` that ask for something.
-    not_honoured: tuple[str, ...] = ()
+    #: The texts of variables of ``NOT_HONOURED`` that ask for something.
+    not_honoured: Mapping[str, str] = field(default_factory=dict)
     #: ``ALLOTMENT_SIMULATED_GPUS`` does not matter, because the program asked for GPUs itself.
     simulated_by_program: bool = False
 
@@ -88,8 +99,8 @@ def read_settings(
         simulated_gpus: Memory of each simulated GPU, instead of what the environment says.
 
     Raises:
-        ValueError: ``ALLOTMENT_SIMULATED_GPUS``, ``ALLOTMENT_GUARD`` or ``ALLOTMENT_COLLECT_GARBAGE`` cannot be
-            used.
+        ValueError: ``ALLOTMENT_SIMULATED_GPUS``, ``ALLOTMENT_GUARD``, ``ALLOTMENT_OWNER_TAGS`` or
+            ``ALLOTMENT_COLLECT_GARBAGE`` cannot be used.
     """
     source = os.environ if environ is None else environ
     texts = {variable.name: source[variable.name] for variable in VARIABLES if variable.name in source}
@@ -106,9 +117,11 @@ def read_settings(
         log_level=_read(texts, variables.LOG_LEVEL),
         guard=_read(texts, variables.GUARD),
         collect_garbage=_read(texts, variables.COLLECT_GARBAGE),
+        owner_tags=_read(texts, variables.OWNER_TAGS),
+        pool_policy=_read(texts, variables.POOL_POLICY),
         replica_deadline=_read(texts, variables.REPLICA_DEADLINE),
         tf_config_workers=_read(texts, variables.TF_CONFIG),
-        not_honoured=tuple(name for name in NOT_HONOURED if source.get(name, "0") not in ("", "0")),
+        not_honoured={name: source[name] for name in NOT_HONOURED if source.get(name, "0") not in ("", "0")},
         simulated_by_program=by_program,
     )
     # After everything could be read: an error is met again at the next question, and no warning twice.
@@ -131,6 +144,18 @@ def late_changes(settings: Settings, environ: Mapping[str, str] | None = None) -
                 f"{variable.name} changed from {_shown(was)} to {_shown(now)} too late: it was read at the "
                 "first question about devices, and what was read then stays in force. Set it before that.",
             )
+
+
+def not_honoured(name: str, text: str) -> str:
+    """Say that a variable of ``NOT_HONOURED`` has no effect."""
+    sentence = f"{name}={show_value(text)} has no effect here"
+    if name != ALLOCATOR:
+        return f"{sentence}: it is TensorFlow's alone."
+    known = ", ".join(ALLOCATORS)
+    if text not in ALLOCATORS:
+        return f"{sentence}, and names none of TensorFlow's allocators ({known}). Every GPU has a pool: unset it."
+    guard = " ALLOTMENT_GUARD=1 finds overruns." if text == "memory_guard" else ""
+    return f"{sentence}: of TensorFlow's allocators ({known}) there is none. Every GPU has a pool: unset it.{guard}"
 
 
 def warn(text: str) -> None:
@@ -161,7 +186,7 @@ def _report_unusable(variable: Variable[Any], text: str | None) -> None:
 
 
 def _unusable(variable: Variable[Any], text: str, reason: str) -> str:
-    return f"{variable.name}={text!r} cannot be used: {reason}. Accepted: {variable.accepted}."
+    return f"{variable.name}={show_value(text)} cannot be used: {reason}. Accepted: {variable.accepted}."
 
 
 def _meaning(variable: Variable[Any], text: str | None) -> object:
@@ -175,4 +200,4 @@ def _meaning(variable: Variable[Any], text: str | None) -> object:
 
 
 def _shown(text: str | None) -> str:
-    return "unset" if text is None else repr(text)
+    return "unset" if text is None else show_value(text)

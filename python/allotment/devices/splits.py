@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from allotment.devices.configuration import Configuration
+from allotment.devices.limits import MOST_MIB
 from allotment.devices.physical import Physical
-from allotment.devices.states import State
+from allotment.devices.states import Change, State
 from allotment.devices.values import LogicalDeviceConfiguration
 from allotment.errors import InvalidArgumentError, UnknownError
+from allotment.text import show_text, show_value
 
 
 def stored_splits(state: State, device: Any) -> Sequence[LogicalDeviceConfiguration] | None:
@@ -40,7 +42,27 @@ def set_splits(state: State, device: Any, splits: Any) -> None:
     if state.configuration.splits.get(physical.device) == splits:
         return
     refusal = "Virtual devices cannot be modified after being initialized"
-    state.changeable(refusal).splits[physical.device] = splits
+    stored = state.configuration.splits.get(physical.device)
+    change = Change(
+        f"Logical devices of {physical.device.name}",
+        "one, which was not configured," if stored is None else _mapping(stored),
+        _mapping(splits),
+    )
+    state.changeable(refusal, change).splits[physical.device] = splits
+
+
+def _mapping(splits: Sequence[LogicalDeviceConfiguration]) -> str:
+    """The logical devices that are configured, in few words: ``[100 MiB, 200 MiB]``."""
+    return show_text(f"[{', '.join(map(_describe, splits))}]")
+
+
+def _describe(split: LogicalDeviceConfiguration) -> str:
+    words = "no limit" if split.memory_limit is None else f"{show_value(split.memory_limit)} MiB"
+    if split.experimental_priority is not None:
+        words += f" priority {show_value(split.experimental_priority)}"
+    if split.experimental_device_ordinal is not None:
+        words += f" ordinal {show_value(split.experimental_device_ordinal)}"
+    return words
 
 
 def _check_cpu_split(split: Any) -> None:
@@ -66,6 +88,7 @@ def check_splits(configuration: Configuration) -> None:
     Raises:
         ValueError: Some logical devices of a GPU have a priority or an ordinal, and some have none.
         TypeError: A limit is no number.
+        ValueError: A limit is no number of MiB that there can be.
     """
     for gpu in configuration.visible_gpus:
         splits = splits_of(configuration, gpu)
@@ -74,10 +97,22 @@ def check_splits(configuration: Configuration) -> None:
         if len(_ordinals(splits)) not in (0, len(splits)):
             raise ValueError("device_ordinals must be specified for all virtual devices")
         for split in splits:
-            if not isinstance(split.memory_limit, numbers.Real):
-                raise TypeError(
-                    f"memory_limit of {gpu.device.name} must be a number of MiB, not {split.memory_limit!r}"
-                )
+            check_limit(split.memory_limit, f"memory_limit of {gpu.device.name}")
+
+
+def check_limit(mib: Any, field: str) -> None:
+    """Check the limit of a logical device. 0, and what is cut to 0, are limits of a device without memory.
+
+    Raises:
+        TypeError: It is no number; a bool is none.
+        ValueError: It is negative, not finite, or more bytes than can be counted.
+    """
+    accepted = f"{field} must be a number of MiB, such as 1024"
+    if isinstance(mib, bool) or not isinstance(mib, numbers.Real):
+        raise TypeError(f"{accepted}, not {show_value(mib)} of type {type(mib).__name__}")
+    # As a single, in which TensorFlow keeps it, 2**43 less a half is 2**43. NaN is not below anything.
+    if not -1 < mib < MOST_MIB:  # type: ignore[operator]
+        raise ValueError(f"{accepted}: 0 or more, and less than 2**43, not {show_value(mib)}")
 
 
 def check_splits_together(configuration: Configuration) -> None:
@@ -140,8 +175,8 @@ def _check_against_first(
     for priority in priorities:
         if not greatest <= priority <= least:
             raise _invalid(
-                f"Priority {priority} is outside the range of supported priorities [{greatest},{least}] for "
-                f"virtual device on GPU {gpu.index}"
+                f"Priority {show_value(priority)} is outside the range of supported priorities "
+                f"[{greatest},{least}] for virtual device on GPU {gpu.index}"
             )
 
 

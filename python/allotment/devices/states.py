@@ -1,7 +1,7 @@
 """The two states of the runtime: open, where settings may change, and ready, where logical devices exist."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from allotment.devices.caller import Caller
 from allotment.devices.configuration import Configuration
@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from allotment.devices.logical import LogicalDeviceRuntime
 
 
+class Change(NamedTuple):
+    """A change of a setting, in texts for messages."""
+
+    #: The setting and whose it is, such as ``Memory growth of /physical_device:GPU:0``.
+    what: str
+    now: str
+    wanted: str
+
+
 @dataclass(frozen=True, slots=True)
 class Open:
     """Physical devices are known, nothing is reserved, and the configuration may change."""
@@ -20,9 +29,9 @@ class Open:
     #: Who asked about devices first; the environment was read then.
     asked_by: Caller
 
-    def changeable(self, refusal: str) -> Configuration:
+    def changeable(self, refusal: str, change: Change) -> Configuration:
         """The configuration, to be changed. In the other state ``refusal`` is raised instead."""
-        del refusal
+        del refusal, change
         return self.configuration
 
 
@@ -37,8 +46,8 @@ class Ready:
     #: The CPU's first, then those of GPUs, each by index.
     devices: "tuple[LogicalDeviceRuntime, ...]"
 
-    def changeable(self, refusal: str) -> NoReturn:
-        """Refuse a change, in TensorFlow's words, and say which call came before it.
+    def changeable(self, refusal: str, change: Change) -> NoReturn:
+        """Refuse a change, in TensorFlow's words, and say what it is, and which call came before it.
 
         Raises:
             RuntimeError: Always.
@@ -46,7 +55,9 @@ class Ready:
         raise explained(
             RuntimeError,
             refusal,
-            f"It was initialized by {self.started_by}. Make this call before that one.",
+            f"{change.what}: {change.now} now, and this call asks for {change.wanted}. "
+            f"It was initialized by {self.started_by}. Make this call before that one: restart the program, in a "
+            "notebook its kernel.",
             recorded=not self.configuration.gpus,
         )
 

@@ -3,7 +3,8 @@
 import operator
 from typing import Any, Literal
 
-from allotment.devices.states import Open, Ready
+from allotment.devices.states import Change, Open, Ready
+from allotment.text import show_value
 
 Which = Literal["intra", "inter"]
 
@@ -25,7 +26,10 @@ def set_threads(threads: Threads, state: Open | Ready | None, which: Which, coun
     if threads.get(which) == count:
         return
     if state is not None:
-        state.changeable(_REFUSALS[which])
+        state.changeable(
+            _REFUSALS[which],
+            Change(f"Threads of {which} op parallelism", show_value(threads.get(which)), show_value(count)),
+        )
     threads[which] = count
 
 
@@ -45,7 +49,7 @@ def threads_of(threads: Threads, which: Which) -> int:
         )
     number = operator.index(count)
     if not -(1 << 31) <= number < 1 << 31:
-        raise ValueError(f"Value out of range: {number}")
+        raise ValueError(f"Value out of range: {show_value(number)}")
     return number
 
 

@@ -7,14 +7,24 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from allotment._core import parse_size
+from allotment.text import BLANKS, show_text, show_value
 
 _T = TypeVar("_T")
+#: The split policies of pools.
+Policy = Literal["tensorflow", "tight"]
+
 _MIB = 1 << 20
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _DIGITS = re.compile(r"[0-9]+")
+
+#: The largest number of MiB that a pool's limit in bytes can be made of.
+_MOST_MIB = (1 << 43) - 1
+
+#: Longer numbers are out of range wherever one is read, and Python does not read those of more than 4300 digits.
+_MOST_DIGITS = 19
 
 #: Memory of a simulated GPU that is asked for without a size.
 DEFAULT_GPU_MEMORY: Final = 4 << 30
@@ -49,30 +59,46 @@ def read_gpus(text: str) -> tuple[int, ...]:
     Raises:
         ValueError: Not of that form; the text says which part and why.
     """
-    if not text.strip():
+    if not text.strip(BLANKS):
         return ()
     sizes: list[int] = []
     for group in text.split(","):
-        count, colon, size = (part.strip() for part in group.partition(":"))
+        count, colon, size = (part.strip(BLANKS) for part in group.partition(":"))
         if _DIGITS.fullmatch(count) is None:
-            raise ValueError(f"{count!r} is not a number of GPUs")
+            raise ValueError(f"{show_value(count)} is not a number of GPUs")
         nbytes = parse_size(size) if colon else DEFAULT_GPU_MEMORY
         if nbytes == 0:
             raise ValueError("a GPU cannot have 0 bytes")
         # Before the list is made: it may be a long one.
-        if len(sizes) + int(count) > MOST_SIMULATED_GPUS:
-            raise ValueError(f"{count} is too many: at most {MOST_SIMULATED_GPUS} GPUs can be simulated")
-        sizes += [nbytes] * int(count)
+        number = _bounded(count)
+        if number is None or len(sizes) + number > MOST_SIMULATED_GPUS:
+            raise ValueError(
+                f"{show_text(count)} is too many: at most {MOST_SIMULATED_GPUS} GPUs can be simulated"
+            )
+        sizes += [nbytes] * number
     return tuple(sizes)
+
+
+def _bounded(number: str) -> int | None:
+    """The value of digits with or without a sign; ``None`` if it takes more than 64 bits."""
+    sign, digits = ("-", number[1:]) if number.startswith("-") else ("", number.removeprefix("+"))
+    digits = digits.lstrip("0") or "0"
+    value = int(sign + digits) if len(digits) <= _MOST_DIGITS else None
+    return value if value is not None and -(1 << 63) <= value < 1 << 63 else None
 
 
 def _read_workers(text: str) -> int | None:
     """The number of workers of a cluster, ``None`` without one."""
     try:
         cluster = json.loads(text or "{}").get("cluster", {})
-        return sum(len(cluster.get(kind, ())) for kind in ("chief", "worker")) or None
-    except (AttributeError, TypeError):
+        tasks = [cluster.get(kind, ()) for kind in ("chief", "worker")]
+    except AttributeError:
         raise ValueError from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not all(isinstance(addresses, list | dict | tuple) for addresses in tasks):
+        raise ValueError("the tasks of a kind are a list")
+    return sum(map(len, tasks)) or None
 
 
 def _read_exact_bool(text: str) -> bool:
@@ -108,10 +134,21 @@ def _read_optional_switch(text: str) -> bool | None:
     return _read_switch(text) if text else None
 
 
+def _read_policy(text: str) -> Policy:
+    match text:
+        case "tensorflow" | "tight":
+            return text
+        case "":
+            return "tensorflow"
+    raise ValueError
+
+
 def _read_whole_number(text: str) -> int:
-    if _WHOLE_NUMBER.fullmatch(text.strip()) is None:
+    text = text.strip(BLANKS)
+    number = _bounded(text) if _WHOLE_NUMBER.fullmatch(text) else None
+    if number is None:
         raise ValueError
-    return int(text)
+    return number
 
 
 def _read_reserve(text: str) -> int | None:
@@ -123,12 +160,15 @@ def _read_reserve(text: str) -> int | None:
 
 
 def _read_mib(text: str) -> int:
-    if (mib := _read_whole_number(text)) < 1:
+    if not 1 <= (mib := _read_whole_number(text)) <= _MOST_MIB:
         raise ValueError
     return mib * _MIB
 
 
 def _read_deadline(text: str) -> float | None:
+    # Python's own reader also takes the digits of other scripts, blanks that are not ASCII, and underscores.
+    if not text.isascii() or "_" in text:
+        raise ValueError
     seconds = float(text)
     if not 0 <= seconds <= LONGEST_DEADLINE:
         raise ValueError
@@ -188,7 +228,7 @@ CPU_POOL: Final[Variable[bool]] = Variable(
 )
 CPU_POOL_LIMIT: Final[Variable[int]] = Variable(
     "TF_CPU_BFC_MEM_LIMIT_IN_MB",
-    "a number of MiB, 1 or more",
+    f"a number of MiB from 1 to {_MOST_MIB}",
     65536 * _MIB,
     _read_mib,
     "MiB that the CPU's pool may reserve",
@@ -215,6 +255,21 @@ COLLECT_GARBAGE: Final[Variable[bool | None]] = Variable(
     _read_optional_switch,
     "whether Python's collector runs before memory is refused; unset: unless the program has switched it off",
     strict=True,
+)
+OWNER_TAGS: Final[Variable[bool]] = Variable(
+    "ALLOTMENT_OWNER_TAGS",
+    "0 or 1",
+    False,
+    _read_switch,
+    "whether pools note which operation and which line of Python asked for each allocation",
+    strict=True,
+)
+POOL_POLICY: Final[Variable[Policy]] = Variable(
+    "ALLOTMENT_POOL_POLICY",
+    "tensorflow or tight",
+    "tensorflow",
+    _read_policy,
+    "how the pools of devices split chunks: as TensorFlow's, or so that no request gets more than it needs",
 )
 TF_CONFIG: Final[Variable[int | None]] = Variable(
     "TF_CONFIG",

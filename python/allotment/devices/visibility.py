@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from allotment.devices.states import State
+from allotment.devices.explain import explained
+from allotment.devices.states import Change, State
 from allotment.devices.values import PhysicalDevice
+from allotment.text import show_value
 
 
 def of_type(devices: list[PhysicalDevice], device_type: Any) -> list[PhysicalDevice]:
@@ -22,14 +24,22 @@ def set_visible(state: State, devices: Any, device_type: Any) -> None:
         RuntimeError: The runtime is ready and has another list.
     """
     wanted = devices if isinstance(devices, list) else [devices]
+    of_many = "pass a list of them"
     for device in wanted:
-        state.configuration.require(device)
+        state.configuration.require(device, of_many=of_many)
         if device_type is not None and device.device_type != device_type:
-            raise ValueError(f"Unrecognized device: {device!r}")
+            raise explained(
+                ValueError,
+                f"Unrecognized device: {show_value(device)}",
+                f"Its type is {device.device_type!r}, and the devices of type {show_value(device_type)} are to be set.",
+                recorded=not state.configuration.machine_has_gpus,
+            )
     kept = []
     if device_type is not None:
         kept = [device for device in state.configuration.visible if device.device_type != device_type]
     visible = kept + [state.configuration.require(device).device for device in wanted]
     if visible == state.configuration.visible:
         return
-    state.changeable("Visible devices cannot be modified after being initialized").visible = visible
+    names = [[device.name for device in each] for each in (state.configuration.visible, visible)]
+    refusal = "Visible devices cannot be modified after being initialized"
+    state.changeable(refusal, Change("Visible devices", *map(show_value, names))).visible = visible

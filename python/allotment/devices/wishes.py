@@ -4,8 +4,11 @@ from typing import Any, ClassVar, Final
 
 from allotment.device_spec import DeviceSpec
 from allotment.devices.context import context
+from allotment.devices.expected import expected_device
+from allotment.devices.explain import explained
 from allotment.devices.names import DeviceName, parse
 from allotment.devices.values import LogicalDevice
+from allotment.text import show_text
 
 _context: Final = context()
 
@@ -59,5 +62,11 @@ def read_wish(given: Any, outer: Wish) -> Wish:
     elif isinstance(given, LogicalDevice):
         given = given.name
     elif given is not None and not isinstance(given, str):
-        raise ValueError(f"Expecting a string device name. Got {type(given)}({given})")
+        text = f"Expecting a string device name. Got {type(given)}({show_text(str(given))})"
+        names = ", ".join(each.short_name for each in _context.ready().devices)
+        detail = expected_device(
+            "name of a device", given, f"there are: {names}", of_many="open a scope for each"
+        )
+        recorded = not _context.ready().configuration.machine_has_gpus
+        raise explained(ValueError, text, detail, recorded=recorded)
     return outer.merged_with(given)

@@ -5,6 +5,7 @@ from typing import Any
 
 from allotment.device_spec import DeviceSpec
 from allotment.devices.names import DeviceName, parse
+from allotment.text import show_value
 
 #: A scope: a name, a function of the node, or ``None``, which forgets all scopes around it.
 Scope = DeviceName | Callable[[Any], Any] | None
@@ -23,7 +24,7 @@ def read_scope(given: Any) -> Scope:
         return parse(given.to_string())
     if not isinstance(given, str):
         raise TypeError(
-            f"a device of a graph is a name such as '/GPU:0', a DeviceSpec, a function or None, not {given!r}"
+            f"a device of a graph is a name such as '/GPU:0', a DeviceSpec, a function or None, not {show_value(given)}"
         )
     return parse(given)
 
@@ -52,7 +53,7 @@ def _text_of(returned: Any) -> str:
     if isinstance(returned, bytes):
         return returned.decode()
     if not isinstance(returned, str):
-        raise TypeError(f"Expected binary or unicode string, got {returned!r}")
+        raise TypeError(f"Expected binary or unicode string, got {show_value(returned)}")
     return returned
 
 

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from allotment.text import show_value
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -311,10 +313,17 @@ def _checked(kind: type, value: Any, name: str) -> Any:
     if kind is int and whole:
         return int(value)
     if kind is float and (whole or isinstance(value, float | np.floating)):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(
+                f"{name} must be a number that a float can hold, not {show_value(value)}"
+            ) from None
     if kind is str and isinstance(value, str | bytes):
         return value.decode() if isinstance(value, bytes) else value
-    raise TypeError(f"{value!r} has type {type(value).__name__}, but {name} expected one of: {kind.__name__}")
+    raise TypeError(
+        f"{show_value(value)} has type {type(value).__name__}, but {name} expected one of: {kind.__name__}"
+    )
 
 
 def _text(value: Any) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.devices.context import context
 from allotment.devices.names import DeviceName, parse, parse_runtime_slashes
 from allotment.dtypes import string
 from allotment.graph.faults import graph_error
@@ -175,6 +176,8 @@ def _refusal(
             f"{wished._device} but available devices are [ {available} ]. Make sure the device specification refers to "
             "a valid device."
         )
+        if wish.kind == "GPU" and (why := context().state().configuration.why_gpus_are_absent()):
+            text += f"\n{why}"
     return graph_error(errors.InvalidArgumentError, operation, text, f"[[{name}]]")
 
 

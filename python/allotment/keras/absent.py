@@ -4,10 +4,12 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import NoReturn, TypeVar
 
+from allotment.errors import WithFields
+
 _Class = TypeVar("_Class")
 
 
-class NotOfferedError(NotImplementedError, AttributeError):
+class NotOfferedError(WithFields, NotImplementedError, AttributeError):
     """A part of Keras that is not offered. An ``AttributeError``, so that ``hasattr`` says no."""
 
 

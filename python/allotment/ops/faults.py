@@ -3,8 +3,9 @@
 from typing import Final
 
 from allotment import errors
-from allotment._core import ArrayMemory
+from allotment._core import ArrayMemory, format_size
 from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.devices.context import context
 from allotment.dtypes import BY_NUMPY, DType
 
 #: What NumPy says of arrays that no address space holds, instead of raising a ``MemoryError``.
@@ -78,6 +79,8 @@ def exhausted(
     TensorFlow's line comes first, then the report of the pool that refused. What else a pool raises, as in a
     forked child, is passed on as it is.
     """
+    # A variable that changed too late, such as that of owner tags, may be why the report is not what was expected.
+    context().state()
     if isinstance(error, ValueError):
         return _beyond_memory(op, device, home, name)
     refusal = ArrayMemory.take_refusal()
@@ -87,7 +90,9 @@ def exhausted(
     shape = ",".join(map(str, getattr(error, "shape", ())))
     dtype = BY_NUMPY.get(getattr(error, "dtype", None))  # type: ignore[arg-type]
     what = f"tensor with shape[{shape}] and type {dtype.error_name if dtype else 'unknown'}"
-    return errors.ResourceExhaustedError.of_pool(_line(op, device, home, name, what), refusal)
+    return errors.ResourceExhaustedError.of_pool(
+        _line(op, device, home, name, what), refusal, _memory_of(home)
+    )
 
 
 def _beyond_memory(op: str, device: Device, home: Device, name: str | None) -> BaseException:
@@ -99,7 +104,17 @@ def _beyond_memory(op: str, device: Device, home: Device, name: str | None) -> B
         except (MemoryError, RuntimeError) as refused:
             refusal = refused.with_traceback(None)
     what = f"tensor of more than {_LARGEST} bytes"
-    return errors.ResourceExhaustedError.of_pool(_line(op, device, home, name, what), refusal)
+    return errors.ResourceExhaustedError.of_pool(
+        _line(op, device, home, name, what), refusal, _memory_of(home)
+    )
+
+
+def _memory_of(device: Device) -> str:
+    """A line of a report about how much memory a GPU has, which a limit may leave a part of."""
+    gpu = device.physical.gpu
+    if gpu is None:
+        return ""
+    return f"  {'device has':<14} {format_size(gpu.memory):>12}  {gpu.memory} bytes, {device.physical.device.name}"
 
 
 def _line(op: str, device: Device, home: Device, name: str | None, what: str) -> str:

@@ -19,6 +19,7 @@ from allotment.dtypes import (
     uint64,
 )
 from allotment.dtypes import bool as bool_
+from allotment.errors import WithFields
 from allotment.tensor import Tensor
 
 _MIXED: Final = "Can't convert Python sequence with mixed types to Tensor."
@@ -76,7 +77,7 @@ _UNSUPPORTED: Final = {
 Array = npt.NDArray[Any]
 
 
-class TensorsInsideError(ValueError):
+class TensorsInsideError(WithFields, ValueError):
     """A sequence has tensors in it: packing them makes a tensor of it, a constant it is not."""
 
 

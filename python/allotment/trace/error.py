@@ -1,5 +1,7 @@
 """What is wrong with a trace."""
 
+from allotment.errors import WithFields
 
-class TraceError(ValueError):
+
+class TraceError(WithFields, ValueError):
     """A file is no trace that can be replayed. The text is one line, with the file and the place in it."""

@@ -1,7 +1,7 @@
 //! Pieces of advice: changes that make a refused request succeed.
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyTuple, PyType};
 
 /// One change that makes a refused request succeed.
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
@@ -48,9 +48,9 @@ impl Advice {
         Self { action, bytes, when, text, allocations, targets, exact, needs_grant }
     }
 
-    fn __getnewargs__(&self) -> Fields {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, Fields) {
         let Self { action, bytes, when, text, allocations, targets, exact, needs_grant } = self.clone();
-        (action, bytes, when, text, allocations, targets, exact, needs_grant)
+        (py.get_type::<Self>(), (action, bytes, when, text, allocations, targets, exact, needs_grant))
     }
 
     fn __str__(&self) -> &str {

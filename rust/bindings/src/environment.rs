@@ -4,24 +4,30 @@ use std::env;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::shown::show_value;
 
 /// Whether a variable switches something on: `1` does; unset, empty or `0` does not.
 ///
 /// # Errors
 /// For any other value.
-pub(crate) fn switch(name: &str) -> PyResult<bool> {
-    Ok(optional_switch(name)?.unwrap_or(false))
+pub(crate) fn switch(py: Python<'_>, name: &str) -> PyResult<bool> {
+    Ok(optional_switch(py, name)?.unwrap_or(false))
 }
 
 /// What a variable says of a switch: `1` is on, `0` is off; unset or empty says nothing.
 ///
 /// # Errors
 /// For any other value.
-pub(crate) fn optional_switch(name: &str) -> PyResult<Option<bool>> {
+pub(crate) fn optional_switch(py: Python<'_>, name: &str) -> PyResult<Option<bool>> {
     match env::var_os(name).as_ref().map(|value| value.to_string_lossy()).as_deref() {
         None | Some("") => Ok(None),
         Some("0") => Ok(Some(false)),
         Some("1") => Ok(Some(true)),
-        Some(other) => Err(PyValueError::new_err(format!("{name}={other} is neither 0 nor 1"))),
+        Some(other) => {
+            let shown = show_value(PyString::new(py, other).as_any());
+            Err(PyValueError::new_err(format!("{name}={shown} is neither 0 nor 1")))
+        }
     }
 }

@@ -23,9 +23,9 @@ pub(crate) enum When {
 
 impl When {
     /// As a pool was told, else as `ALLOTMENT_COLLECT_GARBAGE` says, else as the program has the collector.
-    pub(crate) fn choose(told: Option<bool>) -> PyResult<Self> {
+    pub(crate) fn choose(py: Python<'_>, told: Option<bool>) -> PyResult<Self> {
         let told = match told {
-            None => environment::optional_switch("ALLOTMENT_COLLECT_GARBAGE")?,
+            None => environment::optional_switch(py, "ALLOTMENT_COLLECT_GARBAGE")?,
             told => told,
         };
         Ok(told.map_or(Self::Enabled, |collect| if collect { Self::Always } else { Self::Never }))
@@ -76,7 +76,7 @@ impl Garbage {
 #[pyfunction]
 pub(crate) fn collect_garbage(py: Python<'_>, pool: Option<&Bound<'_, Pool>>) -> PyResult<bool> {
     match pool {
-        None => Ok(When::choose(None)?.run(py)),
+        None => Ok(When::choose(py, None)?.run(py)),
         Some(pool) => {
             let pool = pool.get();
             Ok(detach(py, || pool.collect_garbage()))

@@ -20,10 +20,10 @@ use crate::registry;
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Whether a pool is to be guarded: as it was told, else as the environment says, for memory that can be.
-pub(crate) fn is_wanted(told: Option<bool>, is_host_memory: bool) -> PyResult<bool> {
+pub(crate) fn is_wanted(py: Python<'_>, told: Option<bool>, is_host_memory: bool) -> PyResult<bool> {
     match told {
         Some(told) => Ok(told),
-        None => Ok(environment::switch("ALLOTMENT_GUARD")? && is_host_memory),
+        None => Ok(environment::switch(py, "ALLOTMENT_GUARD")? && is_host_memory),
     }
 }
 

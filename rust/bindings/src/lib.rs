@@ -9,6 +9,7 @@ mod allocation;
 mod buffer;
 mod environment;
 mod error;
+mod fields;
 mod fork;
 mod frame;
 mod garbage;
@@ -21,11 +22,13 @@ mod refusal;
 mod registry;
 mod replay;
 mod scope;
+mod shown;
 mod size;
 mod snapshot;
 mod source;
 mod stats;
 mod tag;
+mod watched;
 
 /// Pools, allocations, and replays of recorded programs.
 #[pymodule(gil_used = false)]
@@ -52,6 +55,8 @@ mod _core {
     #[pymodule_export]
     use crate::scope::Scope;
     #[pymodule_export]
+    use crate::shown::{show_text, show_value};
+    #[pymodule_export]
     use crate::size::{format_size, parse_size};
     #[pymodule_export]
     use crate::snapshot::{Chunk, KeptRegion, Region, Snapshot};
@@ -61,6 +66,8 @@ mod _core {
     use crate::stats::PoolStats;
     #[pymodule_export]
     use crate::tag::set_tag_of_thread;
+    #[pymodule_export]
+    use crate::watched::machine_memory;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -53,7 +53,7 @@ impl ArrayMemory {
         let door = Door::find(py)?;
         let in_child = serves_forked_children.then(|| *door.original());
         let small = if keeps_small_data { pool.small().get(pool.core()) } else { None };
-        let home = Home { pool: Arc::clone(pool.core()), small };
+        let home = Home { pool: Arc::clone(pool.core()), small, watch: pool.watch().cloned() };
         let capsule = handler::capsule(py, home.clone(), in_child)?;
         Ok(Self { capsule, home, door })
     }

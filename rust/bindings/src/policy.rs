@@ -5,11 +5,16 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use crate::shown::show_value;
+
 /// The policy that an argument names.
 pub(crate) fn policy_argument(name: &Bound<'_, PyAny>) -> PyResult<Policy> {
     let Ok(text) = name.cast::<PyString>() else {
         let kind = name.get_type().name()?;
         return Err(PyTypeError::new_err(format!("policy must be 'tensorflow' or 'tight', not {kind}")));
     };
-    text.to_str()?.parse().map_err(|error: allotment::PolicyError| PyValueError::new_err(error.to_string()))
+    // A text with a lone surrogate is no UTF-8, and no policy.
+    text.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(|| {
+        PyValueError::new_err(format!("policy {} is neither 'tensorflow' nor 'tight'", show_value(name)))
+    })
 }

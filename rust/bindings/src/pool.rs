@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use allotment::{AllocError, GRANULE, MAX_WAIT, Options, Policy, Unusable};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use allotment::{AllocError, Bytes, GRANULE, MAX_WAIT, Options, Policy, Unusable};
+use allotment_host::Watch;
+use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -25,6 +26,7 @@ use crate::snapshot::{KeptRegion, Snapshot};
 use crate::source;
 use crate::stats::PoolStats;
 use crate::tag;
+use crate::watched::admit_address;
 
 /// A best-fit allocator over regions from one source, under a limit that holds exactly.
 #[pyclass(frozen, weakref, module = "allotment")]
@@ -34,6 +36,8 @@ pub(crate) struct Pool {
     /// Given back before anybody asks the pool anything.
     small: SmallOf,
     garbage: Garbage,
+    /// Over memory of the machine that others share, such as a simulated GPU's.
+    watch: Option<Arc<Watch>>,
 }
 
 #[pymethods]
@@ -80,17 +84,18 @@ impl Pool {
             fragmentation_fraction,
             policy: policy.map_or(Ok(Policy::default()), policy_argument)?,
             name: name.unwrap_or_else(made_name),
-            owner_tags: owner_tags.map_or_else(|| environment::switch("ALLOTMENT_OWNER_TAGS"), Ok)?,
-            guard: guard::is_wanted(guard, chosen.is_host_memory)?,
+            owner_tags: owner_tags.map_or_else(|| environment::switch(py, "ALLOTMENT_OWNER_TAGS"), Ok)?,
+            guard: guard::is_wanted(py, guard, chosen.is_host_memory)?,
             quarantine: quarantine.map(|bytes| size_argument(bytes, "quarantine")).transpose()?,
             ..Options::new(size_argument(limit, "limit")?)
         };
+        warn_of_unused(py, &options)?;
         let options = match limit_set_by {
             Some(limit_set_by) => Options { limit_set_by, ..options },
             None => options,
         };
         let idle = idle_trim_seconds.map(idle_argument).transpose()?;
-        let garbage = Garbage::new(When::choose(collect_garbage)?);
+        let garbage = Garbage::new(When::choose(py, collect_garbage)?);
         let core =
             allotment::Pool::new(Outspoken(chosen.source), options).map_err(|error| error.into_py_err(py))?;
         let core = Arc::new(core);
@@ -98,7 +103,8 @@ impl Pool {
             core.join(siblings);
         }
         let small = SmallOf::default();
-        registry::note(&core, &small);
+        let watch = chosen.within_machine.then(|| Arc::new(Watch::new(&core)));
+        registry::note(&core, &small, watch.as_ref());
         if let Some(after) = idle {
             if !chosen.any_thread {
                 return Err(PyValueError::new_err(
@@ -113,7 +119,7 @@ impl Pool {
                 }
             })?;
         }
-        Ok(Self { core, is_host_memory: chosen.is_host_memory, small, garbage })
+        Ok(Self { core, is_host_memory: chosen.is_host_memory, small, garbage, watch })
     }
 
     /// The most the pool may reserve, in bytes.
@@ -305,15 +311,24 @@ impl Pool {
         if kind.is_some() { Ok(()) } else { guard::raise_damage(py, &self.core) }
     }
 
-    fn __repr__(&self) -> String {
-        // As it was made: a forked child has no other figures.
-        let Options { name, limit, growth, .. } = self.core.options();
-        let (limit, growth) = (self.core.limit().unwrap_or(*limit), self.core.growth().unwrap_or(*growth));
-        format!("<allotment.Pool {name:?}: limit {limit}, growth {}>", if growth { "on" } else { "off" })
+    fn __repr__(&self, py: Python<'_>) -> String {
+        detach(py, || self.describe())
     }
 }
 
 impl Pool {
+    fn describe(&self) -> String {
+        let Options { name, limit, growth, .. } = self.core.options();
+        let (limit, growth) = (self.core.limit().unwrap_or(*limit), self.core.growth().unwrap_or(*growth));
+        let growth = if growth { "on" } else { "off" };
+        // A forked child has no figures: it is told how the pool was made.
+        let holds = self.settled().stats().map_or_else(
+            |_| "left behind by a fork".to_owned(),
+            |stats| format!("{} in use, {} reserved", Bytes(stats.in_use), Bytes(stats.reserved)),
+        );
+        format!("<allotment.Pool {name:?}: limit {}, {holds}, growth {growth}>", Bytes(limit))
+    }
+
     pub(crate) fn core(&self) -> &Arc<allotment::Pool> {
         &self.core
     }
@@ -324,6 +339,10 @@ impl Pool {
 
     pub(crate) fn small(&self) -> &SmallOf {
         &self.small
+    }
+
+    pub(crate) fn watch(&self) -> Option<&Arc<Watch>> {
+        self.watch.as_ref()
     }
 
     /// The pool, with nothing kept back.
@@ -351,6 +370,7 @@ impl Pool {
     }
 
     fn take_untagged(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
+        admit_address(&self.core, self.watch(), bytes).map_err(|error| error.into_py_err(py))?;
         match self.core.try_allocate(bytes, alignment) {
             Ok(Some(allocation)) => Ok(allocation),
             Ok(None) => self.take_slowly(py, bytes, alignment),
@@ -395,6 +415,18 @@ impl Pool {
     pub(crate) fn collect_garbage(&self) -> bool {
         self.garbage.collect(self.settled())
     }
+}
+
+/// Warns of options that have no effect beside the others.
+fn warn_of_unused(py: Python<'_>, options: &Options) -> PyResult<()> {
+    let warn = |text| PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1);
+    if options.quarantine.is_some() && !options.guard {
+        warn(c"quarantine= has no effect without guard mode: pass guard=True, or set ALLOTMENT_GUARD=1")?;
+    }
+    if options.fragmentation_fraction != 0.0 && options.policy == Policy::Tight {
+        warn(c"fragmentation_fraction= has no effect with policy='tight', which splits off every remainder")?;
+    }
+    Ok(())
 }
 
 /// Lets Ctrl-C through. In a thread that outlives the interpreter there is none to let through.

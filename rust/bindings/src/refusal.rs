@@ -2,7 +2,9 @@
 
 use allotment::{Details, OutOfMemory};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyTuple, PyType};
+
+use crate::fields::quoted;
 
 use crate::advice::advice_of;
 
@@ -57,8 +59,8 @@ impl SizeGroup {
         Self { bytes, count, smallest, largest }
     }
 
-    fn __getnewargs__(&self) -> (u64, u64, u64, u64) {
-        (self.bytes, self.count, self.smallest, self.largest)
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (u64, u64, u64, u64)) {
+        (py.get_type::<Self>(), (self.bytes, self.count, self.smallest, self.largest))
     }
 
     fn __repr__(&self) -> String {
@@ -74,8 +76,8 @@ impl OwnerGroup {
         Self { bytes, count, owner }
     }
 
-    fn __getnewargs__(&self) -> (u64, u64, &str) {
-        (self.bytes, self.count, &self.owner)
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (u64, u64, &str)) {
+        (py.get_type::<Self>(), (self.bytes, self.count, &self.owner))
     }
 
     fn __repr__(&self) -> String {
@@ -91,13 +93,21 @@ impl Splitter {
         Self { address, size, id, owner, before, after }
     }
 
-    fn __getnewargs__(&self) -> (u64, u64, u64, Option<&str>, u64, u64) {
-        (self.address, self.size, self.id, self.owner.as_deref(), self.before, self.after)
+    #[expect(clippy::type_complexity, reason = "the fields, one after the other")]
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyType>, (u64, u64, u64, Option<&str>, u64, u64)) {
+        let Self { address, size, id, before, after, ref owner } = *self;
+        (py.get_type::<Self>(), (address, size, id, owner.as_deref(), before, after))
     }
 
     fn __repr__(&self) -> String {
-        let Self { address, size, id, before, after, .. } = self;
-        format!("Splitter(address={address:#x}, size={size}, id={id}, before={before}, after={after})")
+        let Self { address, size, id, owner, before, after } = self;
+        let owner = quoted(owner.as_deref());
+        format!(
+            "Splitter(address={address:#x}, size={size}, id={id}, owner={owner}, before={before}, after={after})"
+        )
     }
 }
 
@@ -160,7 +170,10 @@ impl Explanation {
     }
 
     fn __repr__(&self) -> String {
-        format!("<allotment.Explanation: {}>", self.verdict())
+        match self.suggestion() {
+            Some(suggestion) => format!("<allotment.Explanation: {}: {suggestion}>", self.verdict()),
+            None => format!("<allotment.Explanation: {}>", self.verdict()),
+        }
     }
 }
 

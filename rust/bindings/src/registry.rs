@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use allotment_host::Watch;
 use allotment_sync::PerProcess;
 use pyo3::prelude::*;
 
@@ -13,6 +14,7 @@ use crate::stats::PoolStats;
 struct Noted {
     pool: Weak<allotment::Pool>,
     small: WeakSmallOf,
+    watch: Option<Weak<Watch>>,
 }
 
 #[derive(Default)]
@@ -46,10 +48,19 @@ fn list() -> MutexGuard<'static, List> {
 }
 
 /// Notes a pool that was just made.
-pub(crate) fn note(pool: &Arc<allotment::Pool>, small: &SmallOf) {
+pub(crate) fn note(pool: &Arc<allotment::Pool>, small: &SmallOf, watch: Option<&Arc<Watch>>) {
     let mut list = list();
     list.tidy();
-    list.pools.push(Noted { pool: Arc::downgrade(pool), small: small.downgrade() });
+    list.pools.push(Noted {
+        pool: Arc::downgrade(pool),
+        small: small.downgrade(),
+        watch: watch.map(Arc::downgrade),
+    });
+}
+
+/// The watches over pools that are alive.
+pub(crate) fn watches() -> Vec<Arc<Watch>> {
+    list().pools.iter().filter_map(|noted| noted.watch.as_ref()?.upgrade()).collect()
 }
 
 /// The pools that are alive, in the order in which they were made, with nothing kept back.

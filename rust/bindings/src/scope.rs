@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use allotment::ScopeStats;
+use allotment::{Bytes, ScopeStats};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -61,15 +61,18 @@ impl Scope {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
-    /// A figure: of now while the block runs, of its end afterwards.
     fn figure(&self, py: Python<'_>, of: fn(&ScopeStats) -> u64) -> PyResult<u64> {
+        Ok(self.figures(py)?.as_ref().map_or(0, of))
+    }
+
+    /// The figures: of now while the block runs, of its end afterwards, none before.
+    fn figures(&self, py: Python<'_>) -> PyResult<Option<ScopeStats>> {
         match self.state() {
-            State::New | State::Opening => Ok(0),
-            State::Left(stats) => Ok(of(&stats)),
+            State::New | State::Opening => Ok(None),
+            State::Left(stats) => Ok(Some(stats)),
             State::Open(scope) => {
                 self.small.settle();
-                let stats = detach(py, || self.pool.scope_stats(scope)).map_err(|e| e.into_py_err(py))?;
-                Ok(stats.as_ref().map_or(0, of))
+                detach(py, || self.pool.scope_stats(scope)).map_err(|error| error.into_py_err(py))
             }
         }
     }
@@ -178,13 +181,19 @@ impl Scope {
         Ok(())
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> String {
         let state = match self.state() {
             State::New | State::Opening => "new",
             State::Open(_) => "entered",
             State::Left(_) => "left",
         };
-        format!("<allotment.Scope {:?}: {state}>", self.name)
+        let limit = self.limit().map_or_else(String::new, |limit| format!(", limit {}", Bytes(limit)));
+        // A scope that a fork left behind has no figures.
+        let figures = self.figures(py).ok().flatten();
+        let figures = figures.map_or_else(String::new, |stats| {
+            format!(", {} live, peak {}", Bytes(stats.live), Bytes(stats.peak))
+        });
+        format!("<allotment.Scope {:?}: {state}{limit}{figures}>", self.name)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Sizes as arguments: whole numbers, or texts such as `"3MiB"`.
 
-use allotment::{Bytes, MAX_BYTES};
+use allotment::{Bytes, MAX_BYTES, SizeError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
+
+use crate::shown::show_value;
 
 /// A number of bytes; `what` names the argument in errors.
 pub(crate) fn size_argument(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
@@ -14,8 +16,9 @@ pub(crate) fn size_argument(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u6
     let Ok(text) = value.cast::<PyString>() else {
         return whole(value, what, "a whole number of bytes or a text such as '3MiB'");
     };
-    let text = text.to_str()?;
-    allotment::parse_size(text).map_err(|error| PyValueError::new_err(format!("{what} {text:?}: {error}")))
+    // A text with a lone surrogate is no size, and no UTF-8.
+    let size = text.to_str().map_or(Err(SizeError::Unreadable), allotment::parse_size);
+    size.map_err(|error| PyValueError::new_err(format!("{what} {}: {error}", show_value(text))))
 }
 
 /// A whole number that is no size text: an address, an alignment.
@@ -30,7 +33,7 @@ fn whole(value: &Bound<'_, PyAny>, what: &str, wanted: &str) -> PyResult<u64> {
     let py = value.py();
     let not_a_number = || -> PyResult<u64> {
         let kind = value.get_type().name()?;
-        Err(PyTypeError::new_err(format!("{what} must be {wanted}, not {kind}")))
+        Err(PyTypeError::new_err(format!("{what} must be {wanted}, not {kind}: {}", show_value(value))))
     };
     // `True` is a number to Python, and a mistake here.
     if value.is_instance_of::<PyBool>() {
@@ -45,7 +48,7 @@ fn whole(value: &Bound<'_, PyAny>, what: &str, wanted: &str) -> PyResult<u64> {
 }
 
 fn out_of_range(value: &Bound<'_, PyAny>, what: &str) -> PyErr {
-    PyValueError::new_err(format!("{what} must be between 0 and {MAX_BYTES}, not {value}"))
+    PyValueError::new_err(format!("{what} must be between 0 and {MAX_BYTES}, not {}", show_value(value)))
 }
 
 /// Bytes of a size such as `4096`, `"512KiB"`, `"1.5GiB"` or `"2GB"`.

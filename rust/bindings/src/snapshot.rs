@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use allotment::ChunkSnapshot;
+use allotment::{Bytes, ChunkSnapshot, RegionSnapshot};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
+use crate::fields::{Reduced, quoted, reduced};
 use crate::interpreter::detach;
 use crate::stats::PoolStats;
 
@@ -17,6 +18,13 @@ pub(crate) struct Snapshot(pub(crate) Arc<allotment::Snapshot>);
 
 #[pymethods]
 impl Snapshot {
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments are converted by value")]
+    fn new(name: String, stats: &PoolStats, regions: Vec<PyRef<'_, Region>>) -> Self {
+        let regions = regions.iter().map(|region| region.get().clone()).collect();
+        Self(Arc::new(allotment::Snapshot { name, stats: stats.0, regions }))
+    }
+
     /// The pool's name.
     #[getter]
     fn name(&self) -> &str {
@@ -32,7 +40,7 @@ impl Snapshot {
     /// Regions in address order.
     #[getter]
     fn regions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let region = |index| Region { snapshot: Arc::clone(&self.0), index };
+        let region = |index| Region(Whole::Part(Arc::clone(&self.0), index));
         let regions = (0..self.0.regions.len()).map(|index| Bound::new(py, region(index)));
         PyTuple::new(py, regions.collect::<PyResult<Vec<_>>>()?)
     }
@@ -48,16 +56,43 @@ impl Snapshot {
         json.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
+    /// The fields by name, each as it is.
+    #[pyo3(name = "_asdict")]
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        fields.set_item("name", self.name())?;
+        fields.set_item("stats", self.stats())?;
+        fields.set_item("regions", self.regions(py)?)?;
+        Ok(fields)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        Ok(reduced::<Self>(&self.fields(py)?))
+    }
+
     fn __repr__(&self) -> String {
-        format!("<allotment.Snapshot of {:?}: {} regions>", self.0.name, self.0.regions.len())
+        let allotment::Snapshot { name, stats, regions } = &*self.0;
+        format!(
+            "<allotment.Snapshot of {name:?}: {} in use, {} reserved in {} region{}, limit {}>",
+            Bytes(stats.in_use),
+            Bytes(stats.reserved),
+            regions.len(),
+            if regions.len() == 1 { "" } else { "s" },
+            Bytes(stats.limit)
+        )
     }
 }
 
 /// One span got from the source, or several that touched and were joined.
 #[pyclass(frozen, eq, module = "allotment")]
-pub(crate) struct Region {
-    snapshot: Arc<allotment::Snapshot>,
-    index: usize,
+pub(crate) struct Region(Whole);
+
+/// Where a region's data is.
+enum Whole {
+    /// In the snapshot that it is a part of, at this index.
+    Part(Arc<allotment::Snapshot>, usize),
+    /// Here: it was made by itself.
+    Alone(RegionSnapshot),
 }
 
 impl PartialEq for Region {
@@ -67,13 +102,23 @@ impl PartialEq for Region {
 }
 
 impl Region {
-    fn get(&self) -> &allotment::RegionSnapshot {
-        &self.snapshot.regions[self.index]
+    fn get(&self) -> &RegionSnapshot {
+        match &self.0 {
+            Whole::Part(snapshot, index) => &snapshot.regions[*index],
+            Whole::Alone(region) => region,
+        }
     }
 }
 
 #[pymethods]
 impl Region {
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments are converted by value")]
+    fn new(address: u64, size: u64, chunks: Vec<PyRef<'_, Chunk>>) -> Self {
+        let chunks = chunks.iter().map(|chunk| chunk.0.clone()).collect();
+        Self(Whole::Alone(RegionSnapshot { address, size, chunks }))
+    }
+
     /// First byte.
     #[getter]
     fn address(&self) -> u64 {
@@ -93,6 +138,20 @@ impl Region {
         PyTuple::new(py, chunks.collect::<PyResult<Vec<_>>>()?)
     }
 
+    /// The fields by name, each as it is.
+    #[pyo3(name = "_asdict")]
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        fields.set_item("address", self.address())?;
+        fields.set_item("size", self.size())?;
+        fields.set_item("chunks", self.chunks(py)?)?;
+        Ok(fields)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        Ok(reduced::<Self>(&self.fields(py)?))
+    }
+
     fn __repr__(&self) -> String {
         let region = self.get();
         format!("Region(address={:#x}, size={}, {} chunks)", region.address, region.size, region.chunks.len())
@@ -106,6 +165,11 @@ pub(crate) struct Chunk(ChunkSnapshot);
 
 #[pymethods]
 impl Chunk {
+    #[new]
+    fn new(address: u64, size: u64, requested: u64, id: u64, in_use: bool, owner: Option<String>) -> Self {
+        Self(ChunkSnapshot { address, size, requested, id, in_use, owner: owner.map(Arc::from) })
+    }
+
     /// First byte.
     #[getter]
     fn address(&self) -> u64 {
@@ -142,10 +206,30 @@ impl Chunk {
         self.0.owner.as_deref()
     }
 
+    /// The fields by name.
+    #[pyo3(name = "_asdict")]
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        fields.set_item("address", self.0.address)?;
+        fields.set_item("size", self.0.size)?;
+        fields.set_item("requested", self.0.requested)?;
+        fields.set_item("id", self.0.id)?;
+        fields.set_item("in_use", self.0.in_use)?;
+        fields.set_item("owner", self.owner())?;
+        Ok(fields)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        Ok(reduced::<Self>(&self.fields(py)?))
+    }
+
     fn __repr__(&self) -> String {
         let ChunkSnapshot { address, size, requested, id, in_use, .. } = self.0;
         let in_use = if in_use { "True" } else { "False" };
-        format!("Chunk(address={address:#x}, size={size}, requested={requested}, id={id}, in_use={in_use})")
+        let owner = quoted(self.owner());
+        format!(
+            "Chunk(address={address:#x}, size={size}, requested={requested}, id={id}, in_use={in_use}, owner={owner})"
+        )
     }
 }
 
@@ -176,8 +260,34 @@ impl From<allotment::KeptRegion> for KeptRegion {
 
 #[pymethods]
 impl KeptRegion {
+    #[new]
+    fn new(address: u64, size: u64, in_use: u64, num_live: u64, largest: u64, owner: Option<String>) -> Self {
+        Self { address, size, in_use, num_live, largest, owner }
+    }
+
+    /// The fields by name.
+    #[pyo3(name = "_asdict")]
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        fields.set_item("address", self.address)?;
+        fields.set_item("size", self.size)?;
+        fields.set_item("in_use", self.in_use)?;
+        fields.set_item("num_live", self.num_live)?;
+        fields.set_item("largest", self.largest)?;
+        fields.set_item("owner", self.owner.as_deref())?;
+        Ok(fields)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        Ok(reduced::<Self>(&self.fields(py)?))
+    }
+
     fn __repr__(&self) -> String {
-        let Self { address, size, in_use, num_live, .. } = self;
-        format!("KeptRegion(address={address:#x}, size={size}, in_use={in_use}, num_live={num_live})")
+        let Self { address, size, in_use, num_live, largest, owner } = self;
+        let owner = quoted(owner.as_deref());
+        format!(
+            "KeptRegion(address={address:#x}, size={size}, in_use={in_use}, num_live={num_live}, largest={largest}, \
+             owner={owner})"
+        )
     }
 }

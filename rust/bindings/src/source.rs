@@ -17,25 +17,33 @@ pub(crate) struct HostMemory {
     cap: Arc<Cap>,
     /// The pools over it.
     siblings: Arc<Siblings>,
+    within_machine: bool,
 }
 
 #[pymethods]
 impl HostMemory {
     #[new]
-    fn new(capacity: &Bound<'_, PyAny>) -> PyResult<Self> {
+    #[pyo3(signature = (capacity, *, within_machine = false))]
+    fn new(capacity: &Bound<'_, PyAny>, within_machine: bool) -> PyResult<Self> {
         let bytes = size_argument(capacity, "capacity")?;
         if bytes == 0 || bytes > MAX_BYTES {
             return Err(PyValueError::new_err(format!(
                 "capacity {bytes} is not between 1 and {MAX_BYTES} bytes"
             )));
         }
-        Ok(Self { cap: Cap::new(bytes), siblings: Arc::default() })
+        Ok(Self { cap: Cap::new(bytes), siblings: Arc::default(), within_machine })
     }
 
     /// The most that may be reserved from it at once, in bytes.
     #[getter]
     fn capacity(&self) -> u64 {
         self.cap.bytes()
+    }
+
+    /// Whether pools over it refuse what the machine has no memory for.
+    #[getter]
+    fn within_machine(&self) -> bool {
+        self.within_machine
     }
 
     /// Bytes reserved from it now, over all pools.
@@ -45,7 +53,9 @@ impl HostMemory {
     }
 
     fn __repr__(&self) -> String {
-        format!("HostMemory(capacity={}, used={})", self.cap.bytes(), self.cap.used())
+        let within_machine = if self.within_machine { "True" } else { "False" };
+        let (capacity, used) = (self.cap.bytes(), self.cap.used());
+        format!("HostMemory(capacity={capacity}, used={used}, within_machine={within_machine})")
     }
 }
 
@@ -58,6 +68,8 @@ pub(crate) struct Chosen {
     pub(crate) any_thread: bool,
     /// The pools that share its memory.
     pub(crate) siblings: Option<Arc<Siblings>>,
+    /// The pool may not hand out more than the machine has left.
+    pub(crate) within_machine: bool,
 }
 
 /// Reads `source=`: a name, or an object with `reserve` and `release`.
@@ -69,6 +81,7 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
                 is_host_memory: true,
                 any_thread: true,
                 siblings: None,
+                within_machine: false,
             }),
             "address-space" => {
                 let source = allotment::source::AddressSpace::new(0);
@@ -77,6 +90,7 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
                     is_host_memory: false,
                     any_thread: true,
                     siblings: None,
+                    within_machine: false,
                 })
             }
             other => Err(PyValueError::new_err(format!(
@@ -85,10 +99,15 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
         };
     }
     if let Ok(memory) = value.cast::<HostMemory>() {
-        let HostMemory { cap, siblings } = memory.get();
+        let HostMemory { cap, siblings, within_machine } = memory.get();
         let source = Capped::new(allotment_host::HostMemory::new(), Arc::clone(cap));
-        let siblings = Some(Arc::clone(siblings));
-        return Ok(Chosen { source: Box::new(source), is_host_memory: true, any_thread: true, siblings });
+        return Ok(Chosen {
+            source: Box::new(source),
+            is_host_memory: true,
+            any_thread: true,
+            siblings: Some(Arc::clone(siblings)),
+            within_machine: *within_machine,
+        });
     }
     if let Ok(class) = value.cast::<PyType>() {
         let name = class.name()?;
@@ -114,6 +133,7 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
         is_host_memory: false,
         any_thread: false,
         siblings: None,
+        within_machine: false,
     })
 }
 

@@ -2,6 +2,9 @@
 
 use allotment::Stats;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::fields::{Reduced, reduced};
 
 /// What a pool holds and has done: one consistent copy. Amounts are bytes.
 #[pyclass(frozen, eq, module = "allotment", skip_from_py_object)]
@@ -13,7 +16,25 @@ macro_rules! getters {
     ($($(#[$doc:meta])* $field:ident: $kind:ty,)*) => {
         #[pymethods]
         impl PoolStats {
+            #[new]
+            #[expect(clippy::too_many_arguments, reason = "one for each counter, by name")]
+            fn new($($field: $kind),*) -> Self {
+                Self(Stats { $($field),* })
+            }
+
             $($(#[$doc])* #[getter] fn $field(&self) -> $kind { self.0.$field })*
+
+            /// The counters by name.
+            #[pyo3(name = "_asdict")]
+            fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+                let fields = PyDict::new(py);
+                $(fields.set_item(stringify!($field), self.0.$field)?;)*
+                Ok(fields)
+            }
+
+            fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+                Ok(reduced::<Self>(&self.fields(py)?))
+            }
 
             fn __repr__(&self) -> String {
                 let fields = [$(format!("{}={:?}", stringify!($field), self.0.$field)),*];

@@ -59,6 +59,9 @@ pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
+/// The largest size that two decimals round to no more than [`MAX_BYTES`]: `7.99 EiB`.
+const LARGEST_PRINTED: u64 = (1 << 60) / 100 * 799;
+
 /// A number of bytes that prints with a unit: `24 MiB`, `1.51 GiB`, `300 B`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
@@ -75,7 +78,9 @@ impl fmt::Display for Bytes {
         if self.0.is_multiple_of(one) {
             return f.pad(&format!("{} {name}", self.0 / one));
         }
-        let text = format!("{:.2}", ratio(self.0, one));
+        // No limit is above the largest size, nor is what is printed of one: a printed size can be read again.
+        let shown = if self.0 <= MAX_BYTES { self.0.min(LARGEST_PRINTED) } else { self.0 };
+        let text = format!("{:.2}", ratio(shown, one));
         // Just below the next unit, two decimals round up to it.
         match UNITS.get(unit + 1) {
             Some(next) if text == "1024.00" => f.pad(&format!("1.00 {next}")),
@@ -90,7 +95,8 @@ impl fmt::Display for Bytes {
 pub enum SizeError {
     /// No number, or something behind it that is no unit.
     #[error(
-        "not a size: write a number and a unit such as 4096, 512KiB, 1.5GiB or 2GB (B, KiB, MiB, GiB, TiB, KB, MB, GB)"
+        "not a size: write a number and a unit such as 4096, 512KiB, 1.5GiB or 2GB (B; KiB, MiB, GiB, TiB, PiB, EiB; \
+         KB, MB, GB, TB, PB, EB; upper or lower case)"
     )]
     Unreadable,
     /// More than [`MAX_BYTES`].
@@ -98,21 +104,27 @@ pub enum SizeError {
     TooLarge,
 }
 
-/// Units by suffix, longest first, so that `KiB` is not read as `B`.
-const SUFFIXES: [(&str, u64); 8] = [
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-    ("KB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("B", 1),
+/// Units by suffix, in lower case; `b`, which ends the others, comes last.
+const SUFFIXES: [(&str, u64); 13] = [
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("tib", 1 << 40),
+    ("pib", 1 << 50),
+    ("eib", 1 << 60),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
+    ("pb", 1_000_000_000_000_000),
+    ("eb", 1_000_000_000_000_000_000),
+    ("b", 1),
 ];
 
 /// Reads a size such as `4096`, `512KiB`, `1.5GiB` or `2GB`; a fraction of a byte is dropped.
 ///
-/// `KiB` and its kin are powers of 1024, `KB` and its kin powers of 1000, no suffix means bytes.
+/// `KiB` to `EiB` are powers of 1024, `KB` to `EB` powers of 1000, no suffix means bytes; the case of a suffix does
+/// not matter. Reads whatever [`Bytes`] prints of a size up to [`MAX_BYTES`].
 ///
 /// # Errors
 /// When the text is no size, or the size is above [`MAX_BYTES`].
@@ -120,7 +132,10 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     let text = text.trim();
     let (number, unit) = SUFFIXES
         .iter()
-        .find_map(|&(suffix, unit)| text.strip_suffix(suffix).map(|number| (number.trim_end(), unit)))
+        .find_map(|&(suffix, unit)| {
+            let (number, end) = text.split_at_checked(text.len().checked_sub(suffix.len())?)?;
+            end.eq_ignore_ascii_case(suffix).then_some((number.trim_end(), unit))
+        })
         .unwrap_or((text, 1));
     let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());

@@ -47,6 +47,22 @@ pub unsafe fn clear(start: *mut u8, bytes: usize) {
     });
 }
 
+/// Bytes of the pages of a span that were written to, as far as the kernel tells: 0 where it does not.
+pub(crate) fn touched_bytes(address: u64, bytes: u64) -> u64 {
+    let page = rustix::param::page_size();
+    let span = (usize::try_from(address), usize::try_from(address + bytes));
+    let ((Ok(start), Ok(end)), Ok(map)) = (span, File::open("/proc/self/pagemap")) else { return 0 };
+    let (start, end) = (start / page * page, end.next_multiple_of(page));
+    let mut touched = 0;
+    let reached = scan::for_each_touched(&map, start, end, |from, to| touched += to - from);
+    // An older kernel is asked page by page. What cannot be read counts as touched there, and as untouched here.
+    if reached < end && map.read_exact_at(&mut [0; 8], 8 * (reached / page) as u64).is_err() {
+        return touched as u64;
+    }
+    for_each_touched(&map, reached / page, (end - reached) / page, |from, to| touched += (to - from) * page);
+    touched as u64
+}
+
 /// Calls `touched` for each run of pages that may have been written to, as counted from page `number`.
 fn for_each_touched(map: &File, number: usize, pages: usize, mut touched: impl FnMut(usize, usize)) {
     let mut answers = [0; 8 * PAGES];

@@ -12,13 +12,17 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 mod clear;
 mod guard;
+mod machine;
 mod out;
 mod regions;
+mod watch;
 
 pub use clear::clear;
 use guard::HostGuard;
+pub use machine::Machine;
 use out::Out;
 pub use regions::end_of_region;
+pub use watch::{MachineFull, Watch};
 
 /// Regions this long or longer start at a multiple of it, so that the system can back them with huge pages.
 const HUGE_PAGE: usize = 2 << 20;

@@ -11,13 +11,14 @@ use std::ptr;
 use std::sync::Arc;
 
 use allotment::{AllocError, FreeError, Pool, Refused, Unusable};
-use allotment_host::end_of_region;
+use allotment_host::{Watch, end_of_region};
 
 use super::abi::Functions;
 use super::refused;
 use super::small::{Door, Small};
 use crate::guard::log_damage;
 use crate::tag;
+use crate::watched::admit_data;
 
 /// What came of a request to a pool.
 pub(super) enum Taken {
@@ -33,6 +34,8 @@ pub(super) enum Taken {
 pub(super) struct Home {
     pub(super) pool: Arc<Pool>,
     pub(super) small: Option<Arc<Small>>,
+    /// Where the pool may hand out no more than the machine has.
+    pub(super) watch: Option<Arc<Watch>>,
 }
 
 impl Home {
@@ -52,7 +55,7 @@ impl Home {
         if let Some(data) = small.take(bytes, Door::Any) {
             return Taken::Data(data);
         }
-        let taken = take(&self.pool, bytes, || small.give_back());
+        let taken = self.take_from_pool(bytes, || small.give_back());
         if let Taken::Data(data) = taken {
             small.handed_out(data, bytes);
         }
@@ -64,8 +67,29 @@ impl Home {
     #[cold]
     #[inline(never)]
     fn take_looked_at(&self, bytes: usize) -> Taken {
-        let take = || take(&self.pool, bytes, || false);
+        let take = || self.take_from_pool(bytes, || false);
         if self.pool.options().owner_tags { tag::with_line_of_array(take) } else { take() }
+    }
+
+    /// `make_room` is tried once before the pool refuses; it says whether anything was given back.
+    #[inline]
+    fn take_from_pool(&self, bytes: usize, make_room: impl Fn() -> bool) -> Taken {
+        if let Some(watch) = &self.watch
+            && let Err(refused) = self.admit(watch, bytes)
+        {
+            return refused;
+        }
+        take(&self.pool, bytes, make_room)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn admit(&self, watch: &Arc<Watch>, bytes: usize) -> Result<(), Taken> {
+        let admitted = catch_unwind(AssertUnwindSafe(|| admit_data(&self.pool, Some(watch), bytes as u64)));
+        match admitted {
+            Ok(admitted) => admitted.map_err(|error| keep_refusal(&self.pool, error)),
+            Err(_) => Err(Taken::Refused),
+        }
     }
 
     /// Keeps small data of this pool for the next array, if that is a matter of some instructions; whoever's data it
@@ -131,13 +155,16 @@ fn take(pool: &Pool, bytes: usize, make_room: impl Fn() -> bool) -> Taken {
     }));
     match taken {
         Ok(Ok(allocation)) => Taken::Data(pointer(allocation.address)),
-        Ok(Err(error)) => {
-            let forked = matches!(error, AllocError::Unusable(Unusable::Forked));
-            refused::keep(pool, error);
-            if forked { Taken::Forked } else { Taken::Refused }
-        }
+        Ok(Err(error)) => keep_refusal(pool, error),
         Err(_) => Taken::Refused,
     }
+}
+
+/// Keeps the reason of a refusal.
+fn keep_refusal(pool: &Pool, error: AllocError) -> Taken {
+    let forked = matches!(error, AllocError::Unusable(Unusable::Forked));
+    refused::keep(pool, error);
+    if forked { Taken::Forked } else { Taken::Refused }
 }
 
 /// Makes what was just taken read as zero.

@@ -28,11 +28,16 @@ fn sizes_are_read_as_people_write_them() {
     assert_eq!(read("2GB"), 2_000_000_000);
     assert_eq!(read("0.3KiB"), 307);
     assert_eq!(read("9223372036854775552"), MAX_BYTES);
+    assert_eq!(read("1gb"), 1_000_000_000);
+    assert_eq!(read("1Gib"), 1 << 30);
+    assert_eq!(read("7.5 EiB"), 15 << 59);
+    assert_eq!(read("3pb"), 3_000_000_000_000_000);
 }
 
 #[test]
 fn what_is_no_size_is_refused() {
-    for text in ["", "MiB", "-1", "+1", "1e30", "12 parsecs", "1.GiB", ".5GiB", "1 2", "0x10", "٣MiB", "1Gib"]
+    for text in
+        ["", "MiB", "-1", "+1", "1e30", "12 parsecs", "1.GiB", ".5GiB", "1 2", "0x10", "٣MiB", "1XiB", "é"]
     {
         assert_eq!(parse_size(text), Err(SizeError::Unreadable), "{text:?}");
     }
@@ -48,7 +53,8 @@ fn bytes_print_with_a_unit() {
     assert_eq!(text(1023), "1023 B");
     assert_eq!(text(24 << 20), "24 MiB");
     assert_eq!(text(3 << 29), "1.50 GiB");
-    assert_eq!(text(MAX_BYTES), "8.00 EiB");
+    assert_eq!(text(MAX_BYTES), "7.99 EiB");
+    assert_eq!(text(u64::MAX), "16.00 EiB");
     assert_eq!(text((1 << 20) - 1), "1.00 MiB");
     assert_eq!(text((1 << 20) - 1024), "1023 KiB");
 }
@@ -139,9 +145,11 @@ proptest! {
         whole in prop_oneof![any::<u128>(), size().prop_map(u128::from), (0..5000_u128)],
         decimals in "[0-9]{0,18}",
         unit in 0..SUFFIXES.len(),
+        upper in any::<bool>(),
         space in " ?",
     ) {
         let (suffix, unit) = SUFFIXES[unit];
+        let suffix = if upper { suffix.to_uppercase() } else { suffix.to_owned() };
         let point = if decimals.is_empty() { "" } else { "." };
         let read = parse_size(&format!("{whole}{point}{decimals}{space}{suffix}"));
         // All digits as one number of so many decimals; far more than the limit if that is too long.
@@ -174,9 +182,14 @@ proptest! {
         let (whole, decimals) = number.split_once('.').unwrap_or((number, "00"));
         let hundredths: u128 = format!("{whole}{decimals}").parse().unwrap();
         prop_assert!(whole.len() <= 4 && decimals.len() == 2 && hundredths < 102_400, "{text}");
-        // Twice the distance in units of a hundredth: one half of it up or down at most.
+        // Twice the distance in units of a hundredth: one half of it up or down at most, or one where it must not be up.
         let (printed, exact) = (hundredths * unit, u128::from(bytes) * 100);
-        prop_assert!(2 * printed.abs_diff(exact) <= unit + exact / (1 << 50), "{text} for {bytes}");
+        let allowed = if (LARGEST_PRINTED..=MAX_BYTES).contains(&bytes) { 2 * unit } else { unit };
+        prop_assert!(2 * printed.abs_diff(exact) <= allowed + exact / (1 << 50), "{text} for {bytes}");
         prop_assert!(number.contains('.') || printed == exact, "{text} for {bytes}");
+        if bytes <= MAX_BYTES {
+            let (read, printed) = (parse_size(&text), printed / 100);
+            prop_assert!(read.is_ok_and(|read| u128::from(read) == printed), "{text} is read as {read:?}");
+        }
     }
 }
