@@ -67,7 +67,7 @@ def test_a_cycle_frees_when_it_is_collected(pool: Pool) -> None:
 
 
 def test_garbage_is_collected_before_memory_is_refused() -> None:
-    pool = Pool("1MiB", growth=False)
+    pool = Pool("1MiB", growth=False, collect_garbage=True)
     gc.disable()
     try:
         cycle: list[object] = [pool.allocate("1MiB")]
