@@ -58,7 +58,7 @@ fn slack_when_the_bytes_lost_inside_chunks_would_have_done() {
     assert_eq!(explained.verdict, Verdict::Slack);
     let text = explained.to_string();
     assert!(
-        text.contains("asked for            54 MiB") && text.contains("lost in chunks       10 MiB"),
+        text.contains("requested            54 MiB") && text.contains("lost in chunks       10 MiB"),
         "{text}"
     );
 }
