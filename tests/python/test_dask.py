@@ -113,7 +113,7 @@ def test_a_task_that_exhausts_its_pool_ends_with_the_report_and_the_worker_lives
     with pytest.raises(allotment.OutOfMemoryError, match="set by AllotmentSetup") as refused:
         client.submit(hungry).result(timeout=DEADLINE_SECONDS)
     error = refused.value
-    assert (error.requested, error.limit, error.verdict) == (10 * MIB, 64 * MIB, "full")
+    assert (error.requested, error.limit, error.verdict) == (10 * MIB, 64 * MIB, "slack")
     assert error.num_live >= 5
     assert sum(group.bytes for group in error.by_size) == error.in_use >= 50 * MIB
     assert "Unable to allocate 10.0 MiB" in str(error.__cause__)  # NumPy's words
