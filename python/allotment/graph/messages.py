@@ -3,6 +3,7 @@
 A message class lists its fields; this file knows what a field of each sort takes and how it is written.
 """
 
+import contextlib
 import struct
 from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence
 from dataclasses import dataclass
@@ -313,12 +314,9 @@ def _checked(kind: type, value: Any, name: str) -> Any:
     if kind is int and whole:
         return int(value)
     if kind is float and (whole or isinstance(value, float | np.floating)):
-        try:
+        with contextlib.suppress(OverflowError):
             return float(value)
-        except OverflowError:
-            raise ValueError(
-                f"{name} must be a number that a float can hold, not {show_value(value)}"
-            ) from None
+        raise ValueError(f"{name} must be a number that a float can hold, not {show_value(value)}")
     if kind is str and isinstance(value, str | bytes):
         return value.decode() if isinstance(value, bytes) else value
     raise TypeError(
