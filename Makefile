@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-loom test-oracle test-python test-numpy-suite test-long fuzz fuzz-long mutations sanitize \
+.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-numpy-suite test-long fuzz fuzz-long mutations sanitize \
         bench bench-check lint fmt types doc sdist-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -19,6 +19,9 @@ ASAN = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/s
 # Some of NumPy's tests build a module, with what is in the environment.
 SUITE = PATH=$(abspath $(BIN)):$$PATH $(BIN)/python tests/numpy_suite/run.py
 MEMCHECK := valgrind --quiet --error-exitcode=99
+
+# Every second file of tests, from the first or the second on.
+every_second = $(shell ls tests/python/test_*.py | awk 'NR % 2 == $(1)')
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -38,8 +41,14 @@ test-loom:  ## the lock and a whole pool in every order of what two threads do
 test-oracle: $(ORACLE)  ## the same decisions as TensorFlow's own allocator, event by event
 	cargo test --package allotment --features oracle --release --test oracle --test fuzz -- --nocapture
 
-test-python: develop  ## the package, its command line, and what the README says
-	$(BIN)/pytest -m "not long"
+test-python: develop  ## the package, its command line, and what the README says; the files in two halves at once
+	$(MAKE) --jobs=2 --output-sync=target test-python-odd test-python-even
+
+test-python-odd:
+	$(BIN)/pytest -m "not long" $(call every_second,1)
+
+test-python-even:
+	$(BIN)/pytest -m "not long" $(call every_second,0)
 
 test-numpy-suite: develop  ## NumPy's own tests of arrays, and some of SciPy's and pandas', with every array in a pool
 	$(BIN)/pip install meson ninja scipy pandas
