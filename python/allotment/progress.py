@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Steps:
-    """The steps of a command, shown to nobody: stderr is not a terminal."""
+    """The steps of a command, not shown: stderr is not a terminal."""
 
     def begin(self, text: str) -> None:
         """Begin the next step; ``text`` says what it does."""

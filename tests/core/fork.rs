@@ -114,7 +114,7 @@ fn a_pool_of_the_child_is_trimmed_when_idle_by_a_thread_of_the_child() {
     childs.free_allocation(&held).unwrap();
     let end = Instant::now() + Duration::from_secs(20);
     while childs.stats().unwrap().reserved > 0 {
-        assert!(Instant::now() < end, "nobody trims it");
+        assert!(Instant::now() < end, "it is never trimmed");
         std::thread::sleep(Duration::from_millis(2));
     }
     drop(parents);

@@ -87,7 +87,7 @@ fn a_pool_that_is_dropped_leaves_nothing() {
         let pool = pool_over(AddressSpace::new(0));
         let of_pool = Arc::clone(&kept);
         pool.trim_when_idle(DAY, move || drop(Arc::clone(&of_pool))).expect("a thread");
-        assert_eq!(Arc::strong_count(&pool), 1, "nobody else keeps it alive");
+        assert_eq!(Arc::strong_count(&pool), 1, "nothing else keeps it alive");
     }
     assert_eq!(Arc::strong_count(&kept), 1);
     assert!(comes_true(|| idle_threads() == 1));

@@ -42,7 +42,7 @@ print(pool.stats().num_live, Pool("1MiB").malloc(1) > 0)
         assert "more than once per process" in error
 
 
-#: What an interpreter has done that nobody ends before the process, by name.
+#: What an interpreter has done that is not ended before the process, by name.
 LEFT_BEHIND = {
     "imported": "import allotment",
     "a leak in guard mode": "from allotment import Pool; pool = Pool('1MiB', guard=True); pool.malloc(10)",
@@ -78,7 +78,7 @@ arrays = [np.ones(size) for size in range(50)]
 
 
 @pytest.mark.parametrize("name", LEFT_BEHIND)
-def test_b214_a_process_ends_with_an_interpreter_that_nobody_ended(name: str) -> None:
+def test_b214_a_process_ends_with_an_interpreter_that_was_not_ended(name: str) -> None:
     # Field report B214 (PyO3#4874): a thread that lets go of the interpreter's lock there never gets it back.
     program = "import warnings; warnings.simplefilter('ignore')\n" + LEFT_BEHIND[name]
     done = run_program(f"""

@@ -97,6 +97,6 @@ def test_reserving_stays_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_other_host_memory_is_not_watched() -> None:
     assert HostMemory(1024).within_machine is False
-    # Address space that nobody writes to.
+    # Address space without a write.
     pool = Pool("16TiB", source=HostMemory("16TiB"))
     pool.free(pool.malloc("8TiB"))

@@ -94,7 +94,7 @@ def test_the_lines_of_a_function_are_told_apart_and_each_is_one_owner(pool: Pool
     assert len(kept) == 10
 
 
-def test_code_that_is_gone_gives_its_name_to_nobody(pool: Pool) -> None:
+def test_code_that_is_gone_gives_its_name_to_no_other_code(pool: Pool) -> None:
     for n in range(3000):
         scope: dict[str, Any] = {"pool": pool}
         exec(compile("\n" * (n % 50) + "block = pool.malloc(1)", f"made{n}.py", "exec"), scope)

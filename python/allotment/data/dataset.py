@@ -4,6 +4,7 @@ Elements are tensors in host memory, alone or in tuples and dictionaries. What i
 says; here is what users call, and what is known of the elements beforehand.
 """
 
+import contextlib
 import operator
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
@@ -378,13 +379,10 @@ class Dataset:
 
 
 def _whole(value: Any, what: str) -> int:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)
-    except TypeError as error:
-        error.__traceback__ = None
-        raise TypeError(f"{what} must be a whole number, not {value!r}") from None
+    if not isinstance(value, bool):
+        with contextlib.suppress(TypeError):
+            return operator.index(value)
+    raise TypeError(f"{what} must be a whole number, not {value!r}")
 
 
 def _invalid(text: str, op: str) -> InvalidArgumentError:

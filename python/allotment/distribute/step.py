@@ -115,7 +115,7 @@ class Line:
 
     @property
     def is_inherited(self) -> bool:
-        """Whether this is a forked child of the process that the step is in: nobody leads it there."""
+        """Whether this is a forked child of the process that the step is in: no thread leads the step in a child."""
         return os.getpid() != self._process
 
     def close(self) -> None:

@@ -37,7 +37,7 @@ class Worker:
 
 def _work(jobs: "SimpleQueue[Callable[[], None] | None]") -> None:
     process = os.getpid()
-    # In a child that a job forked nobody has another one.
+    # A child that a job forked has no other worker.
     while os.getpid() == process and (job := jobs.get()) is not None:
         job()
         # While it waits, it holds nothing of a step.

@@ -31,7 +31,7 @@ pool finds it given back first; the peaks may count it, and the number of alloca
 
 **When memory runs out** NumPy raises its ``MemoryError``, and the pool has a report of that moment. The report is a
 note of the error (``__notes__``) once it leaves a ``use`` block, or meets ``uninstall()`` in a ``finally``. While
-anything is installed, the report is printed with an error that nobody catches, on any thread: through
+anything is installed, the report is printed with an uncaught error, on any thread: through
 ``sys.excepthook`` and ``threading.excepthook``, which call the hooks that were there. A program that catches the error
 calls ``take_refusal()``. A pool that was closed while it is installed refuses in the same manner, and its report says
 so. Such a request neither waits for a free nor collects garbage first, whatever the pool's options: NumPy may hold the

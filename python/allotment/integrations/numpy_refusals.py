@@ -1,8 +1,8 @@
 """Reports of pools that refused memory to NumPy's arrays: added as a note to the ``MemoryError`` that NumPy raises.
 
 NumPy's error says how much memory an array needs, and has no room for what the pool says. The handler keeps the pool's
-report, of the moment of the refusal and for its thread, until somebody takes it: ``add_report`` for an error that was
-raised at the same line, where it leaves a ``use`` block, or where nobody catches it.
+report, of the moment of the refusal and for its thread, until a caller takes it: ``add_report`` for an error that was
+raised at the same line, where it leaves a ``use`` block, or where it is uncaught.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ def _raised_at(error: BaseException) -> tuple[str, int] | None:
 
 
 class _UncaughtErrors:
-    """Hooks for errors that nobody caught, in front of those that are there, while anything is installed.
+    """Hooks for uncaught errors, in front of those that are there, while anything is installed.
 
     Each time they are set they are new ones, with the former hooks in them: a program may have put the last ones behind
     hooks of its own.

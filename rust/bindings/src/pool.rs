@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use allotment::{AllocError, Bytes, GRANULE, MAX_WAIT, Options, Policy, Unusable};
+use allotment::{Bytes, GRANULE, MAX_WAIT, Options, Policy, Unusable};
 use allotment_host::Watch;
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -25,8 +25,8 @@ use crate::size::{size_argument, whole_number};
 use crate::snapshot::{KeptRegion, Snapshot};
 use crate::source;
 use crate::stats::PoolStats;
-use crate::tag;
-use crate::watched::admit_address;
+
+mod requests;
 
 /// A best-fit allocator over regions from one source, under a limit that holds exactly.
 #[pyclass(frozen, weakref, module = "allotment")]
@@ -361,56 +361,6 @@ impl Pool {
         .map_err(|error: Unusable| error.into_py_err(py))
     }
 
-    /// The quick door, attached; and if it does not open, the slow one, detached.
-    fn take(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
-        if self.core.options().owner_tags {
-            return tag::with_line(py, || self.take_untagged(py, bytes, alignment));
-        }
-        self.take_untagged(py, bytes, alignment)
-    }
-
-    fn take_untagged(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
-        admit_address(&self.core, self.watch(), bytes).map_err(|error| error.into_py_err(py))?;
-        match self.core.try_allocate(bytes, alignment) {
-            Ok(Some(allocation)) => Ok(allocation),
-            Ok(None) => self.take_slowly(py, bytes, alignment),
-            Err(error) => Err(error.into_py_err(py)),
-        }
-    }
-
-    #[cold]
-    fn take_slowly(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
-        let mut patience = self.core.patience();
-        let mut collected = false;
-        let mut interrupt = None;
-        let taken = detach(py, || {
-            self.settled().allocate_or(bytes, alignment, |refused| {
-                // Memory may be held by nothing but Python's own garbage.
-                let collect = !refused.is_hopeless() && !std::mem::replace(&mut collected, true);
-                if collect && self.collect_garbage() && self.core.freed_since(refused).unwrap_or(false) {
-                    return true;
-                }
-                patience.again(refused, || {
-                    interrupt = check_signals().err();
-                    interrupt.is_some()
-                })
-            })
-        });
-        match interrupt {
-            Some(error) => Err(error),
-            None => taken.map_err(|error| self.look_into(py, error).into_py_err(py)),
-        }
-    }
-
-    /// The error, with what the memory is used for if it is a refusal.
-    pub(crate) fn look_into(&self, py: Python<'_>, mut error: AllocError) -> AllocError {
-        if let AllocError::OutOfMemory(refused) = &mut error {
-            // In a forked child the text goes without.
-            let _ = detach(py, || self.core.look_into(refused));
-        }
-        error
-    }
-
     /// Runs Python's collector if that may free anything of this pool; says whether it ran.
     pub(crate) fn collect_garbage(&self) -> bool {
         self.garbage.collect(self.settled())
@@ -427,12 +377,6 @@ fn warn_of_unused(py: Python<'_>, options: &Options) -> PyResult<()> {
         warn(c"fragmentation_fraction= has no effect with policy='tight', which splits off every remainder")?;
     }
     Ok(())
-}
-
-/// Lets Ctrl-C through. In a thread that outlives the interpreter there is none to let through.
-#[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
-pub(crate) fn check_signals() -> PyResult<()> {
-    Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()))
 }
 
 /// A time of more than a thousandth of a second: a thread wakes up for it each time.

@@ -16,7 +16,6 @@ use crate::history::{self, History};
 use crate::live::LiveTable;
 use crate::owner::{OwnerId, Owners};
 use crate::policy::SplitRule;
-use crate::refusal::{OutOfMemory, Verdict};
 use crate::region::{Place, Region, Regions};
 use crate::source::Grant;
 use crate::stats::{Counters, Stats};
@@ -296,54 +295,6 @@ impl Allocator {
         self.counters.stats(self.limit, self.largest_free(), self.live.len(), self.regions.len())
     }
 
-    /// The refusal of a request, with the figures of this moment. `margins` are bytes that each allocation takes more
-    /// than was asked for, whatever the policy.
-    pub(crate) fn refusal(&self, request: Request, source_refused: bool, margins: u64) -> OutOfMemory {
-        let stats = self.stats();
-        let Stats {
-            requested: live_requested, in_use, reserved, limit, free, largest_free, num_live, ..
-        } = stats;
-        let verdict = if request.needed > limit {
-            Verdict::Limit
-        } else if source_refused {
-            Verdict::Source
-        } else if request.needed <= limit - in_use {
-            Verdict::Fragmented
-        } else if request.needed <= limit - live_requested
-            && request.needed <= limit - self.tight_in_use(margins)
-        {
-            Verdict::Slack
-        } else {
-            Verdict::Full
-        };
-        OutOfMemory {
-            requested: request.bytes,
-            needed: request.needed,
-            limit,
-            limit_set_by: Arc::clone(&self.limit_set_by),
-            live_requested,
-            in_use,
-            internal_fragmentation: stats.internal_fragmentation,
-            reserved,
-            free,
-            largest_free,
-            num_live,
-            verdict,
-            capped: None,
-            advice: Vec::new(),
-            details: None,
-        }
-    }
-
-    /// Bytes that would be in use if each chunk had just the whole granules of its request, and its red zones.
-    ///
-    /// # Cost
-    /// Linear in the chunks.
-    fn tight_in_use(&self, margins: u64) -> u64 {
-        let tight = |chunk: &Chunk| (round_up(chunk.requested) + margins).min(chunk.size);
-        self.chunks.in_use().map(tight).sum()
-    }
-
     /// Merges a free chunk of `size` bytes that is in no bin with its free neighbours, and puts what comes of it
     /// into its bin.
     #[inline(always)]
@@ -403,6 +354,7 @@ impl Allocation {
 mod holding;
 mod outlook;
 mod quarantine;
+mod refusal;
 mod request;
 #[cfg(test)]
 mod tests;

@@ -66,7 +66,7 @@ fn groups_above(mounted: &Path, path: &str) -> Vec<PathBuf> {
     inner.ancestors().take_while(|folder| folder.starts_with(mounted)).map(Path::to_path_buf).collect()
 }
 
-/// A group's limit and what is left of it, if it has one. File pages that nobody has used lately can be taken back.
+/// A group's limit and what is left of it, if it has one. Inactive file pages can be reclaimed.
 fn limits(group: &Path, [limit, used, reclaimable]: [&str; 3]) -> Option<Machine> {
     let number = |name: &str| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
     let (total, used) = (number(limit)?, number(used)?);

@@ -65,7 +65,7 @@ pub struct Watch {
 struct HandedOut {
     /// Bytes asked for and held.
     requested: u64,
-    /// Bytes of regions that nobody holds.
+    /// Bytes of regions that no allocation holds.
     free: u64,
     /// Bytes of regions that were written to.
     touched: u64,
@@ -129,7 +129,7 @@ impl Watch {
         machine
     }
 
-    /// Sets the allowance until the next look, of `left` bytes that nobody has.
+    /// Sets the allowance until the next look, of `left` bytes that are free.
     fn allow(&self, left: u64, margin: u64, peers: &[Arc<Self>]) {
         // Small requests near the end need not look each time. The margin has room for them, and they count in the next.
         let least = margin / (4 * peers.len().max(1) as u64);
@@ -144,7 +144,7 @@ impl Watch {
         let room = machine.available.saturating_sub(margin);
         let allowances: u64 = peers.iter().map(|peer| peer.allowance()).sum();
         // Most often it fits even if nothing was written to yet. Else the pages that were count as paid; of those that
-        // nobody holds it is not known whether the next request gets them. At last they go back to the system.
+        // no allocation holds it is not known whether the next request gets them. At last they go back to the system.
         let mut out = HandedOut::of(peers, false);
         let mut paid = 0;
         if out.requested + allowances + bytes > room {

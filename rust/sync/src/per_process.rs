@@ -49,7 +49,7 @@ impl<T> PerProcess<T> {
     /// Without a lock: a thread that the child does not have may have been here when it forked.
     fn of_child(&'static self) -> &'static Self {
         let found = self.child.load(Ordering::Acquire);
-        // SAFETY: null, or what was leaked below, which nobody changes or frees.
+        // SAFETY: null, or what was leaked below, which is never changed or freed.
         if let Some(found) = unsafe { found.as_ref() } {
             return found;
         }
@@ -58,7 +58,7 @@ impl<T> PerProcess<T> {
             // SAFETY: leaked a moment ago.
             Ok(_) => unsafe { &*made },
             Err(earlier) => {
-                // SAFETY: nobody else knows of this one.
+                // SAFETY: no other thread knows of this one.
                 drop(unsafe { Box::from_raw(made) });
                 // SAFETY: leaked by another thread, as above.
                 unsafe { &*earlier }

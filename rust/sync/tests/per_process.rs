@@ -9,7 +9,7 @@ use allotment_sync::{PerProcess, entered_child};
 static VALUE: PerProcess<Mutex<u32>> = PerProcess::new(Mutex::new(1), || Mutex::new(2));
 
 #[test]
-fn a_child_has_a_value_of_its_own_whoever_holds_its_parents() {
+fn a_child_has_a_value_of_its_own_whatever_thread_holds_its_parents() {
     let parents = VALUE.get().lock().unwrap();
     assert_eq!(*parents, 1);
     entered_child();

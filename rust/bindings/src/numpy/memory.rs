@@ -1,6 +1,6 @@
 //! What a handler does with a pool: take, clear, resize, give back. Never unwinds, never waits for the interpreter.
 //!
-//! The data is held: whoever has an array's address cannot free it, and the array's end frees nothing but its data.
+//! The data is held: a free by its address is refused, and the end of the array frees nothing but its data.
 
 #![allow(unsafe_code)]
 

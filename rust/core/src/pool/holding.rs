@@ -1,6 +1,6 @@
-//! Allocations that are held: a runtime frees them by rules of its own, or somebody has a view of their memory.
+//! Allocations that are held: a runtime frees them by its own rules, or a buffer shows their memory.
 //!
-//! Until then nobody else frees them, as the address may be all that others know of them, and the next owner of the
+//! Until then no other call frees them, as the address may be all that others know of them, and the next owner of the
 //! address would pay for it.
 
 use super::state::State;
@@ -61,7 +61,7 @@ impl Pool {
         Ok(self.with_state(|state| state.is_kept_off(address, Claim::ANY))?)
     }
 
-    /// Holds an allocation while somebody has a view of its memory: nobody frees it, neither by address nor by number.
+    /// Holds an allocation while a buffer shows its memory: it is freed neither by address nor by number.
     ///
     /// # Errors
     /// When the allocation is not live any more.
@@ -73,7 +73,7 @@ impl Pool {
 
     /// Takes a pin back.
     pub fn unpin(&self, allocation: &Allocation) {
-        // In a forked child the pins are a copy that nobody looks at.
+        // In a forked child the pins are a copy without effect.
         let _ = self.with_state(|state| state.set_held(allocation, false));
     }
 }

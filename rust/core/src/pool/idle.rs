@@ -1,4 +1,4 @@
-//! Trimming pools that nobody uses.
+//! Trims pools that are idle.
 //!
 //! One thread looks after all pools of the process that asked for it. It sleeps until the first of them is due, and
 //! ends when the last of them is gone. It keeps no pool alive: a pool that is dropped takes its entry out.
@@ -30,7 +30,7 @@ impl Pool {
     ///
     /// Another thread looks, one for all pools of the process, so the source must be one that any thread may call at
     /// any time. It forgets the pool when that is dropped; in a forked child there is none. `before` is called first:
-    /// for callers that keep back memory that nobody uses. At least a millisecond lies between two looks.
+    /// for callers that keep back unused memory. At least a millisecond lies between two looks.
     ///
     /// # Errors
     /// When the system has no thread left.

@@ -129,7 +129,7 @@ impl Pool {
         Ok(closed)
     }
 
-    /// Closes a scope that nobody asks anything any more, without waiting and without failing.
+    /// Closes an abandoned scope, without waiting and without failing.
     ///
     /// For finalisers: if the lock is taken, this is left for the next caller.
     pub fn close_scope_late(&self, scope: Scope) {
@@ -179,7 +179,7 @@ impl Pool {
             state.changes += 1;
             state.allocator.owners.set_limit(scope.id, limit)
         })?;
-        // Whoever was refused on account of the cap may have room now.
+        // A request that the cap refused may have room now.
         self.freed.ring();
         Ok(set)
     }

@@ -50,7 +50,7 @@ impl Pool {
         joins
     }
 
-    /// The pools beside this one. The last owner of one may be whoever asks, so no lock may be held when they go.
+    /// The pools beside this one. The caller may be the last owner of one: it drops them without a lock.
     pub(super) fn others(&self) -> Vec<Arc<Self>> {
         let Some(siblings) = self.siblings.get() else { return Vec::new() };
         let mut others = siblings.alive();

@@ -10,7 +10,7 @@ const DISCARDED: u64 = 4096;
 
 impl Pool {
     /// Hands back every wholly free region; returns their bytes. Of the others, what is free is discarded, where the
-    /// source can do so; nobody gets it meanwhile. Where nothing was allocated or freed since the last time, it was
+    /// source can do so; no request gets it meanwhile. Where nothing was allocated or freed since the last time, it was
     /// discarded then.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ pub struct Refused {
     pub out_of_memory: Box<OutOfMemory>,
     /// What had happened until then: more since is a reason to try again.
     pub(super) progress: u64,
-    /// What the source may have granted at the most at that moment; none where nobody waits for more.
+    /// What the source may have granted at the most at that moment; none where the request does not wait.
     pub(super) possible: Option<u64>,
 }
 
@@ -91,7 +91,7 @@ impl Pool {
         self.settle();
         self.freed.sleep(heard, nap);
         self.change_concerns(&mut *self.enter()?, |concerns| concerns.waiting -= 1);
-        // Memory that another pool hands back wakes nobody here.
+        // Memory that another pool hands back does not wake this thread.
         Ok(refused.possible.is_some_and(|before| before != self.possible_bytes()))
     }
 }

@@ -71,7 +71,7 @@ fn what_was_written_to_is_paid_for() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn pages_that_nobody_holds_go_back_before_a_refusal() {
+fn pages_without_an_allocation_go_back_before_a_refusal() {
     let watch = Arc::new(watched(MARGIN_OF_ALL + 64 * MIB));
     let peers = [Arc::clone(&watch)];
     for address in fill(&watch, &peers, 32 * MIB) {
@@ -79,7 +79,7 @@ fn pages_that_nobody_holds_go_back_before_a_refusal() {
         watch.pool.free(address).unwrap();
     }
     AVAILABLE.set(Some(MARGIN_OF_ALL + 8 * MIB));
-    // Were the written pages counted as paid, this would pass; they are nobody's, and the system gets them back.
+    // Were the written pages counted as paid, this would pass; no allocation holds them, and the system gets them back.
     assert!(watch.admit_data(32 * MIB, || peers.to_vec()).is_err());
     assert_eq!(watch.pool.stats().unwrap().reserved, 0);
     AVAILABLE.set(Some(MARGIN_OF_ALL + 64 * MIB));
