@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-numpy-suite test-long fuzz fuzz-long mutations sanitize \
+.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-differential test-numpy-suite test-long fuzz fuzz-long mutations sanitize \
         bench bench-check lint fmt types doc sdist-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -50,6 +50,9 @@ test-python-odd:
 test-python-even:
 	$(BIN)/pytest -m "not long" $(call every_second,0)
 
+test-differential: develop $(ORACLE_VENV)/.tensorflow  ## the TensorFlow layer: generated programs here and in TensorFlow
+	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/pytest -m "not long" tests/differential
+
 test-numpy-suite: develop  ## NumPy's own tests of arrays, and some of SciPy's and pandas', with every array in a pool
 	$(BIN)/pip install meson ninja scipy pandas
 	$(SUITE) numpy._core
@@ -68,7 +71,7 @@ fuzz-long: $(ORACLE)  ## a thousand million events of fresh programs, half of th
 	ALLOTMENT_FUZZ_EVENTS=$${ALLOTMENT_FUZZ_EVENTS:-510000000} \
 		cargo test --package allotment --features oracle --release --test fuzz -- --nocapture
 
-test-long: develop $(ORACLE)  ## what is too long for every run
+test-long: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## what is too long for every run
 	ALLOTMENT_MODEL_PROGRAMS=$${ALLOTMENT_MODEL_PROGRAMS:-20000} cargo test --package allotment --release --test model
 	ALLOTMENT_LIMIT_PROGRAMS=$${ALLOTMENT_LIMIT_PROGRAMS:-20000} ALLOTMENT_LIMIT_STEP=65536 \
 		cargo test --package allotment --release --test replay_limits
@@ -76,6 +79,7 @@ test-long: develop $(ORACLE)  ## what is too long for every run
 		cargo test --package allotment --features oracle --release --test oracle -- --nocapture
 	ALLOTMENT_STRESS_SECONDS=$${ALLOTMENT_STRESS_SECONDS:-30} cargo test --package allotment --release --test threads crowd
 	$(BIN)/pytest -m long --timeout 1800
+	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/pytest -m long tests/differential
 
 mutations:  ## break the rules of the allocator one by one: a test must notice each
 	$(PYTHON) tests/mutations.py
@@ -90,9 +94,8 @@ sanitize: develop  ## memory errors: address sanitizer and valgrind over host me
 		--package allotment-host --lib -- --skip address_space_is_free --skip asked_for_huge_pages
 	PYTHONMALLOC=malloc $(MEMCHECK) --suppressions=tests/valgrind/python.supp $(BIN)/python tests/valgrind/session.py
 
-bench: develop $(ORACLE)  ## speed, fill and bookkeeping, beside others in the same run; TRACES=folder adds traces
+bench: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## speed, fill and bookkeeping, beside others in the same run; TRACES=folder adds traces
 	$(if $(TRACES),ALLOTMENT_TRACES=$(abspath $(TRACES))) cargo bench --package allotment --features oracle
-	$(ORACLE_VENV)/bin/pip install $(TENSORFLOW)
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python \
 		$(BIN)/pytest benches/python/*.py --benchmark-only --benchmark-columns=min,median,iqr,rounds
 	$(BIN)/python benches/python/bench_numpy.py
@@ -143,6 +146,11 @@ $(VENV)/.tools: pyproject.toml
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet "maturin>=1.14,<2"
 	$(BIN)/maturin develop --quiet --extras dev
+	touch $@
+
+# TensorFlow with all that it imports; the driver below needs its library alone.
+$(ORACLE_VENV)/.tensorflow: $(ORACLE)
+	$(ORACLE_VENV)/bin/pip install --quiet $(TENSORFLOW)
 	touch $@
 
 $(ORACLE): tests/oracle/bfc_driver.cc tests/oracle/build.sh

@@ -1,0 +1,45 @@
+"""The recipes of all functions, by family."""
+
+from families import (
+    arrays,
+    elementwise,
+    gathering,
+    joining,
+    matrices,
+    networks,
+    randoms,
+    reductions,
+    segments,
+    sequences,
+    texts,
+)
+from programs import Recipe
+
+_FAMILIES = (
+    elementwise,
+    reductions,
+    arrays,
+    joining,
+    gathering,
+    sequences,
+    segments,
+    matrices,
+    networks,
+    texts,
+    randoms,
+)
+
+
+def recipes() -> dict[str, Recipe]:
+    """Return the recipe of each function.
+
+    Raises:
+        ValueError: Two families have one function.
+    """
+    found: dict[str, Recipe] = {}
+    for family in _FAMILIES:
+        for function, recipe in family.FAMILY.recipes.items():
+            if function in found:
+                raise ValueError(f"{function} is in two families")
+            found[function] = recipe
+    return found

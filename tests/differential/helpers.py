@@ -1,0 +1,133 @@
+"""Functions that generated programs call besides those of the package: ways to run one call and report about it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from operands import operand
+
+
+class Helpers:
+    """The helpers over one package; ``tf`` is it and ``v1`` its ``compat.v1``."""
+
+    def __init__(self, tf: Any, v1: Any) -> None:
+        self._tf, self._v1 = tf, v1
+
+    def names(self) -> dict[str, Any]:
+        """The names that a program sees."""
+        return {
+            "tf": self._tf,
+            "v1": self._v1,
+            "np": np,
+            "operand": operand,
+            "eager": self.eager,
+            "gradients": self.gradients,
+            "second_gradients": self.second_gradients,
+            "in_graph": self.in_graph,
+            "graph_gradients": self.graph_gradients,
+            "described": self.described,
+            "rebuilt": self.rebuilt,
+        }
+
+    def eager(self, function: Callable[..., Any], *xs: Any) -> Any:
+        """Call the function with tensors made of the arrays."""
+        return function(*map(self._tensor, xs))
+
+    def gradients(self, function: Callable[..., Any], *xs: Any, seed: int = 0, zero: bool = False) -> Any:
+        """The results and, for random gradients of them, those of each floating operand."""
+        tensors = [self._tensor(x) for x in xs]
+        watched = [each for each in tensors if self._is_floating(each)]
+        with self._tf.GradientTape() as tape:
+            for each in watched:
+                tape.watch(each)
+            made = function(*tensors)
+        targets = [each for each in self._flat(made) if self._is_floating(each)]
+        return made, tape.gradient(targets, watched, self._upstream(targets, seed, zero))
+
+    def second_gradients(self, function: Callable[..., Any], *xs: Any, seed: int = 0) -> Any:
+        """The gradients of the gradients."""
+        tensors = [self._tensor(x) for x in xs]
+        watched = [each for each in tensors if self._is_floating(each)]
+        with self._tf.GradientTape() as outer:
+            for each in watched:
+                outer.watch(each)
+            with self._tf.GradientTape() as inner:
+                for each in watched:
+                    inner.watch(each)
+                made = function(*tensors)
+                targets = [each for each in self._flat(made) if self._is_floating(each)]
+            first = inner.gradient(targets, watched, self._upstream(targets, seed, zero=False))
+        connected = [each for each in first if each is not None]
+        connected = [self._tf.convert_to_tensor(each) for each in connected]
+        return first, outer.gradient(connected, watched, self._upstream(connected, seed + 1, zero=False))
+
+    def in_graph(self, function: Callable[..., Any], *xs: Any, shapes: Sequence[Any] = ()) -> Any:
+        """Static shapes of the results from placeholders of the given shapes, and the values of a run."""
+        with self._v1.Graph().as_default():
+            fed = self._placeholders(xs, shapes)
+            made = self._flat(function(*(each for each, _ in fed)))
+            static = [self.described(each) for each in made]
+            with self._v1.Session() as session:
+                return static, session.run(list(made), dict(fed))
+
+    def graph_gradients(
+        self, function: Callable[..., Any], *xs: Any, shapes: Sequence[Any] = (), seed: int = 0
+    ) -> Any:
+        """The gradients of the results in a graph of placeholders."""
+        with self._v1.Graph().as_default():
+            fed = self._placeholders(xs, shapes)
+            sources = [each for each, _ in fed if self._is_floating(each)]
+            made = self._flat(function(*(each for each, _ in fed)))
+            targets = [each for each in made if self._is_floating(each)]
+            with self._v1.Session() as session:
+                values = session.run(targets, dict(fed))
+            upstream = [
+                self._tf.constant(operand(value.dtype.name, value.shape, "ordinary", seed + i))
+                for i, value in enumerate(map(np.asarray, values))
+            ]
+            found = self._v1.gradients(targets, sources, upstream)
+            connected = [self._tf.convert_to_tensor(each) for each in found if each is not None]
+            with self._v1.Session() as session:
+                return [each is not None for each in found], session.run(connected, dict(fed))
+
+    def described(self, value: Any) -> Any:
+        """Type and static shape of each tensor of a structure, without the values."""
+        if isinstance(value, (list, tuple)):
+            return [self.described(each) for each in value]
+        return value.dtype, value.shape
+
+    def rebuilt(self, values: Any, left: Any, right: Any = None) -> Any:
+        """The values of a decomposition and the matrix that it is of: its vectors are known up to their signs."""
+        tf = self._tf
+        scaled = left * tf.cast(values, left.dtype)[..., None, :]
+        return values, tf.matmul(scaled, left if right is None else right, adjoint_b=True)
+
+    def _placeholders(self, xs: Sequence[Any], shapes: Sequence[Any]) -> list[tuple[Any, Any]]:
+        made = []
+        for index, x in enumerate(xs):
+            array = np.asarray(x)
+            dtype = self._tf.string if array.dtype == object else self._tf.as_dtype(array.dtype)
+            shape = shapes[index] if index < len(shapes) else array.shape
+            made.append((self._v1.placeholder(dtype, shape), array))
+        return made
+
+    def _tensor(self, x: Any) -> Any:
+        if isinstance(x, np.ndarray) and x.dtype == object:
+            return self._tf.constant(x, self._tf.string, shape=x.shape)
+        return self._tf.constant(x)
+
+    def _is_floating(self, tensor: Any) -> bool:
+        return bool(tensor.dtype.is_floating or tensor.dtype.is_complex)
+
+    def _flat(self, made: Any) -> list[Any]:
+        if isinstance(made, (list, tuple)):
+            return [leaf for each in made for leaf in self._flat(each)]
+        return [] if made is None else [made]
+
+    def _upstream(self, targets: Sequence[Any], seed: int, zero: bool) -> list[Any]:
+        made = []
+        for index, each in enumerate(targets):
+            weights = operand(each.dtype.name, tuple(each.shape), "ordinary", 1000 + seed + index)
+            made.append(self._tf.constant(weights * 0 if zero else weights))
+        return made

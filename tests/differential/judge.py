@@ -1,0 +1,190 @@
+"""Runs programs in both packages, compares their outcomes and reports what the table of differences does not have.
+
+python judge.py --tensorflow PYTHON [--functions 'math.*'] [--modes eager] [--count 50] [--seed 1] [--all]
+"""
+
+import argparse
+import fnmatch
+import itertools
+import os
+import pickle
+import select
+import struct
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import families
+from compare import Difference, compare
+from differences import Table
+from outcome import Failed
+from programs import MODES, Program, programs
+
+HERE = Path(__file__).parent
+#: A program that takes longer hangs.
+SECONDS = 20.0
+#: The start of a worker may take longer: it imports a package.
+START_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A program with different outcomes."""
+
+    program: Program
+    difference: Difference
+    here: Any
+    there: Any
+    #: The reason in the table of differences, if it is there.
+    known: str | None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.program.function} ({self.program.mode}): {self.difference.kind} {self.difference.detail}\n"
+            f"    {self.program.source}\n    here:       {self.here!r}\n    TensorFlow: {self.there!r}"
+        )
+
+
+def judge(chosen: Sequence[Program], tensorflow: str, python: str = sys.executable) -> list[Finding]:
+    """Return all differences, those of the table marked.
+
+    ``tensorflow`` is a Python interpreter that has TensorFlow, ``python`` one that has the package.
+    """
+    outcomes: dict[str, list[Any]] = {}
+
+    def run(package: str, interpreter: str) -> None:
+        outcomes[package] = list(_outcomes(package, interpreter, [each.source for each in chosen]))
+
+    threads = [
+        threading.Thread(target=run, args=arguments)
+        for arguments in (("allotment", python), ("tensorflow", tensorflow))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    table = Table.read()
+    found = []
+    for program, here, there in zip(chosen, outcomes["allotment"], outcomes["tensorflow"], strict=True):
+        for difference in compare(here, there, program.tolerance)[:1]:
+            known = table.reason(program, difference, here, there)
+            found.append(Finding(program, difference, here, there, known))
+    return found
+
+
+def choose(pattern: str, modes: Sequence[str], count: int, seed: int) -> list[Program]:
+    """Return ``count`` programs about each function whose name matches one of the comma-separated patterns."""
+    return [
+        program
+        for function, recipe in families.recipes().items()
+        if any(fnmatch.fnmatch(function, each) for each in pattern.split(","))
+        for program in itertools.islice(programs(function, recipe, seed, modes), count)
+    ]
+
+
+def _outcomes(package: str, interpreter: str, sources: list[str]) -> Iterator[Any]:
+    """Run the programs in workers: a new one after each that hangs or ends the process."""
+    done = 0
+    while done < len(sources):
+        worker = _Worker(package, interpreter, sources[done:])
+        try:
+            for made in worker.outcomes():
+                yield made
+                done += 1
+        finally:
+            worker.end()
+
+
+class _Worker:
+    """A process that runs programs."""
+
+    def __init__(self, package: str, interpreter: str, sources: list[str]) -> None:
+        self._count = len(sources)
+        self._process = subprocess.Popen(
+            [interpreter, str(HERE / "worker.py"), package],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if os.environ.get("JUDGE_STDERR") else subprocess.DEVNULL,
+        )
+        assert self._process.stdin is not None
+        self._process.stdin.write(pickle.dumps(sources))
+        self._process.stdin.close()
+
+    def outcomes(self) -> Iterator[Any]:
+        """Yield an outcome for each program, up to the first that fails."""
+        started = self._read(START_SECONDS)
+        if started != "ready":
+            raise RuntimeError(f"the worker did not start: {started!r}; set JUDGE_STDERR=1 to see why")
+        for _ in range(self._count):
+            made = self._read(SECONDS)
+            yield made
+            if isinstance(made, Failed):
+                return
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def _read(self, seconds: float) -> Any:
+        head = self._bytes(8, seconds)
+        if isinstance(head, Failed):
+            return head
+        data = self._bytes(struct.unpack("<q", head)[0], seconds)
+        return data if isinstance(data, Failed) else pickle.loads(data)
+
+    def _bytes(self, count: int, seconds: float) -> bytes | Failed:
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        data = b""
+        while len(data) < count:
+            if not select.select([descriptor], [], [], seconds)[0]:
+                return Failed("hang")
+            more = os.read(descriptor, count - len(data))
+            if not more:
+                return Failed("crash")
+            data += more
+        return data
+
+
+def report(found: Sequence[Finding], total: int, examples: int, known: bool) -> None:
+    """Print the differences by function and kind, those with most programs first."""
+    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for each in found:
+        if each.known is None or known:
+            groups[each.program.function, each.difference.kind].append(each)
+    for (function, kind), members in sorted(groups.items(), key=lambda group: -len(group[1])):
+        print(f"== {function}: {kind}, {len(members)} programs")
+        for each in sorted(members, key=lambda finding: len(finding.program.source))[:examples]:
+            print("  ", str(each).replace("\n", "\n   "))
+    unknown = sum(each.known is None for each in found)
+    print(f"{total} programs, {unknown} differences, {len(found) - unknown} more that the table has")
+
+
+def main() -> None:
+    """Run the judge from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tensorflow", default=os.environ.get("ALLOTMENT_TENSORFLOW"))
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--functions", default="*")
+    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--examples", type=int, default=2)
+    parser.add_argument("--all", action="store_true", help="report differences of the table, too")
+    options = parser.parse_args()
+    chosen = choose(options.functions, options.modes.split(","), options.count, options.seed)
+    found = judge(chosen, options.tensorflow, options.python)
+    report(found, len(chosen), options.examples, options.all)
+    sys.exit(any(each.known is None for each in found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Outcomes of programs in a form that both packages share: nests of arrays, shapes, types and exceptions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+
+class Raised:
+    """An exception: its class, the classes that an ``except`` clause could name, and its text."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.name = type(error).__name__
+        self.classes = [each.__name__ for each in type(error).__mro__]
+        self.text = str(error)[:600]
+
+    def __repr__(self) -> str:
+        return f"raises {self.name}: {' '.join(self.text.split())[:300]}"
+
+
+class Failed:
+    """The end of a program that gave no outcome: ``hang`` or ``crash``."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def __repr__(self) -> str:
+        return self.how
+
+
+class Array:
+    """The value of a tensor or an array: element type and elements; texts are lists of bytes."""
+
+    def __init__(self, dtype: str, array: np.ndarray) -> None:
+        self.dtype = dtype
+        self.array = array
+
+    def __repr__(self) -> str:
+        text = np.array2string(self.array, threshold=24, max_line_width=100)
+        return f"{self.dtype}{list(self.array.shape)} {text}"
+
+
+class Shape:
+    """A static shape: ``None`` for an unknown rank, with ``None`` for unknown lengths."""
+
+    def __init__(self, dims: list[int | None] | None) -> None:
+        self.dims = dims
+
+    def __repr__(self) -> str:
+        return f"shape {self.dims}"
+
+
+class Type:
+    """An element type as a result."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"type {self.name}"
+
+
+def described(value: Any, tf: Any) -> Any:
+    """Return a result of a program without anything of the package it came from."""
+    if value is None or isinstance(value, (bool, str, bytes)):
+        return value
+    if isinstance(value, (int, float, complex)) and not isinstance(value, np.generic):
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _array(np.asarray(value))
+    if isinstance(value, tf.DType):
+        return Type(value.name)
+    if isinstance(value, tf.TensorShape):
+        return Shape(None if value.rank is None else list(value.as_list()))
+    if isinstance(value, Mapping):
+        return {str(key): described(each, tf) for key, each in value.items()}
+    if type(value).__name__ == "IndexedSlices":
+        value = tf.convert_to_tensor(value)
+    if hasattr(value, "numpy"):
+        return _array(np.asarray(value.numpy()), value.dtype)
+    if isinstance(value, (list, tuple)):
+        return [described(each, tf) for each in value]
+    if isinstance(getattr(value, "shape", None), tf.TensorShape):
+        return [Type(value.dtype.name), described(value.shape, tf)]
+    if hasattr(value, "name") and isinstance(value.name, str) and hasattr(value, "value"):
+        return value.name
+    return type(value).__name__
+
+
+def _array(array: np.ndarray, dtype: Any = None) -> Array:
+    name = getattr(dtype, "name", dtype) or array.dtype.name
+    if array.dtype.kind in "OSU":
+        flat = [each.encode() if isinstance(each, str) else each for each in array.ravel().tolist()]
+        made = np.empty(len(flat), object)
+        made[:] = flat
+        return Array("string", made.reshape(array.shape))
+    if array.dtype.kind == "V":  # bfloat16, which NumPy alone does not know
+        array = array.astype(np.float32)
+    return Array(str(name).split(".")[-1].replace("_ref", ""), array)

@@ -1,0 +1,60 @@
+"""Generated programs have the same outcomes here and in TensorFlow, but for the table of differences."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import families
+from compare import Difference
+from differences import Table
+from judge import Finding, choose, judge
+from programs import MODES, Program
+
+TENSORFLOW = os.environ.get("ALLOTMENT_TENSORFLOW")
+README = Path(__file__).parents[2] / "README.md"
+
+with_tensorflow = pytest.mark.skipif(
+    TENSORFLOW is None, reason="ALLOTMENT_TENSORFLOW names no Python that has TensorFlow"
+)
+
+
+def unexplained(chosen: Sequence[Program]) -> list[Finding]:
+    """The differences that the table does not have."""
+    assert TENSORFLOW is not None
+    return [each for each in judge(chosen, TENSORFLOW) if each.known is None]
+
+
+def shown(found: Sequence[Finding]) -> str:
+    return "\n\n".join(map(str, found[:20]))
+
+
+@with_tensorflow
+@pytest.mark.timeout(600)
+def test_a_few_programs_of_each_function_have_the_outcome_of_tensorflow() -> None:
+    found = unexplained(choose("*", MODES, 6, seed=1))
+    assert not found, f"{len(found)} differences, the first of them:\n{shown(found)}"
+
+
+@with_tensorflow
+@pytest.mark.long
+@pytest.mark.timeout(3 * 3600)
+def test_a_hundred_thousand_programs_have_the_outcome_of_tensorflow() -> None:
+    wanted = int(os.environ.get("ALLOTMENT_DIFFERENTIAL_PROGRAMS", "100000"))
+    seed = int(os.environ.get("ALLOTMENT_DIFFERENTIAL_SEED", "2"))
+    chosen = choose("*", MODES, wanted // len(families.recipes()) + 1, seed)
+    assert len(chosen) >= wanted
+    found = unexplained(chosen)
+    assert not found, f"{len(found)} differences, the first of them:\n{shown(found)}"
+
+
+@with_tensorflow
+def test_a_program_that_differs_is_found() -> None:
+    source = "result = type(tf.constant(1)).__module__"
+    (found,) = unexplained([Program("constant", "eager", source)])
+    assert found.difference == Difference("value", "result")
+
+
+def test_the_readme_has_the_table_of_differences() -> None:
+    assert Table.read().markdown() in README.read_text()
