@@ -20,7 +20,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Let a function bring its own gradient; a decorator. As ``tf.custom_gradient``.
 
     The function returns its result and a second function, which takes the gradient of each tensor of the result and
-    returns that of each argument. If the first one reads trainable variables that are not arguments, the second one
+    returns that of each positional argument: keywords are constants. If the first one reads trainable variables that are not arguments, the second one
     is called with ``variables=`` and returns a pair: the gradients of the arguments and those of the variables.
 
     Raises:
@@ -40,7 +40,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
                 "The custom_gradient decorator currently supports keywords arguments only when eager execution is "
                 "enabled."
             )
-        arguments = [to_tensor(each) for each in nest.flatten(args) + nest.flatten(kwargs)]
+        arguments = [to_tensor(each) for each in nest.flatten(args)]
         given = {id(each) for each in nest.flatten(args) + nest.flatten(kwargs)}
         with paused(), variables_read() as read:
             result, back = function(*args, **kwargs)
@@ -85,8 +85,9 @@ def _row(back: Callable[..., Any], results: int, arguments: int, variables: Sequ
         # The results themselves are the first inputs.
         return [*[None] * results, *made, *of_variables]
 
-    def chosen(*arrays: Any) -> tuple[Any, ...]:
-        return arrays[:results]
+    def chosen(*arrays: Any) -> Any:
+        # Of one result the array itself: of a tuple NumPy would make an array with one more axis.
+        return arrays[:results] if results > 1 else arrays[0]
 
     return Operation(
         "IdentityN",
@@ -133,11 +134,13 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def both(*args: Any, **kwargs: Any) -> Any:
         def back(*upstream: Any, variables: Sequence[Any] = ()) -> Any:
-            given = nest.flatten(args) + nest.flatten(kwargs)
-            watched = [each for each in given if _is_differentiable(each)]
+            given = nest.flatten(args)
+            # Copies: an argument that is given twice has a gradient in each place.
+            copies = [identity(each) if _is_differentiable(each) else each for each in given]
+            watched = [each for each in copies if _is_differentiable(each)]
             with GradientTape() as tape:
                 tape.watch(watched)
-                again = f(*args, **kwargs)
+                again = f(*nest.pack_sequence_as(args, copies), **kwargs)
             found = tape.gradient(again, [*watched, *variables], output_gradients=list(upstream))
             by_argument = iter(found[: len(watched)])
             gradients = [next(by_argument) if _is_differentiable(each) else None for each in given]

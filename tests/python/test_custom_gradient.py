@@ -55,13 +55,48 @@ def test_an_argument_that_is_returned_as_it_is() -> None:
     assert gradient(lambda x: reversed_slope(x) + x, 2.0) == 0
 
 
-def test_keywords_are_arguments_too() -> None:
+def test_keywords_are_constants() -> None:
     @tf.custom_gradient
-    def scaled(x: Any, *, factor: float = 2.0) -> Any:
-        return x * factor, lambda upstream, _=None: (upstream * 7, None) if factor != 2 else upstream * 7
+    def scaled(x: Any, *, factor: Any = 2.0) -> Any:
+        return x * factor, lambda upstream: upstream * 7
 
     assert gradient(scaled, 1.0) == 7
-    assert gradient(lambda x: scaled(x, factor=3.0), 1.0) == 7
+    assert gradient(lambda x: scaled(x, factor=x), 1.0) == 7
+    assert gradient(lambda x: tf.recompute_grad(lambda x, y: x * y)(x, y=x), 3.0) == 3
+    assert gradient(lambda x: tf.grad_pass_through(lambda x, y: x * y)(x, y=x), 3.0) == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (lambda x: tf.recompute_grad(lambda x, y: x * y)(x, x), 6),
+        (lambda x: tf.recompute_grad(lambda x, y, z: x * y * z)(x, x, x), 27),
+        (lambda x: tf.recompute_grad(lambda pair: pair[0] * pair[1])([x, x]), 6),
+        (lambda x: tf.recompute_grad(lambda x: (x, x * x))(x), 7),
+    ],
+)
+def test_a_tensor_in_several_places_has_a_gradient_in_each(function: Any, slope: float) -> None:
+    assert gradient(function, 3.0) == slope
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        tf.custom_gradient(lambda x: (x * x, lambda upstream: upstream * 3)),
+        tf.grad_pass_through(lambda x: x * x),
+        tf.recompute_grad(lambda x: x * x),
+    ],
+)
+@pytest.mark.parametrize("fed", [False, True])
+def test_one_result_in_a_graph_has_its_own_shape(function: Any, fed: bool) -> None:
+    with tf.compat.v1.Graph().as_default(), tf.compat.v1.Session() as session:
+        given = tf.compat.v1.placeholder(tf.float32) if fed else tf.constant(1.0)
+        x = given * tf.constant([1.0, 2.0])
+        twice = function(function(x))
+        slope = tf.compat.v1.gradients(twice, x)[0]
+        values, slopes = session.run([twice, slope], {given: 1.0})
+    assert values.tolist() == [1, 16]
+    assert slopes.shape == (2,)
 
 
 def test_the_decorator_takes_methods() -> None:

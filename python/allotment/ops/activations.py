@@ -43,16 +43,22 @@ def _leaky_relu_of(x: Array, alpha: float) -> Array:
 
 
 def _elu_of(x: Array) -> Array:
-    result = np.asarray(np.expm1(x))
-    np.copyto(result, x, where=np.greater(x, 0))
+    result = _exponential_less_one(x)
+    np.copyto(result, x, where=np.greater_equal(x, 0))
     return result
+
+
+def _exponential_less_one(x: Array) -> Array:
+    # Not `expm1`: TensorFlow's values near zero are those of the difference.
+    result = np.asarray(np.exp(x))
+    return np.subtract(result, 1, out=result)
 
 
 @in_single
 def _selu_of(x: Array) -> Any:
-    result = np.asarray(np.expm1(x))
+    result = _exponential_less_one(x)
     np.multiply(result, SELU_ALPHA, out=result)
-    np.copyto(result, x, where=np.greater(x, 0))
+    np.copyto(result, x, where=np.greater_equal(x, 0))
     return np.multiply(result, SELU_SCALE, out=result)
 
 

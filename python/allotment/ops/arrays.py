@@ -19,6 +19,13 @@ def owned(value: Any) -> Array:
     return array if array.base is None and array.flags.c_contiguous else array.copy()
 
 
+def quotient(total: Array, divisor: Any) -> Array:
+    """Divide whole numbers in place towards zero, as C does, the divisor first cast to their type."""
+    divisor = np.asarray(divisor).astype(total.dtype)
+    np.subtract(total, np.fmod(total, divisor), out=total)
+    return np.floor_divide(total, divisor, out=total)
+
+
 def size_fault(shape: tuple[int, ...], dtype: npt.DTypeLike) -> str | None:
     """TensorFlow's words for a shape that no memory could ever hold, or ``None``."""
     # NumPy refuses such lengths beside a zero, too.

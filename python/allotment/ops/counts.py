@@ -62,8 +62,10 @@ def _fault(
             "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case it acts as all weights "
             f"equal to 1. Received {dims(weights[0])}"
         )
-    rows = len(array) if by_row and array.ndim == 2 else 1
-    return size_fault((rows, _size(array, minlength, maxlength)), np.int64)
+    size = _size(array, minlength, maxlength)
+    if size > np.iinfo(np.int32).max:
+        return f"size ({size}) must be less than 2**31"
+    return size_fault((len(array) if by_row and array.ndim == 2 else 1, size), np.int64)
 
 
 _row = operation(

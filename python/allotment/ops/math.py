@@ -7,7 +7,7 @@ import numpy as np
 from allotment.dtypes import string
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.convert import to_pair_by_first, to_tensor
-from allotment.ops.element_types import COMPLEX, FLOATS, INEXACT, NUMBERS, REALS, SIGNED, SIGNED_INTEGERS
+from allotment.ops.element_types import COMPLEX, FLOATS, INDICES, INEXACT, NUMBERS, REALS, SIGNED, SIGNED_INTEGERS
 from allotment.ops.execute import binary, run, unary
 from allotment.ops.execute import same_shapes as _same_shapes
 from allotment.ops.public import public, public_binary, public_unary
@@ -90,7 +90,7 @@ squared_difference = public_binary(
     "SquaredDifference",
     in_single(_squared_difference),
     "The square of the difference, of complex numbers that of its absolute value. As ``tf.math.squared_difference``.",
-    takes=(INEXACT + SIGNED_INTEGERS).__contains__,
+    takes=(INEXACT + INDICES).__contains__,
 )
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.dtypes import bool as bool_
-from allotment.ops.arrays import Array, in_single
+from allotment.ops.arrays import Array, in_single, quotient
 from allotment.ops.axes import Axes, axes_argument, axes_fault, check_whole
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import NUMBERS, REALS, TRUTHS, check_type
@@ -47,15 +47,18 @@ def _prod(array: Array, axes: Axes, keepdims: bool) -> Any:
 
 
 def _mean(array: Array, axes: Axes, keepdims: bool) -> Any:
-    total = np.asarray(_add(array, axes, _wide(array), keepdims=keepdims))
-    count = array.size // total.size if total.size else 1
     if array.dtype.kind in "iu":
-        # Towards zero, as C divides; nothing to divide by leaves zero.
-        rest = np.asarray(np.fmod(total, total.dtype.type(max(count, 1))))
-        np.subtract(total, rest, out=total)
-        return np.floor_divide(total, total.dtype.type(max(count, 1)), out=total)
-    np.true_divide(total, count, out=total)
+        # Sums are 64 bits wide, or the mean of a picture would wrap around.
+        total = np.asarray(_add(array, axes, f"{array.dtype.kind}8", keepdims=keepdims))
+        return quotient(total, max(_share(array, total), 1)).astype(array.dtype, copy=False)
+    total = np.asarray(_add(array, axes, _wide(array), keepdims=keepdims))
+    np.true_divide(total, _share(array, total), out=total)
     return total.astype(array.dtype, copy=False)
+
+
+def _share(array: Array, total: Array) -> int:
+    """How many elements of an array there are to one of its reduction."""
+    return array.size // total.size if total.size else 1
 
 
 def _truth(reduce: Callable[..., Any]) -> Callable[[Array, Axes, bool], Any]:
@@ -82,10 +85,11 @@ def _bound(array: Array, sign: int) -> Any:
 
 @in_single
 def _norm(array: Array, axes: Axes, keepdims: bool) -> Any:
-    wide = array.astype(np.float64) if array.dtype.kind in "iu" else array
-    squares = np.square(np.abs(wide))
-    norm = np.sqrt(_add(squares, axes, squares.dtype, keepdims=keepdims))
-    return norm if norm.dtype == array.dtype else norm.astype(array.dtype)
+    # Squares of integers and their sums are of the same type, as TensorFlow's: they wrap around.
+    squares = np.square(np.abs(array) if array.dtype.kind == "c" else array)
+    total = np.asarray(_add(squares, axes, squares.dtype, keepdims=keepdims))
+    norm = np.sqrt(total, dtype=np.float64) if array.dtype.kind in "iu" else np.sqrt(total)
+    return norm.astype(array.dtype, copy=False)
 
 
 _sum_row = _reduction("Sum", _sum, takes=NUMBERS.__contains__)

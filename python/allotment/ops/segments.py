@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from allotment.ops.arguments import number_argument
-from allotment.ops.arrays import Array, in_single, size_fault
+from allotment.ops.arrays import Array, in_single, quotient, size_fault
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import INDICES, NUMBERS, REALS, check_attribute
 from allotment.ops.execute import run
@@ -62,6 +62,8 @@ def _sizes(data: Array, ids: Array, count: int) -> Array:
 @in_single
 def _mean(data: Array, ids: Array, count: int) -> Array:
     total = _SUM(data, ids, count)
+    if total.dtype.kind in "iu":
+        return quotient(total, _sizes(data, ids, count))
     np.true_divide(total, _sizes(data, ids, count), out=total, casting="unsafe")
     return total
 

@@ -3,8 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from allotment.ops.arrays import Array, in_single
 from allotment.ops.complex_numbers import conj
 from allotment.ops.differentiation import Call, gradient
+from allotment.ops.element_types import INEXACT
+from allotment.ops.execute import run
+from allotment.ops.table import operation
 
 
 def by_input(name: str, derivative: Callable[[Any], Any]) -> None:
@@ -23,4 +29,35 @@ def by_output(name: str, derivative: Callable[[Any], Any]) -> None:
         return upstream * conj(derivative(call.outputs[0]))
 
 
-__all__ = ["by_input", "by_output"]
+def with_zeros(name: str, kernel: Callable[[Array, Array], Any]) -> Callable[[Any, Any], Any]:
+    """Enter the gradient of a function with singular points, by its output, as an operation of its own.
+
+    Where the gradient of the output is zero, so is that of the input, also at a singular point: the gradient of
+    ``where(x > 0, sqrt(x), 0)`` has no NaN at zero.
+
+    Args:
+        name: The function's row. The new row is called ``name + "Grad"``, as TensorFlow's.
+        kernel: From the arrays of the output, conjugated, and of its gradient to the gradient of the input.
+
+    Returns:
+        The function of the new row.
+    """
+
+    def compute(y: Array, upstream: Array) -> Array:
+        result = np.asarray(kernel(np.conjugate(y), upstream))
+        np.copyto(result, 0, where=np.equal(upstream, 0))
+        return result
+
+    row = operation(f"{name}Grad", in_single(compute), takes=INEXACT.__contains__)
+
+    def call(y: Any, upstream: Any) -> Any:
+        return run(row, (y, upstream))
+
+    @gradient(name, inputs=False, outputs=True)
+    def back(made: Call, upstream: Any) -> Any:
+        return call(made.outputs[0], upstream)
+
+    return call
+
+
+__all__ = ["by_input", "by_output", "with_zeros"]

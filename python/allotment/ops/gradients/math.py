@@ -11,8 +11,8 @@ from allotment.ops.differentiation import Call, gradient, not_differentiable
 from allotment.ops.division import divide_no_nan
 from allotment.ops.gathering import where
 from allotment.ops.gradients.broadcasting import of_pair, shape_of, summed_to
-from allotment.ops.gradients.elementwise import by_input, by_output
-from allotment.ops.math import multiply_no_nan, sign, square
+from allotment.ops.gradients.elementwise import by_input, with_zeros
+from allotment.ops.math import multiply_no_nan, sign
 from allotment.ops.real import log
 
 
@@ -79,7 +79,15 @@ def _sign(call: Call, upstream: Any) -> Any:
 
 
 by_input("Square", lambda x: 2 * x)
-by_output("Reciprocal", lambda y: -square(y))
+_reciprocal_grad = with_zeros("Reciprocal", lambda y, upstream: -upstream * y * y)
+
+
+@gradient("ReciprocalGrad")
+def _of_reciprocal_grad(call: Call, upstream: Any) -> list[Any]:
+    y, given = conj(call.inputs[0]), call.inputs[1]
+    return [-2 * conj(upstream) * given * y, _reciprocal_grad(y, upstream)]
+
+
 by_input("Abs", sign)
 
 
