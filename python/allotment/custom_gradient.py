@@ -20,8 +20,9 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Let a function bring its own gradient; a decorator. As ``tf.custom_gradient``.
 
     The function returns its result and a second function, which takes the gradient of each tensor of the result and
-    returns that of each positional argument: keywords are constants. If the first one reads trainable variables that are not arguments, the second one
-    is called with ``variables=`` and returns a pair: the gradients of the arguments and those of the variables.
+    returns that of each positional argument; keywords are constants. If the first one reads trainable variables that
+    are not arguments, the second one is called with ``variables=`` and returns a pair: the gradients of the arguments
+    and those of the variables.
 
     Raises:
         TypeError: On a call: variables were read, and the second function takes none.

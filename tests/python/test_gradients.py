@@ -106,6 +106,22 @@ def test_a_zero_wins_in_gradients_too() -> None:
     assert [each.tolist() for each in gradient(tf.math.xdivy, zero, two)] == [[0], [0]]
 
 
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (tf.sqrt, 0.25),
+        (tf.math.rsqrt, -0.0625),
+        (tf.math.reciprocal, -0.0625),
+        (lambda x: tf.norm(x[:, None], axis=1), 1.0),
+    ],
+)
+def test_a_masked_singular_point_has_no_gradient(function: Any, slope: float) -> None:
+    masked = np.array([0, 4], np.float32)
+    assert gradient(lambda x: tf.where(x > 0, function(x), 0.0), masked).tolist() == [0, slope]
+    # Others have NaN there, in TensorFlow, too.
+    assert np.isnan(gradient(lambda x: tf.where(x > 0, tf.math.log(x), 0.0), masked)[0])
+
+
 def test_only_what_fits_into_a_type_has_a_slope_when_saturated() -> None:
     x = np.array([3.0, 1e9, -1e9])
     assert gradient(lambda x: tf.saturate_cast(x, tf.float16), x).tolist() == [1, 0, 0]

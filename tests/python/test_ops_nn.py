@@ -12,16 +12,18 @@ from support.tensors import check, check_refused, tensor
 
 FLOATS = ["float16", "float32", "float64"]
 PLACES = [-3.0, -0.5, 0.0, 0.5, 2.0, 7.0]
+#: TensorFlow keeps these constants in single precision.
+SLOPE, ROOT = (float(np.float32(each)) for each in (0.2, 0.5**0.5))
 
 
 def normal_share(x: float) -> float:
-    return (1 + math.erf(x / math.sqrt(2))) / 2
+    return math.erfc(-x * ROOT) / 2
 
 
 DEFINITIONS: list[tuple[Callable[..., Any], Callable[[float], float]]] = [
     (nn.relu, lambda x: max(x, 0)),
     (nn.relu6, lambda x: min(max(x, 0), 6)),
-    (nn.leaky_relu, lambda x: x if x > 0 else 0.2 * x),
+    (nn.leaky_relu, lambda x: x if x > 0 else SLOPE * x),
     (nn.elu, lambda x: x if x > 0 else math.exp(x) - 1),
     (nn.selu, lambda x: 1.0507009873554805 * (x if x > 0 else 1.6732632423543772 * (math.exp(x) - 1))),
     (nn.gelu, lambda x: x * normal_share(x)),

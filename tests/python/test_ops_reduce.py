@@ -69,6 +69,24 @@ def test_means_of_integers_are_cut_towards_zero() -> None:
     check(tf_math.reduce_mean(tensor([[7, 8], [4, 1]], "uint8"), 1), [7, 2], "uint8")
 
 
+@pytest.mark.parametrize(
+    ("values", "mean", "dtype"),
+    [
+        ([2_000_000_000, 2_000_000_000], 2_000_000_000, "int32"),
+        (range(100_000), 49_999, "int32"),
+        ([200] * 300, 200, "uint8"),
+        ([1] * 128, 1, "int8"),
+        ([-128] * 300, -128, "int8"),
+        ([2**32 - 1] * 3, 2**32 - 1, "uint32"),
+        ([2**62] * 3, -(2**62 // 3), "int64"),
+    ],
+)
+def test_sums_of_integer_means_are_64_bits_wide(values: Any, mean: int, dtype: str) -> None:
+    x = tensor(list(values), dtype)
+    check(tf_math.reduce_mean(x), mean, dtype)
+    check(tf_math.reduce_mean(tensor([[each] for each in values], dtype), 0, keepdims=True), [[mean]], dtype)
+
+
 def test_sums_of_small_integers_wrap_around() -> None:
     check(tf_math.reduce_sum(tensor([100, 100], "int8")), -56, "int8")
     check(tf_math.reduce_prod(tensor([2] * 32)), 0, "int32")
@@ -121,6 +139,9 @@ def test_euclidean_norms() -> None:
     check(tf_math.reduce_euclidean_norm(x, 1, keepdims=True), [[5], [10]], "float32")
     check(tf_math.reduce_euclidean_norm(tensor([3 + 4j])), 5, "complex128")
     check(tf_math.reduce_euclidean_norm(tensor([1, 1])), 1, "int32")
+    # Squares and sums of integers have their type.
+    check(tf_math.reduce_euclidean_norm(tensor([127] * 300, "int8")), 6, "int8")
+    check(tf_math.reduce_euclidean_norm(tensor([46341])), -(2**31), "int32")
 
 
 REDUCTIONS = [

@@ -79,6 +79,11 @@ def test_numbers_that_are_too_large() -> None:
         tf_math.unsorted_segment_sum(x, [0, 0], 1.5)
 
 
+def test_sums_of_segments_of_integers_wrap_around() -> None:
+    check(tf_math.segment_mean(tensor([127] * 300, "int8"), [0] * 300), [-1], "int8")
+    check(tf_math.segment_mean(tensor([-7, -8]), [0, 0]), [-7], "int32")
+
+
 def test_counts() -> None:
     count: Callable[..., Any] = tf_math.bincount
     check(count(tensor([1, 1, 3])), [0, 2, 0, 1], "int32")
@@ -97,6 +102,7 @@ def test_counts() -> None:
 
 def test_what_cannot_be_counted() -> None:
     check_refused(tf_math.bincount, [1, -1], text="Input arr must be non-negative!")
+    check_refused(tf_math.bincount, [2**31 - 1], text="size (2147483648) must be less than 2**31")
     check_refused(tf_math.bincount, [1.0], text="Value for attr 'Tidx' of float")
     check_refused(tf_math.bincount, [1, 2], weights=[1.0], text="`weights` must be the same shape as `arr`")
     with pytest.raises(ValueError, match="axis=1"):

@@ -8,7 +8,6 @@ from allotment.dtypes import float32
 from allotment.ops.array import cast
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.convert import to_tensor
-from allotment.ops.division import real_divide
 from allotment.ops.element_types import FLOATS, REALS
 from allotment.ops.execute import run, unary
 from allotment.ops.joining import concat
@@ -16,7 +15,7 @@ from allotment.ops.math import add, multiply, negative
 from allotment.ops.math import pow as power
 from allotment.ops.real import sigmoid, tanh
 from allotment.ops.scalars import flag_argument, float_argument
-from allotment.ops.special import erf
+from allotment.ops.special import erfc
 from allotment.ops.table import operation
 from allotment.tensor import EagerTensor
 
@@ -43,23 +42,23 @@ def _leaky_relu_of(x: Array, alpha: float) -> Array:
 
 
 def _elu_of(x: Array) -> Array:
-    result = _exponential_less_one(x)
-    np.copyto(result, x, where=np.greater_equal(x, 0))
+    return _exponential(x, 1.0)
+
+
+def _selu_of(x: Array) -> Array:
+    result = _exponential(x, SELU_ALPHA * SELU_SCALE)
+    np.multiply(x, SELU_SCALE, out=result, where=np.greater_equal(x, 0))
     return result
 
 
-def _exponential_less_one(x: Array) -> Array:
+def _exponential(x: Array, factor: float) -> Array:
+    """``factor * (exp(x) - 1)`` below zero, and the element above."""
     # Not `expm1`: TensorFlow's values near zero are those of the difference.
     result = np.asarray(np.exp(x))
-    return np.subtract(result, 1, out=result)
-
-
-@in_single
-def _selu_of(x: Array) -> Any:
-    result = _exponential_less_one(x)
-    np.multiply(result, SELU_ALPHA, out=result)
+    np.subtract(result, 1, out=result)
+    np.multiply(result, factor, out=result)
     np.copyto(result, x, where=np.greater_equal(x, 0))
-    return np.multiply(result, SELU_SCALE, out=result)
+    return result
 
 
 @in_single
@@ -98,7 +97,8 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Eage
     features = to_tensor(features)
     if features._dtype.is_integer:
         features = cast(features, float32)
-    return run(_leaky_relu, (features,), float_argument(alpha, "alpha"), name=name)  # type: ignore[no-any-return]
+    slope = _single(float_argument(alpha, "alpha"))
+    return run(_leaky_relu, (features,), slope, name=name)  # type: ignore[no-any-return]
 
 
 def elu(features: Any, name: str | None = None) -> EagerTensor:
@@ -148,9 +148,17 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> E
             f"`features.dtype` must be a floating point tensor. Received:features.dtype={features._dtype!r}"
         )
     if flag_argument(approximate, "approximate"):
-        inner = multiply(0.7978845608028654, add(features, multiply(0.044715, power(features, 3))))
+        cubes = multiply(_single(0.044715), power(features, 3))
+        inner = multiply(0.7978845608028654, add(features, cubes))
         return multiply(multiply(0.5, features), add(tanh(inner), 1.0), name)
-    return multiply(multiply(0.5, features), add(erf(real_divide(features, 2**0.5)), 1.0), name)
+    # Not one plus the error function, of which nothing is left far below zero.
+    tail = erfc(multiply(negative(features), _single(0.5**0.5)))
+    return multiply(multiply(0.5, features), tail, name)
+
+
+def _single(number: float) -> float:
+    """A constant in single precision, which TensorFlow's are in all types."""
+    return float(np.float32(number))
 
 
 __all__ = [

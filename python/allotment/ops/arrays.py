@@ -23,7 +23,8 @@ def quotient(total: Array, divisor: Any) -> Array:
     """Divide whole numbers in place towards zero, as C does, the divisor first cast to their type."""
     divisor = np.asarray(divisor).astype(total.dtype)
     np.subtract(total, np.fmod(total, divisor), out=total)
-    return np.floor_divide(total, divisor, out=total)
+    np.floor_divide(total, divisor, out=total)
+    return total
 
 
 def size_fault(shape: tuple[int, ...], dtype: npt.DTypeLike) -> str | None:

@@ -5,9 +5,20 @@ from typing import Any
 import numpy as np
 
 from allotment.dtypes import string
+from allotment.ops.array import cast
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.convert import to_pair_by_first, to_tensor
-from allotment.ops.element_types import COMPLEX, FLOATS, INDICES, INEXACT, NUMBERS, REALS, SIGNED, SIGNED_INTEGERS
+from allotment.ops.division import divide_no_nan
+from allotment.ops.element_types import (
+    COMPLEX,
+    FLOATS,
+    INDICES,
+    INEXACT,
+    NUMBERS,
+    REALS,
+    SIGNED,
+    SIGNED_INTEGERS,
+)
 from allotment.ops.execute import binary, run, unary
 from allotment.ops.execute import same_shapes as _same_shapes
 from allotment.ops.public import public, public_binary, public_unary
@@ -81,7 +92,7 @@ pow = public_binary(  # noqa: A001 - the name TensorFlow has
 def _squared_difference(x: Array, y: Array) -> Any:
     difference = np.asarray(np.subtract(x, y))
     if difference.dtype.kind == "c":
-        return np.multiply(difference, np.conjugate(difference))
+        return np.square(difference.real) + np.square(difference.imag) + 0j
     return np.square(difference, out=difference)
 
 
@@ -112,13 +123,17 @@ multiply_no_nan = public_binary(
 negative = public_unary(
     "negative", "Neg", np.negative, "Change the sign. As ``tf.negative``.", takes=SIGNED.__contains__
 )
-sign = public_unary(
-    "sign",
-    "Sign",
-    np.sign,
-    "-1, 0 or 1 by the sign; of a complex number the one on the unit circle. As ``tf.sign``.",
-    takes=SIGNED.__contains__,
-)
+_sign = unary(operation("Sign", np.sign, takes=SIGNED.__contains__))
+
+
+def sign(x: Any, name: str | None = None) -> EagerTensor:
+    """-1, 0 or 1 by the sign; of a complex number the one on the unit circle. As ``tf.sign``."""
+    x = to_tensor(x)
+    if x._dtype.is_complex:
+        return divide_no_nan(x, cast(abs(x), x._dtype), name)
+    return _sign(x, name)
+
+
 square = public_unary(
     "square", "Square", np.square, "Multiply with itself. As ``tf.square``.", takes=NUMBERS.__contains__
 )

@@ -69,7 +69,8 @@ def _extreme(call: Call, upstream: Any) -> Any:
 
 @gradient("EuclideanNorm", outputs=True)
 def _norm(call: Call, upstream: Any) -> Any:
-    return call.inputs[0] * _kept(call, upstream / conj(call.outputs[0]))
+    # In this order zeros among the gradients are so where the norm is none.
+    return call.inputs[0] / _kept(call, call.outputs[0] / upstream)
 
 
 @gradient("Prod")

@@ -66,7 +66,7 @@ def _prod(call: Call, upstream: Any) -> Any:
     rest = unsorted_segment_prod(others, ids, call.args[0]) if call.args else segment_prod(others, ids)
     one = equal(_picked(call, zeros), 1)
     alone = where(one, _picked(call, rest), zeros_like(data))
-    beside = divide_no_nan(_picked(call, call.outputs[0]), others)
+    beside = _picked(call, call.outputs[0]) / others
     return _picked(call, upstream) * where(zero, alone, beside)
 
 
