@@ -70,15 +70,15 @@ class Family:
 
 
 def programs(function: str, recipe: Recipe, seed: int, modes: Sequence[str] = MODES) -> Iterator[Program]:
-    """Yield programs about one function without end, each in one of the modes that its recipe allows."""
+    """Yield programs about one function, each in one of the modes: without end, if its recipe allows one of them."""
     rng = random.Random(f"{function}/{seed}")
-    while True:
+    in_vain = 0
+    while in_vain < 100:
         call = recipe(function, rng)
-        mode = rng.choice(["eager", *call.modes])
-        if mode in modes:
-            yield _program(function, call, mode, rng)
-        elif "eager" in modes:
-            yield _program(function, call, "eager", rng)
+        allowed = [mode for mode in ("eager", *call.modes) if mode in modes]
+        in_vain = 0 if allowed else in_vain + 1
+        if allowed:
+            yield _program(function, call, rng.choice(allowed), rng)
 
 
 def _program(function: str, call: Call, mode: str, rng: random.Random) -> Program:

@@ -52,9 +52,11 @@ def test_fewer_digits_give_the_same_gradients(name: str) -> None:
         low = [each.astype(np.complex64 if each.dtype.kind == "c" else floats) for each in arrays]
         try:
             found = taped(function, low)
-        except tf.errors.InvalidArgumentError as refused:
+        except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError) as refused:
             # Not every operation takes halves, and some of the samples' numbers have a type of their own.
-            if any(words in str(refused) for words in ("allowed values", "was expected to be")):
+            if any(
+                words in str(refused) for words in ("allowed values", "was expected to be", "All kernels")
+            ):
                 continue
             raise
         expected = taped(

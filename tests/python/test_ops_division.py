@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from allotment import math as tf_math
-from allotment.errors import InvalidArgumentError
+from allotment.errors import InvalidArgumentError, NotFoundError
 from allotment.ops.division import real_divide, truncatediv, truncatemod
 from support.tensors import check, check_refused, tensor
 
@@ -30,7 +30,8 @@ def test_rounding_towards_minus_infinity(dtype: str) -> None:
 def test_rounding_towards_zero(dtype: str) -> None:
     x, y = tensor(X, dtype), tensor(Y, dtype)
     check(truncatediv(x, y), CUTS, dtype)
-    check(truncatemod(x, y), [x - q * y for (x, y), q in zip(PAIRS, CUTS, strict=True)], dtype)
+    if dtype in ("int32", "int64", "float32", "float64"):  # other types have no kernel
+        check(truncatemod(x, y), [x - q * y for (x, y), q in zip(PAIRS, CUTS, strict=True)], dtype)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
@@ -38,8 +39,9 @@ def test_unsigned_integers(dtype: str) -> None:
     x, y = tensor([7, 200, 5], dtype), tensor([2, 3, 9], dtype)
     for divide in (tf_math.floordiv, truncatediv):
         check(divide(x, y), [3, 66, 0], dtype)
-    for rest in (tf_math.floormod, truncatemod):
-        check(rest(x, y), [1, 2, 5], dtype)
+    check(tf_math.floormod(x, y), [1, 2, 5], dtype)
+    with pytest.raises(InvalidArgumentError, match="not in the list of allowed values: int32, int64"):
+        truncatemod(x, y)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def test_unsigned_integers(dtype: str) -> None:
 )
 def test_integers_are_not_divided_by_zero(divide: object) -> None:
     assert callable(divide)
-    for dtype in ("int32", "uint8"):
+    for dtype in ("int32", "int64"):
         check_refused(
             divide, tensor([1, 2], dtype), tensor([1, 0], dtype), text="Integer division by zero [Op:"
         )
@@ -94,7 +96,8 @@ def test_division_of_different_types_is_a_type_error() -> None:
 
 def test_real_division_takes_no_integers() -> None:
     check(real_divide(tensor([1.0]), tensor([2.0])), [0.5], "float32")
-    check_refused(real_divide, tensor([1]), tensor([2]), text="[Op:RealDiv]")
+    with pytest.raises(NotFoundError, match=r"T=DT_INT32.*\n(.*\n)*.*\[Op:RealDiv]"):
+        real_divide(tensor([1]), tensor([2]))
 
 
 def test_nothing_instead_of_a_division_by_zero() -> None:
@@ -104,5 +107,6 @@ def test_nothing_instead_of_a_division_by_zero() -> None:
     check(tf_math.divide_no_nan(3.0, tensor(0.0)), 0, "float32")
 
 
-def test_complex_floors() -> None:
-    check(tf_math.floordiv(tensor([5 + 3j]), tensor([2 + 0j])), [2 + 1j], "complex128")
+def test_complex_numbers_have_no_floor() -> None:
+    with pytest.raises(NotFoundError, match="T=DT_COMPLEX128"):
+        tf_math.floordiv(tensor([5 + 3j]), tensor([2 + 0j]))

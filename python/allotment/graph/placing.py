@@ -10,7 +10,9 @@ from allotment.devices.names import DeviceName, parse, parse_runtime_slashes
 from allotment.dtypes import string
 from allotment.graph.faults import graph_error
 from allotment.graph.node import Operation
+from allotment.ops.faults import no_kernel
 from allotment.ops.table import CPU_ONLY
+from allotment.ops.type_checks import type_problem
 
 #: Operations that only look at what is known of their input: they follow it.
 _METADATA = frozenset({"Shape", "ShapeN", "Size", "Rank"})
@@ -39,6 +41,7 @@ def place(operations: Sequence[Operation], devices: Sequence[Device], soft: bool
     candidates: dict[Operation, list[Device]] = {}
     consumers: dict[Operation, list[Operation]] = {}
     for operation in operations:
+        _check_kernel(operation)
         for tensor in operation._inputs:
             consumers.setdefault(tensor._op, []).append(operation)
     generators = []
@@ -58,6 +61,15 @@ def place(operations: Sequence[Operation], devices: Sequence[Device], soft: bool
         near = next(iter(places.values())) if len(places) == 1 else None
         placed[operation] = near if near in usable and near is not None else usable[0]
     return placed
+
+
+def _check_kernel(operation: Operation) -> None:
+    problem = type_problem(operation._row, [tensor._dtype for tensor in operation._inputs])
+    if problem is not None and problem.kind == "no kernel":
+        text = no_kernel(operation.type, operation.name, problem)
+        raise graph_error(
+            errors.InvalidArgumentError, operation, f"No OpKernel was registered to support Op {text}"
+        )
 
 
 def _follow(operation: Operation, placed: dict[Operation, Device], usable: list[Device]) -> Device:

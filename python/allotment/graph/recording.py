@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
-from allotment.dtypes import BY_NUMPY, DType, string
+from allotment.dtypes import BY_NUMPY, DType
 from allotment.dtypes import bool as bool_
 from allotment.graph.inference import Output, infer
 from allotment.graph.node import SymbolicTensor
@@ -16,6 +16,7 @@ from allotment.graph.sources import SHARED, Fixed, Shared, Start
 from allotment.ops.convert import to_array
 from allotment.ops.table import Host, dims, operation
 from allotment.ops.table import Operation as Row
+from allotment.ops.type_checks import type_problem
 from allotment.tensor import EagerTensor
 from allotment.tensor_shape import TensorShape
 
@@ -199,19 +200,18 @@ def _is_tuple(row: Row, outputs: list[Output]) -> bool:
 def _check_types(row: Row, inputs: Sequence[Any]) -> None:
     if not inputs:
         return
-    first = inputs[0]._dtype
-    if not (first is not string if row.takes is None else row.takes(first)):
+    problem = type_problem(row, [tensor._dtype for tensor in inputs])
+    if problem is None or problem.kind == "no kernel":
+        return  # A session that runs the node refuses it.
+    found, argument = problem.found.name, problem.input_name
+    if problem.wanted is None:
         raise TypeError(
-            f"Value passed to parameter 'x' has DataType {first.name} not in list of allowed values of {row.name}"
+            f"Value passed to parameter '{argument}' has DataType {found} not in list of allowed values: "
+            f"{', '.join(problem.allowed)}"
         )
-    if row.same_dtype:
-        for number, tensor in enumerate(inputs):
-            if tensor._dtype is not first:
-                what = "y" if number == 1 else str(number)
-                raise TypeError(
-                    f"Input '{what}' of '{row.name}' Op has type {tensor._dtype.name} that does not match type "
-                    f"{first.name} of argument 'x'."
-                )
+    given_by = f"type {problem.wanted.name} of argument '{problem.wanted_by}'"
+    wanted = f"expected type of {problem.wanted.name}" if problem.wanted_by is None else given_by
+    raise TypeError(f"Input '{argument}' of '{row.name}' Op has type {found} that does not match {wanted}.")
 
 
 def _refuse(row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from allotment.dtypes import BY_NUMPY, DType, float32, int32, string
 from allotment.ops import faults
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.table import CPU_ONLY, Host, Operation, broadcast_fault
+from allotment.ops.type_checks import has_kernel, type_problem
 from allotment.tensor import EagerTensor, tensor_of
 
 _ndarray: Final = np.ndarray
@@ -166,8 +167,7 @@ def unary(row: Operation) -> Callable[..., EagerTensor]:
 
 def _quick_types(row: Operation) -> frozenset[DType]:
     """Element types that an operation takes wherever its inputs are: texts have the CPU's kernels only."""
-    takes = row.takes or (lambda _: True)
-    return frozenset(dtype for dtype in BY_NUMPY.values() if dtype is not string and takes(dtype))
+    return frozenset(dtype for dtype in BY_NUMPY.values() if dtype is not string and has_kernel(row, dtype))
 
 
 def kinds_for(row: Operation, inputs: Sequence[EagerTensor]) -> tuple[str, ...]:
@@ -271,15 +271,9 @@ def wrap(
 
 def check_types(row: Operation, inputs: Sequence[EagerTensor], name: str | None) -> None:
     """Check the inputs' element types."""
-    if not inputs:
-        return
-    first = inputs[0]._dtype
-    if not (first is not string if row.takes is None else row.takes(first)):
-        raise faults.not_taken(row.name, first, name)
-    if row.same_dtype:
-        for index, tensor in enumerate(inputs):
-            if tensor._dtype is not first:
-                raise faults.mismatched(row.name, index, first, tensor._dtype, name)
+    problem = type_problem(row, [tensor._dtype for tensor in inputs])
+    if problem is not None:
+        raise faults.of_types(row.name, problem, name)
 
 
 def same_shapes(*arrays: Any) -> str | None:

@@ -7,9 +7,13 @@ from allotment._core import ArrayMemory, format_size
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.dtypes import BY_NUMPY, DType
+from allotment.ops.type_checks import TypeProblem
 
 #: What NumPy says of arrays that no address space holds, instead of raising a ``MemoryError``.
 _TOO_LARGE: Final = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")
+
+#: What error texts call floating-point types.
+ERROR_NAMES: Final = {"float16": "half", "float32": "float", "float64": "double"}
 
 #: The largest request that a pool counts.
 _LARGEST: Final = (1 << 63) - 256
@@ -37,13 +41,31 @@ def mismatched(
     )
 
 
-def not_taken(op: str, dtype: DType, name: str | None) -> errors.InvalidArgumentError:
-    """The error of an element type that an operation does not compute with."""
-    return errors.InvalidArgumentError(
-        None,
-        None,
-        f"Value for attr 'T' of {dtype.error_name} is not in the list of allowed values of {op}{tail(op, name)}",
+def of_types(op: str, problem: TypeProblem, name: str | None) -> errors.OpError:
+    """The error of element types that an operation does not compute with."""
+    found = problem.found
+    if problem.wanted is not None:
+        return mismatched(op, problem.index, problem.wanted, found, name)
+    if problem.kind == "not allowed":
+        allowed = ", ".join(ERROR_NAMES.get(each, each) for each in problem.allowed)
+        text = f"Value for attr '{problem.attribute}' of {found.error_name} is not in the list of allowed values: "
+        return errors.InvalidArgumentError(None, None, text + allowed + tail(op, name))
+    return errors.NotFoundError(
+        None, None, f"Could not find device for node: {no_kernel(op, op, problem)}{tail(op, name)}"
     )
+
+
+def no_kernel(op: str, node: str, problem: TypeProblem) -> str:
+    """The node without a kernel, and the kernels that there are."""
+    return (
+        f"{{{{node {node}}}}} = {op}[{problem.attribute}={_enum_name(problem.found.name)}]\n"
+        f"All kernels registered for op {op}:\n  device='CPU'; {problem.attribute} in "
+        f"[{', '.join(map(_enum_name, problem.allowed))}]\n"
+    )
+
+
+def _enum_name(dtype: str) -> str:
+    return f"DT_{ERROR_NAMES.get(dtype, dtype).upper()}"
 
 
 def elsewhere(index: int, home: Device, actual: Device, device: Device) -> str:

@@ -6,8 +6,9 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.placement import current_placement
+from allotment.dtypes import int32
 from allotment.ops import faults
-from allotment.ops.arguments import number_argument, numbers_argument, to_tensors
+from allotment.ops.arguments import number_argument, numbers_argument
 from allotment.ops.array import _anything, is_tensor
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
@@ -91,7 +92,8 @@ _broadcast_args = operation(
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> EagerTensor:
     """The shape of the result of an operation on two shapes, as a tensor. As ``tf.broadcast_dynamic_shape``."""
-    return run(_broadcast_args, to_tensors((shape_x, shape_y)))  # type: ignore[no-any-return]
+    shapes = (to_tensor(shape, like=int32) for shape in (shape_x, shape_y))
+    return run(_broadcast_args, tuple(shapes))  # type: ignore[no-any-return]
 
 
 def _tile_fault(array: Array, multiples: tuple[int, ...]) -> str | None:

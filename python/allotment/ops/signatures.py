@@ -86,3 +86,36 @@ INPUT_NUMBERS: Final[dict[str, tuple[int, ...]]] = {
     "Split": (1,),
     **{f"TensorScatter{kind}": (0, 2, 1) for kind in ("Add", "Max", "Min", "Sub", "Update")},
 }
+
+#: The names of TensorFlow's inputs that a row's tensors are, where they are not the first: their types are checked.
+#: The tensors of a list have its name, those of no input of TensorFlow's operation none.
+TYPED_INPUTS: Final[dict[str, tuple[str, ...]]] = {
+    "AvgPoolGrad": ("grad",),
+    "Conv2DBackpropFilter": ("input", "out_backprop"),
+    "Conv2DBackpropInput": ("out_backprop", "filter"),
+    "DenseBincount": ("input", "weights"),
+    "DepthwiseConv2dNativeBackpropFilter": ("input", "out_backprop"),
+    "DepthwiseConv2dNativeBackpropInput": ("out_backprop", "filter"),
+    "DynamicStitch": (),
+    "Fill": ("value",),
+    "MatrixDiagPartV3": ("input", "padding_value"),
+    "MatrixDiagV3": ("diagonal", "padding_value"),
+    "PadV2": ("input", "constant_values"),
+    "RandomGamma": ("alpha",),
+    "RandomPoissonV2": ("rate",),
+    "ResourceApplyAdagradV2": (),
+    "ResourceApplyAdam": (),
+    "ResourceApplyAdamWithAmsgrad": (),
+    "ResourceApplyGradientDescent": (),
+    "ResourceApplyKerasMomentum": (),
+    "ResourceApplyRMSProp": (),
+    "ResourceScatterAdd": (),
+    "ResourceScatterDiv": (),
+    "ResourceScatterMax": (),
+    "ResourceScatterMin": (),
+    "ResourceScatterMul": (),
+    "ResourceScatterSub": (),
+    "ResourceScatterUpdate": (),
+    "StatelessRandomUniformIntV2": ("minval", "maxval"),
+    "StridedSliceGrad": ("dy",),
+}
