@@ -14,7 +14,7 @@ from allotment.ops import resources
 from allotment.ops.array import identity
 from allotment.ops.augmented import AUGMENTED
 from allotment.ops.convert import to_tensor
-from allotment.ops.gathering import gather, gather_nd, numbering
+from allotment.ops.gathering import gather, gather_nd
 from allotment.ops.indexing import getitem, index_of, is_mask
 from allotment.ops.operators import OPERATORS, attach
 from allotment.ops.resources import Storage
@@ -236,7 +236,7 @@ class Variable(LegacyVariable, Operands):
         return self._scatter(resources.SCATTER_SUBTRACT, indices, updates, name)
 
     def _scatter(self, row: Any, indices: Any, updates: Any, name: str | None) -> "Variable":
-        numbers, given = numbering(row.name, indices, name), to_tensor(updates, self.dtype)
+        numbers, given = to_tensor(indices), to_tensor(updates, self.dtype)
         resources.change(row, self._storage, given, numbers, name=name)
         return self._unread()
 

@@ -13,6 +13,7 @@ from allotment.graph.inference import Output, infer
 from allotment.graph.node import SymbolicTensor
 from allotment.graph.runtime_shapes import Lengths, as_lengths, expected_shape, with_lengths
 from allotment.graph.sources import SHARED, Fixed, Shared, Start
+from allotment.ops import faults
 from allotment.ops.convert import to_array
 from allotment.ops.table import Host, dims, operation
 from allotment.ops.table import Operation as Row
@@ -203,15 +204,7 @@ def _check_types(row: Row, inputs: Sequence[Any]) -> None:
     problem = type_problem(row, [tensor._dtype for tensor in inputs])
     if problem is None or problem.kind == "no kernel":
         return  # A session that runs the node refuses it.
-    found, argument = problem.found.name, problem.input_name
-    if problem.wanted is None:
-        raise TypeError(
-            f"Value passed to parameter '{argument}' has DataType {found} not in list of allowed values: "
-            f"{', '.join(problem.allowed)}"
-        )
-    given_by = f"type {problem.wanted.name} of argument '{problem.wanted_by}'"
-    wanted = f"expected type of {problem.wanted.name}" if problem.wanted_by is None else given_by
-    raise TypeError(f"Input '{argument}' of '{row.name}' Op has type {found} that does not match {wanted}.")
+    raise faults.of_types_in_graph(row.name, problem)
 
 
 def _refuse(row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from allotment.ops.arguments import dtype_of, to_tensors
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import fill, zeros
-from allotment.ops.element_types import INDICES, NUMBERS, TRUTHS, check_attribute
+from allotment.ops.element_types import NUMBERS, TRUTHS, check_attribute
 from allotment.ops.execute import run
 from allotment.ops.table import Host, dims, operation
 from allotment.tensor import EagerTensor, Tensor
@@ -160,7 +160,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> EagerTensor:  # n
     Smaller elements add an axis at the end, larger ones take it away.
     """
     wanted = as_dtype(type)
-    check_attribute("Bitcast", "type", wanted, NUMBERS, name)
+    check_attribute("Bitcast", "type", wanted, name)
     return run(_bitcast_row, (to_tensor(input),), wanted, name=name)  # type: ignore[no-any-return]
 
 
@@ -205,7 +205,7 @@ def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None
 
 def _out_type(op: str, out_type: Any, name: str | None) -> DType:
     wanted = int32 if out_type is None else as_dtype(out_type)
-    check_attribute(op, "out_type", wanted, INDICES, name)
+    check_attribute(op, "out_type", wanted, name)
     return wanted
 
 

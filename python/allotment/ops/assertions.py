@@ -13,7 +13,7 @@ from allotment.ops.arrays import Array
 from allotment.ops.assert_op import Assert, called, decided, elements, failed, shown_count
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.creation import constant
-from allotment.ops.element_types import FLOATS, check_attribute
+from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run
 from allotment.ops.math import abs as absolute
 from allotment.ops.math import add, multiply, subtract
@@ -281,7 +281,6 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> EagerT
         InvalidArgumentError: One is infinite or a NaN.
     """
     tensor = to_tensor(tensor)
-    check_attribute("CheckNumerics", "T", tensor._dtype, FLOATS, name)
     return run(_check_numerics, (tensor,), message, name=name)  # type: ignore[no-any-return]
 
 

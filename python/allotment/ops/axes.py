@@ -6,7 +6,7 @@ import numpy as np
 
 from allotment.dtypes import float32, float64
 from allotment.ops.arrays import Array
-from allotment.ops.element_types import INDICES, check_attribute
+from allotment.ops.element_types import check_attribute
 from allotment.ops.shapes import axis_argument
 
 #: Axes of an array, ``None`` for all.
@@ -39,7 +39,7 @@ def check_whole(op: str, attribute: str, value: Any, name: str | None = None) ->
     first = value[0] if isinstance(value, list | tuple) and value else value
     if isinstance(first, float | np.floating) or getattr(getattr(first, "dtype", None), "kind", "") == "f":
         found = float64 if isinstance(first, np.float64) else float32
-        check_attribute(op, attribute, found, INDICES, name)
+        check_attribute(op, attribute, found, name)
 
 
 def axes_fault(array: Array, axes: Axes) -> str | None:

@@ -8,7 +8,7 @@ from allotment.dtypes import as_dtype, int32
 from allotment.ops.arguments import number_argument
 from allotment.ops.arrays import Array, size_fault
 from allotment.ops.convert import to_tensor
-from allotment.ops.element_types import INDICES, check_attribute
+from allotment.ops.element_types import INDICES
 from allotment.ops.execute import run
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import Host, dims, operation
@@ -100,7 +100,6 @@ def bincount(
         ValueError: Another axis, or weights with ``binary_output``.
     """
     array = to_tensor(arr)
-    check_attribute(_row.name, "Tidx", array._dtype, INDICES, name)
     number = None if axis is None else number_argument(axis, "axis")
     if number not in (None, 0, -1):
         raise ValueError(

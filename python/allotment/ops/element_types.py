@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from allotment import errors
+from allotment.devices.placement import thread
 from allotment.dtypes import (
     DType,
     complex64,
@@ -21,7 +21,8 @@ from allotment.dtypes import (
 )
 from allotment.dtypes import bool as bool_
 from allotment.ops import faults
-from allotment.tensor import EagerTensor
+from allotment.ops.kernel_types import KERNEL_TYPES
+from allotment.ops.type_checks import TypeProblem
 
 FLOATS: Final = (float16, float32, float64)
 COMPLEX: Final = (complex64, complex128)
@@ -45,29 +46,17 @@ def anything(dtype: DType) -> bool:
     return True
 
 
-def check_type(op: str, wanted: DType, *tensors: EagerTensor, name: str | None = None) -> None:
-    """Check that all inputs of an operation have its one type.
+def check_attribute(op: str, attribute: str, dtype: DType, name: str | None = None) -> None:
+    """Check an argument that is the value of an attribute of an operation: the type of its result, say.
 
     Raises:
-        InvalidArgumentError: One has another; the text names its number and both types.
+        InvalidArgumentError: TensorFlow's operation does not allow it; the text lists the types that it allows.
+        TypeError: The same in a graph.
     """
-    for index, tensor in enumerate(tensors):
-        if tensor._dtype is not wanted:
-            raise faults.mismatched(op, index, wanted, tensor._dtype, name)
-
-
-def check_attribute(
-    op: str, attribute: str, dtype: DType, allowed: tuple[DType, ...], name: str | None = None
-) -> None:
-    """Check a type of an operation that has several: that of its indices, say.
-
-    Raises:
-        InvalidArgumentError: It is not one of those allowed, which the text lists.
-    """
-    if dtype not in allowed:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Value for attr '{attribute}' of {dtype.error_name} is not in the list of allowed values: "
-            f"{', '.join(each.error_name for each in allowed)}{faults.tail(op, name)}",
-        )
+    allowed = KERNEL_TYPES[op][1][attribute][0].split()
+    if dtype.name in allowed:
+        return
+    problem = TypeProblem("not allowed", 0, attribute, dtype, attribute=attribute, allowed=tuple(allowed))
+    if thread.state.graph is not None:
+        raise faults.of_types_in_graph(op, problem)
+    raise faults.of_types(op, problem, name)

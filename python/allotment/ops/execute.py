@@ -269,11 +269,18 @@ def wrap(
     return tensor_of(array, dtype, device, home)
 
 
-def check_types(row: Operation, inputs: Sequence[EagerTensor], name: str | None) -> None:
-    """Check the inputs' element types."""
+def check_types(
+    row: Operation, inputs: Sequence[EagerTensor], name: str | None, *, pinned: bool = False
+) -> None:
+    """Check the inputs' element types; a pinned operation runs where a variable is.
+
+    Raises:
+        InvalidArgumentError: TensorFlow's operation does not allow a type, or types that must be equal differ.
+        NotFoundError: It has no kernel for a type. Of a pinned operation this is an ``InvalidArgumentError``, too.
+    """
     problem = type_problem(row, [tensor._dtype for tensor in inputs])
     if problem is not None:
-        raise faults.of_types(row.name, problem, name)
+        raise faults.of_types(row.name, problem, name, pinned=pinned)
 
 
 def same_shapes(*arrays: Any) -> str | None:

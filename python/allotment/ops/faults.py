@@ -41,7 +41,7 @@ def mismatched(
     )
 
 
-def of_types(op: str, problem: TypeProblem, name: str | None) -> errors.OpError:
+def of_types(op: str, problem: TypeProblem, name: str | None, *, pinned: bool = False) -> errors.OpError:
     """The error of element types that an operation does not compute with."""
     found = problem.found
     if problem.wanted is not None:
@@ -50,9 +50,23 @@ def of_types(op: str, problem: TypeProblem, name: str | None) -> errors.OpError:
         allowed = ", ".join(ERROR_NAMES.get(each, each) for each in problem.allowed)
         text = f"Value for attr '{problem.attribute}' of {found.error_name} is not in the list of allowed values: "
         return errors.InvalidArgumentError(None, None, text + allowed + tail(op, name))
-    return errors.NotFoundError(
-        None, None, f"Could not find device for node: {no_kernel(op, op, problem)}{tail(op, name)}"
-    )
+    text = f"{no_kernel(op, op, problem)}{tail(op, name)}"
+    if pinned:
+        return errors.InvalidArgumentError(None, None, f"No OpKernel was registered to support Op {text}")
+    return errors.NotFoundError(None, None, f"Could not find device for node: {text}")
+
+
+def of_types_in_graph(op: str, problem: TypeProblem) -> TypeError:
+    """The error of element types for which no node can be made."""
+    found, argument = problem.found.name, problem.input_name
+    if problem.wanted is None:
+        allowed = ", ".join(problem.allowed)
+        return TypeError(
+            f"Value passed to parameter '{argument}' has DataType {found} not in list of allowed values: {allowed}"
+        )
+    given_by = f"type {problem.wanted.name} of argument '{problem.wanted_by}'"
+    wanted = f"expected type of {problem.wanted.name}" if problem.wanted_by is None else given_by
+    return TypeError(f"Input '{argument}' of '{op}' Op has type {found} that does not match {wanted}.")
 
 
 def no_kernel(op: str, node: str, problem: TypeProblem) -> str:

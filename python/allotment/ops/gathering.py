@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from allotment.dtypes import DType, int16
 from allotment.dtypes import bool as bool_
 from allotment.ops import faults
 from allotment.ops.arguments import axis_of, number_argument
@@ -12,25 +11,11 @@ from allotment.ops.array import _anything
 from allotment.ops.arrays import Array, owned
 from allotment.ops.axes import check_whole
 from allotment.ops.convert import to_pair, to_tensor
-from allotment.ops.element_types import INDICES, NUMBERS, TRUTHS, check_attribute
+from allotment.ops.element_types import NUMBERS, TRUTHS
 from allotment.ops.execute import run
 from allotment.ops.slicing import take
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor, Tensor
-
-#: What slices can be numbered with.
-_NUMBERS: tuple[DType, ...] = (int16, *INDICES)
-
-
-def numbering(op: str, indices: Any, name: str | None) -> EagerTensor:
-    """The numbers of slices as a tensor.
-
-    Raises:
-        InvalidArgumentError: They are no int16, int32 or int64.
-    """
-    tensor = to_tensor(indices)
-    check_attribute(op, "Tindices", tensor._dtype, _NUMBERS, name)
-    return tensor
 
 
 def _gather_fault(params: Array, indices: Array, axis: int, batch_dims: int) -> str | None:
@@ -104,7 +89,7 @@ def gather(
     Raises:
         InvalidArgumentError: A number is negative or too large, or the shapes do not go together.
     """
-    numbers = numbering("GatherV2", indices, name)
+    numbers = to_tensor(indices)
     check_whole("GatherV2", "Taxis", axis, name)
     batch = number_argument(batch_dims, "batch_dims")
     place = batch if axis is None else number_argument(axis, "axis")
@@ -166,7 +151,7 @@ def gather_nd(
     Raises:
         InvalidArgumentError: A place is outside of the tensor.
     """
-    numbers = numbering("GatherNd", indices, name)
+    numbers = to_tensor(indices)
     batch = number_argument(batch_dims, "batch_dims")
     return run(_gather_nd_row, (to_tensor(params), numbers), batch, name=name)  # type: ignore[no-any-return]
 

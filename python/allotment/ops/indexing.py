@@ -76,7 +76,7 @@ def index_of(key: Any) -> Index:
 def _refuse_truths(key: Any) -> None:
     """A list is no mask: TensorFlow takes its elements for positions, and truth values are none."""
     if key and all(isinstance(each, bool | np.bool_) for each in key):
-        check_attribute("StridedSlice", "Index", bool_, (int16, int32, int64), _NAME)
+        check_attribute("StridedSlice", "Index", bool_, _NAME)
 
 
 def _part(each: Any) -> "int | slice | EllipsisType | None":

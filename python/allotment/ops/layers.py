@@ -12,7 +12,7 @@ from allotment.ops.axes import axes_argument
 from allotment.ops.comparison import greater_equal
 from allotment.ops.convert import to_tensor
 from allotment.ops.division import real_divide
-from allotment.ops.element_types import INDICES, NUMBERS, check_attribute
+from allotment.ops.element_types import NUMBERS
 from allotment.ops.execute import run
 from allotment.ops.gathering import gather, where
 from allotment.ops.joining import concat
@@ -229,7 +229,6 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
         InvalidArgumentError: The shapes or types do not fit.
     """
     targets = to_tensor(targets)
-    check_attribute(_in_top_k_row.name, "T", targets._dtype, INDICES, name)
     return run(_in_top_k_row, (to_tensor(predictions), targets), number_argument(k, "k"), name=name)  # type: ignore[no-any-return]
 
 

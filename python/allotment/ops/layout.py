@@ -9,7 +9,6 @@ from allotment.ops.array import _anything
 from allotment.ops.arrays import Array, owned
 from allotment.ops.axes import check_whole
 from allotment.ops.convert import to_tensor
-from allotment.ops.element_types import INDICES, check_attribute
 from allotment.ops.execute import run
 from allotment.ops.table import operation
 from allotment.tensor import EagerTensor
@@ -201,7 +200,6 @@ def reverse_sequence(
 ) -> EagerTensor:
     """Turn the first elements of each entry around: as many as its length says. As ``tf.reverse_sequence``."""
     lengths = to_tensor(seq_lengths)
-    check_attribute("ReverseSequence", "Tlen", lengths._dtype, INDICES, name)
     seq = number_argument(seq_axis, "seq_axis")
     batch = 0 if batch_axis is None else number_argument(batch_axis, "batch_axis")
     return run(  # type: ignore[no-any-return]

@@ -7,7 +7,7 @@ import numpy as np
 from allotment.dtypes import bool as bool_
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
-from allotment.ops.element_types import INTEGERS, TRUTHS, check_type
+from allotment.ops.element_types import INTEGERS, TRUTHS
 from allotment.ops.execute import binary, same_shapes, unary
 from allotment.ops.public import public_binary, public_unary
 from allotment.ops.table import operation
@@ -19,25 +19,19 @@ _or = binary(operation("LogicalOr", np.logical_or, fault=same_shapes, **_TRUTHS)
 _not = unary(operation("LogicalNot", np.logical_not, **_TRUTHS))
 
 
-def _truths(op: str, name: str | None, *values: Any) -> list[EagerTensor]:
-    tensors = [to_tensor(value, like=bool_) for value in values]
-    check_type(op, bool_, *tensors, name=name)
-    return tensors
-
-
 def logical_and(x: Any, y: Any, name: str | None = None) -> EagerTensor:
     """Whether both are true. As ``tf.logical_and``."""
-    return _and(*_truths("LogicalAnd", name, x, y), name)
+    return _and(to_tensor(x, like=bool_), to_tensor(y, like=bool_), name)
 
 
 def logical_or(x: Any, y: Any, name: str | None = None) -> EagerTensor:
     """Whether one or both are true. As ``tf.logical_or``."""
-    return _or(*_truths("LogicalOr", name, x, y), name)
+    return _or(to_tensor(x, like=bool_), to_tensor(y, like=bool_), name)
 
 
 def logical_not(x: Any, name: str | None = None) -> EagerTensor:
     """Whether it is false. As ``tf.logical_not``."""
-    return _not(*_truths("LogicalNot", name, x), name)
+    return _not(to_tensor(x, like=bool_), name)
 
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> EagerTensor:

@@ -63,7 +63,6 @@ def dynamic_partition(
             f"{faults.tail('DynamicPartition', name)}",
         )
     numbers = to_tensor(partitions, like=int32)
-    check_attribute("DynamicPartition", "partitions", numbers._dtype, (int32,), name)
     return list(run(_partition_row, (to_tensor(data), numbers), count, name=name))
 
 
@@ -121,8 +120,6 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
             None, None, f"DynamicStitch needs at least one tensor{faults.tail('DynamicStitch', name)}"
         )
     places = [to_tensor(each, like=int32) for each in indices]
-    for each in places:
-        check_attribute("DynamicStitch", "indices", each._dtype, (int32,), name)
     # The slices come first, so that they, and not the places, say where the result is kept.
     return run(_stitch_row, [*to_tensors(data), *places], name=name)  # type: ignore[no-any-return]
 
@@ -207,7 +204,7 @@ def histogram_fixed_width(
         InvalidArgumentError: The range is empty, or there are no bins.
     """
     wanted = as_dtype(dtype)
-    check_attribute("HistogramFixedWidth", "dtype", wanted, INDICES, name)
+    check_attribute("HistogramFixedWidth", "dtype", wanted, name)
     inputs, count = to_pair(values, value_range), number_argument(nbins, "nbins")
     return run(_histogram, inputs, count, wanted.numpy, name=name)  # type: ignore[no-any-return]
 
@@ -270,7 +267,6 @@ def invert_permutation(x: Any, name: str | None = None) -> EagerTensor:
         InvalidArgumentError: It is none.
     """
     tensor = to_tensor(x)
-    check_attribute("InvertPermutation", "T", tensor._dtype, INDICES, name)
     return run(_invert, (tensor,), name=name)  # type: ignore[no-any-return]
 
 

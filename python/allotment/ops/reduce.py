@@ -9,7 +9,7 @@ from allotment.dtypes import bool as bool_
 from allotment.ops.arrays import Array, in_single, quotient
 from allotment.ops.axes import Axes, axes_argument, axes_fault, check_whole
 from allotment.ops.convert import to_tensor
-from allotment.ops.element_types import NUMBERS, REALS, TRUTHS, check_type
+from allotment.ops.element_types import NUMBERS, REALS, TRUTHS
 from allotment.ops.execute import run
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import Operation, operation
@@ -171,9 +171,7 @@ def reduce_all(
 
 
 def _reduce_truths(row: Operation, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> EagerTensor:
-    tensor = to_tensor(tensor, like=bool_)
-    check_type(row.name, bool_, tensor, name=name)
-    return _reduce(row, tensor, axis, keepdims, name)
+    return _reduce(row, to_tensor(tensor, like=bool_), axis, keepdims, name)
 
 
 __all__ = [

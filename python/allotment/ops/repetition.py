@@ -250,7 +250,7 @@ def _widths(paddings: Any, name: str | None) -> Widths:
     given = to_tensor(paddings)
     array = given._array
     if array.size:
-        check_attribute("Pad", "Tpaddings", given._dtype, INDICES, name)
+        check_attribute("Pad", "Tpaddings", given._dtype, name)
     if array.ndim != 2 or array.shape[1] != 2:
         if array.size == 0:
             return ()

@@ -174,7 +174,7 @@ def change(row: Operation, storage: Storage, *inputs: Any, name: str | None = No
     others = inputs[len(tensors) :]
     placement = current_placement()
     placement.check(row.name, name)
-    check_types(row, tensors, name)
+    check_types(row, tensors, name, pinned=True)
     with storage.lock:
         made = run_on(placement, storage.device, row, tensors, *others, storage, name=name)
         storage.array = made._array

@@ -13,7 +13,7 @@ from allotment.ops.convert import to_tensor
 from allotment.ops.creation import shape_input
 from allotment.ops.element_types import NUMBERS, REALS
 from allotment.ops.execute import run
-from allotment.ops.gathering import numbering, places_fault
+from allotment.ops.gathering import places_fault
 from allotment.ops.public import public
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor
@@ -115,7 +115,7 @@ def scatter_nd(
     Raises:
         InvalidArgumentError: A place is outside of the shape, or the shapes do not go together.
     """
-    numbers = numbering("ScatterNd", indices, name)
+    numbers = to_tensor(indices)
     inputs = to_tensor(updates), numbers
     return run(_scatter_row, inputs, shape_input(shape), bad_indices_policy, name=name)  # type: ignore[no-any-return]
 
@@ -141,7 +141,7 @@ def _updating(
     def call(
         tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
     ) -> EagerTensor:
-        changed, numbers = to_tensor(tensor), numbering(op, indices, name)
+        changed, numbers = to_tensor(tensor), to_tensor(indices)
         given = to_tensor(updates, like=changed._dtype)
         if given._dtype is not changed._dtype:
             raise faults.mismatched(op, 2, changed._dtype, given._dtype, name)

@@ -8,7 +8,7 @@ import numpy as np
 from allotment.ops.arguments import number_argument
 from allotment.ops.arrays import Array, in_single, quotient, size_fault
 from allotment.ops.convert import to_tensor
-from allotment.ops.element_types import INDICES, NUMBERS, REALS, check_attribute
+from allotment.ops.element_types import NUMBERS, REALS
 from allotment.ops.execute import run
 from allotment.ops.table import Operation, dims, operation
 from allotment.tensor import EagerTensor
@@ -192,7 +192,6 @@ def unsorted_segment_min(
 
 def _run(row: Operation, data: Any, segment_ids: Any, name: str | None, *arguments: Any) -> EagerTensor:
     data, ids = to_tensor(data), to_tensor(segment_ids)
-    check_attribute(row.name, "Tindices", ids._dtype, INDICES, name)
     return run(row, (data, ids), *arguments, name=name)  # type: ignore[no-any-return]
 
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from allotment.dtypes import DType, as_dtype, float32, float64, int8, int32, int64, string, uint8
+from allotment.dtypes import DType, as_dtype, float32, float64, int32, int64, string
 from allotment.dtypes import bool as bool_
 from allotment.ops.arguments import axis_of, number_argument
 from allotment.ops.array import _anything, cast
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.creation import eager_const, fill
-from allotment.ops.element_types import FLOATS, REALS, check_attribute
+from allotment.ops.element_types import FLOATS, REALS
 from allotment.ops.execute import run
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor, Tensor
@@ -210,7 +210,6 @@ def one_hot(
     on = _mark(1 if on is None else on, wanted, off)
     off = _mark(0 if off is None else off, wanted or on._dtype, None)
     numbers = to_tensor([] if _is_nothing(indices) else indices, int32 if _is_nothing(indices) else None)
-    check_attribute("OneHot", "TI", numbers._dtype, (uint8, int8, int32, int64), name)
     place = -1 if axis is None else number_argument(axis, "axis")
     return run(  # type: ignore[no-any-return]
         _one_hot_row, (on, off, numbers), number_argument(depth, "depth"), place, name=name

@@ -96,7 +96,7 @@ TYPED_INPUTS: Final[dict[str, tuple[str, ...]]] = {
     "DenseBincount": ("input", "weights"),
     "DepthwiseConv2dNativeBackpropFilter": ("input", "out_backprop"),
     "DepthwiseConv2dNativeBackpropInput": ("out_backprop", "filter"),
-    "DynamicStitch": (),
+    "DynamicStitch": ("data", "indices"),
     "Fill": ("value",),
     "MatrixDiagPartV3": ("input", "padding_value"),
     "MatrixDiagV3": ("diagonal", "padding_value"),

@@ -10,7 +10,7 @@ from allotment.ops.array import cast, zeros_like
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.comparison import greater_equal
 from allotment.ops.convert import to_tensor
-from allotment.ops.element_types import FLOATS, INDICES, check_attribute
+from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run, same_shapes
 from allotment.ops.gathering import where
 from allotment.ops.layout import transpose
@@ -183,7 +183,6 @@ def sparse_softmax_cross_entropy_with_logits(
     """
     _check_given("sparse_softmax_cross_entropy_with_logits", labels, logits)
     labels, logits = to_tensor(labels), to_tensor(logits)
-    check_attribute(_sparse_row.name, "Tlabels", labels._dtype, INDICES, name)
     if logits.ndim == 0:
         raise ValueError(f"Logits cannot be scalars. Received logits={logits}.")
     if labels.ndim != logits.ndim - 1:

@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allotment.dtypes import DType, as_dtype, int16, int32
+from allotment.dtypes import DType, as_dtype, int32
 from allotment.ops.arguments import axis_of, number_argument
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array, owned
 from allotment.ops.convert import to_tensor
-from allotment.ops.element_types import INDICES, REALS, check_attribute
+from allotment.ops.element_types import REALS, check_attribute
 from allotment.ops.execute import run
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor
@@ -83,7 +83,7 @@ def top_k(
         InvalidArgumentError: There are fewer than ``k``.
     """
     wanted = as_dtype(index_type)
-    check_attribute("TopKV2", "index_type", wanted, (int16, *INDICES), name)
+    check_attribute("TopKV2", "index_type", wanted, name)
     tensor = to_tensor(input)
     return TopKV2(*run(_top_k_row, (tensor,), number_argument(k, "k"), -1, True, wanted, name=name))
 
@@ -166,7 +166,7 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
 
 def _numbers(op: str, dtype: Any, name: str | None) -> DType:
     wanted = as_dtype(dtype)
-    check_attribute(op, "out_idx" if op.startswith("Unique") else "out_type", wanted, INDICES, name)
+    check_attribute(op, "out_idx" if op.startswith("Unique") else "out_type", wanted, name)
     return wanted
 
 

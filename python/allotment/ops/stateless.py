@@ -200,7 +200,7 @@ def stateless_categorical(
     See ``tf.random.categorical``.
     """
     samples, wanted = number_argument(num_samples, "num_samples"), as_dtype(dtype)
-    check_attribute(_categorical_row.name, "output_dtype", wanted, INDICES, name)
+    check_attribute(_categorical_row.name, "output_dtype", wanted, name)
     return run(  # type: ignore[no-any-return]
         _categorical_row, (to_tensor(logits),), samples, wanted, _source(seed), name=name
     )

@@ -13,7 +13,6 @@ from allotment.ops import faults
 from allotment.ops.arrays import Array
 from allotment.ops.axes import axes_argument
 from allotment.ops.convert import to_pair, to_tensor
-from allotment.ops.element_types import INDICES, check_attribute
 from allotment.ops.execute import run
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import CPU_ONLY, broadcast_fault, dims, operation
@@ -84,7 +83,6 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
             f"{faults.tail('Substr', name)}",
         )
     first, count = to_pair(pos, len)
-    check_attribute("Substr", "T", first._dtype, INDICES, name)
     return run(_substr_row, (to_tensor(input, string), first, count), unit, name=name)  # type: ignore[no-any-return]
 
 

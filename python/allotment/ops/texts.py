@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
-from allotment.dtypes import DType, as_dtype, float32, float64, int32, int64, string, uint32, uint64
+from allotment.dtypes import DType, as_dtype, float32, string
 from allotment.ops import faults
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array
@@ -238,8 +238,7 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> E
         InvalidArgumentError: A text that says no number, or one that the type does not have.
     """
     wanted = as_dtype(out_type)
-    allowed = (float32, float64, int32, int64, uint32, uint64)
-    check_attribute("StringToNumber", "out_type", wanted, allowed, name)
+    check_attribute("StringToNumber", "out_type", wanted, name)
     return run(_to_number_row, (to_tensor(input, string),), wanted, name=name)  # type: ignore[no-any-return]
 
 

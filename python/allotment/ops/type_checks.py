@@ -47,11 +47,13 @@ class _Types:
     allowed: dict[str, tuple[str, ...]]
     kernels: dict[str, tuple[str, ...]]
 
-    def input(self, row: Operation, index: int) -> tuple[int, _Input] | None:
-        """The number and the description of the input that a row's tensor is, if the row's types are checked."""
+    def input(self, row: Operation, index: int, count: int) -> tuple[int, _Input] | None:
+        """The number and description of the input that one of so many tensors of a row is, if its type is checked."""
         names = TYPED_INPUTS.get(row.name)
         if names is not None:
-            found = next((each for each in self.inputs if names[index : index + 1] == (each.name,)), None)
+            # Lists are of one length.
+            at = index * len(names) // count if any(each.is_list for each in self.inputs) else index
+            found = next((each for each in self.inputs if names[at : at + 1] == (each.name,)), None)
             return None if found is None else (self.inputs.index(found), found)
         number = row.number(index)
         if number is None:
@@ -75,7 +77,7 @@ def _type_problem(row: Operation, types: tuple[DType, ...]) -> TypeProblem | Non
         return _unrecorded_problem(row, types)
     decided: dict[str, tuple[DType, _Input, int]] = {}
     for index, found in enumerate(types):
-        numbered = recorded.input(row, index)
+        numbered = recorded.input(row, index, len(types))
         if numbered is None or not numbered[1].type_of:
             continue
         number, each = numbered
