@@ -5,6 +5,7 @@ from families import (
     elementwise,
     gathering,
     joining,
+    legacy,
     matrices,
     networks,
     randoms,
@@ -27,6 +28,7 @@ _FAMILIES = (
     networks,
     texts,
     randoms,
+    legacy,
 )
 
 
