@@ -55,10 +55,10 @@ def judge(chosen: Sequence[Program], tensorflow: str, python: str = sys.executab
 
     ``tensorflow`` is a Python interpreter that has TensorFlow, ``python`` one that has the package.
     """
-    outcomes: dict[str, list[Any]] = {}
+    found_by: dict[str, list[Any]] = {}
 
     def run(package: str, interpreter: str) -> None:
-        outcomes[package] = list(_outcomes(package, interpreter, [each.source for each in chosen]))
+        found_by[package] = list(outcomes(package, interpreter, [each.source for each in chosen]))
 
     threads = [
         threading.Thread(target=run, args=arguments)
@@ -70,7 +70,7 @@ def judge(chosen: Sequence[Program], tensorflow: str, python: str = sys.executab
         thread.join()
     table = Table.read()
     found = []
-    for program, here, there in zip(chosen, outcomes["allotment"], outcomes["tensorflow"], strict=True):
+    for program, here, there in zip(chosen, found_by["allotment"], found_by["tensorflow"], strict=True):
         for difference in compare(here, there, program.tolerance)[:1]:
             known = table.reason(program, difference, here, there)
             found.append(Finding(program, difference, here, there, known))
@@ -87,8 +87,8 @@ def choose(pattern: str, modes: Sequence[str], count: int, seed: int) -> list[Pr
     ]
 
 
-def _outcomes(package: str, interpreter: str, sources: list[str]) -> Iterator[Any]:
-    """Run the programs in workers: a new one after each that hangs or ends the process."""
+def outcomes(package: str, interpreter: str, sources: list[str]) -> Iterator[Any]:
+    """Run programs in workers and yield their outcomes: a new worker after each program that hangs or ends it."""
     done = 0
     while done < len(sources):
         worker = _Worker(package, interpreter, sources[done:])

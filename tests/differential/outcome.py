@@ -12,7 +12,7 @@ class Raised:
     def __init__(self, error: BaseException) -> None:
         self.name = type(error).__name__
         self.classes = [each.__name__ for each in type(error).__mro__]
-        self.text = str(error)[:600]
+        self.text = str(error)[:4000]
 
     def __repr__(self) -> str:
         return f"raises {self.name}: {' '.join(self.text.split())[:300]}"

@@ -177,14 +177,14 @@ def test_matrices_must_be_square(operation: Callable[..., Any]) -> None:
 def test_matrices_without_an_inverse() -> None:
     flat = tensor([[1.0, 2.0], [2.0, 4.0]])
     head = "{{function_node __wrapped__MatrixInverse_device_/job:localhost/replica:0/task:0/device:CPU:0}} "
-    check_refused(linalg.inv, flat, text=head + "Input matrix is not invertible. [Op:MatrixInverse] name: ")
+    check_refused(linalg.inv, flat, text=head + "Input is not invertible. [Op:MatrixInverse] name: ")
     check_refused(
         linalg.solve, flat, tensor([[1.0], [1.0]]), text="Input matrix is not invertible. [Op:MatrixSolve]"
     )
     check_refused(
         linalg.triangular_solve, tensor([[0.0]]), tensor([[1.0]]), text="Input matrix is not invertible."
     )
-    check_refused(linalg.inv, tensor([np.eye(2), np.zeros((2, 2))]), text="Input matrix is not invertible.")
+    check_refused(linalg.inv, tensor([np.eye(2), np.zeros((2, 2))]), text="Input is not invertible.")
 
 
 def test_what_is_not_positive_definite_has_no_triangle() -> None:

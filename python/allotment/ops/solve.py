@@ -89,7 +89,7 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> EagerTens
         InvalidArgumentError: A matrix is not square, or has no inverse.
     """
     adjoined = flag_argument(adjoint, "adjoint")
-    return run_lapack(_inv_row, (to_tensor(input),), adjoined, failure=_SINGULAR, name=name)  # type: ignore[no-any-return]
+    return run_lapack(_inv_row, (to_tensor(input),), adjoined, failure="Input is not invertible.", name=name)  # type: ignore[no-any-return]
 
 
 def det(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
