@@ -98,11 +98,12 @@ def _views(images: Array, windows: Windows) -> Iterator[Array]:
 
 def _max_pool(images: Array, windows: Windows) -> Array:
     given = windows.channels_last(images)
-    lowest = -np.inf if images.dtype.kind == "f" else np.iinfo(images.dtype).min
+    lowest = (np.finfo if images.dtype.kind == "f" else np.iinfo)(images.dtype).min
     counts = windows.counts(given.shape[1:3])
     result = np.full((len(given), *counts, given.shape[-1]), lowest, images.dtype)
     for view in _views(padded(given, windows.pads(given.shape[1:3]), lowest), windows):
-        np.maximum(result, view, out=result)
+        # A NaN is not larger than anything.
+        np.fmax(result, view, out=result)
     return owned(windows.as_given(result))
 
 

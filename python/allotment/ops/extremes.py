@@ -18,8 +18,13 @@ from allotment.tensor import EagerTensor
 _POSITIONS = (int64, int32, int16, uint16)
 
 
-def _position(find: Callable[..., Any]) -> Callable[[Array, int, np.dtype[Any]], Any]:
+def _position(find: Callable[..., Any], worst: float) -> Callable[[Array, int, np.dtype[Any]], Any]:
     def function(array: Array, axis: int, dtype: np.dtype[Any]) -> Any:
+        if array.dtype.kind == "f":
+            # NaN are passed over.
+            nans = np.isnan(array)
+            if nans.any():
+                array = np.where(nans, array.dtype.type(worst), array)
         return find(array, axis).astype(dtype, copy=False)
 
     return function
@@ -33,8 +38,8 @@ def _fault(array: Array, axis: int, dtype: np.dtype[Any]) -> str | None:
 
 
 _fields: Any = {"fault": _fault, "host": Host.NEVER, "takes": (REALS + TRUTHS).__contains__}
-_argmax = operation("ArgMax", _position(np.argmax), **_fields)
-_argmin = operation("ArgMin", _position(np.argmin), **_fields)
+_argmax = operation("ArgMax", _position(np.argmax, -np.inf), **_fields)
+_argmin = operation("ArgMin", _position(np.argmin, np.inf), **_fields)
 
 
 def argmax(

@@ -192,8 +192,8 @@ def _in_top_k(predictions: Array, targets: Array, k: int) -> Any:
         return known
     own = np.take_along_axis(predictions, safe[:, None], 1)
     larger = np.count_nonzero(np.greater(predictions, own), 1)
-    # What is not finite has no place among the largest.
-    comparable = np.logical_and(np.isfinite(own[:, 0]), known)
+    # Rows with something that is not finite have no order.
+    comparable = np.logical_and(np.isfinite(predictions).all(1), known)
     return np.logical_and(comparable, np.less(larger, k))
 
 
@@ -221,7 +221,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
 
     Args:
         targets: int32 or int64, one a row; one that is no class is in no row.
-        predictions: float32 of rank 2; of a target whose prediction is not finite, the answer is no.
+        predictions: float32 of rank 2; of a row with one that is not finite, the answer is no.
         k: How many count.
         name: Only looked at in error texts.
 

@@ -169,11 +169,13 @@ def _bins(values: Array, ends: Array, count: int) -> Array:
     low, high = (float(end) for end in ends)
     # What lies outside goes into the outermost bins.
     places = np.floor((values.reshape(-1).astype(np.float64) - low) / ((high - low) / count))
-    return np.asarray(np.clip(np.nan_to_num(places), 0, count - 1), np.int32)
+    # A NaN becomes what C makes of it, the lowest number.
+    return np.clip(places, 0, count - 1).astype(np.int32)
 
 
 def _counts(values: Array, ends: Array, count: int, dtype: Any) -> Array:
-    return np.asarray(np.bincount(_bins(values, ends, count), minlength=count), dtype)
+    bins = _bins(values, ends, count)
+    return np.asarray(np.bincount(np.maximum(bins, 0, out=bins), minlength=count), dtype)
 
 
 def _counts_fault(values: Array, ends: Array, count: int, dtype: Any) -> str | None:

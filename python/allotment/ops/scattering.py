@@ -125,6 +125,22 @@ def assign_at(array: Array, places: Any, updates: Array) -> None:
     array[places] = updates
 
 
+def maximum_at(array: Array, places: Any, updates: Array) -> None:
+    """Replace elements by larger updates; a NaN is no larger one."""
+    np.maximum.at(array, places, _compared(updates, -np.inf))
+
+
+def minimum_at(array: Array, places: Any, updates: Array) -> None:
+    """Replace elements by smaller updates; a NaN is no smaller one."""
+    np.minimum.at(array, places, _compared(updates, np.inf))
+
+
+def _compared(updates: Array, worst: float) -> Array:
+    if updates.dtype.kind != "f":
+        return updates
+    return np.where(np.isnan(updates), updates.dtype.type(worst), updates)
+
+
 def _updating(
     kind: str, op: str, change: Callable[..., None], takes: Callable[[DType], bool], what: str
 ) -> Callable[..., EagerTensor]:
@@ -180,10 +196,10 @@ tensor_scatter_nd_sub = _updating(
     "sub", "TensorScatterSub", np.subtract.at, _NUMBERS, "decreased by all the updates there"
 )
 tensor_scatter_nd_min = _updating(
-    "min", "TensorScatterMin", np.minimum.at, REALS.__contains__, "replaced by updates that are smaller"
+    "min", "TensorScatterMin", minimum_at, REALS.__contains__, "replaced by updates that are smaller"
 )
 tensor_scatter_nd_max = _updating(
-    "max", "TensorScatterMax", np.maximum.at, REALS.__contains__, "replaced by updates that are larger"
+    "max", "TensorScatterMax", maximum_at, REALS.__contains__, "replaced by updates that are larger"
 )
 
 __all__ = [

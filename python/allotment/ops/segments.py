@@ -46,10 +46,30 @@ def _highest(dtype: Any) -> Any:
     return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
 
 
+def _extreme_into(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[..., Array]:
+    """The same for extremes, where a NaN compares with nothing: the next element of its segment replaces it."""
+    reduce = _gather_into(ufunc, start)
+
+    def function(data: Array, ids: Array, count: int) -> Array:
+        if data.dtype.kind != "f" or count == 0 or not np.isnan(data).any():
+            return reduce(data, ids, count)
+        numbers, places = ids.reshape(-1), np.arange(ids.size)
+        rows, kept = data.reshape(numbers.size, -1), numbers >= 0
+        nans, ends = np.full((count, rows.shape[1]), -1), np.full(count, -1)
+        np.maximum.at(nans, numbers[kept], np.where(np.isnan(rows), places[:, None], -1)[kept])
+        ends[numbers[kept]] = places[kept]
+        behind = np.greater(places[:, None], nans[numbers])
+        result = reduce(np.where(behind, rows, start(data.dtype)).reshape(data.shape), ids, count)
+        np.copyto(result.reshape(count, -1), np.nan, where=(nans >= 0) & (nans == ends[:, None]))
+        return result
+
+    return function
+
+
 _SUM = in_single(_gather_into(np.add, _zero))
 _PROD = in_single(_gather_into(np.multiply, _one))
-_MAX = _gather_into(np.maximum, _lowest)
-_MIN = _gather_into(np.minimum, _highest)
+_MAX = _extreme_into(np.maximum, _lowest)
+_MIN = _extreme_into(np.minimum, _highest)
 
 
 def _sizes(data: Array, ids: Array, count: int) -> Array:

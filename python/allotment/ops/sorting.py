@@ -11,6 +11,7 @@ from allotment.ops.arrays import Array, owned
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import REALS, check_attribute
 from allotment.ops.execute import run
+from allotment.ops.nan_order import LONGEST, largest_places
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor
 
@@ -47,6 +48,17 @@ def _order(array: Array, axis: int, descending: bool) -> Array:
     return np.flip(places, axis)
 
 
+def _order_with_nans(order: Array, array: Array, axis: int, count: int) -> None:
+    """Change the order of rows that have a NaN to that of the comparisons of TensorFlow's kernel."""
+    if count == array.shape[axis] > LONGEST:
+        return
+    places, rows = np.moveaxis(order, axis, -1), np.moveaxis(array, axis, -1)
+    with_nans = np.asarray(np.isnan(rows).any(-1))
+    for row in np.ndindex(with_nans.shape):
+        if with_nans[row]:
+            places[row][:count] = largest_places(rows[row].tolist(), count)
+
+
 def _top_k_fault(array: Array, k: int | None, axis: int, descending: bool, dtype: DType) -> str | None:
     if array.ndim < 1:
         return f"input must be >= 1-D, got shape {dims(array)}"
@@ -60,8 +72,11 @@ def _top_k_fault(array: Array, k: int | None, axis: int, descending: bool, dtype
 
 
 def _top_k(array: Array, k: int | None, axis: int, descending: bool, dtype: DType) -> tuple[Array, Array]:
+    count = array.shape[axis] if k is None else k
     order = _order(array, axis, descending)
-    order = order[(*(slice(None),) * axis_of(axis, array.ndim), slice(k))]
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        _order_with_nans(order, array if descending else np.negative(array), axis, count)
+    order = order[(*(slice(None),) * axis_of(axis, array.ndim), slice(count))]
     return owned(np.take_along_axis(array, order, axis)), order.astype(dtype.numpy, "C")
 
 
@@ -182,6 +197,9 @@ def _bound(array: Array, values: Array, side: Any, dtype: DType) -> Array:
     found = np.empty(values.shape, dtype.numpy)
     for row in np.ndindex(array.shape[:-1]):
         found[row] = np.searchsorted(array[row], values[row], side)
+    if side == "left" and values.dtype.kind == "f":
+        # No element is less than a NaN.
+        found[np.isnan(values)] = 0
     return found
 
 

@@ -137,6 +137,8 @@ def _as_string(array: Array, form: str, width: int, fill: str) -> Array:
             text = f"({format(value.real, form)},{format(value.imag, form)})"
         elif array.dtype.kind == "f":
             text = format(float(value), form)
+            if np.isnan(value) and np.signbit(value):
+                text = f"-{text}"
         else:
             text = str(int(value))
         return _padded(text, width, fill).encode()
