@@ -1,6 +1,7 @@
 """``compat.v1``: functions with the arguments that TensorFlow 1 gave them."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import allotment as tf
 import allotment.v1 as tf1
+from support.tensors import check_refused
 
 v1 = tf.compat.v1
 
@@ -116,3 +118,52 @@ def test_print_writes_each_time_a_tensor_is_computed(capfd: pytest.CaptureFixtur
         assert capfd.readouterr().err == "[a][0.5]\n"
     with pytest.raises(NotImplementedError, match="first_n=3"):
         v1.Print(x, [x], first_n=3)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [([True, False], [[1, 2], [7, 8]]), ([[True, False]] * 2, [[1, 6], [3, 8]]), (False, [[5, 6], [7, 8]])],
+)
+def test_a_vector_chooses_rows(condition: Any, expected: Any) -> None:
+    x, y = tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([[5.0, 6.0], [7.0, 8.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        made = v1.where(condition, x, y)
+    assert made.numpy().tolist() == expected
+    assert tape.gradient(made, x).numpy().tolist() == np.equal(expected, x).tolist()
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        x, y = tf1.constant(x.numpy()), tf1.constant(y.numpy())
+        assert session.run(tf1.where(condition, x, y)).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "x", "text"),
+    [
+        ([True], [[1.0], [2.0]], "Number of batches of 'then' must match size of 'cond', but saw: 2 vs. 1"),
+        ([[True]], [1.0], "Input 0: [1,1] != input 1: [1]"),
+        ([True], 1.0, "'then' must be at least a vector, but saw shape: []"),
+    ],
+)
+def test_conditions_are_not_broadcast(condition: Any, x: Any, text: str) -> None:
+    check_refused(v1.where, condition, x, x, text=text)
+    check_refused(v1.where, True, [1.0], [1.0, 2.0], text="'then' and 'else' must have the same size")
+    with pytest.raises(ValueError, match="must both be non-None"):
+        v1.where(True, [1.0])
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_rows_of_several_tables_alternate(graph: bool) -> None:
+    tables = np.arange(12.0, dtype=np.float32).reshape(3, 2, 2)
+    with tf1.Graph().as_default() if graph else nullcontext():
+
+        def value(tensor: Any) -> Any:
+            return tf1.Session().run(tensor) if graph else tensor.numpy()
+
+        lookup: Any = (tf1 if graph else v1).nn.embedding_lookup
+        params = [tf.constant(each) for each in tables]
+        assert value(lookup(params, [[0, 1], [3, 5]]))[..., 0].tolist() == [[0, 4], [2, 10]]
+        assert value(lookup(params, [1, 5], "div"))[:, 0].tolist() == [2, 10]
+        norms = np.linalg.norm(value(lookup(params, [1, 5], max_norm=1.0)), axis=1)
+        np.testing.assert_allclose(norms, [1, 1], rtol=1e-6)
+        with pytest.raises(ValueError, match="Unrecognized partition strategy: rows"):
+            lookup(params, [1], "rows")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import allotment as tf
 from allotment import nn
 from support.tensors import check, check_refused, tensor
 
@@ -122,7 +123,9 @@ def test_cross_entropies_of_single_probabilities() -> None:
         expected.append(-label * math.log(share) - (1 - label) * math.log(1 - share))
     check(nn.sigmoid_cross_entropy_with_logits(tensor(labels), tensor(logits)), expected, "float32")
     check(
-        nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=tensor(logits, "float64")),
+        nn.sigmoid_cross_entropy_with_logits(
+            labels=tensor(labels, "float64"), logits=tensor(logits, "float64")
+        ),
         expected,
         "float64",
     )
@@ -131,6 +134,34 @@ def test_cross_entropies_of_single_probabilities() -> None:
     )
     with pytest.raises(ValueError, match=r"must have the same shape, received \(\(2,\) vs \(1,\)\)"):
         nn.sigmoid_cross_entropy_with_logits(tensor([0.0]), tensor([0.0, 1.0]))
+
+
+def test_labels_have_a_type_of_their_own() -> None:
+    logits = tensor([0.0, 1.0])
+    check_refused(nn.sigmoid_cross_entropy_with_logits, [1, 0], logits, text="[Op:Mul]")
+    with pytest.raises(TypeError):
+        nn.weighted_cross_entropy_with_logits([1, 0], logits, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "logits", "expected"),
+    [
+        ([1.0, 0.0], [[1.0], [2.0]], [math.log(2)] * 2),
+        ([[1.0, 0.0], [0.0, 1.0]], [[1.0], [2.0]], [math.log(2)] * 2),
+        ([0.0, 1.0], [[0.0, 0.0], [0.0, 0.0]], [math.log(2)] * 2),
+        ([[1.0], [1.0]], [[0.0, 0.0], [0.0, 0.0]], [2 * math.log(2)] * 2),
+    ],
+)
+def test_rows_of_labels_and_logits_are_broadcast(labels: Any, logits: Any, expected: Any) -> None:
+    check(nn.softmax_cross_entropy_with_logits(tensor(labels), tensor(logits)), expected, "float32")
+
+
+def test_the_slope_of_weighted_cross_entropies_at_zero() -> None:
+    logits = tensor([0.0, 0.0, 1.0])
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        losses = nn.weighted_cross_entropy_with_logits([1.0, 0.0, 0.0], logits, 2.0)
+    check(tape.gradient(losses, logits), [0, 1, 1 / (1 + math.exp(-1))], "float32")
 
 
 def test_what_is_missing_is_named() -> None:
@@ -149,3 +180,22 @@ def test_what_is_missing_is_named() -> None:
 def test_shapes_that_do_not_fit() -> None:
     text = "logits and labels must be broadcastable: logits_size=[2,3] labels_size=[1,4]"
     check_refused(nn.softmax_cross_entropy_with_logits, tensor([[0.25] * 4]), tensor(LOGITS), text=text)
+    # As many losses as there are rows of logits.
+    text = "Input to reshape is a tensor with 2 values"
+    check_refused(nn.softmax_cross_entropy_with_logits, tensor(LOGITS), tensor(LOGITS[0]), text=text)
+    with tf.GradientTape() as tape:
+        x = tf.Variable([[1.0], [2.0]])
+        losses = nn.softmax_cross_entropy_with_logits([[1.0, 0.0]], x)
+    check_refused(tape.gradient, losses, x, text="Input to reshape is a tensor with 4 values")
+
+
+def test_classes_of_logits_of_unknown_rank() -> None:
+    with tf.compat.v1.Graph().as_default(), tf.compat.v1.Session() as session:
+        logits, labels = tf.compat.v1.placeholder(tf.float32), tf.compat.v1.placeholder(tf.int32)
+        losses = nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        slopes = tf.compat.v1.gradients(losses, logits)[0]
+        made = session.run([losses, slopes], {logits: np.zeros((1, 2)), labels: [1]})
+        np.testing.assert_allclose(made[0], [math.log(2)], rtol=1e-6)
+        assert made[1].tolist() == [[0.5, -0.5]]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must have the same first dimension"):
+            session.run(losses, {logits: np.zeros((1, 2)), labels: [1, 0]})

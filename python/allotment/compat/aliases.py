@@ -75,6 +75,7 @@ MOVED: Final = {
     "unsorted_segment_min": "math.unsorted_segment_min",
     "unsorted_segment_prod": "math.unsorted_segment_prod",
     "unsorted_segment_sum": "math.unsorted_segment_sum",
+    "where_v2": "where",
 }
 
 __all__ = ["MOVED"]

@@ -6,9 +6,18 @@ from typing import Any, Final
 from allotment import nn
 from allotment.compat.arguments import renamed
 from allotment.compat.missing import missing
-from allotment.ops.array import is_tensor
+from allotment.dtypes import int32
+from allotment.ops.array import cast, is_tensor, shape, size
+from allotment.ops.convert import to_tensor
+from allotment.ops.creation import reshape
+from allotment.ops.division import floordiv, floormod
+from allotment.ops.gathering import gather
+from allotment.ops.joining import concat
 from allotment.ops.math import add, subtract
+from allotment.ops.norms import clip_by_norm
+from allotment.ops.partition import dynamic_partition, dynamic_stitch
 from allotment.ops.products import matmul
+from allotment.ops.sequences import range as range_of
 
 
 def dropout(
@@ -41,6 +50,47 @@ def dropout(
     return nn.dropout(x, rate, noise_shape, seed, name)
 
 
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,  # noqa: ARG001 - they always are, as in TensorFlow
+    max_norm: Any = None,
+) -> Any:
+    """Pick rows by number from one table or several. As ``tf.compat.v1.nn.embedding_lookup``.
+
+    Args:
+        params: A table, or a list of tables.
+        ids: Numbers of rows.
+        partition_strategy: How rows are numbered: one of each table in turn (``"mod"``), or table after table
+            (``"div"``).
+        name: The name of the result's node.
+        validate_indices: Not looked at.
+        max_norm: Shrink rows with a larger Euclidean norm to this one.
+
+    Raises:
+        InvalidArgumentError: There is no such row.
+        ValueError: There is no table, or another strategy.
+    """
+    tables = list(params) if isinstance(params, list | tuple) else [params]
+    if len(tables) < 2 or partition_strategy == "div":
+        return nn.embedding_lookup(params, ids, max_norm, name)
+    if partition_strategy != "mod":
+        raise ValueError(
+            f"Unrecognized partition strategy: {partition_strategy}. Must be one of either `mod` or `div`."
+        )
+    ids = to_tensor(ids)
+    flat, count = reshape(ids, [-1]), to_tensor(len(tables), like=ids._dtype)
+    table = cast(floormod(flat, count), int32)
+    numbers = dynamic_partition(floordiv(flat, count), table, len(tables))
+    places = dynamic_partition(range_of(size(flat)), table, len(tables))
+    rows = dynamic_stitch(places, [gather(*each) for each in zip(tables, numbers, strict=True)])
+    if max_norm is not None:
+        rows = clip_by_norm(rows, max_norm, axes=list(range(1, len(rows.shape))))
+    return reshape(rows, concat([shape(ids), shape(rows)[1:]], 0), name=name)
+
+
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:
     """Whether targets are among the ``k`` largest predictions. As ``tf.compat.v1.nn.in_top_k``."""
     return nn.in_top_k(targets, predictions, k, name)
@@ -65,6 +115,7 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "conv2d": renamed(nn.conv2d, _FILTER),
     "conv2d_transpose": renamed(nn.conv2d_transpose, _VALUE | _FILTER),
     "dropout": dropout,
+    "embedding_lookup": embedding_lookup,
     "in_top_k": in_top_k,
     "log_softmax": renamed(nn.log_softmax, _DIM),
     "max_pool": renamed(nn.max_pool, _VALUE),

@@ -30,6 +30,7 @@ from allotment.compat.missing import missing
 from allotment.compat.printing import Print
 from allotment.compat.random import multinomial
 from allotment.compat.scatters import SCATTERS
+from allotment.compat.selection import where
 from allotment.compat.variable_scopes import (
     AUTO_REUSE,
     VariableScope,
@@ -212,6 +213,7 @@ __all__ = [
     "variables_initializer",
     "variance_scaling_initializer",
     "verify_tensor_all_finite",
+    "where",
     "zeros_initializer",
 ]
 

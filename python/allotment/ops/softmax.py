@@ -1,10 +1,12 @@
 """Softmax, and the losses made of it."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from allotment import errors
+from allotment.ops.activations import relu
 from allotment.ops.arguments import number_argument
 from allotment.ops.array import cast, zeros_like
 from allotment.ops.arrays import Array, in_single
@@ -14,6 +16,7 @@ from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run, same_shapes
 from allotment.ops.gathering import where
 from allotment.ops.layout import transpose
+from allotment.ops.math import abs as absolute
 from allotment.ops.math import add, multiply, negative, subtract
 from allotment.ops.real import exp, log1p
 from allotment.ops.table import Operation, dims, operation
@@ -47,9 +50,17 @@ def _log_sum(shifted: Array) -> Any:
 
 @in_single
 def _cross_entropy(logits: Array, labels: Array) -> Any:
-    losses = -_shifted(logits)
-    np.add(losses, _log_sum(-losses)[..., None], out=losses)
-    return np.sum(np.multiply(labels, losses), -1)
+    # Rows of each are broadcast to each other: as many as the logits have are left.
+    rows = _rows(logits), _rows(labels)
+    shifted = np.broadcast_to(_shifted(rows[0]), np.broadcast_shapes(*(each.shape for each in rows)))
+    losses = np.subtract(_log_sum(shifted)[..., None], shifted)
+    np.multiply(losses, rows[1], out=losses)
+    return np.sum(losses, -1).reshape(logits.shape[:-1])
+
+
+def _rows(array: Array) -> Array:
+    """An array with its last axis and one other."""
+    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
 @in_single
@@ -65,14 +76,21 @@ def _vector_fault(logits: Array) -> str | None:
 
 
 def _pair_fault(logits: Array, labels: Array) -> str | None:
-    if same_shapes(logits, labels) is not None:
-        return (
-            f"logits and labels must be broadcastable: logits_size={dims(logits)} labels_size={dims(labels)}"
-        )
-    return _vector_fault(logits)
+    for array in (logits, labels):
+        fault = _vector_fault(array)
+        if fault is not None:
+            return fault
+    pair = _rows(logits), _rows(labels)
+    if same_shapes(*pair) is not None:
+        return f"logits and labels must be broadcastable: logits_size={dims(pair[0])} labels_size={dims(pair[1])}"
+    if len(pair[0]) not in (len(pair[1]), *[len(pair[0])] * (len(pair[1]) == 1)):
+        return f"Input to reshape is a tensor with {len(pair[1])} values, but the requested shape has {len(pair[0])}"
+    return None
 
 
 def _labels_fault(logits: Array, labels: Array) -> str | None:
+    if labels.shape != logits.shape[:-1]:
+        return f"logits and labels must have the same first dimension, got {dims(logits)} and {dims(labels)}"
     classes = logits.shape[-1]
     if labels.size == 0:
         return None
@@ -148,7 +166,7 @@ def softmax_cross_entropy_with_logits(
 
     Args:
         labels: Distributions, each with the sum 1 along the axis.
-        logits: Floats of the same shape.
+        logits: Floats, as many rows of them.
         axis: The axis of the classes.
         name: Only looked at in error texts.
 
@@ -183,17 +201,18 @@ def sparse_softmax_cross_entropy_with_logits(
     """
     _check_given("sparse_softmax_cross_entropy_with_logits", labels, logits)
     labels, logits = to_tensor(labels), to_tensor(logits)
-    if logits.ndim == 0:
+    wanted, found = logits.shape, labels.shape
+    if wanted.rank == 0:
         raise ValueError(f"Logits cannot be scalars. Received logits={logits}.")
-    if labels.ndim != logits.ndim - 1:
+    if None not in (wanted.rank, found.rank) and found.rank != len(wanted) - 1:
         raise ValueError(
             "`labels` must have one axis less than `logits`: Rank mismatch: Rank of labels "
-            f"(received {labels.ndim}) should equal rank of logits minus 1 (received {logits.ndim - 1})."
+            f"(received {found.rank}) should equal rank of logits minus 1 (received {len(wanted) - 1})."
         )
-    if labels._array.shape != logits._array.shape[:-1]:
+    if wanted.is_fully_defined() and found.is_fully_defined() and found != wanted[:-1]:
         raise ValueError(
             "`labels.shape` must equal `logits.shape` except for the last dimension. Received: "
-            f"labels.shape={labels.shape} and logits.shape={logits.shape}"
+            f"labels.shape={found} and logits.shape={wanted}"
         )
     return run(_sparse_row, (logits, labels), name=name)  # type: ignore[no-any-return]
 
@@ -208,22 +227,12 @@ def weighted_cross_entropy_with_logits(
     Raises:
         ValueError: Labels and logits have different shapes.
     """
-    logits = to_tensor(logits)
-    labels = to_tensor(labels, like=logits._dtype)
-    if labels._array.shape != logits._array.shape:
-        raise ValueError(
-            f"`logits` and `labels` must have the same shape, received ({logits.shape} vs {labels.shape})."
-        )
-    weight = add(multiply(subtract(to_tensor(pos_weight, like=logits._dtype), 1), labels), 1)
-    opposite = negative(logits)
-    # Of the larger exponential only the logarithm is taken: no overflow.
-    positive = greater_equal(logits, zeros_like(logits))
-    tail = log1p(exp(where(positive, opposite, logits)))
-    return add(
-        subtract(logits, multiply(labels, logits)),
-        multiply(weight, add(tail, where(positive, zeros_like(logits), opposite))),
-        name,
-    )
+    labels, logits = to_tensor(labels), to_tensor(logits)
+    _check_shapes(labels, logits)
+    # In TensorFlow's form, whose slope at zero is that of the sum of both sides' means.
+    weight = 1 + (pos_weight - 1) * labels
+    tail = add(log1p(exp(negative(absolute(logits)))), relu(negative(logits)))
+    return add(multiply(1 - labels, logits), multiply(weight, tail), name)
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -237,18 +246,21 @@ def sigmoid_cross_entropy_with_logits(
         ValueError: The shapes differ, or labels or logits are missing.
     """
     _check_given("sigmoid_cross_entropy_with_logits", labels, logits)
-    logits = to_tensor(logits)
-    labels = to_tensor(labels, like=logits._dtype)
-    if labels._array.shape != logits._array.shape:
-        raise ValueError(
-            f"`logits` and `labels` must have the same shape, received ({logits.shape} vs {labels.shape})."
-        )
+    labels, logits = to_tensor(labels), to_tensor(logits)
+    _check_shapes(labels, logits)
     # max(x, 0) - x * labels + log(1 + exp(-|x|)), in a form whose slope is right at zero, too.
     zeros = zeros_like(logits)
     positive = greater_equal(logits, zeros)
     above = where(positive, logits, zeros)
     below = where(positive, negative(logits), logits)
     return add(subtract(above, multiply(logits, labels)), log1p(exp(below)), name)
+
+
+def _check_shapes(labels: EagerTensor, logits: EagerTensor) -> None:
+    if not labels.shape.is_compatible_with(logits.shape):
+        raise ValueError(
+            f"`logits` and `labels` must have the same shape, received ({logits.shape} vs {labels.shape})."
+        )
 
 
 def _check_given(op: str, labels: Any, logits: Any) -> None:

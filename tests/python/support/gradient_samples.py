@@ -192,6 +192,10 @@ _SHAPES: dict[str, Sample] = {
 }
 
 _PICKS: dict[str, Sample] = {
+    "v1.where": (
+        lambda x, y: tf.compat.v1.where(tf.constant([True, False]), x, y),
+        [reals(2, 3), reals(2, 3)],
+    ),
     "where": (lambda x, y: tf.where(tf.constant([[True], [False]]), x, y), [reals(3), reals(2, 3)]),
     "gather": (lambda x: tf.gather(x, [2, 0, 0]), [reals(3, 2)]),
     "gather, scalar": (lambda x: tf.gather(x, 1, axis=1), [reals(3, 2)]),

@@ -2,13 +2,20 @@
 
 from typing import Any
 
-from allotment.ops.differentiation import Call, gradient
-from allotment.ops.gradients.broadcasting import lengths_of, shape_of, summed_to
+import numpy as np
+
+from allotment.ops.array import zeros_like
+from allotment.ops.arrays import Array
+from allotment.ops.creation import reshape
+from allotment.ops.differentiation import Call, gradient, not_differentiable
+from allotment.ops.element_types import FLOATS
+from allotment.ops.execute import run
+from allotment.ops.gradients.broadcasting import shape_of
 from allotment.ops.layout import expand_dims
 from allotment.ops.real import exp
 from allotment.ops.reduce import reduce_sum
-from allotment.ops.sequences import one_hot
 from allotment.ops.softmax import log_softmax, softmax
+from allotment.ops.table import operation
 
 
 @gradient("Softmax", inputs=False, outputs=True)
@@ -25,21 +32,42 @@ def _log_softmax(call: Call, upstream: Any) -> Any:
 @gradient("SoftmaxCrossEntropyWithLogits")
 def _cross_entropy(call: Call, upstream: Any) -> list[Any]:
     logits, labels = call.inputs
+    same = logits.shape.is_fully_defined() and logits.shape == labels.shape
+    shapes = shape_of(logits), shape_of(labels)
     along = expand_dims(upstream, -1)
+    if not same:
+        # Rows of both, of one width. What had to be broadcast has no gradient: the shapes do not fit then.
+        logits, labels = (
+            reshape(each, [-1, lengths[-1]]) for each, lengths in zip(call.inputs, shapes, strict=True)
+        )
+        logits, along = logits + zeros_like(labels), reshape(upstream, [-1, 1])
     made: list[Any] = [None, None]
     if call.wanted[0]:
         # Labels are taken for distributions, whose sum is one.
-        made[0] = summed_to(along * (softmax(logits) - labels), shape_of(logits))
+        made[0] = along * (softmax(logits) - labels)
     if call.wanted[1]:
-        made[1] = summed_to(-along * log_softmax(logits), shape_of(labels))
-    return made
+        made[1] = -along * log_softmax(logits)
+    return [
+        each if each is None or same else reshape(each, lengths)
+        for each, lengths in zip(made, shapes, strict=True)
+    ]
+
+
+def _hits_of(logits: Array, labels: Array) -> Array:
+    hits = np.zeros_like(logits)
+    np.put_along_axis(hits, labels[..., None].astype(np.intp, copy=False), 1, -1)
+    return hits
+
+
+#: One in the column of each row's label, and zeros.
+_hits = operation("OneHotLike", _hits_of, takes=FLOATS.__contains__, same_dtype=False)
+not_differentiable("OneHotLike")
 
 
 @gradient("SparseSoftmaxCrossEntropyWithLogits")
 def _sparse_cross_entropy(call: Call, upstream: Any) -> Any:
     logits, labels = call.inputs
-    hits = one_hot(labels, int(lengths_of(logits)[-1]), dtype=logits._dtype)
-    return expand_dims(upstream, -1) * (softmax(logits) - hits)
+    return expand_dims(upstream, -1) * (softmax(logits) - run(_hits, (logits, labels)))
 
 
 __all__: list[str] = []
