@@ -1,5 +1,6 @@
 """``compat.v1``: functions with the arguments that TensorFlow 1 gave them."""
 
+import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -167,3 +168,53 @@ def test_rows_of_several_tables_alternate(graph: bool) -> None:
         np.testing.assert_allclose(norms, [1, 1], rtol=1e-6)
         with pytest.raises(ValueError, match="Unrecognized partition strategy: rows"):
             lookup(params, [1], "rows")
+
+
+X = np.ones((1, 4, 4, 1), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: v1.argmax([[1, 2], [3, 1]], 1, None, None, tf.int32), [1, 0]),
+        (lambda: v1.argmax([[1, 2], [3, 1]], dimension=1), [1, 0]),
+        (lambda: v1.reduce_sum([[1, 2]], reduction_indices=1, keep_dims=True), [[3]]),
+        (lambda: v1.math.reduce_sum([[1, 2]], 1, None, None, None, True), [[3]]),
+        (lambda: v1.expand_dims([1], dim=1), [[1]]),
+        (lambda: v1.transpose([[1, 2]], [1, 0], "name", False), [[1], [2]]),
+        (lambda: v1.pad([1], [[1, 1]], "CONSTANT", "name", 7), [7, 1, 7]),
+        (lambda: v1.gather([[1, 2]], [1], None, "name", 1), [[2]]),
+        (lambda: v1.ones_like(tensor=[5], optimize=False), [1]),
+        (lambda: v1.shape([1], "name", tf.int64), [1]),
+        (lambda: v1.count_nonzero(input_tensor=[1, 0], reduction_indices=0), 1),
+        (lambda: v1.convert_to_tensor(1, preferred_dtype=tf.float32), 1.0),
+        (lambda: v1.nn.softmax([[1.0, 2.0]], dim=0), [[1, 1]]),
+        (lambda: v1.nn.crelu([1.0, -1.0], "name"), [1, 0, 0, 1]),
+        (lambda: v1.nn.avg_pool(X, [1, 4, 4, 1], [1] * 4, "VALID")[0, 0, 0], [1]),
+        (lambda: v1.nn.conv2d(X, X[0, ..., None], [1] * 4, "VALID", True)[0, 0, 0], [16]),
+        (lambda: v1.strings.length(["ab"], "name", "BYTE"), [2]),
+        (lambda: v1.substr("abc", 1, 1, "name"), b"b"),
+        (lambda: v1.string_to_number(string_tensor="1"), 1),
+        (lambda: v1.reverse_sequence([[1, 2]], [2], seq_dim=1, batch_dim=0), [[2, 1]]),
+        (lambda: v1.math.in_top_k([[1.0, 2.0]], [1], 1), [True]),
+        (lambda: v1.cond(tf.constant(True), fn1=lambda: [tf.constant(1)], fn2=lambda: [tf.constant(2)]), 1),
+        (lambda: v1.cond(True, lambda: [tf.constant(1)], lambda: [tf.constant(2)], strict=True)[0], 1),
+        (lambda: v1.initializers.constant(2)([2]), [2, 2]),
+        (lambda: v1.random.poisson(0.0, [2]), [0, 0]),
+    ],
+)
+def test_parameters_are_those_of_tensorflow_1(call: Callable[[], Any], expected: Any) -> None:
+    assert np.asarray(call()).tolist() == expected
+
+
+def test_parameters_are_shown_and_checked() -> None:
+    names = ["input", "axis", "name", "dimension", "output_type"]
+    assert list(inspect.signature(v1.argmax).parameters) == names
+    assert list(inspect.signature(tf.argmax).parameters) == ["input", "axis", "output_type", "name"]
+    assert v1.argmax is v1.math.argmax
+    with pytest.raises(ValueError, match="Cannot specify both 'axis' and 'dimension'"):
+        v1.argmax([1], axis=0, dimension=0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'places'"):
+        v1.argmax([1], places=0)
+    with pytest.raises(TypeError, match="'true_fn' and 'fn1' may not be set"):
+        v1.cond(True, lambda: 1, lambda: 2, fn1=lambda: 1)

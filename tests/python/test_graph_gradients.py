@@ -175,10 +175,10 @@ def test_gradients_can_be_put_beside_what_they_are_of() -> None:
         x = v1.placeholder(tf.float32, [])
         with tf.device("/gpu:1"):
             y = tf.exp(x)
-        (plain,) = tf.gradients(y, x)
-        (beside,) = tf.gradients(y, x, colocate_gradients_with_ops=True)
+        (plain,) = v1.gradients(y, x)
+        besides = [*v1.gradients(y, x, colocate_gradients_with_ops=True), *tf.gradients(y, x)]
     assert plain.device == ""
-    assert beside.device == "/device:GPU:1"
+    assert [each.device for each in besides] == ["/device:GPU:1"] * 2
 
 
 def test_a_default_value_passes_gradients_on() -> None:

@@ -12,6 +12,7 @@ MOVED: Final = {
     "cholesky": "linalg.cholesky",
     "confusion_matrix": "math.confusion_matrix",
     "conj": "math.conj",
+    "count_nonzero": "math.count_nonzero",
     "cross": "linalg.cross",
     "cumprod": "math.cumprod",
     "digamma": "math.digamma",

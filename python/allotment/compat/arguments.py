@@ -1,44 +1,11 @@
-"""Functions with the arguments that TensorFlow 1 had: old names of arguments, and casts with names of their own."""
+"""Functions of TensorFlow 1 that are others today: casts with names of their own, and its quotient."""
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, Final
+from typing import Any
 
 from allotment.ops.array import cast
 from allotment.ops.convert import to_pair
 from allotment.ops.division import floordiv, real_divide
-
-_REDUCE: Final = {"reduction_indices": "axis", "keep_dims": "keepdims"}
-#: Old names of arguments, by function.
-RENAMED: Final[dict[str, dict[str, str]]] = {
-    **{
-        f"reduce_{what}": _REDUCE for what in ("all", "any", "logsumexp", "max", "mean", "min", "prod", "sum")
-    },
-    "argmax": {"dimension": "axis"},
-    "argmin": {"dimension": "axis"},
-    "expand_dims": {"dim": "axis"},
-    "norm": {"keep_dims": "keepdims"},
-    "squeeze": {"squeeze_dims": "axis"},
-}
-
-
-def renamed(function: Callable[..., Any], names: dict[str, str]) -> Callable[..., Any]:
-    """A function that takes its arguments by their old names, too.
-
-    Raises:
-        ValueError: When called: an argument is given by both names.
-    """
-
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        for old, new in names.items():
-            if old in kwargs:
-                if kwargs.get(new) is not None:
-                    raise ValueError(f"Cannot specify both '{new}' and '{old}'.")
-                kwargs[new] = kwargs.pop(old)
-        return function(*args, **kwargs)
-
-    return call
 
 
 def _caster(name: str, default: str, dtype: str) -> Callable[..., Any]:
@@ -62,4 +29,4 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
     return (floordiv if x.dtype.is_integer else real_divide)(x, y, name)
 
 
-__all__ = ["RENAMED", "div", "renamed", "to_double", "to_float", "to_int32", "to_int64"]
+__all__ = ["div", "to_double", "to_float", "to_int32", "to_int64"]

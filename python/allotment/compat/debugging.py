@@ -3,8 +3,10 @@
 from typing import Any
 
 from allotment import debugging
-from allotment.compat.assertions import ASSERTIONS
+from allotment.compat.assertions import ASSERTIONS, verify_tensor_all_finite
 from allotment.compat.missing import missing
+
+assert_all_finite = verify_tensor_all_finite
 
 
 def __getattr__(name: str) -> Any:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment import nn
-from allotment.compat.arguments import renamed
 from allotment.compat.missing import missing
+from allotment.compat.signatures import as_in_1
 from allotment.dtypes import int32
 from allotment.ops.array import cast, is_tensor, shape, size
 from allotment.ops.convert import to_tensor
@@ -106,26 +106,13 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> An
     return nn.relu(xw_plus_b(x, weights, biases), name)
 
 
-_DIM: Final = {"dim": "axis"}
-_VALUE: Final = {"value": "input"}
-_FILTER: Final = {"filter": "filters"}
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "avg_pool": renamed(nn.avg_pool, _VALUE),
-    "conv1d": renamed(nn.conv1d, _VALUE),
-    "conv2d": renamed(nn.conv2d, _FILTER),
-    "conv2d_transpose": renamed(nn.conv2d_transpose, _VALUE | _FILTER),
     "dropout": dropout,
     "embedding_lookup": embedding_lookup,
     "in_top_k": in_top_k,
-    "log_softmax": renamed(nn.log_softmax, _DIM),
-    "max_pool": renamed(nn.max_pool, _VALUE),
-    "moments": renamed(nn.moments, {"keep_dims": "keepdims"}),
     "relu_layer": relu_layer,
-    "softmax": renamed(nn.softmax, _DIM),
-    "softmax_cross_entropy_with_logits": renamed(nn.softmax_cross_entropy_with_logits, _DIM),
-    "softmax_cross_entropy_with_logits_v2": renamed(nn.softmax_cross_entropy_with_logits, _DIM),
-    "weighted_cross_entropy_with_logits": renamed(
-        nn.weighted_cross_entropy_with_logits, {"targets": "labels"}
+    "softmax_cross_entropy_with_logits_v2": as_in_1(
+        "softmax_cross_entropy_with_logits_v2", nn.softmax_cross_entropy_with_logits
     ),
     "xw_plus_b": xw_plus_b,
 }
@@ -135,7 +122,7 @@ def __getattr__(name: str) -> Any:
     if name in _FUNCTIONS:
         return _FUNCTIONS[name]
     if name in nn.__all__:
-        return getattr(nn, name)
+        return as_in_1(name, getattr(nn, name))
     raise missing("allotment.compat.v1.nn", name, __dir__())
 
 

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from allotment import random
 from allotment.compat.missing import missing
+from allotment.compat.signatures import as_in_1
 
 
 def multinomial(
@@ -25,7 +26,7 @@ def __getattr__(name: str) -> Any:
     if name in _FUNCTIONS:
         return _FUNCTIONS[name]
     if name in random.__all__:
-        return getattr(random, name)
+        return as_in_1(name, getattr(random, name))
     raise missing("allotment.compat.v1.random", name, __dir__())
 
 

@@ -14,6 +14,8 @@ def _function(name: str, row: Operation, where: str) -> Callable[..., Any]:
         del use_locking
         return ref._scatter(row, indices, updates, name)
 
+    # Eagerly and in one graph no update waits for another: the default is only shown.
+    call.__defaults__ = (name.endswith("update"), None)
     doc = f"""Change a variable {where}. As ``tf.compat.v1.{name}``.
 
     In a graph: return the value after that. Eagerly: the variable.

@@ -10,9 +10,10 @@ from typing import Any
 from allotment import config, errors, test
 from allotment.compat import debugging, nn, random
 from allotment.compat.aliases import MOVED
-from allotment.compat.arguments import RENAMED, div, renamed, to_double, to_float, to_int32, to_int64
+from allotment.compat.arguments import div, to_double, to_float, to_int32, to_int64
 from allotment.compat.assertions import ASSERTIONS, verify_tensor_all_finite
 from allotment.compat.constants import constant
+from allotment.compat.control import cond
 from allotment.compat.devices import device
 from allotment.compat.get_variable import get_local_variable, get_variable
 from allotment.compat.initializers import (
@@ -27,10 +28,12 @@ from allotment.compat.initializers import (
     zeros_initializer,
 )
 from allotment.compat.missing import missing
+from allotment.compat.namespaces import NAMESPACES
 from allotment.compat.printing import Print
 from allotment.compat.random import multinomial
 from allotment.compat.scatters import SCATTERS
 from allotment.compat.selection import where
+from allotment.compat.signatures import as_in_1
 from allotment.compat.variable_scopes import (
     AUTO_REUSE,
     VariableScope,
@@ -71,6 +74,7 @@ from allotment.graph.default import (
     get_default_graph,
     reset_default_graph,
 )
+from allotment.graph.gradients import gradients_v1
 from allotment.graph.graph import Graph
 from allotment.graph.node import Operation
 from allotment.graph.nodes import colocate_with, name_scope, placeholder, placeholder_with_default
@@ -131,6 +135,7 @@ def executing_eagerly_outside_functions() -> bool:
 Variable = _Variable
 resource_variables_enabled = resources_by_default
 initialize_variables = variables_initializer
+gradients = gradients_v1
 
 __all__ = [
     "AUTO_REUSE",
@@ -157,6 +162,7 @@ __all__ = [
     "assign_add",
     "assign_sub",
     "colocate_with",
+    "cond",
     "config",
     "constant",
     "constant_initializer",
@@ -182,6 +188,7 @@ __all__ = [
     "global_variables_initializer",
     "glorot_normal_initializer",
     "glorot_uniform_initializer",
+    "gradients",
     "initialize_all_variables",
     "initialize_local_variables",
     "initialize_variables",
@@ -220,14 +227,12 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     package: Any = sys.modules["allotment"]
-    made = ASSERTIONS.get(name) or SCATTERS.get(name)
+    made = ASSERTIONS.get(name) or SCATTERS.get(name) or NAMESPACES.get(name)
     if made is not None:
         return made
-    if name in MOVED:
-        return functools.reduce(getattr, MOVED[name].split("."), package)
-    if name in package.__all__ and name not in _NOT_IN_1:
-        found = getattr(package, name)
-        return renamed(found, RENAMED[name]) if name in RENAMED else found
+    if name in MOVED or (name in package.__all__ and name not in _NOT_IN_1):
+        path = MOVED.get(name, name).split(".")
+        return as_in_1(path[-1], functools.reduce(getattr, path, package))
     raise missing(__name__, name, __dir__())
 
 

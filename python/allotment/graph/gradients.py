@@ -26,7 +26,7 @@ not_differentiable("Const", "Placeholder", "NoOp", "VariableV2", "VarHandleOp", 
 not_differentiable("Assign", "AssignAdd", "AssignSub")
 
 
-def gradients(
+def gradients_v1(
     ys: Any,
     xs: Any,
     grad_ys: Any = None,
@@ -37,7 +37,9 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
 ) -> list[Any]:
-    """Record the gradients of the sum of ``ys`` with respect to each of ``xs``. As ``tf.gradients``.
+    """Record the gradients of the sum of ``ys`` with respect to each of ``xs``.
+
+    As ``tf.compat.v1.gradients``.
 
     Args:
         ys: A tensor or variable of the default graph, or a list of them.
@@ -81,6 +83,33 @@ def gradients(
             else zeros_like(tensor)
             for source, tensor in zip(sources, _listed(xs), strict=True)
         ]
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """Record the gradients of the sum of ``ys`` with respect to each of ``xs``. As ``tf.gradients``.
+
+    The nodes of a gradient are on the device of the node it is of. For the rest see ``tf.compat.v1.gradients``.
+    """
+    return gradients_v1(
+        ys,
+        xs,
+        grad_ys,
+        name,
+        True,
+        gate_gradients,
+        aggregation_method,
+        stop_gradients,
+        unconnected_gradients,
+    )
 
 
 def _listed(given: Any) -> list[Any]:
@@ -151,4 +180,4 @@ def _scope(node: Operation, *, colocate: bool) -> AbstractContextManager[Any]:
     return stack
 
 
-__all__ = ["gradients"]
+__all__ = ["gradients", "gradients_v1"]

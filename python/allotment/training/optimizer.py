@@ -9,7 +9,7 @@ from allotment.dtypes import DType
 from allotment.gradient_tape import GradientTape
 from allotment.graph.collections import GraphKeys
 from allotment.graph.default import get_default_graph, graph_of
-from allotment.graph.gradients import gradients
+from allotment.graph.gradients import gradients_v1
 from allotment.graph.node import SymbolicTensor
 from allotment.ops.array import cast
 from allotment.ops.control import group
@@ -120,7 +120,7 @@ class Optimizer(Slots):
         if not variables:
             raise ValueError("No variables to optimize.")
         with graph_of([loss]):
-            found = gradients(
+            found = gradients_v1(
                 loss,
                 variables,
                 None if grad_loss is None else [grad_loss],
