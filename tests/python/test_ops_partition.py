@@ -1,5 +1,7 @@
 """Slices sorted into tensors, coordinates, histograms, and permutations."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -146,3 +148,43 @@ def test_matrices() -> None:
     check(tf.nn.l2_normalize([[3.0, 4.0]], dim=1), [[0.6, 0.8]], "float32")
     with pytest.raises(ValueError, match="Cannot specify both 'dim' and 'axis'"):
         tf.nn.l2_normalize([[3.0, 4.0]], axis=0, dim=1)
+
+
+@pytest.mark.parametrize(
+    ("function", "first", "second", "dtype", "expected"),
+    [
+        ("zeta", 2.0, [-1e30, -1e5, -np.inf, np.inf, np.nan], "float32", [np.inf] * 3 + [0, np.nan]),
+        ("zeta", 3.0, [-1e30, -1e5, -np.inf], "float32", [np.nan] * 3),
+        ("zeta", 2.0, [1e30, 1e5, -1000.5], "float32", [0, 1.000005e-05, -0.0009990009]),
+        ("zeta", 50.0, [1e15, 10.0, 0.25], "float32", [0, 0, 1.2676506e30]),
+        (
+            "zeta",
+            2.0,
+            [-1e30, -1e5 - 0.5, -1e15 - 0.5],
+            "float64",
+            [np.inf, 9.86959440118936, 9.869604401089358],
+        ),
+        ("zeta", np.inf, [2.0, -1.5, -2.0], "float64", [0, np.inf, np.inf]),
+        (
+            "polygamma",
+            1.0,
+            [1e30, -1e30, np.inf, np.nan, 1e5],
+            "float32",
+            [0, np.inf, 0, np.nan, 1.000005e-05],
+        ),
+        ("polygamma", 40.0, [10.0, 0.5], "float32", [np.nan, -np.inf]),
+        ("polygamma", 2.0, [-1e30, 1e15], "float64", [np.nan, -1e-30]),
+    ],
+)
+def test_far_arguments_of_zeta(function: str, first: float, second: Any, dtype: str, expected: Any) -> None:
+    call = getattr(tf.math, function)
+    check(
+        call(tensor(first, dtype), tensor(second, dtype)),
+        expected,
+        dtype,
+        rtol=1e-5 if dtype == "float32" else 1e-12,
+    )
+
+
+def test_parameters_of_zeta_are_named() -> None:
+    assert tf.math.zeta(x=2.0, q=1.0).numpy() == tf.math.polygamma(a=1.0, x=1.0).numpy()
