@@ -1,7 +1,8 @@
 """Texts. As ``tf.strings``."""
 
+from allotment.ops.patterns import regex_full_match, regex_replace
 from allotment.ops.printing import string_format as format  # noqa: A004 - the name TensorFlow has
-from allotment.ops.text_parts import reduce_join, regex_full_match, regex_replace, substr
+from allotment.ops.text_parts import reduce_join, substr
 from allotment.ops.texts import as_string, join, length, lower, strip, to_number, upper
 
 __all__ = [

@@ -1,13 +1,11 @@
-"""Parts of texts, patterns in texts, and joining along axes."""
+"""Parts of texts, and joining along axes."""
 
-import re
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from allotment import errors
-from allotment.dtypes import bool as bool_
 from allotment.dtypes import string
 from allotment.ops import faults
 from allotment.ops.arrays import Array
@@ -16,7 +14,6 @@ from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.execute import run
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import CPU_ONLY, broadcast_fault, dims, operation
-from allotment.ops.texts import each
 from allotment.tensor import EagerTensor
 
 _TEXTS: Any = {"kinds": CPU_ONLY, "takes": (string,).__contains__}
@@ -90,85 +87,6 @@ def _bytes(value: Any) -> bytes:
     return bytes(to_tensor(value, string)._array.item())
 
 
-def _pattern_fault(array: Array, pattern: bytes, *rest: Any) -> str | None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        text = pattern.decode("utf-8", "replace")
-        reason = f"missing ): {text}" if "unterminated subpattern" in str(error) else str(error)
-        return f"Invalid pattern: {text}, error: {reason}"
-    return None
-
-
-def _replace(array: Array, pattern: bytes, rewrite: bytes, everywhere: bool) -> Array:
-    compiled = re.compile(pattern)
-    wanted = [int(number) for number in re.findall(rb"\\([0-9])", rewrite)]
-    if any(number > compiled.groups for number in wanted):
-        # As TensorFlow's library: a rewrite that names a group that is not there replaces nothing.
-        return array.copy()
-
-    def filled(match: re.Match[bytes]) -> bytes:
-        return re.sub(
-            rb"\\([0-9\\])",
-            lambda found: b"\\" if found[1] == b"\\" else match[int(found[1])] or b"",
-            rewrite,
-        )
-
-    def replaced(text: bytes) -> bytes:
-        parts, end, last = [], 0, -1
-        for match in compiled.finditer(text):
-            # An empty match right behind another is none there.
-            if match.start() == match.end() == last:
-                continue
-            parts += [text[end : match.start()], filled(match)]
-            end = last = match.end()
-            if not everywhere:
-                break
-        return b"".join([*parts, text[end:]])
-
-    return each(replaced, array)
-
-
-_replace_row = operation("StaticRegexReplace", _replace, fault=_pattern_fault, **_TEXTS)
-_match_row = operation(
-    "StaticRegexFullMatch",
-    lambda array, pattern: each(lambda text: re.fullmatch(pattern, text) is not None, array, np.bool_),
-    fault=_pattern_fault,
-    result=bool_,
-    **_TEXTS,
-)
-
-
-def regex_replace(
-    input: Any,  # noqa: A002 - TensorFlow's name
-    pattern: Any,
-    rewrite: Any,
-    replace_global: bool = True,
-    name: str | None = None,
-) -> EagerTensor:
-    r"""Replace what a pattern matches. As ``tf.strings.regex_replace``.
-
-    In ``rewrite`` ``\1`` is the first group and ``\0`` all that was matched. The pattern is one of Python's ``re``,
-    which has all that TensorFlow's library knows but ``\pN`` and ``\z``.
-
-    Raises:
-        InvalidArgumentError: It is no pattern.
-    """
-    everywhere = flag_argument(replace_global, "replace_global")
-    return run(  # type: ignore[no-any-return]
-        _replace_row, (to_tensor(input, string),), _bytes(pattern), _bytes(rewrite), everywhere, name=name
-    )
-
-
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
-    """Whether a pattern matches whole texts. As ``tf.strings.regex_full_match``; see ``regex_replace``.
-
-    Raises:
-        InvalidArgumentError: It is no pattern.
-    """
-    return run(_match_row, (to_tensor(input, string),), _bytes(pattern), name=name)  # type: ignore[no-any-return]
-
-
 def _reduce(array: Array, axes: tuple[int, ...], keep: bool, separator: bytes) -> Array:
     places = tuple(axis % array.ndim for axis in axes)
     kept = [axis for axis in range(array.ndim) if axis not in places]
@@ -210,4 +128,4 @@ def reduce_join(
     return run(_reduce_row, (texts,), axes, keep, _bytes(separator), name=name)  # type: ignore[no-any-return]
 
 
-__all__ = ["reduce_join", "regex_full_match", "regex_replace", "substr"]
+__all__ = ["reduce_join", "substr"]

@@ -2,6 +2,7 @@
 
 from allotment.ops import (  # noqa: F401 - they enter the operations
     assert_op,
+    patterns,
     random,
     row_scatters,
     stateless,
