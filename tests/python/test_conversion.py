@@ -209,3 +209,31 @@ def test_filling_takes_a_layout() -> None:
     check(tf.fill([2], 1, layout=None), [1, 1], "int32")
     with pytest.raises(TypeError, match="Cannot convert 1 to EagerTensor of dtype string"):
         tf.ones([2], tf.string)
+
+
+@pytest.mark.parametrize(
+    "shape", [[2, 3], (2, 3), range(2, 4), np.array([2, 3], np.int8), tf.TensorShape([2, 3])]
+)
+def test_shapes_come_in_many_forms(shape: Any) -> None:
+    x = tf.zeros([6])
+    variable = tf.Variable([2, 3])
+    for given in (shape, tf.constant([2, 3]), variable, [tf.Variable(2), 3], [np.int64(2), tf.constant(3)]):
+        assert tf.reshape(x, given).shape == tf.zeros(given).shape == tf.fill(given, 1.0).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind"),
+    [
+        (None, ValueError),
+        ([None, 3], ValueError),
+        (object(), ValueError),
+        (1.5, TypeError),
+        ([2.0, 3.0], tf.errors.InvalidArgumentError),
+        ("a", tf.errors.InvalidArgumentError),
+        ([[2, 3]], tf.errors.InvalidArgumentError),
+        (tf.constant([2, 3], tf.int16), tf.errors.InvalidArgumentError),
+    ],
+)
+def test_what_is_no_shape_is_refused_as_a_tensor_of_it_would_be(shape: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="a shape must be whole numbers, not"):
+        tf.reshape(tf.zeros([6]), shape)

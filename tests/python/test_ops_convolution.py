@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from allotment import nn
+import allotment as tf
+from allotment import errors, nn
 from support.tensors import check, check_refused, tensor
 
 SEED = np.random.default_rng(3)
@@ -172,13 +173,10 @@ def test_shapes_that_do_not_fit() -> None:
     ("changed", "text"),
     [
         ({"strides": [1, 2, 3]}, "strides should be of length 1, 2 or 4"),
-        ({"strides": 0}, "strides must be positive"),
-        ({"strides": [2, 1, 1, 1]}, "strides must be 1 in the batch and depth dimensions"),
         ({"padding": [[0, 0], [1, 1], [1, 1], [0, 1]]}, "padding must be"),
         ({"padding": [[1, 1], [1, 1], [1, 1], [0, 0]]}, "padding must be"),
         ({"padding": [[0, 0], [1, -1], [1, 1], [0, 0]]}, "padding must be"),
         ({"padding": [[0, 0], [1, 1]]}, "padding must be"),
-        ({"dilations": -1}, "dilations must be positive"),
     ],
 )
 def test_arguments_of_no_use(changed: dict[str, Any], text: str) -> None:
@@ -186,6 +184,23 @@ def test_arguments_of_no_use(changed: dict[str, Any], text: str) -> None:
     given: dict[str, Any] = {"input": images, "filters": filters, "strides": 1, "padding": "SAME"}
     with pytest.raises(ValueError, match=text):
         nn.conv2d(**(given | changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "text"),
+    [
+        ({"strides": 0}, errors.InvalidArgumentError, "strides must be positive"),
+        ({"dilations": -1}, errors.InvalidArgumentError, "dilations must be positive"),
+        ({"strides": [2, 1, 1, 1]}, errors.UnimplementedError, "strides must be 1 in the batch and depth"),
+    ],
+)
+def test_windows_that_no_kernel_takes(changed: dict[str, Any], kind: type[Exception], text: str) -> None:
+    given: dict[str, Any] = {"filters": np.ones((2, 2, 3, 4), np.float32), "strides": 1, "padding": "SAME"}
+    images = np.ones((1, 4, 4, 3), np.float32)
+    with pytest.raises(kind, match=text):
+        nn.conv2d(tf.constant(images), **(given | changed))
+    with tf.compat.v1.Graph().as_default(), pytest.raises(ValueError, match=text):
+        nn.conv2d(tf.constant(images), **(given | changed))
 
 
 def test_paddings_and_formats_that_are_none() -> None:
@@ -213,8 +228,10 @@ def test_paddings_and_formats_that_are_none() -> None:
 
 def test_arguments_that_are_no_whole_numbers() -> None:
     images = tensor(np.ones((1, 4, 4, 3)))
-    for wrong in (1.5, "ab", None, [1, 1.5]):
-        with pytest.raises(TypeError, match="ksize must be whole numbers"):
+    for wrong in ("ab", [1, "a"], [object()]):
+        with pytest.raises(TypeError, match="ksize must be one whole number"):
             nn.max_pool(images, wrong, 1, "SAME")
-    with pytest.raises(TypeError, match="padding must be whole numbers"):
+    # Attributes are what Python's `int` makes of them.
+    assert nn.max_pool(images, 2.5, None, "SAME").shape == (1, 4, 4, 3)
+    with pytest.raises(errors.InvalidArgumentError, match="padding must be whole numbers"):
         nn.max_pool(images, 2, 1, [[0, 0], [0.5, 0], [0, 0], [0, 0]])

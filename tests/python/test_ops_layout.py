@@ -70,11 +70,14 @@ def test_axes_that_cannot_be_added_or_taken_away() -> None:
         layout.squeeze, X, -1, text="Can not squeeze dim[2], expected a dimension of 1, got 4 [Op:Squeeze]"
     )
     text = "Value for attr 'Tdim' of float is not in the list of allowed values: int32, int64"
-    check_refused(layout.expand_dims, X, 1.0, text=text)
+    check_refused(layout.expand_dims, X, np.float32(1), text=text)
     check_refused(layout.reverse, X, 0, text="'dims' must be 1-dimension, not 0 [Op:ReverseV2]")
-    check_refused(layout.roll, X, 1, 0.5, text="Value for attr 'Taxis' of float")
-    with pytest.raises(TypeError, match="axis must be one whole number, not True"):
-        layout.expand_dims(X, True)
+    check_refused(layout.roll, X, 1, np.float32(0.5), text="Value for attr 'Taxis' of float")
+    with pytest.raises(TypeError, match=r"axis must be one whole number, not 1\.0"):
+        layout.expand_dims(X, 1.0)
+    with pytest.raises(ValueError, match="axis must be one whole number, not None"):
+        layout.expand_dims(X, None)
+    check_refused(layout.expand_dims, X, "1", text="axis must be one whole number, not '1'")
 
 
 def test_reversed_axes() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import allotment as tf
 from allotment import math as tf_math
 from support.tensors import check, check_refused, tensor
 
@@ -164,10 +165,13 @@ def test_axes_that_are_not_there(reduce: Callable[..., Any]) -> None:
     )
     check_refused(reduce, tensor(1.0), 0, text="Invalid reduction dimension (0 for input with 0 dimension(s)")
     text = "Value for attr 'Tidx' of float is not in the list of allowed values: int32, int64"
-    for wrong in (1.5, [0, 1.5][1:], np.float32(1)):
+    for wrong in ([0, 1.5][1:], np.float32(1)):
         check_refused(reduce, x, wrong, text=text)
-    with pytest.raises(TypeError, match="axis must be None"):
-        reduce(x, "rows")
+    check_refused(reduce, x, "rows", text="axis must be None")
+    for kind, no_axis in ((TypeError, 1.5), (ValueError, [None]), (ValueError, object())):
+        with pytest.raises(kind, match="axis must be None"):
+            reduce(x, no_axis)
+    assert reduce(x, tf.Variable(1)).shape == reduce(x, [[1]]).shape == (1,)
 
 
 def test_types_that_cannot_be_reduced() -> None:

@@ -50,7 +50,7 @@ def test_along_an_axis() -> None:
 def test_axes_that_are_not_there(scan: Callable[..., Any]) -> None:
     check_refused(scan, tensor([1.0]), 1, text="ScanOp: Expected scan axis in the range [-1, 1), but got 1")
     check_refused(scan, tensor(1.0), text="ScanOp: Expected scan axis in the range [0, 0), but got 0")
-    with pytest.raises(TypeError, match="axis must be one whole number, not None"):
+    with pytest.raises(ValueError, match="axis must be one whole number, not None"):
         scan(tensor([1.0]), None)
 
 

@@ -58,5 +58,4 @@ def test_parts_by_stride_that_are_not_there() -> None:
     )
     with pytest.raises(ValueError, match="must be of one length, not 1, 2 and 1"):
         part(X, [0], [1, 1])
-    with pytest.raises(TypeError, match="begin must be whole numbers"):
-        part(X, [0.5], [1])
+    check_refused(part, X, [0.5], [1], text="begin must be whole numbers")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from allotment import errors
 from allotment.dtypes import DType
 from allotment.ops.convert import to_tensor
 from allotment.ops.shapes import shape_argument
@@ -10,33 +11,43 @@ from allotment.tensor import EagerTensor
 
 
 def number_argument(value: Any, what: str) -> int:
-    """A whole number from an ``int``, an array or a tensor of one element.
+    """A whole number from an ``int``, an array or a tensor of one element, or a variable.
 
     Raises:
-        TypeError: It is none of these; the text says what the argument is called.
+        InvalidArgumentError, ValueError: It is none of these; the text says what the argument is called.
     """
     if type(value) is int:
         return value
-    try:
-        numbers = shape_argument(value)
-    except TypeError:
-        numbers = ()
-    if len(numbers) != 1 or isinstance(value, bool):
-        raise TypeError(f"{what} must be one whole number, not {value!r}")
+    numbers = shape_argument(value, f"{what} must be one whole number")
+    if len(numbers) != 1:
+        raise errors.InvalidArgumentError(None, None, f"{what} must be one whole number, not {value!r}")
     return numbers[0]
 
 
-def numbers_argument(value: Any, what: str) -> tuple[int, ...]:
-    """Whole numbers from a number, a sequence, an array or a tensor.
+def attribute_argument(value: Any, what: str) -> int:
+    """A whole number that is an attribute of TensorFlow's operation and no input: Python's ``int`` of it.
 
     Raises:
-        TypeError: It is none of these; the text says what the argument is called.
+        TypeError: There is none; the text says what the argument is called.
     """
-    try:
-        return shape_argument(value)
-    except TypeError as error:
-        error.__traceback__ = None
-        raise TypeError(f"{what} must be whole numbers, not {value!r}") from None
+    if type(value) is int:
+        return value
+    read = getattr(value, "_as_tensor", None)
+    if not isinstance(value, str | bytes):
+        try:
+            return int(value if read is None else read())
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise TypeError(f"{what} must be one whole number, not {value!r}")
+
+
+def numbers_argument(value: Any, what: str) -> tuple[int, ...]:
+    """Whole numbers from a number, a sequence, an array or a tensor, or a variable.
+
+    Raises:
+        InvalidArgumentError, ValueError: It is none of these; the text says what the argument is called.
+    """
+    return shape_argument(value, f"{what} must be whole numbers")
 
 
 def axis_of(axis: int, rank: int) -> int:
@@ -66,4 +77,4 @@ def dtype_of(value: Any) -> DType | None:
     return dtype if isinstance(dtype, DType) else None
 
 
-__all__ = ["axis_of", "dtype_of", "number_argument", "numbers_argument", "to_tensors"]
+__all__ = ["attribute_argument", "axis_of", "dtype_of", "number_argument", "numbers_argument", "to_tensors"]

@@ -7,7 +7,7 @@ import numpy as np
 from allotment.dtypes import float32, float64
 from allotment.ops.arrays import Array
 from allotment.ops.element_types import check_attribute
-from allotment.ops.shapes import axis_argument
+from allotment.ops.shapes import shape_argument
 
 #: Axes of an array, ``None`` for all.
 Axes = tuple[int, ...] | None
@@ -17,15 +17,18 @@ def axes_argument(axis: Any) -> Axes:
     """Axes from ``None``, a number, or a sequence, array or tensor of numbers.
 
     Raises:
-        TypeError: It is none of these.
+        InvalidArgumentError, ValueError: It is none of these.
     """
     if type(axis) is int:
         return (axis,)
-    try:
-        return axis_argument(axis)
-    except TypeError as error:
-        error.__traceback__ = None
-        raise TypeError(f"axis must be None, a whole number or a sequence of them, not {axis!r}") from None
+    # A matrix of axes counts as all of them.
+    if isinstance(axis, list) and axis and all(type(each) is list for each in axis):
+        axis = [each for row in axis for each in row]
+    return (
+        None
+        if axis is None
+        else shape_argument(axis, "axis must be None, a whole number or a sequence of them")
+    )
 
 
 def check_whole(op: str, attribute: str, value: Any, name: str | None = None) -> None:
@@ -34,7 +37,8 @@ def check_whole(op: str, attribute: str, value: Any, name: str | None = None) ->
     Raises:
         InvalidArgumentError: It has; the text is of its element type.
     """
-    if type(value) is int or value is None:
+    # A float of Python's is no axis at all: that is the conversion's error.
+    if type(value) in (int, float) or value is None:
         return
     first = value[0] if isinstance(value, list | tuple) and value else value
     if isinstance(first, float | np.floating) or getattr(getattr(first, "dtype", None), "kind", "") == "f":

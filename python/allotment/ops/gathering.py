@@ -6,7 +6,7 @@ import numpy as np
 
 from allotment.dtypes import bool as bool_
 from allotment.ops import faults
-from allotment.ops.arguments import axis_of, number_argument
+from allotment.ops.arguments import attribute_argument, axis_of, number_argument
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array, owned
 from allotment.ops.axes import check_whole
@@ -91,7 +91,7 @@ def gather(
     """
     numbers = to_tensor(indices)
     check_whole("GatherV2", "Taxis", axis, name)
-    batch = number_argument(batch_dims, "batch_dims")
+    batch = attribute_argument(batch_dims, "batch_dims")
     place = batch if axis is None else number_argument(axis, "axis")
     return run(_gather_row, (to_tensor(params), numbers), place, batch, name=name)  # type: ignore[no-any-return]
 
@@ -152,7 +152,7 @@ def gather_nd(
         InvalidArgumentError: A place is outside of the tensor.
     """
     numbers = to_tensor(indices)
-    batch = number_argument(batch_dims, "batch_dims")
+    batch = attribute_argument(batch_dims, "batch_dims")
     return run(_gather_nd_row, (to_tensor(params), numbers), batch, name=name)  # type: ignore[no-any-return]
 
 

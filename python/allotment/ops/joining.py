@@ -8,7 +8,14 @@ import numpy as np
 from allotment import errors
 from allotment.dtypes import DType
 from allotment.ops import faults
-from allotment.ops.arguments import axis_of, dtype_of, number_argument, numbers_argument, to_tensors
+from allotment.ops.arguments import (
+    attribute_argument,
+    axis_of,
+    dtype_of,
+    number_argument,
+    numbers_argument,
+    to_tensors,
+)
 from allotment.ops.array import _anything, cast, identity
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
@@ -89,7 +96,7 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> EagerTensor:
         ValueError: The axis is not one that the result can have.
         InvalidArgumentError: The shapes differ.
     """
-    place = number_argument(axis, "axis")
+    place = attribute_argument(axis, "axis")
     if place == 0 and not _holds_tensors(values):
         try:
             return to_tensor(values)
@@ -170,7 +177,7 @@ def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unst
         InvalidArgumentError: It has another length there than ``num``.
     """
     tensor = to_tensor(value)
-    place, rank = number_argument(axis, "axis"), tensor._array.ndim
+    place, rank = attribute_argument(axis, "axis"), tensor._array.ndim
     if not -rank <= place < rank:
         raise ValueError(f"Argument `axis` = {place} not in range [{-rank}, {rank})")
     return list(run(_unpack, (tensor,), num, place, name=name))

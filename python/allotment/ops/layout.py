@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.ops.arguments import axis_of, number_argument, numbers_argument
+from allotment.ops.arguments import attribute_argument, axis_of, number_argument, numbers_argument
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array, owned
 from allotment.ops.axes import check_whole
@@ -200,8 +200,8 @@ def reverse_sequence(
 ) -> EagerTensor:
     """Turn the first elements of each entry around: as many as its length says. As ``tf.reverse_sequence``."""
     lengths = to_tensor(seq_lengths)
-    seq = number_argument(seq_axis, "seq_axis")
-    batch = 0 if batch_axis is None else number_argument(batch_axis, "batch_axis")
+    seq = attribute_argument(seq_axis, "seq_axis")
+    batch = 0 if batch_axis is None else attribute_argument(batch_axis, "batch_axis")
     return run(  # type: ignore[no-any-return]
         _reverse_sequence_row, (to_tensor(input), lengths), seq, batch, name=name
     )

@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.ops.arguments import number_argument
+from allotment.ops.arguments import attribute_argument, number_argument
 from allotment.ops.draws import Source
 
 
@@ -118,7 +118,7 @@ def set_seed(seed: Any) -> None:
     Raises:
         TypeError: No whole number.
     """
-    number = None if seed is None else number_argument(seed, "seed")
+    number = None if seed is None else attribute_argument(seed, "seed")
     graph = thread.state.graph
     if graph is not None:
         graph.seed = number
@@ -132,7 +132,7 @@ def generator(op: str, seed: Any) -> Source:
     Raises:
         TypeError: The operation's seed is no whole number.
     """
-    number = None if seed is None else number_argument(seed, "seed")
+    number = None if seed is None else attribute_argument(seed, "seed")
     graph = thread.state.graph
     if graph is not None:
         return graph._recording.source(op, number)  # type: ignore[no-any-return]

@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.dtypes import DType, as_dtype, float32, float64, int32, int64, string
 from allotment.dtypes import bool as bool_
-from allotment.ops.arguments import axis_of, number_argument
+from allotment.ops.arguments import attribute_argument, axis_of, number_argument
 from allotment.ops.array import _anything, cast
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_pair, to_tensor
@@ -210,7 +210,7 @@ def one_hot(
     on = _mark(1 if on is None else on, wanted, off)
     off = _mark(0 if off is None else off, wanted or on._dtype, None)
     numbers = to_tensor([] if _is_nothing(indices) else indices, int32 if _is_nothing(indices) else None)
-    place = -1 if axis is None else number_argument(axis, "axis")
+    place = -1 if axis is None else attribute_argument(axis, "axis")
     return run(  # type: ignore[no-any-return]
         _one_hot_row, (on, off, numbers), number_argument(depth, "depth"), place, name=name
     )

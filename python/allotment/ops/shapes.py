@@ -4,41 +4,63 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from allotment import errors
+from allotment.dtypes import int32, int64
 from allotment.tensor import Tensor
 from allotment.tensor_shape import TensorShape
 
 
-def shape_argument(shape: Any) -> tuple[int, ...]:
-    """Lengths from a number, a sequence, a ``TensorShape``, an array or a tensor; -1 is left to the operation.
+def shape_argument(shape: Any, what: str = "a shape must be whole numbers") -> tuple[int, ...]:
+    """Lengths from a number, a sequence, a ``TensorShape``, an array, a tensor or a variable.
+
+    -1 is left to the operation. Error texts begin with ``what``.
 
     Raises:
-        TypeError: It is none of these, or a length is no whole number.
+        InvalidArgumentError, ValueError, TypeError: It is none of these, or a length is no whole number. The class is
+            that of TensorFlow's conversion to a tensor of whole numbers.
     """
     if type(shape) is int:
         return (shape,)
+    read = getattr(shape, "_as_tensor", None)
+    if read is not None:
+        shape = read()
     if isinstance(shape, Tensor):
+        if shape._dtype not in (int32, int64):
+            raise _not_whole(shape._array, what)
         # Of a graph's tensor only what is known is there to be read.
         shape = np.asarray(shape._array)
     if isinstance(shape, np.ndarray):
-        if shape.dtype.kind not in "iu" and shape.size:
-            raise TypeError(f"a shape must be whole numbers, not {shape.dtype}")
+        if shape.ndim > 1 or (shape.dtype.kind not in "iu" and shape.size):
+            raise _not_whole(shape, what)
         return tuple(int(length) for length in shape.reshape(-1))
-    if isinstance(shape, TensorShape | list | tuple):
-        return tuple(_length(length) for length in shape)
+    if isinstance(shape, TensorShape | list | tuple | range):
+        return tuple(_length(length, what) for length in shape)
     if isinstance(shape, SupportsIndex):
         return (shape.__index__(),)
-    raise TypeError(f"a shape must be whole numbers, not {shape!r}")
+    raise _not_whole(shape, what)
 
 
-def axis_argument(axis: Any) -> tuple[int, ...] | None:
-    """Axes from a number, a sequence or a tensor; ``None`` means all."""
-    return None if axis is None else shape_argument(axis)
+def _not_whole(value: Any, what: str) -> Exception:
+    """The error of an argument that is no whole numbers; its text begins with ``what``."""
+    if type(value) is float:
+        return TypeError(f"{what}, not {value!r}")
+    flat = value if isinstance(value, list | tuple) else [value]
+    text = f"{what}, not {value!r}"
+    if not all(
+        isinstance(each, int | float | complex | str | bytes | list | np.generic | np.ndarray)
+        for each in flat
+    ):
+        return ValueError(text)
+    return errors.InvalidArgumentError(None, None, text)
 
 
-def _length(length: Any) -> int:
+def _length(length: Any, what: str) -> int:
     # The usual case first: asking for a protocol takes microseconds.
     if type(length) is int:
         return length
+    read = getattr(length, "_as_tensor", None)
+    if read is not None:
+        length = read()
     if isinstance(length, SupportsIndex) and not isinstance(length, bool):
         return length.__index__()
-    raise TypeError(f"a shape must be whole numbers, not {length!r}")
+    raise _not_whole([length], what)

@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment import errors
 from allotment.ops.activations import relu
-from allotment.ops.arguments import number_argument
+from allotment.ops.arguments import attribute_argument
 from allotment.ops.array import cast, zeros_like
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.comparison import greater_equal
@@ -20,7 +20,7 @@ from allotment.ops.math import abs as absolute
 from allotment.ops.math import add, multiply, negative, subtract
 from allotment.ops.real import exp, log1p
 from allotment.ops.table import Operation, dims, operation
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 
 _FLOAT: Any = {"takes": FLOATS.__contains__}
 
@@ -144,7 +144,7 @@ def _along(row: Operation, logits: EagerTensor, axis: Any, name: str | None) -> 
 def _order(logits: EagerTensor, axis: Any) -> list[int] | None:
     """The axes with one moved to the end, ``None`` if it is there."""
     rank = logits.ndim
-    number = -1 if axis is None else number_argument(axis, "axis")
+    number = -1 if axis is None else attribute_argument(axis, "axis")
     if number == -1 or number == rank - 1:
         return None
     if not -rank <= number < rank:
@@ -229,6 +229,8 @@ def weighted_cross_entropy_with_logits(
     """
     labels, logits = to_tensor(labels), to_tensor(logits)
     _check_shapes(labels, logits)
+    if not isinstance(pos_weight, int | float | Tensor):
+        pos_weight = to_tensor(pos_weight, like=labels._dtype)
     # In TensorFlow's form, whose slope at zero is that of the sum of both sides' means.
     weight = 1 + (pos_weight - 1) * labels
     tail = add(log1p(exp(negative(absolute(logits)))), relu(negative(logits)))

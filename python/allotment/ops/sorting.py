@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allotment.dtypes import DType, as_dtype, int32
-from allotment.ops.arguments import axis_of, number_argument
+from allotment.ops.arguments import attribute_argument, axis_of, number_argument
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array, owned
 from allotment.ops.convert import to_tensor
@@ -132,7 +132,7 @@ def argsort(
 
 
 def _sorted(values: Any, axis: Any, direction: str, name: str | None) -> tuple[EagerTensor, EagerTensor]:
-    descending, place = _descending(direction), number_argument(axis, "axis")
+    descending, place = _descending(direction), attribute_argument(axis, "axis")
     return run(  # type: ignore[no-any-return]
         _top_k_row, (to_tensor(values),), None, place, descending, int32, name=name
     )

@@ -1,13 +1,14 @@
 """Windows that slide over the two axes of images: how many there are, and what is padded."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from allotment import errors
+from allotment.devices.placement import thread
 from allotment.ops import faults
-from allotment.ops.arguments import numbers_argument
+from allotment.ops.arguments import attribute_argument, numbers_argument
 from allotment.ops.arrays import Array, size_fault
 
 
@@ -101,9 +102,11 @@ def pair_argument(value: Any, what: str, channels_first: bool) -> tuple[int, int
 
     Raises:
         TypeError: These are no whole numbers.
-        ValueError: There are other counts of numbers, one is not positive, or those of batch and channels are not 1.
+        ValueError: There are other counts of numbers.
+        InvalidArgumentError: One is not positive. In a graph a ``ValueError``.
+        UnimplementedError: Those of batch and channels are not 1. In a graph a ``ValueError``.
     """
-    numbers = numbers_argument(value, what)
+    numbers = _attributes(value, what)
     if len(numbers) not in (1, 2, 4):
         raise ValueError(
             f"{what} should be of length 1, 2 or 4. Received: {what}={value} of length {len(numbers)}"
@@ -111,11 +114,26 @@ def pair_argument(value: Any, what: str, channels_first: bool) -> tuple[int, int
     if len(numbers) == 4:
         ends = (numbers[0], numbers[1 if channels_first else 3])
         if ends != (1, 1):
-            raise ValueError(f"{what} must be 1 in the batch and depth dimensions. Received: {what}={value}")
+            raise _of_kernel(
+                errors.UnimplementedError,
+                f"{what} must be 1 in the batch and depth dimensions. Received: {what}={value}",
+            )
         numbers = numbers[2:] if channels_first else numbers[1:3]
     if min(numbers) < 1:
-        raise ValueError(f"{what} must be positive. Received: {what}={value}")
+        raise _of_kernel(errors.InvalidArgumentError, f"{what} must be positive. Received: {what}={value}")
     return numbers[0], numbers[-1]
+
+
+def _attributes(value: Any, what: str) -> tuple[int, ...]:
+    if value is None:
+        return (1,)
+    listed = value if isinstance(value, list | tuple) or np.ndim(value) else [value]
+    return tuple(attribute_argument(each, what) for each in listed)
+
+
+def _of_kernel(kind: Callable[..., Exception], text: str) -> Exception:
+    """The error of an argument that a kernel refuses, and in a graph already the function of the shape."""
+    return kind(None, None, text) if thread.state.graph is None else ValueError(text)
 
 
 def padding_argument(
@@ -133,6 +151,10 @@ def padding_argument(
         raise TypeError(f"Expected string for argument 'padding' not {padding}.")
     if isinstance(padding, str | bytes):
         text = padding.decode() if isinstance(padding, bytes) else padding
+        if text == "EXPLICIT" and op.startswith("Conv2D"):
+            raise ValueError(
+                "'EXPLICIT' is not a valid value for `padding`: explicit pads are a list of pairs"
+            )
         if text == "EXPLICIT" and explicit:
             raise errors.InvalidArgumentError(
                 None,
