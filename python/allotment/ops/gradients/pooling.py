@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from allotment.ops.array import zeros_like
 from allotment.ops.arrays import Array, in_single, owned
 from allotment.ops.creation import shape_input
 from allotment.ops.differentiation import Call, gradient
@@ -88,14 +89,21 @@ def _max_pool(call: Call, upstream: Any) -> Any:
 @gradient("MaxPoolGrad", inputs=(0, 1))
 def _max_pool_grad(call: Call, upstream: Any) -> list[Any]:
     images, pooled, _ = call.inputs
-    # Where the largest elements are changes in steps.
-    return [None, None, run(_picked_row, (images, pooled, upstream), *call.args)]
+    return [*_steps(call), run(_picked_row, (images, pooled, upstream), *call.args)]
+
+
+def _steps(call: Call) -> list[Any]:
+    """The gradients of what says where the largest elements are, which changes in steps: zeros, as TensorFlow's."""
+    return [
+        zeros_like(each) if wanted else None
+        for each, wanted in zip(call.inputs[:2], call.wanted, strict=False)
+    ]
 
 
 @gradient("MaxPoolGradGrad", inputs=(0, 1))
 def _max_pool_grad_grad(call: Call, upstream: Any) -> list[Any]:
     images, pooled, _ = call.inputs
-    return [None, None, run(_max_back_row, (images, pooled, upstream), *call.args)]
+    return [*_steps(call), run(_max_back_row, (images, pooled, upstream), *call.args)]
 
 
 @gradient("AvgPool", inputs=False)

@@ -81,7 +81,10 @@ def _prod(call: Call, upstream: Any) -> Any:
     order = sorted(range(rank), key=lambda axis: (axis not in gone, axis))
     # One axis to multiply along in front: what is before and behind an element gives its slope, zeros or not.
     turned = transpose(x, order)
-    rows = reshape(turned, [-1, _product(lengths[axis] for axis in order[len(gone) :])])
+    rows = reshape(
+        turned,
+        [_product(lengths[axis] for axis in part) for part in (order[: len(gone)], order[len(gone) :])],
+    )
     slopes = cumprod(rows, 0, exclusive=True) * cumprod(rows, 0, exclusive=True, reverse=True)
     back = transpose(
         reshape(slopes, [lengths[axis] for axis in order]), sorted(range(rank), key=order.__getitem__)
