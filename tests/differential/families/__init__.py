@@ -2,6 +2,7 @@
 
 from families import (
     arrays,
+    derivatives,
     elementwise,
     gathering,
     joining,
@@ -29,6 +30,7 @@ _FAMILIES = (
     texts,
     randoms,
     legacy,
+    derivatives,
 )
 
 

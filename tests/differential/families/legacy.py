@@ -165,3 +165,29 @@ def gathered(function: str, rng: random.Random) -> Call:
     return Call(
         f"{function}(x0, x1{more})", [(any_type(rng), shape, "ordinary"), ("int32", indices, "index")]
     )
+
+
+#: Arguments in the order and by the names of TensorFlow 1.
+_PARAMETERS = {
+    "boolean_mask": ("x0, x0 > 0", "x0, [True], 'name'", "x0, x0 > 0, axis=0"),
+    "cond": (
+        "tf.constant(True), lambda: [x0], lambda: [x0 * 2]",
+        "tf.constant(False), fn1=lambda: x0, fn2=lambda: x0 * 2",
+        "tf.constant(True), lambda: [x0], lambda: [x0], strict=True",
+        "tf.constant(True), lambda: x0, lambda: x0, fn1=lambda: x0",
+    ),
+    "confusion_matrix": ("[0, 1], [1, 1], 2, tf.int64", "[0, 1], [1, 1], weights=[2, 3]"),
+    "gather": ("x0, [0]", "x0, [0], None, 'name', 0", "x0, [0], axis=-1"),
+    "pad": (
+        "x0, [[1, 1]] * len(x0.shape), 'CONSTANT', 'name', 1",
+        "x0, [[1, 0]] * len(x0.shape), constant_values=2",
+    ),
+    "transpose": ("x0, None, 'name', True", "x0, perm=list(range(len(x0.shape)))"),
+}
+
+
+@FAMILY.of(*(f"v1.{name}" for name in _PARAMETERS))
+def parameters(function: str, rng: random.Random) -> Call:
+    arguments = rng.choice(_PARAMETERS[function.rpartition(".")[2]])
+    operand = (rng.choice(("float32", "float64", "int32", "int64")), any_shape(rng, (1, 1, 2, 3)), "ordinary")
+    return Call(f"{function}({arguments})", [operand], modes=("eager", "in_graph"))
