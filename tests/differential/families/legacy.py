@@ -177,7 +177,6 @@ _PARAMETERS = {
         "tf.constant(True), lambda: x0, lambda: x0, fn1=lambda: x0",
     ),
     "confusion_matrix": ("[0, 1], [1, 1], 2, tf.int64", "[0, 1], [1, 1], weights=[2, 3]"),
-    "gather": ("x0, [0]", "x0, [0], None, 'name', 0", "x0, [0], axis=-1"),
     "pad": (
         "x0, [[1, 1]] * len(x0.shape), 'CONSTANT', 'name', 1",
         "x0, [[1, 0]] * len(x0.shape), constant_values=2",
