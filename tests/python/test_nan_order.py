@@ -24,6 +24,8 @@ NAN = np.nan
         (tf.argmin, 2),
         (lambda x: tf.math.segment_max(x, [0] * 4), [2]),
         (lambda x: tf.math.segment_min(x, [0, 0, 1, 1]), [NAN, 1]),
+        (lambda x: tf.math.segment_max(x - np.inf, [0, 0, 2, 2]), [NAN, 0, -np.inf]),
+        (lambda x: tf.math.unsorted_segment_max(x[2:] - np.inf, [0, 0], 1), [np.finfo(np.float32).min]),
         (lambda x: tf.math.unsorted_segment_max(x, [1, 1, -1, 1], 2), [np.finfo(np.float32).min, 2]),
         (lambda x: tf.nn.max_pool1d(x[None, :, None], 2, 1, "VALID")[0, :, 0], [3, 1, 2]),
         (lambda x: tf.math.in_top_k([0], x[None], 2), [False]),

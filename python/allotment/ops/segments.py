@@ -70,6 +70,9 @@ _SUM = in_single(_gather_into(np.add, _zero))
 _PROD = in_single(_gather_into(np.multiply, _one))
 _MAX = _extreme_into(np.maximum, _lowest)
 _MIN = _extreme_into(np.minimum, _highest)
+# A sorted segment has an element, or is filled: infinities are extremes, too.
+_SORTED_MAX = _extreme_into(np.maximum, lambda dtype: -np.inf if dtype.kind == "f" else _lowest(dtype))
+_SORTED_MIN = _extreme_into(np.minimum, lambda dtype: np.inf if dtype.kind == "f" else _highest(dtype))
 
 
 def _sizes(data: Array, ids: Array, count: int) -> Array:
@@ -131,8 +134,8 @@ def _row(op: str, function: Callable[..., Array], takes: Any, fault: Callable[..
 _segment_sum = _row("SegmentSum", _sorted(_SUM), NUMBERS, _sorted_fault)
 _segment_mean = _row("SegmentMean", _sorted(_mean), NUMBERS, _sorted_fault)
 _segment_prod = _row("SegmentProd", _sorted(_PROD), NUMBERS, _sorted_fault)
-_segment_max = _row("SegmentMax", _sorted(_MAX, fill=True), REALS, _sorted_fault)
-_segment_min = _row("SegmentMin", _sorted(_MIN, fill=True), REALS, _sorted_fault)
+_segment_max = _row("SegmentMax", _sorted(_SORTED_MAX, fill=True), REALS, _sorted_fault)
+_segment_min = _row("SegmentMin", _sorted(_SORTED_MIN, fill=True), REALS, _sorted_fault)
 _unsorted_sum = _row("UnsortedSegmentSum", _SUM, NUMBERS, _unsorted_fault)
 _unsorted_prod = _row("UnsortedSegmentProd", _PROD, NUMBERS, _unsorted_fault)
 _unsorted_max = _row("UnsortedSegmentMax", _MAX, REALS, _unsorted_fault)

@@ -42,8 +42,8 @@ def _sum(call: Call, upstream: Any) -> Any:
 
 @gradient("SegmentMean", inputs=(1,))
 def _mean(call: Call, upstream: Any) -> Any:
-    rows = _added(call, ones_like(cast(call.inputs[1], upstream._dtype)))
-    counts = reshape(maximum(rows, 1), [-1] + [1] * _inner(call))
+    rows = maximum(_added(call, ones_like(call.inputs[1])), 1)
+    counts = reshape(cast(rows, upstream._dtype), [-1] + [1] * _inner(call))
     return _picked(call, upstream / counts)
 
 
