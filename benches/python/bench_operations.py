@@ -1,0 +1,121 @@
+"""What do operations on a million elements cost beside TensorFlow's, and what do steps of training?
+
+Budget: 0.7 of TensorFlow's time, as geometric mean over all operations. Both packages compute on one thread, each in an
+interpreter of its own; the two take turns operation by operation, and the least of all rounds counts. Those that take
+more than 3 times as long are listed in benches/README.md with the reason.
+
+    ALLOTMENT_TENSORFLOW=python-with-tensorflow .venv/bin/python benches/python/bench_operations.py [part of a name ...]
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from math import exp, log
+from pathlib import Path
+from statistics import fmean, median
+
+BUDGET = 0.7
+CASES = Path(__file__).with_name("operation_cases.py")
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+class Side:
+    """One package in its interpreter."""
+
+    def __init__(self, python: str, package: str, stack: ExitStack) -> None:
+        """Start the interpreter; it is ended with the stack."""
+        environment = {**os.environ, **ONE_THREAD, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        self._process = stack.enter_context(
+            subprocess.Popen(
+                [python, str(CASES), package],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL if package == "tensorflow" else None,
+                text=True,
+                env=environment,
+            )
+        )
+        self.names = self._answer().split("\t")
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the interpreter ended: {self._process.args!r}")
+        return line.rstrip("\n")
+
+    def time(self, name: str, seconds: float) -> tuple[float, float]:
+        """The least and the median of the microseconds of a call."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{name}\t{seconds}\n")
+        self._process.stdin.flush()
+        least, middle = map(float, self._answer().split())
+        return least, middle
+
+    def close(self) -> None:
+        """Let the interpreter end."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+
+def geometric_mean(ratios: list[float]) -> float:
+    """The geometric mean of positive numbers."""
+    return exp(fmean(map(log, ratios)))
+
+
+def main() -> int:
+    """Measure, print, and return 1 if the mean is above the budget."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "parts", nargs="*", help="operations to measure: those with one of these in the name; else all"
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--seconds", type=float, default=0.03, help="of one operation in one round, for each side"
+    )
+    parser.add_argument("--worst", type=int, default=20, help="how many of the slowest to print at the end")
+    options = parser.parse_args()
+    tensorflow = os.environ.get("ALLOTMENT_TENSORFLOW")
+    if not tensorflow:
+        print("ALLOTMENT_TENSORFLOW names no Python with TensorFlow")
+        return 2
+    rows: list[tuple[float, str]] = []
+    with ExitStack() as stack:
+        ours, theirs = Side(sys.executable, "allotment", stack), Side(tensorflow, "tensorflow", stack)
+        assert ours.names == theirs.names
+        for name in ours.names:
+            if options.parts and not any(part in name for part in options.parts):
+                continue
+            rounds = [
+                (ours.time(name, options.seconds), theirs.time(name, options.seconds))
+                for _ in range(options.rounds)
+            ]
+            (mine, mine_middle), (its, its_middle) = (
+                (min(side[0] for side in sides), median(side[1] for side in sides))
+                for sides in zip(*rounds, strict=True)
+            )
+            rows.append((mine / its, name))
+            middle = mine_middle / its_middle
+            print(
+                f"{name:36} {mine:10.1f} us {its:10.1f} us {mine / its:7.2f}  (medians {middle:.2f})",
+                flush=True,
+            )
+        ours.close()
+        theirs.close()
+    if not rows:
+        parser.error("no operation has such a name")
+    print("\nSlowest:")
+    for ratio, name in sorted(rows, reverse=True)[: options.worst]:
+        print(f"  {name:36} {ratio:6.2f}")
+    mean = geometric_mean([ratio for ratio, _ in rows])
+    print(f"\nGeometric mean of {len(rows)}: {mean:.3f} (budget {BUDGET})")
+    print(f"More than 3 times as long: {sum(ratio > 3 for ratio, _ in rows)}")
+    return int(mean > BUDGET and not options.parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
