@@ -29,7 +29,6 @@ from allotment.ops.guarded import (
     xlog1py,
     xlogy,
 )
-from allotment.ops.inverse_special import digamma, erfcinv, erfinv, ndtri
 from allotment.ops.layers import in_top_k, zero_fraction
 from allotment.ops.logical import logical_and, logical_not, logical_or, logical_xor
 from allotment.ops.math import (
@@ -99,7 +98,7 @@ from allotment.ops.segments import (
 )
 from allotment.ops.softmax import log_softmax, softmax
 from allotment.ops.sorting import top_k
-from allotment.ops.special import erf, erfc, lgamma
+from allotment.ops.special import digamma, erf, erfc, erfcinv, erfinv, lgamma, ndtri
 from allotment.ops.statistics import (
     count_nonzero,
     l2_normalize,

@@ -2,6 +2,8 @@
 
 import cmath
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -96,7 +98,46 @@ def test_the_error_function_of_many_elements() -> None:
     x = np.linspace(-6, 6, 10_001)
     check(tf_math.erf(tensor(x)), [math.erf(each) for each in x], "float64")
     check(tf_math.erf(tensor([np.nan, np.inf, -np.inf])), [np.nan, 1, -1], "float32")
-    assert tf_math.erfc(tensor(10.0, "float64")).numpy() == math.erfc(10.0) > 0
+    check(
+        tf_math.erfc(tensor([10.0, 20.0, -6.0], "float64")),
+        [math.erfc(each) for each in (10, 20, -6)],
+        "float64",
+    )
+
+
+@pytest.mark.parametrize(
+    ("function", "places", "values"),
+    [
+        (
+            tf_math.lgamma,
+            [-np.inf, np.inf, -2, 1e30, 0.999999],
+            [np.inf, np.inf, np.inf, 6.8077553e31, 5.8488132e-07],
+        ),
+        (tf_math.digamma, [0, -0.0, -1, np.inf, 0.5], [np.nan, np.nan, np.nan, np.inf, -1.9635108]),
+        (tf_math.erfinv, [1, -1, 1.5, 0.5], [np.inf, -np.inf, np.nan, 0.47693628]),
+        (tf_math.erfcinv, [0, 2, -0.5, 1.5], [np.inf, -np.inf, np.nan, -0.47693628]),
+        (tf_math.ndtri, [0, 1, -1, 0.9], [-np.inf, np.inf, np.nan, 1.2815516]),
+    ],
+)
+def test_the_ends_of_special_functions(
+    function: Callable[..., Any], places: list[float], values: list[float]
+) -> None:
+    check(function(tensor([np.nan, *places])), [np.nan, *values], "float32")
+
+
+def test_scipy_is_imported_at_the_first_call_outside_of_the_memory_of_a_device() -> None:
+    program = """
+import sys, allotment as tf
+assert "scipy" not in sys.modules
+tf.testing.simulate_gpus("1:64MiB")
+with tf.device("GPU:0"):
+    x = tf.ones([1000])
+    before = tf.config.experimental.get_memory_info("GPU:0")["current"]
+    y = tf.math.erf(x)
+assert tf.config.experimental.get_memory_info("GPU:0")["current"] - before == 4096
+assert "scipy" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_angles_of_points() -> None:

@@ -1,8 +1,5 @@
 """Derivatives of digamma, and Hurwitz's zeta function that they are made of: in the steps of TensorFlow's kernel."""
 
-import contextvars
-import functools
-import importlib
 import math
 from typing import Any, Final
 
@@ -11,9 +8,8 @@ import numpy as np
 from allotment.dtypes import float32, float64
 from allotment.ops.arrays import Array
 from allotment.ops.execute import same_shapes
-from allotment.ops.inverse_special import digamma_of
 from allotment.ops.public import public_binary
-from allotment.ops.special import by_libm
+from allotment.ops.special import by_libm, digamma_of, scipy_ufunc
 
 #: Factorials of even numbers divided by Bernoulli's numbers: the divisors of Euler and Maclaurin's series.
 _DIVISORS: Final = (
@@ -36,14 +32,6 @@ _TERMS: Final = 9
 _FAR: Final = -1e4
 
 
-@functools.cache
-def _scipy_zeta() -> np.ufunc:
-    # Importing SciPy takes longer than importing this package. NumPy's memory handler belongs to the context: in a new
-    # one, the arrays that SciPy keeps are not in the memory of the device that the first call happens to run on.
-    ufunc: np.ufunc = contextvars.Context().run(importlib.import_module, "scipy.special").zeta
-    return ufunc
-
-
 def _zeta_of(x: Array, q: Array) -> Any:
     power, start = np.broadcast_arrays(x, q)
     total = (_in_single if x.dtype == np.float32 else _in_double)(power, start)
@@ -59,7 +47,7 @@ def _zeta_of(x: Array, q: Array) -> Any:
 
 
 def _in_double(power: Array, start: Array) -> Array:
-    zeta, far = _scipy_zeta(), np.less(start, _FAR)
+    zeta, far = scipy_ufunc("zeta"), np.less(start, _FAR)
     total = np.asarray(zeta(power, np.where(far, 1, start)))
     if far.any():
         # The terms up to zero are a sum to the right of zero, read backwards.

@@ -1,12 +1,15 @@
-"""Functions that NumPy has not: the error function and the logarithm of the gamma function."""
+"""Special functions that NumPy lacks: SciPy's ufuncs, imported at the first call."""
 
+import contextvars
+import functools
+import importlib
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, cast
 
 import numpy as np
 
-from allotment.ops.arrays import Array
+from allotment.ops.arrays import Array, in_single
 from allotment.ops.element_types import FLOATS
 from allotment.ops.public import public_unary
 
@@ -14,8 +17,22 @@ from allotment.ops.public import public_unary
 _BLOCK: Final = 4096
 
 
+@functools.cache
+def scipy_ufunc(name: str) -> np.ufunc:
+    """Return a function of ``scipy.special``."""
+    # Importing SciPy takes longer than importing this package. NumPy's memory handler belongs to the context: in a new
+    # one, the arrays that SciPy keeps are not in the memory of the device that the first call happens to run on.
+    module = contextvars.Context().run(importlib.import_module, "scipy.special")
+    return cast(np.ufunc, getattr(module, name))
+
+
+def by_scipy(name: str) -> Callable[[Array], Any]:
+    """Make a kernel of a function of ``scipy.special``; halves are computed in single precision."""
+    return in_single(lambda x: scipy_ufunc(name)(x))
+
+
 def by_libm(function: Callable[[float], float]) -> Callable[[Array], Array]:
-    """The C library's function, element by element: slower than an approximation, and right to the last digit."""
+    """Make a kernel of a function of the C library, which is called for each element: slow, and exact."""
 
     def call(x: Array) -> Array:
         result = np.empty(x.shape, x.dtype)
@@ -36,22 +53,57 @@ def _log_gamma(x: float) -> float:
         return math.inf
 
 
-erf = public_unary(
-    "erf", "Erf", by_libm(math.erf), "The error function. As ``tf.math.erf``.", takes=FLOATS.__contains__
-)
+_log_gamma_by_libm = by_libm(_log_gamma)
+
+
+def _lgamma_of(x: Array) -> Any:
+    if x.dtype == np.float64:
+        # Near 1 and 2, where the value is near zero, SciPy's has an error of 1e-16 whatever the value.
+        return _log_gamma_by_libm(x)
+    result = np.asarray(by_scipy("gammaln")(x))
+    np.copyto(result, np.inf, where=np.equal(x, -np.inf))
+    return result
+
+
+def digamma_of(x: Array) -> Any:
+    """The derivative of ``lgamma``; NaN at its poles, zero among them."""
+    result = np.asarray(by_scipy("psi")(x))
+    np.copyto(result, np.nan, where=np.equal(x, 0))
+    return result
+
+
+_FLOATS: Any = {"takes": FLOATS.__contains__}
+
+erf = public_unary("erf", "Erf", by_scipy("erf"), "The error function. As ``tf.math.erf``.", **_FLOATS)
 erfc = public_unary(
     "erfc",
     "Erfc",
-    by_libm(math.erfc),
+    by_scipy("erfc"),
     "One minus the error function, exact where that is near one. As ``tf.math.erfc``.",
-    takes=FLOATS.__contains__,
+    **_FLOATS,
+)
+erfinv = public_unary(
+    "erfinv", "Erfinv", by_scipy("erfinv"), "The inverse of ``erf``. As ``tf.math.erfinv``.", **_FLOATS
+)
+erfcinv = public_unary(
+    "erfcinv", "Erfcinv", by_scipy("erfcinv"), "The inverse of ``erfc``. As ``tf.math.erfcinv``.", **_FLOATS
+)
+ndtri = public_unary(
+    "ndtri",
+    "Ndtri",
+    by_scipy("ndtri"),
+    "The quantile of the standard normal distribution. As ``tf.math.ndtri``.",
+    **_FLOATS,
 )
 lgamma = public_unary(
     "lgamma",
     "Lgamma",
-    by_libm(_log_gamma),
+    _lgamma_of,
     "The logarithm of the gamma function's absolute value. As ``tf.math.lgamma``.",
-    takes=FLOATS.__contains__,
+    **_FLOATS,
+)
+digamma = public_unary(
+    "digamma", "Digamma", digamma_of, "The derivative of ``lgamma``. As ``tf.math.digamma``.", **_FLOATS
 )
 
-__all__ = ["erf", "erfc", "lgamma"]
+__all__ = ["by_libm", "digamma", "digamma_of", "erf", "erfc", "erfcinv", "erfinv", "lgamma", "ndtri", "scipy_ufunc"]

@@ -9,7 +9,7 @@ from allotment.ops.differentiation import Call, gradient
 from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run
 from allotment.ops.gradients.broadcasting import shape_of, summed_to
-from allotment.ops.inverse_special import digamma_of
+from allotment.ops.special import digamma_of
 from allotment.ops.table import operation
 
 #: From here on a draw is taken for a normal one's cube, which is right to five digits and more.

@@ -8,10 +8,10 @@ from allotment.ops.array import cast
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.gradients.broadcasting import shape_of, summed_to
 from allotment.ops.gradients.elementwise import by_input, by_output
-from allotment.ops.inverse_special import digamma
 from allotment.ops.math import square
 from allotment.ops.polygamma import polygamma, zeta
 from allotment.ops.real import exp
+from allotment.ops.special import digamma
 
 _SLOPE = 2 / math.sqrt(math.pi)
 
