@@ -1,8 +1,8 @@
 """What do operations on a million elements cost beside TensorFlow's, and what do steps of training?
 
 Budget: 0.7 of TensorFlow's time, as geometric mean over all operations. Both packages compute on one thread, each in an
-interpreter of its own; the two take turns operation by operation, and the least of all rounds counts. Those that take
-more than 3 times as long are listed in benches/README.md with the reason.
+interpreter of its own. They take turns, operation by operation, and the least CPU time of all rounds counts. The
+operations that take more than 3 times as long are in benches/README.md, each with the reason.
 
     ALLOTMENT_TENSORFLOW=python-with-tensorflow .venv/bin/python benches/python/bench_operations.py [part of a name ...]
 """

@@ -1,7 +1,8 @@
 """Operations to time, run by one interpreter for each package: ``python operation_cases.py allotment``.
 
 It reads the name of a case and a number of seconds a line, and answers with the least and the median of the
-microseconds a call. It imports nothing but NumPy and the package that its argument names.
+microseconds of CPU time that a call takes: those of other programs on the machine do not count. It imports nothing but
+NumPy and the package that its argument names.
 """
 
 import importlib
@@ -9,7 +10,7 @@ import itertools
 import sys
 from collections.abc import Callable
 from statistics import median
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -322,16 +323,16 @@ def _drain(dataset: Any) -> Callable[[], None]:
 
 def microseconds(call: Callable[[], Any], seconds: float) -> tuple[float, float]:
     """The least and the median time of a call, of samples that together take about ``seconds``."""
-    start = perf_counter()
+    start = process_time()
     call()
-    calls = max(1, int(SECONDS_A_SAMPLE / (perf_counter() - start)))
+    calls = max(1, int(SECONDS_A_SAMPLE / (process_time() - start)))
     samples: list[float] = []
-    end = perf_counter() + seconds
+    end = process_time() + seconds
     while True:
-        start = perf_counter()
+        start = process_time()
         for _ in itertools.repeat(None, calls):
             call()
-        now = perf_counter()
+        now = process_time()
         samples.append((now - start) / calls * 1e6)
         if now >= end:
             return min(samples), median(samples)

@@ -7,19 +7,22 @@ import numpy as np
 from allotment.dtypes import float32
 from allotment.ops.array import cast
 from allotment.ops.arrays import Array, in_single
+from allotment.ops.blocks import choose_into, in_blocks, limit
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import FLOATS, REALS
 from allotment.ops.execute import run, unary
 from allotment.ops.joining import concat
 from allotment.ops.math import add, multiply, negative
 from allotment.ops.math import pow as power
-from allotment.ops.real import sigmoid, tanh
+from allotment.ops.real import log1p_into, sigmoid, tanh
 from allotment.ops.scalars import flag_argument, float_argument
 from allotment.ops.special import erfc
 from allotment.ops.table import operation
 from allotment.tensor import EagerTensor
 
 _FLOAT: Any = {"takes": FLOATS.__contains__}
+_ZERO: Final = np.array(0)
+_SIX: Final = np.array(6)
 
 #: Of ``selu``: they keep mean 0 and variance 1 from layer to layer.
 SELU_SCALE: Final = 1.0507009873554804934193349852946
@@ -27,43 +30,49 @@ SELU_ALPHA: Final = 1.6732632423543772848170429916717
 
 
 def _relu_of(x: Array) -> Array:
-    return np.maximum(x, 0)
+    return limit(np.maximum, x, _ZERO)
 
 
-def _relu6_of(x: Array) -> Any:
-    result = np.asarray(np.maximum(x, 0))
-    return np.minimum(result, 6, out=result)
+def _relu6_of(x: Array) -> Array:
+    result = limit(np.maximum, x, _ZERO)
+    return limit(np.minimum, result, _SIX, result)
 
 
-def _leaky_relu_of(x: Array, alpha: float) -> Array:
-    result = np.asarray(np.multiply(x, alpha))
-    np.copyto(result, x, where=np.greater(x, 0))
-    return result
+@in_blocks
+def _leaky_relu_of(out: Array, x: Array, alpha: float) -> None:
+    # TensorFlow keeps the factor in single precision, whatever the elements are.
+    np.multiply(x, x.dtype.type(np.float32(alpha)), out=out)
+    if 0 < alpha <= 1:
+        np.maximum(x, out, out=out)
+    else:
+        choose_into(out, np.less_equal(x, 0), out, x)
 
 
-def _elu_of(x: Array) -> Array:
-    return _exponential(x, 1.0)
+@in_blocks
+def _elu_of(out: Array, x: Array) -> None:
+    # As TensorFlow's, which loses digits near zero: that of `expm1` would differ.
+    np.exp(x, out=out)
+    np.subtract(out, 1, out=out)
+    choose_into(out, np.less(x, 0), out, x)
 
 
-def _selu_of(x: Array) -> Array:
-    result = _exponential(x, SELU_ALPHA * SELU_SCALE)
-    np.multiply(x, SELU_SCALE, out=result, where=np.greater_equal(x, 0))
-    return result
-
-
-def _exponential(x: Array, factor: float) -> Array:
-    """``factor * (exp(x) - 1)`` below zero, and the element above."""
-    # Not `expm1`: TensorFlow's values near zero are those of the difference.
-    result = np.asarray(np.exp(x))
-    np.subtract(result, 1, out=result)
-    np.multiply(result, factor, out=result)
-    np.copyto(result, x, where=np.greater_equal(x, 0))
-    return result
+@in_blocks
+def _selu_of(out: Array, x: Array) -> None:
+    np.exp(x, out=out)
+    np.subtract(out, 1, out=out)
+    np.multiply(out, SELU_SCALE * SELU_ALPHA, out=out)
+    choose_into(out, np.less(x, 0), out, np.multiply(x, SELU_SCALE))
 
 
 @in_single
-def _softplus_of(x: Array) -> Any:
-    return np.logaddexp(x, x.dtype.type(0))
+@in_blocks
+def _softplus_of(out: Array, x: Array) -> None:
+    # log(1 + exp(x)) is max(x, 0) + log1p(exp(-abs(x))), which does not overflow.
+    np.abs(x, out=out)
+    np.negative(out, out=out)
+    np.exp(out, out=out)
+    log1p_into(out, out)
+    np.add(out, np.maximum(x, np.zeros_like(x)), out=out)
 
 
 @in_single

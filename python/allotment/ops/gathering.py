@@ -10,6 +10,7 @@ from allotment.ops.arguments import attribute_argument, axis_of, number_argument
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array, owned
 from allotment.ops.axes import check_whole
+from allotment.ops.blocks import choose
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.element_types import NUMBERS, TRUTHS
 from allotment.ops.execute import run
@@ -202,7 +203,7 @@ def _select_fault(condition: Array, x: Array, y: Array) -> str | None:
     return None
 
 
-_select = operation("SelectV2", np.where, fault=_select_fault, takes=_anything, same_dtype=False)
+_select = operation("SelectV2", choose, fault=_select_fault, takes=_anything, same_dtype=False)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> EagerTensor:

@@ -7,6 +7,7 @@ import numpy as np
 from allotment.dtypes import string
 from allotment.ops.array import cast
 from allotment.ops.arrays import Array, in_single
+from allotment.ops.blocks import limit
 from allotment.ops.convert import to_pair_by_first, to_tensor
 from allotment.ops.division import divide_no_nan
 from allotment.ops.element_types import (
@@ -56,17 +57,28 @@ multiply = public_binary(
     "Multiply element by element. As ``tf.multiply``.",
     takes=NUMBERS.__contains__,
 )
+
+
+def _extreme(ufunc: np.ufunc) -> Any:
+    def kernel(x: Array, y: Array) -> Any:
+        if y.size == 1 < x.size and y.ndim <= x.ndim:
+            return limit(ufunc, x, y)
+        return ufunc(x, y)
+
+    return kernel
+
+
 maximum = public_binary(
     "maximum",
     "Maximum",
-    np.maximum,
+    _extreme(np.maximum),
     "The larger of two elements; a NaN if one is. As ``tf.maximum``.",
     takes=REALS.__contains__,
 )
 minimum = public_binary(
     "minimum",
     "Minimum",
-    np.minimum,
+    _extreme(np.minimum),
     "The smaller of two elements; a NaN if one is. As ``tf.minimum``.",
     takes=REALS.__contains__,
 )

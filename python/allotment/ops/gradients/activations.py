@@ -7,6 +7,7 @@ import numpy as np
 from allotment.ops.activations import SELU_ALPHA, SELU_SCALE
 from allotment.ops.array import zeros_like
 from allotment.ops.arrays import Array
+from allotment.ops.blocks import choose_into, pair_in_blocks
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run
@@ -18,30 +19,45 @@ from allotment.ops.real import sigmoid
 from allotment.ops.table import Operation, operation
 
 
-def _relu_grad_of(upstream: Array, y: Array) -> Array:
-    result = np.zeros_like(upstream)
-    np.copyto(result, upstream, where=np.greater(y, 0))
-    return result
+@pair_in_blocks
+def _relu_grad_of(out: Array, upstream: Array, y: Array) -> None:
+    # A product, as in TensorFlow: what is infinite above a zero becomes a NaN.
+    np.multiply(upstream, np.greater(y, 0), out=out)
 
 
-def _relu6_grad_of(upstream: Array, y: Array) -> Array:
+@pair_in_blocks
+def _relu6_grad_of(out: Array, upstream: Array, y: Array) -> None:
     inside = np.asarray(np.greater(y, 0))
     np.logical_and(inside, np.less(y, 6), out=inside)
-    result = np.zeros_like(upstream)
-    np.copyto(result, upstream, where=inside)
-    return result
+    np.multiply(upstream, inside, out=out)
 
 
-def _leaky_relu_grad_of(upstream: Array, x: Array, alpha: float) -> Array:
-    result = np.asarray(np.multiply(upstream, alpha))
-    np.copyto(result, upstream, where=np.greater(x, 0))
-    return result
+@pair_in_blocks
+def _leaky_relu_grad_of(out: Array, upstream: Array, x: Array, alpha: float) -> None:
+    np.multiply(upstream, x.dtype.type(np.float32(alpha)), out=out)
+    choose_into(out, np.logical_not(np.greater(x, 0)), out, upstream)
+
+
+@pair_in_blocks
+def _elu_grad_of(out: Array, upstream: Array, y: Array) -> None:
+    np.add(y, 1, out=out)
+    np.multiply(out, upstream, out=out)
+    choose_into(out, np.less(y, 0), out, upstream)
+
+
+@pair_in_blocks
+def _selu_grad_of(out: Array, upstream: Array, y: Array) -> None:
+    np.add(y, SELU_SCALE * SELU_ALPHA, out=out)
+    np.multiply(out, upstream, out=out)
+    choose_into(out, np.less(y, 0), out, np.multiply(upstream, SELU_SCALE))
 
 
 # Rows of their own, and not a choice by ``where``: what they look at has zeros for a gradient, and not none.
 _relu_grad = operation("ReluGrad", _relu_grad_of, takes=FLOATS.__contains__)
 _relu6_grad = operation("Relu6Grad", _relu6_grad_of, takes=FLOATS.__contains__)
 _leaky_relu_grad = operation("LeakyReluGrad", _leaky_relu_grad_of, takes=FLOATS.__contains__)
+_elu_grad = operation("EluGrad", _elu_grad_of, takes=FLOATS.__contains__)
+_selu_grad = operation("SeluGrad", _selu_grad_of, takes=FLOATS.__contains__)
 
 
 @gradient("Relu", inputs=False, outputs=True)
@@ -76,16 +92,24 @@ _again("Relu6Grad", _relu6_grad)
 _again("LeakyReluGrad", _leaky_relu_grad)
 
 
-@gradient("Elu", inputs=False, outputs=True)
-def _elu(call: Call, upstream: Any) -> Any:
-    y = call.outputs[0]
-    return where(y < 0, upstream * (y + 1), upstream)
+def _by_output(name: str, row: Operation) -> None:
+    """Enter the gradients of an operation whose slope is a function of its output, and of that gradient."""
+
+    @gradient(name, inputs=False, outputs=True)
+    def back(call: Call, upstream: Any) -> Any:
+        return run(row, (upstream, call.outputs[0]))
+
+    @gradient(row.name)
+    def back_again(call: Call, upstream: Any) -> list[Any]:
+        first, y = call.inputs
+        return [
+            run(row, (upstream, y)) if call.wanted[0] else None,
+            where(y < 0, upstream * first, zeros_like(y)) if call.wanted[1] else None,
+        ]
 
 
-@gradient("Selu", inputs=False, outputs=True)
-def _selu(call: Call, upstream: Any) -> Any:
-    y = call.outputs[0]
-    return where(y < 0, upstream * (y + SELU_SCALE * SELU_ALPHA), upstream * SELU_SCALE)
+_by_output("Elu", _elu_grad)
+_by_output("Selu", _selu_grad)
 
 
 by_input("Softplus", sigmoid)

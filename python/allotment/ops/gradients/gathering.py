@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from allotment.ops.arguments import axis_of
-from allotment.ops.array import zeros_like
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.creation import shape_input
 from allotment.ops.differentiation import Call, gradient, not_differentiable
@@ -94,11 +93,10 @@ def _mask_grad(call: Call, upstream: Any) -> Any:
 @gradient("SelectV2", inputs=(0,))
 def _select(call: Call, upstream: Any) -> list[Any]:
     condition, x, y = call.inputs
-    zero = zeros_like(upstream)
     return [
         None,
-        summed_to(where(condition, upstream, zero), shape_of(x)) if call.wanted[1] else None,
-        summed_to(where(condition, zero, upstream), shape_of(y)) if call.wanted[2] else None,
+        summed_to(where(condition, upstream, 0), shape_of(x)) if call.wanted[1] else None,
+        summed_to(where(condition, 0, upstream), shape_of(y)) if call.wanted[2] else None,
     ]
 
 
