@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import nn
+from allotment import GradientTape, nn
 from support.tensors import check, check_refused, tensor
 
 FLOATS = ["float16", "float32", "float64"]
@@ -54,6 +54,26 @@ def test_the_approximation_of_gelu() -> None:
     check(nn.gelu(tensor(PLACES), approximate=True), expected, "float32", rtol=1e-5, atol=1e-6)
     with pytest.raises(ValueError, match=r"`features\.dtype` must be a floating point tensor"):
         nn.gelu(tensor([1]))
+
+
+@pytest.mark.parametrize("count", [7, 100_001])
+def test_gradients_at_the_ends_and_below_what_is_not_finite(count: int) -> None:
+    # The values are TensorFlow's: its products of zero and infinity are NaNs, its choices are not.
+    x = tensor(np.resize([-np.inf, -2, -0.0, 3, 7, np.inf, np.nan], count), "float32")
+    upstream = tensor(np.full(count, np.inf), "float32")
+    nan, inf = np.nan, np.inf
+    cases: dict[Callable[..., Any], list[float]] = {
+        nn.relu: [nan, nan, nan, inf, inf, inf, nan],
+        nn.relu6: [nan, nan, nan, inf, nan, nan, nan],
+        nn.leaky_relu: [inf] * 7,
+        nn.elu: [nan, inf, inf, inf, inf, inf, inf],
+        nn.selu: [nan, inf, inf, inf, inf, inf, inf],
+    }
+    for function, expected in cases.items():
+        with GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        check(tape.gradient(y, x, upstream), np.resize(expected, count), "float32")
 
 
 def test_ends() -> None:

@@ -19,6 +19,7 @@ from allotment.ops.array import _anything
 from allotment.ops.arrays import Array
 from allotment.ops.element_types import NUMBERS
 from allotment.ops.execute import check_types, compute, run_on
+from allotment.ops.rows import at
 from allotment.ops.scattering import assign_at, scatter, scatter_fault
 from allotment.ops.slicing import Index, index_fault, view
 from allotment.ops.table import CPU_ONLY, EVERYWHERE, Operation, dims, operation
@@ -138,8 +139,8 @@ def _scatter(op: str, change: Callable[..., None], takes: Callable[[DType], bool
 
 
 SCATTER_UPDATE: Final = _scatter("ResourceScatterNdUpdate", assign_at, _anything)
-SCATTER_ADD: Final = _scatter("ResourceScatterNdAdd", np.add.at, NUMBERS.__contains__)
-SCATTER_SUBTRACT: Final = _scatter("ResourceScatterNdSub", np.subtract.at, NUMBERS.__contains__)
+SCATTER_ADD: Final = _scatter("ResourceScatterNdAdd", at(np.add), NUMBERS.__contains__)
+SCATTER_SUBTRACT: Final = _scatter("ResourceScatterNdSub", at(np.subtract), NUMBERS.__contains__)
 
 
 def _part_fault(value: Array, index: Index, storage: Storage) -> str | None:

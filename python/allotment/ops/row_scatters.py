@@ -10,6 +10,7 @@ from allotment.ops.array import _anything
 from allotment.ops.arrays import Array
 from allotment.ops.element_types import NUMBERS, REALS
 from allotment.ops.resources import Storage, writable
+from allotment.ops.rows import at
 from allotment.ops.scattering import assign_at, maximum_at, minimum_at
 from allotment.ops.table import Operation, dims, operation
 
@@ -50,12 +51,12 @@ def _divide_at(array: Array, indices: Array, value: Array) -> None:
 
 #: The rows by the names of their functions.
 ROW_SCATTERS: Final[dict[str, Operation]] = {
-    "scatter_add": _row("ScatterAdd", np.add.at, NUMBERS.__contains__),
+    "scatter_add": _row("ScatterAdd", at(np.add), NUMBERS.__contains__),
     "scatter_div": _row("ScatterDiv", _divide_at, NUMBERS.__contains__),
     "scatter_max": _row("ScatterMax", maximum_at, REALS.__contains__),
     "scatter_min": _row("ScatterMin", minimum_at, REALS.__contains__),
-    "scatter_mul": _row("ScatterMul", np.multiply.at, NUMBERS.__contains__),
-    "scatter_sub": _row("ScatterSub", np.subtract.at, NUMBERS.__contains__),
+    "scatter_mul": _row("ScatterMul", at(np.multiply), NUMBERS.__contains__),
+    "scatter_sub": _row("ScatterSub", at(np.subtract), NUMBERS.__contains__),
     "scatter_update": _row("ScatterUpdate", assign_at, _anything),
 }
 

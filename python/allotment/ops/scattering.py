@@ -15,6 +15,7 @@ from allotment.ops.element_types import NUMBERS, REALS
 from allotment.ops.execute import run
 from allotment.ops.gathering import places_fault
 from allotment.ops.public import public
+from allotment.ops.rows import at
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor
 
@@ -94,10 +95,13 @@ def _scatter_nd_fault(updates: Array, indices: Array, shape: tuple[int, ...], po
     return None if policy == "IGNORE" else _outside(shape, indices)
 
 
+_add_at = at(np.add)
+
+
 def _scatter_nd(updates: Array, indices: Array, shape: tuple[int, ...], policy: str) -> Array:
     # Texts are joined where they meet, which is what adding them is.
     made = np.full(shape, b"", object) if updates.dtype == object else np.zeros(shape, updates.dtype)
-    scatter(np.add.at, made, *_known(policy, indices, updates, shape))
+    scatter(_add_at, made, *_known(policy, indices, updates, shape))
     return made
 
 
@@ -125,14 +129,17 @@ def assign_at(array: Array, places: Any, updates: Array) -> None:
     array[places] = updates
 
 
+_maximum_at, _minimum_at = at(np.maximum), at(np.minimum)
+
+
 def maximum_at(array: Array, places: Any, updates: Array) -> None:
     """Replace elements by larger updates; a NaN is no larger one."""
-    np.maximum.at(array, places, _compared(updates, -np.inf))
+    _maximum_at(array, places, _compared(updates, -np.inf))
 
 
 def minimum_at(array: Array, places: Any, updates: Array) -> None:
     """Replace elements by smaller updates; a NaN is no smaller one."""
-    np.minimum.at(array, places, _compared(updates, np.inf))
+    _minimum_at(array, places, _compared(updates, np.inf))
 
 
 def _compared(updates: Array, worst: float) -> Array:
@@ -190,10 +197,10 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
 
 
 tensor_scatter_nd_add = _updating(
-    "add", "TensorScatterAdd", np.add.at, _NUMBERS, "increased by all the updates there"
+    "add", "TensorScatterAdd", at(np.add), _NUMBERS, "increased by all the updates there"
 )
 tensor_scatter_nd_sub = _updating(
-    "sub", "TensorScatterSub", np.subtract.at, _NUMBERS, "decreased by all the updates there"
+    "sub", "TensorScatterSub", at(np.subtract), _NUMBERS, "decreased by all the updates there"
 )
 tensor_scatter_nd_min = _updating(
     "min", "TensorScatterMin", minimum_at, REALS.__contains__, "replaced by updates that are smaller"

@@ -10,11 +10,12 @@ from allotment.ops.arrays import Array, in_single, quotient, size_fault
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import NUMBERS, REALS
 from allotment.ops.execute import run
+from allotment.ops.rows import reduce_at, reduce_sorted
 from allotment.ops.table import Operation, dims, operation
 from allotment.tensor import EagerTensor
 
 
-def _gather_into(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[..., Array]:
+def _unsorted(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[..., Array]:
     """A function that reduces the rows of each segment; those of a negative number are left out."""
 
     def function(data: Array, ids: Array, count: int) -> Array:
@@ -24,7 +25,19 @@ def _gather_into(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[..., 
         if numbers.size and numbers.min() < 0:
             kept = np.greater_equal(numbers, 0)
             numbers, rows = numbers[kept], rows[kept]
-        ufunc.at(result, numbers, rows)
+        reduce_at(ufunc, result, numbers, rows)
+        return result
+
+    return function
+
+
+def _sorted(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[..., Array]:
+    """The same for numbers that ascend, of which none is negative."""
+
+    def function(data: Array, ids: Array) -> Array:
+        count = int(ids[-1]) + 1 if ids.size else 0
+        result = np.full((count, *data.shape[1:]), start(data.dtype), data.dtype)
+        reduce_sorted(ufunc, result, ids, data)
         return result
 
     return function
@@ -48,7 +61,7 @@ def _highest(dtype: Any) -> Any:
 
 def _extreme_into(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[..., Array]:
     """The same for extremes, where a NaN compares with nothing: the next element of its segment replaces it."""
-    reduce = _gather_into(ufunc, start)
+    reduce = _unsorted(ufunc, start)
 
     def function(data: Array, ids: Array, count: int) -> Array:
         if data.dtype.kind != "f" or count == 0 or not np.isnan(data).any():
@@ -66,13 +79,23 @@ def _extreme_into(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[...,
     return function
 
 
-_SUM = in_single(_gather_into(np.add, _zero))
-_PROD = in_single(_gather_into(np.multiply, _one))
-_MAX = _extreme_into(np.maximum, _lowest)
-_MIN = _extreme_into(np.minimum, _highest)
-# A sorted segment has an element, or is filled: infinities are extremes, too.
-_SORTED_MAX = _extreme_into(np.maximum, lambda dtype: -np.inf if dtype.kind == "f" else _lowest(dtype))
-_SORTED_MIN = _extreme_into(np.minimum, lambda dtype: np.inf if dtype.kind == "f" else _highest(dtype))
+def _sorted_extreme(ufunc: np.ufunc, worst: float) -> Callable[[Array, Array], Array]:
+    """Extremes for numbers that ascend. A number that no row has gives zeros, unlike in the unsorted kind."""
+    # Infinities are extremes, too: every segment has an element, or is filled.
+    of_numbers, of_nans = _sorted(ufunc, _zero), _extreme_into(ufunc, lambda dtype: worst)
+
+    def function(data: Array, ids: Array) -> Array:
+        if data.dtype.kind != "f" or not np.isnan(data).any():
+            return of_numbers(data, ids)
+        count = int(ids[-1]) + 1
+        result = of_nans(data, ids, count)
+        result[np.bincount(ids, minlength=count) == 0] = 0
+        return result
+
+    return function
+
+
+_SORTED_SUM = in_single(_sorted(np.add, _zero))
 
 
 def _sizes(data: Array, ids: Array, count: int) -> Array:
@@ -83,11 +106,12 @@ def _sizes(data: Array, ids: Array, count: int) -> Array:
 
 
 @in_single
-def _mean(data: Array, ids: Array, count: int) -> Array:
-    total = _SUM(data, ids, count)
+def _mean(data: Array, ids: Array) -> Array:
+    total = _SORTED_SUM(data, ids)
+    sizes = _sizes(data, ids, len(total))
     if total.dtype.kind in "iu":
-        return quotient(total, _sizes(data, ids, count))
-    np.true_divide(total, _sizes(data, ids, count), out=total, casting="unsafe")
+        return quotient(total, sizes)
+    np.true_divide(total, sizes, out=total, casting="unsafe")
     return total
 
 
@@ -115,31 +139,19 @@ def _sorted_fault(data: Array, ids: Array) -> str | None:
     return size_fault((int(ids[-1]) + 1, *data.shape[1:]), data.dtype) if ids.size else None
 
 
-def _sorted(function: Callable[..., Array], *, fill: bool = False) -> Callable[[Array, Array], Array]:
-    def call(data: Array, ids: Array) -> Array:
-        count = int(ids[-1]) + 1 if ids.size else 0
-        result = function(data, ids, count)
-        if fill:
-            # A number that no row has gives zeros here, unlike in the unsorted kind.
-            result[np.bincount(ids, minlength=count) == 0] = 0
-        return result
-
-    return call
-
-
 def _row(op: str, function: Callable[..., Array], takes: Any, fault: Callable[..., str | None]) -> Operation:
     return operation(op, function, takes=takes.__contains__, fault=fault, same_dtype=False)
 
 
-_segment_sum = _row("SegmentSum", _sorted(_SUM), NUMBERS, _sorted_fault)
-_segment_mean = _row("SegmentMean", _sorted(_mean), NUMBERS, _sorted_fault)
-_segment_prod = _row("SegmentProd", _sorted(_PROD), NUMBERS, _sorted_fault)
-_segment_max = _row("SegmentMax", _sorted(_SORTED_MAX, fill=True), REALS, _sorted_fault)
-_segment_min = _row("SegmentMin", _sorted(_SORTED_MIN, fill=True), REALS, _sorted_fault)
-_unsorted_sum = _row("UnsortedSegmentSum", _SUM, NUMBERS, _unsorted_fault)
-_unsorted_prod = _row("UnsortedSegmentProd", _PROD, NUMBERS, _unsorted_fault)
-_unsorted_max = _row("UnsortedSegmentMax", _MAX, REALS, _unsorted_fault)
-_unsorted_min = _row("UnsortedSegmentMin", _MIN, REALS, _unsorted_fault)
+_segment_sum = _row("SegmentSum", _SORTED_SUM, NUMBERS, _sorted_fault)
+_segment_mean = _row("SegmentMean", _mean, NUMBERS, _sorted_fault)
+_segment_prod = _row("SegmentProd", _sorted(np.multiply, _one), NUMBERS, _sorted_fault)
+_segment_max = _row("SegmentMax", _sorted_extreme(np.maximum, -np.inf), REALS, _sorted_fault)
+_segment_min = _row("SegmentMin", _sorted_extreme(np.minimum, np.inf), REALS, _sorted_fault)
+_unsorted_sum = _row("UnsortedSegmentSum", in_single(_unsorted(np.add, _zero)), NUMBERS, _unsorted_fault)
+_unsorted_prod = _row("UnsortedSegmentProd", _unsorted(np.multiply, _one), NUMBERS, _unsorted_fault)
+_unsorted_max = _row("UnsortedSegmentMax", _extreme_into(np.maximum, _lowest), REALS, _unsorted_fault)
+_unsorted_min = _row("UnsortedSegmentMin", _extreme_into(np.minimum, _highest), REALS, _unsorted_fault)
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> EagerTensor:

@@ -13,6 +13,7 @@ from allotment.ops.element_types import NUMBERS
 from allotment.ops.execute import run
 from allotment.ops.gathering import boolean_mask, gather, gather_nd, where
 from allotment.ops.gradients.broadcasting import shape_of, summed_to
+from allotment.ops.rows import at, reduce_at
 from allotment.ops.table import Operation, operation
 
 
@@ -23,6 +24,9 @@ def _scattering(name: str, function: Callable[..., Array]) -> Operation:
 def _scattered(picked: Array, indices: Array, shape: tuple[int, ...], axis: int, batch_dims: int) -> Array:
     batch, axis = axis_of(batch_dims, indices.ndim), axis_of(axis, len(shape))
     whole = np.zeros(shape, picked.dtype)
+    if batch == axis == 0:
+        reduce_at(np.add, whole, indices, picked)
+        return whole
     # The numbers' own axes stand in the place of the axis: both go behind the batch axes.
     more = indices.ndim - batch
     rows = np.moveaxis(picked, range(axis, axis + more), range(batch, batch + more))
@@ -32,13 +36,16 @@ def _scattered(picked: Array, indices: Array, shape: tuple[int, ...], axis: int,
     return whole
 
 
+_add_at = at(np.add)
+
+
 def _scattered_nd(picked: Array, indices: Array, shape: tuple[int, ...], batch_dims: int) -> Array:
     whole = np.zeros(shape, picked.dtype)
     entries = np.ogrid[tuple(slice(length) for length in shape[:batch_dims])] if batch_dims else ()
     more = (1,) * (indices.ndim - 1 - batch_dims)
     places = (*(entry.reshape(entry.shape + more) for entry in entries), *np.moveaxis(indices, -1, 0))
     if places:
-        np.add.at(whole, places, picked)
+        _add_at(whole, places, picked)
     else:
         whole += picked.reshape(-1, *shape).sum(0)
     return whole
