@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.ops.arrays import Array
+from allotment.ops.arrays import Array, in_single
 from allotment.ops.comparison import greater, is_finite
 from allotment.ops.convert import to_tensor
 from allotment.ops.division import real_divide
@@ -21,11 +21,12 @@ from allotment.tensor import EagerTensor
 
 
 def _half_square_sum(array: Array) -> Any:
-    wide = array.astype(np.float32) if array.dtype == np.float16 else array
-    return (np.sum(np.square(wide)) / 2).astype(array.dtype)
+    # Without an array of the squares.
+    flat = array.reshape(-1)
+    return np.multiply(np.dot(flat, flat), 0.5)
 
 
-_l2_loss = operation("L2Loss", _half_square_sum, takes=FLOATS.__contains__)
+_l2_loss = operation("L2Loss", in_single(_half_square_sum), takes=FLOATS.__contains__)
 
 
 def l2_loss(t: Any, name: str | None = None) -> EagerTensor:

@@ -1,7 +1,7 @@
 """Reductions: sums, means, products, extremes and truth over axes."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from allotment.ops.axes import Axes, axes_argument, axes_fault, check_whole
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import NUMBERS, REALS, TRUTHS
 from allotment.ops.execute import run
+from allotment.ops.folding import multiply_folded, reduce_folded
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import Operation, operation
 from allotment.tensor import EagerTensor
@@ -24,16 +25,12 @@ def _reduction(op: str, function: Callable[..., Any], **fields: Any) -> Operatio
     return operation(op, function, fault=_fault, **fields)
 
 
-# Without the detour of `np.sum`, which takes longer than a small sum.
-_add: Final[Callable[..., Any]] = np.add.reduce
-_multiply: Final[Callable[..., Any]] = np.multiply.reduce
-
 # Each function names the element type: NumPy would widen small integers.
 
 
 def _sum(array: Array, axes: Axes, keepdims: bool) -> Any:
     # Halves are added up in single precision, but NumPy widens them on the way, a few at a time.
-    total = _add(array, axes, _wide(array), keepdims=keepdims)
+    total = reduce_folded(np.add, array, axes, _wide(array), keepdims)
     return total.astype(array.dtype) if total.dtype != array.dtype else total
 
 
@@ -43,15 +40,15 @@ def _wide(array: Array) -> np.dtype[Any]:
 
 @in_single
 def _prod(array: Array, axes: Axes, keepdims: bool) -> Any:
-    return _multiply(array, axes, array.dtype, keepdims=keepdims)
+    return multiply_folded(array, axes, keepdims)
 
 
 def _mean(array: Array, axes: Axes, keepdims: bool) -> Any:
     if array.dtype.kind in "iu":
         # Sums are 64 bits wide, or the mean of a picture would wrap around.
-        total = np.asarray(_add(array, axes, f"{array.dtype.kind}8", keepdims=keepdims))
+        total = np.asarray(reduce_folded(np.add, array, axes, f"{array.dtype.kind}8", keepdims))
         return quotient(total, max(_share(array, total), 1)).astype(array.dtype, copy=False)
-    total = np.asarray(_add(array, axes, _wide(array), keepdims=keepdims))
+    total = np.asarray(reduce_folded(np.add, array, axes, _wide(array), keepdims))
     np.true_divide(total, _share(array, total), out=total)
     return total.astype(array.dtype, copy=False)
 
@@ -68,9 +65,9 @@ def _truth(reduce: Callable[..., Any]) -> Callable[[Array, Axes, bool], Any]:
     return function
 
 
-def _extreme(reduce: Callable[..., Any], sign: int) -> Callable[[Array, Axes, bool], Any]:
+def _extreme(ufunc: np.ufunc, sign: int) -> Callable[[Array, Axes, bool], Any]:
     def function(array: Array, axes: Axes, keepdims: bool) -> Any:
-        return reduce(array, axes, keepdims=keepdims, initial=_bound(array, sign))
+        return reduce_folded(ufunc, array, axes, None, keepdims, initial=_bound(array, sign))
 
     return function
 
@@ -85,9 +82,13 @@ def _bound(array: Array, sign: int) -> Any:
 
 @in_single
 def _norm(array: Array, axes: Axes, keepdims: bool) -> Any:
+    if array.dtype.kind == "f" and (axes is None or len(axes) == array.ndim):
+        # Without an array of the squares.
+        flat = array.reshape(-1)
+        return np.sqrt(np.dot(flat, flat)).reshape((1,) * array.ndim if keepdims else ())
     # Squares of integers and their sums are of the same type, as TensorFlow's: they wrap around.
     squares = np.square(np.abs(array) if array.dtype.kind == "c" else array)
-    total = np.asarray(_add(squares, axes, squares.dtype, keepdims=keepdims))
+    total = np.asarray(reduce_folded(np.add, squares, axes, squares.dtype, keepdims))
     norm = np.sqrt(total, dtype=np.float64) if array.dtype.kind in "iu" else np.sqrt(total)
     return norm.astype(array.dtype, copy=False)
 
@@ -95,8 +96,8 @@ def _norm(array: Array, axes: Axes, keepdims: bool) -> Any:
 _sum_row = _reduction("Sum", _sum, takes=NUMBERS.__contains__)
 _prod_row = _reduction("Prod", _prod, takes=NUMBERS.__contains__)
 _mean_row = _reduction("Mean", _mean, takes=NUMBERS.__contains__)
-_max_row = _reduction("Max", _extreme(np.maximum.reduce, -1), takes=REALS.__contains__)
-_min_row = _reduction("Min", _extreme(np.minimum.reduce, 1), takes=REALS.__contains__)
+_max_row = _reduction("Max", _extreme(np.maximum, -1), takes=REALS.__contains__)
+_min_row = _reduction("Min", _extreme(np.minimum, 1), takes=REALS.__contains__)
 _norm_row = _reduction("EuclideanNorm", _norm, takes=NUMBERS.__contains__)
 _any_row = _reduction("Any", _truth(np.logical_or.reduce), takes=TRUTHS.__contains__)
 _all_row = _reduction("All", _truth(np.logical_and.reduce), takes=TRUTHS.__contains__)
