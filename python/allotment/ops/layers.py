@@ -191,10 +191,16 @@ def _in_top_k(predictions: Array, targets: Array, k: int) -> Any:
     if classes == 0:
         return known
     own = np.take_along_axis(predictions, safe[:, None], 1)
-    larger = np.count_nonzero(np.greater(predictions, own), 1)
     # Rows with something that is not finite have no order.
-    comparable = np.logical_and(np.isfinite(predictions).all(1), known)
-    return np.logical_and(comparable, np.less(larger, k))
+    among = np.logical_and(np.isfinite(predictions).all(1), known)
+    larger = np.zeros(len(targets), np.intp)
+    rows, start, columns = np.flatnonzero(among), 0, 64
+    # A row is looked at until there are enough larger ones, a few columns more each time.
+    while start < classes and rows.size:
+        part = predictions[rows, start : start + columns]
+        larger[rows] += np.count_nonzero(np.greater(part, own[rows]), 1)
+        rows, start, columns = rows[larger[rows] < k], start + columns, 2 * columns
+    return np.logical_and(among, np.less(larger, k))
 
 
 def _in_top_k_fault(predictions: Array, targets: Array, k: int) -> str | None:
