@@ -182,16 +182,12 @@ def trace(x: Any, name: str | None = None) -> EagerTensor:
 
 
 def _band_part(matrices: Array, lower: int, upper: int) -> Array:
-    result = matrices.copy()
+    result = np.zeros_like(matrices)
     rows, columns = matrices.shape[-2:]
-    # How far right of the main diagonal each element is.
-    distance = np.subtract(np.arange(columns), np.arange(rows)[:, None])
-    outside = np.zeros(distance.shape, np.bool_)
-    if lower >= 0:
-        outside |= distance < -lower
-    if upper >= 0:
-        outside |= distance > upper
-    np.copyto(result, result.dtype.type(0), where=outside)
+    for row in range(rows):
+        start = max(row - lower, 0) if lower >= 0 else 0
+        end = row + upper + 1 if upper >= 0 else columns
+        result[..., row, start:end] = matrices[..., row, start:end]
     return result
 
 

@@ -166,10 +166,14 @@ def _one_hot_fault(on: Array, off: Array, indices: Array, depth: int, axis: int)
 
 def _one_hot(on: Array, off: Array, indices: Array, depth: int, axis: int) -> Array:
     place = axis_of(axis, indices.ndim + 1)
-    lengths = [1] * (indices.ndim + 1)
-    lengths[place] = depth
-    marks = np.expand_dims(indices, place) == np.arange(depth).reshape(lengths)
-    return np.where(marks, on, off)
+    shape = (*indices.shape[:place], depth, *indices.shape[place:])
+    # Zeros come without being written.
+    made = np.full(shape, off) if off.dtype.hasobject or off else np.zeros(shape, off.dtype)
+    before, behind = math.prod(shape[:place]), math.prod(shape[place + 1 :])
+    numbers = indices.reshape(before, behind)
+    row, column = np.nonzero(np.logical_and(np.greater_equal(numbers, 0), np.less(numbers, depth)))
+    made.reshape(before, depth, behind)[row, numbers[row, column], column] = on
+    return made
 
 
 _one_hot_row = operation("OneHot", _one_hot, fault=_one_hot_fault, takes=_anything, same_dtype=False)
