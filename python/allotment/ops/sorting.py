@@ -197,19 +197,42 @@ def _unique(array: Array, dtype: DType) -> tuple[Array, Array, Array]:
     if not array.size:
         nothing = np.empty(0, wanted)
         return array.copy(), nothing, nothing.copy()
-    # Equal elements side by side, each group with its first place; a NaN is equal to nothing.
+    low = int(array.min()) if array.dtype.kind in "iu" else 0
+    if array.dtype.kind in "iu" and int(array.max()) - low <= 2 * array.size:
+        wide = array.dtype if array.dtype.kind == "u" else np.dtype(np.int64)
+        numbers = np.subtract(array, wide.type(low), dtype=wide).astype(np.intp, copy=False)
+        first, which, counts = _groups_of_integers(numbers)
+    else:
+        first, which, counts = _groups(array)
+    # Wanted is the order in which they come up first.
+    order = np.argsort(first)
+    rank = np.empty(len(first), wanted)
+    rank[order] = np.arange(len(first), dtype=wanted)
+    return array[first[order]], rank[which], counts[order].astype(wanted)
+
+
+def _groups(array: Array) -> tuple[Array, Array, Array]:
+    """The first place of each group of equal elements, the group of each element, and how many a group has."""
     order = np.argsort(array)
     ordered = array[order]
+    # A NaN is equal to nothing.
     starts = np.concatenate(([0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1))
-    first = np.minimum.reduceat(order, starts)
     counts = np.diff(starts, append=array.size)
-    # Wanted is the order in which they come up first.
-    by_place = np.argsort(first)
-    rank = np.empty(len(first), wanted)
-    rank[by_place] = np.arange(len(first), dtype=wanted)
-    which = np.empty(array.size, wanted)
-    which[order] = np.repeat(rank, counts)
-    return array[first[by_place]], which, counts[by_place].astype(wanted)
+    which = np.empty(array.size, np.intp)
+    which[order] = np.repeat(np.arange(len(starts)), counts)
+    return np.minimum.reduceat(order, starts), which, counts
+
+
+def _groups_of_integers(numbers: Array) -> tuple[Array, Array, Array]:
+    """The same of numbers from 0 on, of which there are not many more than elements."""
+    count = np.bincount(numbers)
+    first = np.empty(len(count), np.intp)
+    # Of assignments to one place the last stays.
+    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
+    present = np.flatnonzero(count)
+    group = np.empty(len(count), np.intp)
+    group[present] = np.arange(len(present))
+    return first[present], group[numbers], count[present]
 
 
 _unique_row = operation(
