@@ -1,5 +1,6 @@
 """Convolution and pooling of images."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,18 +11,25 @@ from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.element_types import FLOATS, REALS
 from allotment.ops.execute import run
 from allotment.ops.table import Operation, dims, operation
-from allotment.ops.windows import Windows, padded, placed, windows_argument
+from allotment.ops.windows import Part, Windows, padded, parts, placed, windows_argument
 from allotment.tensor import EagerTensor
 
 
-def _patches(images: Array, windows: Windows) -> Array:
-    """Every window's elements as a row, in the order of the filters': one matrix product is all the rest."""
-    counts = windows.counts(images.shape[1:3])
+def patches(images: Array, windows: Windows) -> Iterator[tuple[Part, Array]]:
+    """Every window's elements as a row of a matrix, in the order of the filters': a product with those is all the rest.
+
+    There are several matrices, each of a part of the windows, so that they stay in the processor's cache, and the
+    device needs memory for one of them.
+    """
+    rows, columns = windows.counts(images.shape[1:3])
     bordered = padded(images, windows.pads(images.shape[1:3]), 0)
     sliding = np.lib.stride_tricks.sliding_window_view(bordered, windows.spans(), (1, 2))
     (down, right), (low, wide) = windows.strides, windows.dilations
-    chosen = sliding[:, ::down, ::right, :, ::low, ::wide]
-    return chosen.transpose(0, 1, 2, 4, 5, 3).reshape(len(images) * counts[0] * counts[1], -1)
+    chosen = sliding[:, ::down, ::right, :, ::low, ::wide].transpose(0, 1, 2, 4, 5, 3)
+    width = math.prod(chosen.shape[3:])
+    for part in parts(len(images), rows, columns * width):
+        elements = chosen[part]
+        yield part, elements.reshape(math.prod(elements.shape[:3]), width)
 
 
 @in_single
@@ -31,13 +39,13 @@ def _convolve(images: Array, filters: Array, windows: Windows) -> Array:
     result = np.zeros((len(given), *windows.counts(given.shape[1:3]), outputs), images.dtype)
     # Nothing to add up where there is no window, and NumPy has no view of none.
     if result.size and filters.size:
-        rows = result.reshape(-1, outputs)
         groups = given.shape[-1] // depth
         share = outputs // groups
         for group in range(groups):
-            patches = _patches(given[..., group * depth : (group + 1) * depth], windows)
             mine = slice(group * share, (group + 1) * share)
-            np.matmul(patches, filters[..., mine].reshape(-1, share), out=rows[:, mine])
+            matrix = filters[..., mine].reshape(-1, share)
+            for part, rows in patches(given[..., group * depth : (group + 1) * depth], windows):
+                np.matmul(rows, matrix, out=result[part].reshape(-1, outputs)[:, mine])
     return owned(windows.as_given(result))
 
 
@@ -201,4 +209,4 @@ def avg_pool2d(
     return _pool(_average_row, input, ksize, strides, padding, data_format, name)
 
 
-__all__ = ["avg_pool", "avg_pool2d", "conv2d", "max_pool", "max_pool2d"]
+__all__ = ["avg_pool", "avg_pool2d", "conv2d", "max_pool", "max_pool2d", "patches"]

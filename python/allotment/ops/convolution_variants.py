@@ -1,5 +1,7 @@
 """Convolution channel by channel, convolution the other way around, and both and pooling along one axis."""
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run
 from allotment.ops.layout import expand_dims, squeeze
 from allotment.ops.table import dims, operation
-from allotment.ops.windows import Windows, padded, placed, windows_argument
+from allotment.ops.windows import Windows, padded, parts, placed, windows_argument
 from allotment.tensor import EagerTensor
 
 
@@ -21,15 +23,30 @@ def _depthwise(images: Array, filters: Array, windows: Windows) -> Array:
     given = windows.channels_last(images)
     depth, multiplier = filters.shape[2:]
     counts = windows.counts(given.shape[1:3])
-    result = np.zeros((len(given), *counts, depth, multiplier), images.dtype)
-    # Nothing to add up where there is no window, and NumPy has no view of none.
-    if result.size and filters.size:
-        bordered = padded(given, windows.pads(given.shape[1:3]), 0)
-        sliding = np.lib.stride_tricks.sliding_window_view(bordered, windows.spans(), (1, 2))
-        (down, right), (low, wide) = windows.strides, windows.dilations
-        chosen = sliding[:, ::down, ::right, :, ::low, ::wide]
-        np.einsum("nhwcij,ijcm->nhwcm", chosen, filters, out=result)
-    return owned(windows.as_given(result.reshape(len(given), *counts, depth * multiplier)))
+    result = np.zeros((len(given), *counts, depth * multiplier), images.dtype)
+    bordered = padded(given, windows.pads(given.shape[1:3]), 0)
+    # There may be no window, and no row of them.
+    for part, _ in parts(len(given) if result.size else 0, 1, result[:1].size):
+        elements, sums = by_result(bordered[part], multiplier), in_rows(result[part])
+        for place, factors in factors_by_place(filters, counts[1]):
+            sums += in_rows(placed(elements, windows, place, counts)) * factors
+    return owned(windows.as_given(result))
+
+
+def by_result(images: Array, multiplier: int) -> Array:
+    """Images with each channel as often as it has results."""
+    return images if multiplier == 1 else np.repeat(images, multiplier, -1)
+
+
+def in_rows(images: Array) -> Array:
+    """Images with all elements of a row along one axis: loops over a row are long, those over channels are not."""
+    return images.reshape(*images.shape[:2], -1)
+
+
+def factors_by_place(filters: Array, columns: int) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """The filters of channels at each place of a window, repeated for a whole row of an image."""
+    for place in np.ndindex(*filters.shape[:2]):
+        yield place, np.tile(filters[place].reshape(-1), columns)
 
 
 def _depthwise_fault(images: Array, filters: Array, windows: Windows) -> str | None:
@@ -88,12 +105,13 @@ def _spread(gradient: Array, filters: Array, shape: tuple[int, ...], windows: Wi
     depth = filters.shape[2]
     groups = channels // depth
     share = filters.shape[3] // groups
-    for y, x, group in np.ndindex(*filters.shape[:2], groups):
-        view = placed(result, windows, (y, x), given.shape[1:3])
-        mine = slice(group * share, (group + 1) * share)
-        view[..., group * depth : (group + 1) * depth] += np.matmul(
-            given[..., mine], filters[y, x][:, mine].T
-        )
+    for part, _ in parts(len(given), 1, math.prod(given.shape[1:3]) * depth):
+        for y, x, group in np.ndindex(*filters.shape[:2], groups):
+            mine = slice(group * share, (group + 1) * share)
+            view = placed(result[part], windows, (y, x), given.shape[1:3])
+            view[..., group * depth : (group + 1) * depth] += np.matmul(
+                given[part, ..., mine], filters[y, x][:, mine].T
+            )
     inside = result[:, top : bordered[0] - bottom, left : bordered[1] - right]
     return owned(windows.as_given(inside))
 

@@ -106,4 +106,15 @@ digamma = public_unary(
     "digamma", "Digamma", digamma_of, "The derivative of ``lgamma``. As ``tf.math.digamma``.", **_FLOATS
 )
 
-__all__ = ["by_libm", "digamma", "digamma_of", "erf", "erfc", "erfcinv", "erfinv", "lgamma", "ndtri", "scipy_ufunc"]
+__all__ = [
+    "by_libm",
+    "digamma",
+    "digamma_of",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfinv",
+    "lgamma",
+    "ndtri",
+    "scipy_ufunc",
+]

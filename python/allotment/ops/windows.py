@@ -1,7 +1,7 @@
 """Windows that slide over the two axes of images: how many there are, and what is padded."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -95,6 +95,24 @@ def placed(bordered: Array, windows: Windows, place: tuple[int, ...], counts: Se
     )
     down, right = windows.strides
     return bordered[:, first : first + rows * down : down, second : second + columns * right : right]
+
+
+#: Some images, and some of the rows of their windows.
+Part = tuple[slice, slice]
+#: Elements of what is computed of a part: they stay in the processor's cache.
+_PART: Final = 1 << 18
+
+
+def parts(images: int, rows: int, size: int) -> Iterator[Part]:
+    """Divide the rows of windows of images into parts, of which each row takes a number of elements.
+
+    A part has several images whole, or some rows of one.
+    """
+    rows_together = max(_PART // max(size, 1), 1)
+    together = max(rows_together // max(rows, 1), 1)
+    for image in range(0, images, together):
+        for row in range(0, rows, rows if together > 1 else rows_together):
+            yield slice(image, image + together), slice(row, row + (rows if together > 1 else rows_together))
 
 
 def pair_argument(value: Any, what: str, channels_first: bool) -> tuple[int, int]:

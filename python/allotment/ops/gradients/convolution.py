@@ -1,17 +1,20 @@
 """Gradients of convolution. Those of images and of filters are operations, whose gradients are convolutions again."""
 
+import math
 from typing import Any, Final
 
 import numpy as np
 
 from allotment.ops.arrays import Array, in_single, owned
+from allotment.ops.convolution import patches
+from allotment.ops.convolution_variants import by_result, factors_by_place, in_rows
 from allotment.ops.creation import shape_input
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run
 from allotment.ops.gradients.broadcasting import shape_of
 from allotment.ops.table import OPERATIONS, operation
-from allotment.ops.windows import Windows, padded, placed
+from allotment.ops.windows import Windows, padded, parts, placed
 
 _FORWARD: Final = OPERATIONS["Conv2D"]
 _BY_IMAGES: Final = OPERATIONS["Conv2DBackpropInput"]
@@ -25,13 +28,12 @@ def _by_filters(images: Array, gradient: Array, shape: tuple[int, ...], windows:
     result = np.zeros(shape, images.dtype)
     groups = given.shape[-1] // max(depth, 1)
     share = outputs // max(groups, 1)
-    bordered = padded(given, windows.pads(given.shape[1:3]), 0)
-    for y, x, group in np.ndindex(*shape[:2], groups):
-        view = placed(bordered, windows, (y, x), slopes.shape[1:3])
+    for group in range(groups if result.size and slopes.size else 0):
         mine = slice(group * share, (group + 1) * share)
-        result[y, x][:, mine] = np.tensordot(
-            view[..., group * depth : (group + 1) * depth], slopes[..., mine], ([0, 1, 2], [0, 1, 2])
-        )
+        total = np.zeros((math.prod(shape[:3]), share), images.dtype)
+        for part, rows in patches(given[..., group * depth : (group + 1) * depth], windows):
+            total += np.matmul(rows.T, slopes[part].reshape(-1, outputs)[:, mine])
+        result[..., mine] = total.reshape(*shape[:3], share)
     return result
 
 
@@ -39,14 +41,17 @@ def _by_filters(images: Array, gradient: Array, shape: tuple[int, ...], windows:
 def _by_images_by_channel(gradient: Array, filters: Array, shape: tuple[int, ...], windows: Windows) -> Array:
     depth, multiplier = filters.shape[2:]
     slopes = windows.channels_last(gradient)
-    slopes = slopes.reshape(*slopes.shape[:3], depth, multiplier)
     lengths = [shape[axis] for axis in windows.image_axes()]
     pads = windows.pads(lengths)
     bordered = [length + sum(pad) for length, pad in zip(lengths, pads, strict=True)]
     result = np.zeros((shape[0], *bordered, depth), gradient.dtype)
-    for place in np.ndindex(*filters.shape[:2]):
-        view = placed(result, windows, place, slopes.shape[1:3])
-        view += np.einsum("nhwcm,cm->nhwc", slopes, filters[place])
+    rows, columns = slopes.shape[1:3]
+    for part, _ in parts(len(slopes) if slopes.size else 0, 1, slopes[:1].size):
+        upstream = in_rows(slopes[part])
+        for place, factors in factors_by_place(filters, columns):
+            product = (upstream * factors).reshape(-1, rows, columns, depth, multiplier)
+            view = placed(result[part], windows, place, (rows, columns))
+            view += product[..., 0] if multiplier == 1 else product.sum(-1)
     (top, _), (left, _) = pads
     inside = result[:, top : top + lengths[0], left : left + lengths[1]]
     return owned(windows.as_given(inside))
@@ -55,16 +60,17 @@ def _by_images_by_channel(gradient: Array, filters: Array, shape: tuple[int, ...
 @in_single
 def _by_filters_by_channel(images: Array, gradient: Array, shape: tuple[int, ...], windows: Windows) -> Array:
     given, slopes = windows.channels_last(images), windows.channels_last(gradient)
-    slopes = slopes.reshape(*slopes.shape[:3], *shape[2:])
+    depth, multiplier = shape[2:]
+    rows, columns = slopes.shape[1:3]
     bordered = padded(given, windows.pads(given.shape[1:3]), 0)
     result = np.zeros(shape, images.dtype)
-    for place in np.ndindex(*shape[:2]):
-        np.einsum(
-            "nhwc,nhwcm->cm",
-            placed(bordered, windows, place, slopes.shape[1:3]),
-            slopes,
-            out=result[place],
-        )
+    for part, _ in parts(len(given) if slopes.size else 0, 1, slopes[:1].size):
+        upstream, elements = in_rows(slopes[part]), by_result(bordered[part], multiplier)
+        for place in np.ndindex(*shape[:2]):
+            view = in_rows(placed(elements, windows, place, (rows, columns)))
+            result[place] += (
+                np.einsum("nhk,nhk->k", view, upstream).reshape(columns, depth, multiplier).sum(0)
+            )
     return result
 
 
