@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from allotment.dtypes import DType
 from allotment.operands import Operands
-from allotment.tensor_shape import TensorShape, as_shape
+from allotment.tensor_shape import TensorShape, as_shape, known_shape
 
 if TYPE_CHECKING:
     from allotment.devices.logical import LogicalDeviceRuntime as Device
@@ -80,13 +80,15 @@ class Tensor(Operands):
 class EagerTensor(Tensor):
     """A tensor with a value."""
 
-    __slots__ = ("__weakref__", "_array", "_device", "_dtype", "_home", "_key")
+    __slots__ = ("__weakref__", "_array", "_device", "_dtype", "_home", "_key", "_shape")
 
     # Without __init__: a fifth of a small operation's time would go there. ``tensor_of`` fills these in.
     _array: npt.NDArray[Any]
     _dtype: DType
     _device: "Device"
     _home: "Device"
+    #: The shape, once it has been asked for.
+    _shape: TensorShape
     #: A number of its own, once somebody has asked for it with ``key_of``.
     _key: int
 
@@ -98,7 +100,11 @@ class EagerTensor(Tensor):
     @property
     def shape(self) -> TensorShape:
         """The lengths of the axes."""
-        return TensorShape(self._array.shape)
+        try:
+            return self._shape
+        except AttributeError:
+            self._shape = known_shape(self._array.shape)
+            return self._shape
 
     @property
     def ndim(self) -> int:

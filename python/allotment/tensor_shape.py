@@ -237,6 +237,13 @@ def as_shape(value: Any) -> TensorShape:
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
+def known_shape(dims: tuple[int, ...]) -> TensorShape:
+    """Make the shape of an array, whose lengths need no check."""
+    made = TensorShape.__new__(TensorShape)
+    made._dims = dims
+    return made
+
+
 def _length(dim: SupportsIndex | None) -> int | None:
     # The usual case first: asking for a protocol takes microseconds.
     if type(dim) is int and dim >= 0:

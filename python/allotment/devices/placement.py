@@ -48,6 +48,7 @@ class Placement:
         "home",
         "host",
         "logging",
+        "on_host",
         "policy",
         "recorder",
         "version",
@@ -77,8 +78,10 @@ class Placement:
         #: Where an operation with every kernel runs and keeps its values, if nothing about it takes a closer
         #: look: no log, no policy, no recorder, a wish that can be met. No tensor's home is ``None``.
         self.home: Device | None = None
+        #: Calls a function of arrays in the memory of the first CPU.
+        self.on_host: Callable[..., Any] = self.inside(self.host)
         #: Calls a function of arrays in the memory of ``home``.
-        self.compute: Callable[..., Any] = self.inside(self.host)
+        self.compute: Callable[..., Any] = self.on_host
         if not self.logging and self.policy == "silent" and recorder is None and not self._unknown:
             self.home = self._pick(_KINDS)
         if self.home is not None:

@@ -118,6 +118,10 @@ def binary(
                     made._dtype = fixed or dtype
                     made._device = made._home = home
                     return made
+            elif dtype is int32 and home is not None and x._home is y._home is placement.host:
+                kept = _integers(placement, home, function, fixed, x._array, y._array)
+                if kept is not None:
+                    return kept
         chosen = texts if texts is not None and dtype is string else row
         return run(chosen, (x, y), name=name)  # type: ignore[no-any-return]
 
@@ -160,9 +164,28 @@ def unary(row: Operation) -> Callable[..., EagerTensor]:
                     made._dtype = fixed or BY_NUMPY[array.dtype]
                     made._device = made._home = home
                     return made
+            elif dtype is int32 and home is not None and x._home is placement.host:
+                kept = _integers(placement, home, function, fixed, x._array)
+                if kept is not None:
+                    return kept
         return run(row, (x,), name=name)  # type: ignore[no-any-return]
 
     return call
+
+
+def _integers(
+    placement: Placement, device: Device, function: Callable[..., Any], fixed: DType | None, *arrays: Any
+) -> EagerTensor | None:
+    """Compute int32 for a GPU, which keeps it in host memory; ``None`` where ``run`` has to look."""
+    if device.kind != "GPU":
+        return None
+    try:
+        array = placement.on_host(function, *arrays)
+        if type(array) is not _ndarray:
+            array = placement.on_host(np.asarray, array)
+    except (ValueError, MemoryError):
+        return None
+    return tensor_of(array, fixed or BY_NUMPY[array.dtype], device, placement.host)
 
 
 def _quick_types(row: Operation) -> frozenset[DType]:
