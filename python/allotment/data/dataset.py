@@ -289,7 +289,7 @@ class Dataset:
         most = _whole(count, "count")
         return Dataset(
             "_TakeDataset",
-            lambda: islice(self._start(), None if most < 0 else most),
+            lambda: to.reordered(self._start(), lambda each: islice(each, None if most < 0 else most)),
             self._spec,
             counts.of_first(self._count, most),
         )
@@ -299,7 +299,11 @@ class Dataset:
         skipped = _whole(count, "count")
         return Dataset(
             "_SkipDataset",
-            lambda: iter(()) if skipped < 0 else islice(self._start(), skipped, None),
+            lambda: (
+                iter(())
+                if skipped < 0
+                else to.reordered(self._start(), lambda each: islice(each, skipped, None))
+            ),
             self._spec,
             counts.of_rest(self._count, skipped),
         )

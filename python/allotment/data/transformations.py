@@ -4,22 +4,64 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from allotment.data.structure import called, flatten, map_values, normalized, on_host, pack
+from allotment.data.structure import called, flatten, normalized, on_host, pack
 from allotment.dtypes import bool as bool_
 from allotment.dtypes import int64
 from allotment.errors import InvalidArgumentError
 from allotment.ops.convert import to_tensor
 from allotment.ops.draws import Source
+from allotment.ops.gathering import gather
 from allotment.ops.joining import stack
 from allotment.ops.table import dims
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, tensor_of
 from allotment.tensor_spec import TensorSpec
 
 Elements = Iterator[Any]
 
+#: How many random numbers are drawn at a time.
+_DRAWS = 1024
+
+
+class Rows(Iterator[Any]):
+    """Slices of tensors along the first axis, in the order of numbers.
+
+    What only changes the order changes the numbers, and batches are taken out of the tensors at once.
+    """
+
+    def __init__(self, tensors: Any, numbers: Iterator[int]) -> None:
+        self.tensors = tensors
+        self.numbers = numbers
+        self._flat = flatten(tensors)
+
+    def __next__(self) -> Any:
+        number = next(self.numbers)
+        return pack(self.tensors, [_row(tensor, number) for tensor in self._flat])
+
+    def batches(self, size: int, drop_remainder: bool) -> Elements:
+        """Give ``size`` slices at a time."""
+        while taken := list(islice(self.numbers, size)):
+            if len(taken) < size and drop_remainder:
+                return
+            yield pack(self.tensors, [_rows(tensor, taken) for tensor in self._flat])
+
+
+def reordered(elements: Elements, change: Callable[[Iterator[Any]], Iterator[Any]]) -> Elements:
+    """Change the order of elements, or of their numbers where they are slices of tensors."""
+    return (
+        Rows(elements.tensors, change(elements.numbers)) if isinstance(elements, Rows) else change(elements)
+    )
+
 
 def batched(elements: Elements, size: int, drop_remainder: bool) -> Elements:
     """Stack elements, ``size`` at a time; the last stack may be smaller."""
+    return (
+        elements.batches(size, drop_remainder)
+        if isinstance(elements, Rows)
+        else _batched(elements, size, drop_remainder)
+    )
+
+
+def _batched(elements: Elements, size: int, drop_remainder: bool) -> Elements:
     while taken := list(islice(elements, size)):
         if len(taken) < size and drop_remainder:
             return
@@ -43,25 +85,49 @@ def _stacked(number: int, tensors: tuple[EagerTensor, ...]) -> EagerTensor:
 
 def shuffled(elements: Elements, size: int | None, source: Source) -> Elements:
     """Keep ``size`` elements, all without one, and give one of them at random whenever another one comes."""
+    return reordered(elements, lambda given: _shuffled(given, size, source))
+
+
+def _shuffled(elements: Iterator[Any], size: int | None, source: Source) -> Iterator[Any]:
     kept = list(islice(elements, size))
-    for element in elements:
-        index = int(source.integers(len(kept)))
+    for element, index in zip(elements, _draws(source, len(kept)), strict=False):
         chosen, kept[index] = kept[index], element
         yield chosen
-    for index in source.permutation(len(kept)):
+    for index in source.permutation(len(kept)).tolist():
         yield kept[index]
+
+
+def _draws(source: Source, end: int) -> Iterator[int]:
+    while True:
+        yield from source.integers(end, size=_DRAWS).tolist()
 
 
 def repeated(restart: Callable[[], Elements], count: int) -> Elements:
     """Go through a data set several times; for ever if the count is negative, but not through one without elements."""
-    while count:
+    if not count:
+        return iter(())
+    first = restart()
+    if not isinstance(first, Rows):
+        return _repeated(first, restart, count)
+
+    def numbers() -> Iterator[int]:
+        again = restart()
+        assert isinstance(again, Rows)
+        return again.numbers
+
+    return Rows(first.tensors, _repeated(first.numbers, numbers, count))
+
+
+def _repeated(elements: Iterator[Any], restart: Callable[[], Iterator[Any]], count: int) -> Iterator[Any]:
+    while True:
         found = False
-        for element in restart():
+        for element in elements:
             found = True
             yield element
-        if not found:
-            return
         count -= 1
+        if not (found and count):
+            return
+        elements = restart()
 
 
 def mapped(elements: Elements, function: Callable[..., Any]) -> Elements:
@@ -131,28 +197,30 @@ def zipped(structure: Any, iterators: list[Elements]) -> Elements:
     return (pack(structure, values) for values in zip(*iterators, strict=False))
 
 
-def rows(tensors: Any) -> Elements:
+def rows(tensors: Any) -> Rows:
     """Give the slices of tensors along the first axis."""
-    length = len(flatten(tensors)[0])
-    for index in range(length):
-        yield map_values(lambda tensor, index=index: _row(tensor, index), tensors)
+    return Rows(tensors, iter(range(len(flatten(tensors)[0]))))
 
 
 def _row(tensor: EagerTensor, index: int) -> EagerTensor:
-    made = EagerTensor()
     # A view: nobody changes the elements of a tensor. A slice of rank 0 is an array still, by the ellipsis.
-    made._array = tensor._array[index, ...]
-    made._dtype, made._device, made._home = tensor._dtype, tensor._device, tensor._home
-    return made
+    return tensor_of(tensor._array[index, ...], tensor._dtype, tensor._device, tensor._home)
+
+
+def _rows(tensor: EagerTensor, numbers: list[int]) -> EagerTensor:
+    with on_host():
+        return gather(tensor, to_tensor(numbers, like=int64))
 
 
 __all__ = [
     "Cache",
     "Elements",
+    "Rows",
     "batched",
     "counted",
     "filtered",
     "mapped",
+    "reordered",
     "repeated",
     "result",
     "rows",
