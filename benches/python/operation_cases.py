@@ -309,6 +309,66 @@ def cases(tf: Any) -> dict[str, Callable[[], Any]]:
     return made
 
 
+def steps(tf: Any) -> dict[str, Callable[[], Any]]:
+    """Steps of training, each a ``tf.function``."""
+    rng = np.random.default_rng(0)
+    f32 = np.float32
+
+    def variable(*shape: int) -> Any:
+        return tf.Variable(rng.normal(size=shape).astype(f32) / np.sqrt(np.prod(shape[:-1])).astype(f32))
+
+    def training(
+        model: Callable[[Any], Any], weights: list[Any], inputs: Any, labels: Any
+    ) -> Callable[[], Any]:
+        def step() -> Any:
+            with tf.GradientTape() as tape:
+                losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(inputs))
+                loss = tf.reduce_mean(losses)
+            for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+                weight.assign_sub(0.01 * gradient)
+            return loss
+
+        compiled: Callable[[], Any] = tf.function(step)
+        return compiled
+
+    labels = tf.constant(rng.integers(0, 10, 128).astype(np.int32))
+    dense = [
+        variable(784, 512),
+        variable(512),
+        variable(512, 256),
+        variable(256),
+        variable(256, 10),
+        variable(10),
+    ]
+
+    def perceptron(x: Any) -> Any:
+        x = tf.nn.relu(tf.matmul(x, dense[0]) + dense[1])
+        x = tf.nn.relu(tf.matmul(x, dense[2]) + dense[3])
+        return tf.matmul(x, dense[4]) + dense[5]
+
+    filters = [
+        variable(3, 3, 1, 16),
+        variable(16),
+        variable(3, 3, 16, 32),
+        variable(32),
+        variable(7 * 7 * 32, 10),
+    ]
+
+    def convolutional(x: Any) -> Any:
+        x = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, filters[0], 1, "SAME"), filters[1]))
+        x = tf.nn.max_pool2d(x, 2, 2, "VALID")
+        x = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, filters[2], 1, "SAME"), filters[3]))
+        x = tf.nn.max_pool2d(x, 2, 2, "VALID")
+        return tf.matmul(tf.reshape(x, [128, -1]), filters[4])
+
+    digits = rng.normal(size=(128, 784)).astype(f32)
+    flat, pictures = tf.constant(digits), tf.constant(digits.reshape(128, 28, 28, 1))
+    return {
+        "step of an MLP": training(perceptron, dense, flat, labels),
+        "step of a convolutional network": training(convolutional, filters, pictures, labels),
+    }
+
+
 def _call(function: Callable[..., Any], *operands: Any) -> Callable[[], Any]:
     return lambda: function(*operands)
 
@@ -343,7 +403,7 @@ def main() -> None:
     tf = importlib.import_module(sys.argv[1])
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    made = cases(tf)
+    made = cases(tf) | steps(tf)
     print("\t".join(made), flush=True)
     for line in sys.stdin:
         name, seconds = line.rstrip("\n").split("\t")
