@@ -82,7 +82,7 @@ def _extreme_into(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[...,
 def _sorted_extreme(ufunc: np.ufunc, worst: float) -> Callable[[Array, Array], Array]:
     """Extremes for numbers that ascend. A number that no row has gives zeros, unlike in the unsorted kind."""
     # Infinities are extremes, too: every segment has an element, or is filled.
-    of_numbers, of_nans = _sorted(ufunc, _zero), _extreme_into(ufunc, lambda dtype: worst)
+    of_numbers, of_nans = _sorted(ufunc, _zero), _extreme_into(ufunc, lambda _: worst)
 
     def function(data: Array, ids: Array) -> Array:
         if data.dtype.kind != "f" or not np.isnan(data).any():
