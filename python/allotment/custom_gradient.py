@@ -86,9 +86,8 @@ def _row(back: Callable[..., Any], results: int, arguments: int, variables: Sequ
         # The results themselves are the first inputs.
         return [*[None] * results, *made, *of_variables]
 
-    def chosen(*arrays: Any) -> Any:
-        # Of one result the array itself: of a tuple NumPy would make an array with one more axis.
-        return arrays[:results] if results > 1 else arrays[0]
+    def chosen(*arrays_and_count: Any) -> tuple[Any, ...]:
+        return arrays_and_count[:results]
 
     return Operation(
         "IdentityN",
@@ -101,8 +100,7 @@ def _row(back: Callable[..., Any], results: int, arguments: int, variables: Sequ
 
 def _recorded(row: Operation, results: list[Any], inputs: list[Any]) -> list[Any]:
     if thread.state.graph is not None:
-        recorded = run(row, [*results, *inputs])
-        return [recorded] if len(results) == 1 else list(recorded)
+        return list(run(row, [*results, *inputs], len(results)))
     with paused():
         # Tensors of their own, so that an argument that is returned as it is can be told from the result.
         made = [identity(each) for each in results]

@@ -237,8 +237,8 @@ def as_shape(value: Any) -> TensorShape:
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
-def known_shape(dims: tuple[int, ...]) -> TensorShape:
-    """Make the shape of an array, whose lengths need no check."""
+def known_shape(dims: tuple[int | None, ...] | None) -> TensorShape:
+    """Make a shape of lengths that need no check."""
     made = TensorShape.__new__(TensorShape)
     made._dims = dims
     return made

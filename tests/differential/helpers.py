@@ -26,6 +26,7 @@ class Helpers:
             "second_gradients": self.second_gradients,
             "in_graph": self.in_graph,
             "graph_gradients": self.graph_gradients,
+            "static": self.static,
             "described": self.described,
             "rebuilt": self.rebuilt,
         }
@@ -70,6 +71,11 @@ class Helpers:
             static = [self.described(each) for each in made]
             with self._v1.Session() as session:
                 return static, session.run(list(made), dict(fed))
+
+    def static(self, function: Callable[..., Any]) -> Any:
+        """Types and static shapes of the results in a graph that is not run."""
+        with self._v1.Graph().as_default():
+            return self.described(self._flat(function()))
 
     def graph_gradients(
         self, function: Callable[..., Any], *xs: Any, shapes: Sequence[Any] = (), seed: int = 0

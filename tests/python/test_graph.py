@@ -112,12 +112,20 @@ def test_eager_tensors_and_tensors_of_other_graphs_are_refused(graph: tf.Graph) 
             TypeError,
             "has type int32 that does not match type float32",
         ),
-        (lambda: tf.add([1.0, 2.0], [1.0, 2.0, 3.0]), ValueError, r"Incompatible shapes: \[2\] vs. \[3\]"),
-        (lambda: tf.matmul([[1.0, 2.0]], [[1.0, 2.0]]), ValueError, "Matrix size-incompatible"),
+        (
+            lambda: tf.add([1.0, 2.0], [1.0, 2.0, 3.0]),
+            ValueError,
+            "Dimensions must be equal, but are 2 and 3 for",
+        ),
+        (
+            lambda: tf.matmul([[1.0, 2.0]], [[1.0, 2.0]]),
+            ValueError,
+            "Dimensions must be equal, but are 2 and 1",
+        ),
         (
             lambda: tf.matmul(v1.placeholder(tf.float32, [None, 4]), [[1.0]]),
             ValueError,
-            r"In\[0\]: \[\?,4\], In\[1\]: \[1,1\]",
+            r"are 4 and 1 for .* input shapes: \[\?,4\], \[1,1\]",
         ),
         (
             lambda: tf.sqrt(tf.constant("text")),
@@ -144,7 +152,7 @@ v1 = tf.compat.v1
         (lambda p: tf.transpose(p), "(500, None)"),
         (lambda p: tf.matmul(p, tf.zeros([500, 30])), "(None, 30)"),
         (lambda p: tf.reshape(p, [tf.shape(p)[0], 5, -1]), "(None, 5, None)"),
-        (lambda p: tf.concat([p, p], 1), "(None, None)"),
+        (lambda p: tf.concat([p, p], 1), "(None, 1000)"),
         (lambda p: tf.zeros([100_000, 100_000]), "(100000, 100000)"),
         (lambda p: tf.reshape(tf.zeros([100, 60]), [60, 100]), "(60, 100)"),
         (lambda p: tf.cast(p, tf.int32) // 2, "(None, 500)"),
@@ -167,11 +175,11 @@ def test_shapes_are_known_as_far_as_inputs_tell(graph: tf.Graph, make: object, s
 
 def test_what_must_be_known_and_is_not_says_so(graph: tf.Graph) -> None:
     with graph.as_default():
-        p = v1.placeholder(tf.int32, [], name="p")
+        p = v1.placeholder(tf.int32, [2], name="p")
         with pytest.raises(
             ValueError, match=r"value of <tf.Tensor 'p:0'.* must be known when the graph is built"
         ):
-            tf.expand_dims(tf.zeros([3]), p)
+            tf.random.stateless_uniform([3], p)
 
 
 def test_nodes_and_tensors_are_found_by_name(graph: tf.Graph) -> None:

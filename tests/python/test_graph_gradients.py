@@ -10,6 +10,7 @@ import allotment.v1 as tf1
 from allotment.graph.node import SymbolicTensor
 from support.derivatives import flat, taped, weights_of
 from support.gradient_samples import samples
+from support.static_shapes import check, tensors_of
 
 v1: Any = tf.compat.v1
 SAMPLES = samples()
@@ -30,13 +31,15 @@ def in_session(function: Any, arrays: Any, shapes: Any) -> list[Any]:
         found = tf.gradients(results, inputs, [tf.constant(each) for each in weights])
         for each, given in zip(found, inputs, strict=True):
             assert each is None or each.shape.is_compatible_with(given.shape)
+        tensors = tensors_of(tf1.get_default_graph())
         with v1.Session() as session:
-            values = iter(
-                session.run(
-                    [each for each in found if each is not None], dict(zip(inputs, arrays, strict=True))
-                )
+            values, every = session.run(
+                [[each for each in found if each is not None], tensors],
+                dict(zip(inputs, arrays, strict=True)),
             )
-        return [None if each is None else next(values) for each in found]
+        check(tensors, every)
+        left = iter(values)
+        return [None if each is None else next(left) for each in found]
 
 
 def compare(found: list[Any], expected: list[Any]) -> None:
@@ -61,13 +64,14 @@ def test_lengths_need_not_be_known(name: str, kind: str) -> None:
         (None,) * each.ndim if kind == "rank" else (None, *each.shape[1:]) if each.ndim else ()
         for each in arrays
     ]
-    try:
-        found = in_session(function, arrays, shapes)
-    except ValueError as refused:
-        # Some arguments of some operations, and of some gradients, are numbers of a graph.
-        if "must be known when the graph is built" in str(refused):
-            return
-        raise
+    # Whether there are more rows than columns, and how many outputs, must be known before a session.
+    sides = name.split(",")[0] in ("lstsq", "qr") and any(None in shape[-2:] for shape in shapes)
+    sides = sides and name != "lstsq, regular"
+    if sides or (name, kind) == ("unstack", "rank"):
+        with pytest.raises((NotImplementedError, ValueError), match="must be known when the graph is built"):
+            in_session(function, arrays, shapes)
+        return
+    found = in_session(function, arrays, shapes)
     compare(found, taped(function, arrays))
 
 

@@ -163,7 +163,7 @@ def test_names_are_texts(session: v1.Session) -> None:
 def test_how_often_a_tensor_is_repeated_may_be_fed(session: v1.Session) -> None:
     times, once = v1.placeholder(tf.int32, [2]), v1.placeholder(tf.int32, [])
     both, columns = tf.tile([[1, 2]], times), tf.tile([[1, 2]], [1, once])
-    assert both.shape.as_list() == columns.shape.as_list() == [None, None]
+    assert (both.shape.as_list(), columns.shape.as_list()) == ([None, None], [1, None])
     found = session.run([both, columns], {times: [2, 1], once: 2})
     assert [each.tolist() for each in found] == [[[1, 2], [1, 2]], [[1, 2, 1, 2]]]
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"Expected multiples\[0\] >= 0, but got -1"):

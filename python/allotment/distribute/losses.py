@@ -4,8 +4,10 @@ from typing import Any
 
 from allotment.distribute.scopes import current_scope
 from allotment.distribute.strategy import Strategy
+from allotment.ops.array import cast, get_static_value, is_tensor, shape
 from allotment.ops.convert import to_tensor
 from allotment.ops.division import divide
+from allotment.ops.known_shapes import rank_of
 from allotment.ops.math import multiply
 from allotment.ops.reduce import reduce_sum
 from allotment.tensor import EagerTensor
@@ -28,13 +30,17 @@ def compute_average_loss(
         TypeError: ``global_batch_size`` is no whole number.
     """
     losses = to_tensor(per_example_loss)
-    if losses._array.ndim == 0:
+    if rank_of(losses) == 0:
         raise ValueError("Loss must have a rank of at least 1: a loss for each sample, not one of all")
     if sample_weight is not None:
         losses = multiply(losses, to_tensor(sample_weight, like=losses._dtype))
-    here = losses._array.shape[0]
-    samples = here * _replicas() if global_batch_size is None else _whole(global_batch_size)
-    return divide(reduce_sum(losses), samples)
+    if global_batch_size is None:
+        here: Any = losses.shape[0]
+        samples = (shape(losses)[0] if here is None else here) * _replicas()
+    else:
+        samples = _whole(global_batch_size)
+    # What only a session knows has the type of the losses.
+    return divide(reduce_sum(losses), cast(samples, losses._dtype) if is_tensor(samples) else samples)
 
 
 def scale_regularization_loss(regularization_loss: Any) -> EagerTensor:
@@ -58,11 +64,14 @@ def _replicas() -> int:
     return 1 if strategy is None else strategy.num_replicas_in_sync
 
 
-def _whole(value: Any) -> int:
+def _whole(value: Any) -> Any:
     number = to_tensor(value)
-    if number._array.ndim or not number._dtype.is_integer:
+    if rank_of(number) or not number._dtype.is_integer:
         raise TypeError(f"global_batch_size must be a whole number, not {value!r}")
-    samples = int(number)
+    known = get_static_value(number)
+    if known is None:
+        return number
+    samples = int(known)
     if samples < 0:
         raise ValueError(f"global_batch_size must be non-negative, not {samples}")
     return samples

@@ -1,31 +1,14 @@
-"""What is known of a tensor before it is computed: its shape, and its value if it depends on constants alone."""
+"""Stands for the array of a tensor before it is computed: its shape, and its value if constants decide it."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from allotment.graph.sources import is_source
+from allotment.graph.known_values import constant_value
 
 if TYPE_CHECKING:
-    from allotment.graph.node import Operation, SymbolicTensor
-
-#: Operations whose result is known from the shape of their input.
-_OF_SHAPES: Final = frozenset({"Shape", "ShapeN", "Size", "Rank"})
-#: Operations that do more than compute, or compute something else each time.
-_NOT_PURE: Final = (
-    "Random",
-    "Print",
-    "Assert",
-    "Multinomial",
-    "Truncated",
-    "Placeholder",
-    "Var",
-    "NoOp",
-    "Timestamp",
-)
-#: Values up to this many elements are computed while recording; larger ones are no sizes and axes.
-_SMALL: Final = 4096
+    from allotment.graph.node import SymbolicTensor
 
 
 class Abstract:
@@ -172,43 +155,4 @@ class UnknownLength:
         return "?"
 
 
-def constant_value(tensor: "SymbolicTensor") -> np.ndarray[Any, Any] | None:
-    """The value of a small tensor that follows from constants and known shapes, or ``None``."""
-    operation = tensor._op
-    row = operation._row
-    if row.name == "Const":
-        return operation._args[0]  # type: ignore[no-any-return]
-    count = tensor._shape.num_elements()
-    if row.name.startswith(_NOT_PURE) or operation._variable is not None or count is None or count > _SMALL:
-        return None
-    if any(not is_plain(argument) for argument in operation._args):
-        return None
-    arrays: list[Any] = []
-    for each in operation._inputs:
-        if row.name in _OF_SHAPES:
-            if not each._shape.is_fully_defined():
-                return None
-            arrays.append(np.broadcast_to(np.zeros((), each._dtype.numpy), each._shape._dims))  # type: ignore[arg-type]
-            continue
-        value = constant_value(each)
-        if value is None:
-            return None
-        arrays.append(value)
-    return _computed(operation, arrays, tensor._index)
-
-
-def _computed(operation: "Operation", arrays: list[Any], index: int) -> np.ndarray[Any, Any] | None:
-    try:
-        with np.errstate(all="ignore"):
-            result = operation._row.function(*arrays, *operation._args, **operation._kwargs)
-    except (ValueError, TypeError, IndexError, ArithmeticError):
-        return None
-    return np.asarray(result[index] if type(result) is tuple else result)
-
-
-def is_plain(argument: Any) -> bool:
-    """Whether an argument of a row is a plain value, and not a source of random numbers or a variable."""
-    return not (is_source(argument) or hasattr(argument, "lock"))
-
-
-__all__ = ["Abstract", "constant_value", "is_plain"]
+__all__ = ["Abstract", "UnknownLength"]

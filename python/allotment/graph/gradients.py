@@ -157,11 +157,14 @@ def _steps(targets: Sequence[SymbolicTensor], stops: set[SymbolicTensor], *, col
     return [
         Step(
             node._row,
-            node._inputs,
+            node._inputs[: node._count],
             node._outputs,
             node._args,
             node._kwargs,
-            [tensor if is_differentiable(tensor._dtype) else object() for tensor in node._inputs],
+            [
+                tensor if is_differentiable(tensor._dtype) else object()
+                for tensor in node._inputs[: node._count]
+            ],
             node._outputs,
             partial(_scope, node, colocate=colocate),
             node.name,

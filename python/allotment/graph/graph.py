@@ -32,6 +32,8 @@ class Graph(Collections):
         self._colocations: list[Operation | None] = []
         #: Counts what changes: sessions place the graph again when it has.
         self._version = 0
+        #: How often more became known of a shape than a node's inputs told.
+        self._shapes_version = 0
         self._finalized = False
         #: Seed of the operations that have none of their own.
         self.seed: int | None = None

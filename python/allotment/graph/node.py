@@ -8,6 +8,7 @@ from allotment.devices.placement import thread
 from allotment.dtypes import DType
 from allotment.errors import OperatorNotAllowedInGraphError
 from allotment.graph.abstract import Abstract
+from allotment.graph.known_values import Known
 from allotment.ops.table import Operation as Row
 from allotment.tensor import Tensor
 from allotment.tensor_shape import TensorShape, as_shape
@@ -30,6 +31,7 @@ class Operation:
         "_args",
         "_colocated",
         "_control_inputs",
+        "_count",
         "_device",
         "_graph",
         "_inputs",
@@ -56,6 +58,8 @@ class Operation:
         self._row = row
         self._name = name
         self._inputs = tuple(inputs)
+        #: How many of the inputs the row has; behind them come the numbers of its arguments.
+        self._count = len(self._inputs)
         self._args = args
         self._kwargs = kwargs
         self._stack = stack
@@ -159,7 +163,7 @@ def _input_name(tensor: "SymbolicTensor") -> str:
 class SymbolicTensor(Tensor):
     """An output of a node. It has a type and what is known of its shape, and a value only while a session runs."""
 
-    __slots__ = ("__weakref__", "_dtype", "_index", "_known", "_op", "_shape")
+    __slots__ = ("__weakref__", "_dtype", "_index", "_known", "_op", "_shape", "_value")
 
     def __init__(self, operation: Operation, index: int, dtype: DType, shape: TensorShape) -> None:
         self._op = operation
@@ -167,6 +171,8 @@ class SymbolicTensor(Tensor):
         self._dtype = dtype
         self._shape = shape
         self._known: Abstract | None = None
+        #: What is known of its value, and up to which change of a shape in the graph: ``None`` for ever.
+        self._value: tuple[int | None, Known | None] | None = None
 
     @property
     def op(self) -> Operation:
@@ -221,8 +227,11 @@ class SymbolicTensor(Tensor):
         wanted = as_shape(shape)
         if not wanted.is_compatible_with(self._shape):
             raise ValueError(f"Shapes {self._shape} and {wanted} are not compatible")
-        self._shape = self._shape.merge_with(wanted)
-        self._known = None
+        merged = self._shape.merge_with(wanted)
+        if merged._dims != self._shape._dims:
+            self._shape = merged
+            self._known = None
+            self.graph._shapes_version += 1
 
     def consumers(self) -> list[Operation]:
         """Return the operations that compute with it."""

@@ -18,6 +18,7 @@ from allotment.graph.faults import graph_error
 from allotment.graph.kernels import State, kernel
 from allotment.graph.node import Operation, SymbolicTensor, variable_read
 from allotment.graph.ordering import needed, ordered
+from allotment.graph.shape_functions import MANY
 from allotment.ops.execute import same_shapes
 from allotment.ops.table import Host
 
@@ -238,7 +239,7 @@ def _home_of(operation: Operation, device: Device, host: Device) -> Device:
         return host
     if operation._variable is not None:
         return host if operation._variable._outputs[0]._dtype in (int32, string) else device
-    first = operation._inputs[0]._dtype if operation._inputs else None
+    first = operation._inputs[0]._dtype if operation._count else None
     return host if device.kind == "GPU" and row.host is Host.INT32 and first is int32 else device
 
 
@@ -262,7 +263,7 @@ def _is_checked(operation: Operation) -> bool:
 
 
 def _makes_tuple(operation: Operation) -> bool:
-    return len(operation._outputs) != 1 or operation._row.name in ("Split", "SplitV", "Unpack", "ShapeN")
+    return len(operation._outputs) != 1 or operation._row.name in MANY
 
 
 def _checked(operation: Operation) -> Callable[..., Any]:

@@ -1,21 +1,21 @@
 """What operations meet instead of a placement while a graph is the default: they are recorded as nodes."""
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
 from allotment.dtypes import BY_NUMPY, DType
-from allotment.dtypes import bool as bool_
-from allotment.graph.inference import Output, infer
 from allotment.graph.node import SymbolicTensor
-from allotment.graph.runtime_shapes import Lengths, as_lengths, expected_shape, with_lengths
+from allotment.graph.numbers import numbers_of
+from allotment.graph.shape_functions import MANY, infer
 from allotment.graph.sources import SHARED, Fixed, Shared, Start
 from allotment.ops import faults
 from allotment.ops.convert import to_array
-from allotment.ops.table import Host, dims, operation
+from allotment.ops.deferred import deferred_in, with_numbers
+from allotment.ops.table import Host, operation
 from allotment.ops.table import Operation as Row
 from allotment.ops.type_checks import type_problem
 from allotment.tensor import EagerTensor
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from allotment.graph.graph import Graph
 
 CONST: Final = operation("Const", lambda value: value, host=Host.NEVER)
-
-#: How many outputs these have can only be told from their inputs.
-_MANY_OUTPUTS: Final = frozenset(
-    {"Split", "SplitV", "Unpack", "ShapeN", "DynamicPartition", "TopKV2", "UniqueV2"}
-)
-
-#: How many guesses at unknown lengths are made before shapes are left to the session.
-_TRIES: Final = 1000
 
 
 class Recording:
@@ -112,9 +104,9 @@ class Recording:
         """Where a stateless operation starts to draw in every run."""
         return Fixed("stateless", *numbers)
 
-    def lengths(self, shape: Any) -> Any:
-        """A shape that is an input of an operation: numbers where they are known, else what is known when it runs."""
-        return as_lengths(shape)
+    def numbers(self, value: Any, what: str = "an argument must be whole numbers") -> Any:
+        """Whole numbers of an argument: a tuple where they are known, else a ``Deferred``."""
+        return numbers_of(value, what)
 
     def record(
         self, row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None
@@ -128,12 +120,14 @@ class Recording:
         """
         self._check_graph(inputs)
         _check_types(row, inputs)
-        inputs, args, function_row = _runtime_arguments(row, inputs, args)
-        outputs = self._outputs(row, inputs, args, kwargs)
-        node = self.graph.add(function_row, inputs, outputs, args, kwargs, name=name)
+        outputs = [] if row.effect_only else infer(row, inputs, args, kwargs)
+        count = len(inputs)
+        row, inputs = _with_deferred(row, inputs, args, kwargs)
+        node = self.graph.add(row, inputs, outputs, args, kwargs, name=name)
+        node._count = count
         if row.effect_only:
             return node
-        return node._outputs if len(outputs) > 1 or _is_tuple(row, outputs) else node._outputs[0]
+        return node._outputs if len(outputs) != 1 or row.name in MANY else node._outputs[0]
 
     def pair(self, function: Callable[..., Any], pair: Callable[..., Any], x: Any, y: Any, name: str) -> Any:
         """Record an operation with two operands, whose constants are called ``x`` and ``y`` inside of its name."""
@@ -150,52 +144,20 @@ class Recording:
             if tensor.graph is not self.graph:
                 raise ValueError(f"{tensor} must be from the same graph as the default graph.")
 
-    def _outputs(
-        self, row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> list[Output]:
-        if row.effect_only:
-            return []
-        lengths = next((each for each in args if isinstance(each, Lengths)), None)
-        if lengths is not None:
-            return [(expected_type(row, inputs, args), expected_shape(row, lengths))]
-        made = infer(row, inputs, args, kwargs)
-        if made is not None:
-            return made
-        if row.fault is not None:
-            _refuse(row, inputs, args, kwargs)
-        if row.name in _MANY_OUTPUTS:
-            raise ValueError(
-                f"how many tensors {row.name} makes must be known when the graph is built, and the shape of "
-                f"{inputs[0]!r} does not tell. Give placeholders a full shape, or use `set_shape`."
-            )
-        asked = (
-            args[0]
-            if args and type(args[0]) is tuple and all(type(each) is int for each in args[0])
-            else None
-        )
-        return [(expected_type(row, inputs, args), expected_shape(row, Lengths(None, asked)))]
 
-
-def expected_type(row: Row, inputs: Sequence[Any], args: tuple[Any, ...]) -> DType:
-    """The element type of an output that could not be tried."""
-    asked = next((each for each in args if isinstance(each, DType)), None)
-    # Conditions do not say what they choose from.
-    given = next((each._dtype for each in inputs if each._dtype is not bool_), bool_)
-    return row.result or asked or given
-
-
-def _runtime_arguments(
-    row: Row, inputs: Sequence[Any], args: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], tuple[Any, ...], Row]:
-    """Make inputs of the lengths among the arguments that are known only when the operation runs."""
-    lengths = [each for each in args if isinstance(each, Lengths)]
-    if not lengths:
-        return tuple(inputs), args, row
-    return (*inputs, lengths[0].tensor), args, with_lengths(row, len(inputs), args)
-
-
-def _is_tuple(row: Row, outputs: list[Output]) -> bool:
-    return row.name in _MANY_OUTPUTS and len(outputs) == 1
+def _with_deferred(
+    row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Row, tuple[Any, ...]]:
+    """Make inputs of the numbers among the arguments that are known only when the operation runs."""
+    if not args and not kwargs:
+        return row, tuple(inputs)
+    found = [each.tensor for argument in (*args, *kwargs.values()) for each in deferred_in(argument)]
+    if not found:
+        return row, tuple(inputs)
+    count = len(inputs)
+    fault = None if row.fault is None else with_numbers(row.fault, count, args, kwargs)
+    row = replace(row, function=with_numbers(row.function, count, args, kwargs), fault=fault)
+    return row, (*inputs, *found)
 
 
 def _check_types(row: Row, inputs: Sequence[Any]) -> None:
@@ -205,49 +167,6 @@ def _check_types(row: Row, inputs: Sequence[Any]) -> None:
     if problem is None or problem.kind == "no kernel":
         return  # A session that runs the node refuses it.
     raise faults.of_types_in_graph(row.name, problem)
-
-
-def _refuse(row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raise what is wrong with shapes, as far as they are known; what depends on values is left to the session."""
-    assert row.fault is not None
-    try:
-        fault = row.fault(*[each._array for each in inputs], *args, **kwargs)
-    except (TypeError, ValueError, AttributeError, IndexError):
-        # It asked for more than is known.
-        return
-    if fault is not None and _is_of_shapes(row, inputs, args, kwargs):
-        raise ValueError(f"{fault} for '{row.name}' with input shapes: {_told(inputs)}.")
-
-
-def _is_of_shapes(row: Row, inputs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether other values of the same shapes would not go together either."""
-    assert row.fault is not None
-    if any(each._shape.rank is None for each in inputs):
-        return True
-    shapes = [each._shape.as_list() for each in inputs]
-    lengths = {1, *(dim for shape in shapes for dim in shape if dim is not None)}
-    unknown = sum(shape.count(None) for shape in shapes)
-    if len(lengths) ** unknown > _TRIES:
-        return False
-    # A length that is not known may be any: one, or one of the others.
-    for guessed in itertools.product(lengths, repeat=unknown):
-        guess = iter(guessed)
-        try:
-            ones = [
-                np.broadcast_to(
-                    np.ones((), each._dtype.numpy), [next(guess) if dim is None else dim for dim in shape]
-                )
-                for each, shape in zip(inputs, shapes, strict=True)
-            ]
-            if row.fault(*ones, *args, **kwargs) is None:
-                return False
-        except (TypeError, ValueError, AttributeError, IndexError):
-            continue
-    return True
-
-
-def _told(inputs: Sequence[Any]) -> str:
-    return ", ".join(dims(each._array) if each._shape.rank is not None else "<unknown>" for each in inputs)
 
 
 def _shaped(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
@@ -269,4 +188,4 @@ def _frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array
 
 
-__all__ = ["CONST", "Recording", "expected_type"]
+__all__ = ["CONST", "Recording"]

@@ -6,22 +6,26 @@ from typing import Any
 from allotment import errors
 from allotment.dtypes import DType
 from allotment.ops.convert import to_tensor
+from allotment.ops.deferred import Deferred
 from allotment.ops.shapes import shape_argument
 from allotment.tensor import EagerTensor
 
 
 def number_argument(value: Any, what: str) -> int:
-    """A whole number from an ``int``, an array or a tensor of one element, or a variable.
+    """A whole number from an ``int``, an array or a tensor of one element, or a variable; in a graph a ``Deferred``.
 
     Raises:
         InvalidArgumentError, ValueError: It is none of these; the text says what the argument is called.
     """
     if type(value) is int:
         return value
-    numbers = shape_argument(value, f"{what} must be one whole number")
+    numbers: Any = shape_argument(value, f"{what} must be one whole number")
+    if type(numbers) is Deferred:
+        # A vector of one number counts as the number.
+        return numbers if numbers.known is None else numbers[0]  # type: ignore[return-value]
     if len(numbers) != 1:
         raise errors.InvalidArgumentError(None, None, f"{what} must be one whole number, not {value!r}")
-    return numbers[0]
+    return numbers[0]  # type: ignore[no-any-return]
 
 
 def attribute_argument(value: Any, what: str) -> int:

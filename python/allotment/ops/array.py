@@ -264,7 +264,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     if isinstance(tensor, EagerTensor):
         return tensor.numpy()
     if isinstance(tensor, Tensor):
-        from allotment.graph.abstract import constant_value
+        from allotment.graph.known_values import constant_value
 
         return constant_value(tensor)  # type: ignore[arg-type]
     return None if hasattr(tensor, "_as_tensor") else tensor

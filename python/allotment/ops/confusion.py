@@ -7,6 +7,7 @@ from allotment.ops.array import cast, ones_like
 from allotment.ops.assertions import assert_less, assert_non_negative
 from allotment.ops.convert import to_tensor
 from allotment.ops.joining import stack
+from allotment.ops.known_shapes import rank_of
 from allotment.ops.layout import squeeze
 from allotment.ops.math import add, maximum, multiply
 from allotment.ops.reduce import reduce_max
@@ -38,10 +39,12 @@ def confusion_matrix(
     wanted = as_dtype(dtype)
     labels, predictions = to_tensor(labels), to_tensor(predictions)
     # One of them may have an axis of length 1 more.
-    if predictions.ndim == labels.ndim + 1:
-        predictions = squeeze(predictions, -1)
-    elif labels.ndim == predictions.ndim + 1:
-        labels = squeeze(labels, -1)
+    ranks = rank_of(predictions), rank_of(labels)
+    if None not in ranks:
+        if predictions.ndim == labels.ndim + 1:
+            predictions = squeeze(predictions, -1)
+        elif labels.ndim == predictions.ndim + 1:
+            labels = squeeze(labels, -1)
     labels, predictions = cast(labels, int64), cast(predictions, int64)
     assert_non_negative(labels, message="`labels` contains negative values")
     assert_non_negative(predictions, message="`predictions` contains negative values")

@@ -12,7 +12,7 @@ from allotment.ops.element_types import FLOATS, REALS
 from allotment.ops.execute import run
 from allotment.ops.table import Operation, dims, operation
 from allotment.ops.windows import Part, Windows, padded, parts, placed, windows_argument
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 
 
 def patches(images: Array, windows: Windows) -> Iterator[tuple[Part, Array]]:
@@ -34,6 +34,7 @@ def patches(images: Array, windows: Windows) -> Iterator[tuple[Part, Array]]:
 
 @in_single
 def _convolve(images: Array, filters: Array, windows: Windows) -> Array:
+    windows = windows.of_filters(filters.shape)
     given = windows.channels_last(images)
     depth, outputs = filters.shape[2:]
     result = np.zeros((len(given), *windows.counts(given.shape[1:3]), outputs), images.dtype)
@@ -53,6 +54,7 @@ def _convolution_fault(images: Array, filters: Array, windows: Windows) -> str |
     for what, array in (("input", images), ("filter", filters)):
         if array.ndim != 4:
             return f"{what} must be 4-dimensional: {dims(array)}"
+    windows = windows.of_filters(filters.shape)
     channels, (depth, outputs) = windows.channels_last(images).shape[-1], filters.shape[2:]
     if depth == 0 or channels % depth:
         return f"input depth must be evenly divisible by filter depth: {channels} vs {depth}"
@@ -62,6 +64,14 @@ def _convolution_fault(images: Array, filters: Array, windows: Windows) -> str |
 
 
 _conv2d = operation("Conv2D", _convolve, fault=_convolution_fault, takes=FLOATS.__contains__)
+
+
+def filter_size(filters: Tensor) -> tuple[int, int]:
+    """Height and width of filters; 1 and 1 where they have none, or a graph does not know them."""
+    dims = filters.shape._dims
+    if dims is None or len(dims) != 4 or not dims[0] or not dims[1]:
+        return 1, 1
+    return dims[0], dims[1]
 
 
 def conv2d(
@@ -90,8 +100,7 @@ def conv2d(
         ValueError: Another argument is of no use.
     """
     images, kernel = to_pair(input, filters)
-    size = kernel._array.shape[:2] if kernel.ndim == 4 and 0 not in kernel._array.shape[:2] else (1, 1)
-    windows = windows_argument(size, strides, dilations, padding, data_format, _conv2d.name)
+    windows = windows_argument(filter_size(kernel), strides, dilations, padding, data_format, _conv2d.name)
     return run(_conv2d, (images, kernel), windows, name=name)  # type: ignore[no-any-return]
 
 

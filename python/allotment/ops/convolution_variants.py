@@ -9,7 +9,7 @@ import numpy as np
 from allotment.ops.arguments import number_argument, numbers_argument
 from allotment.ops.arrays import Array, in_single, owned
 from allotment.ops.convert import to_pair, to_tensor
-from allotment.ops.convolution import avg_pool2d, conv2d, max_pool2d
+from allotment.ops.convolution import avg_pool2d, conv2d, filter_size, max_pool2d
 from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run
 from allotment.ops.layout import expand_dims, squeeze
@@ -20,6 +20,7 @@ from allotment.tensor import EagerTensor
 
 @in_single
 def _depthwise(images: Array, filters: Array, windows: Windows) -> Array:
+    windows = windows.of_filters(filters.shape)
     given = windows.channels_last(images)
     depth, multiplier = filters.shape[2:]
     counts = windows.counts(given.shape[1:3])
@@ -53,6 +54,7 @@ def _depthwise_fault(images: Array, filters: Array, windows: Windows) -> str | N
     for what, array in (("input", images), ("filter", filters)):
         if array.ndim != 4:
             return f"{what} must be 4-dimensional: {dims(array)}"
+    windows = windows.of_filters(filters.shape)
     channels = windows.channels_last(images).shape[-1]
     if channels != filters.shape[2]:
         return f"input and filter must have the same depth: {channels} vs {filters.shape[2]}"
@@ -62,11 +64,6 @@ def _depthwise_fault(images: Array, filters: Array, windows: Windows) -> str | N
 _depthwise_row = operation(
     "DepthwiseConv2dNative", _depthwise, fault=_depthwise_fault, takes=FLOATS.__contains__
 )
-
-
-def _filter_size(filters: EagerTensor) -> tuple[int, int]:
-    size = filters._array.shape[:2]
-    return size if len(size) == 2 and 0 not in size else (1, 1)
 
 
 def depthwise_conv2d(
@@ -88,13 +85,14 @@ def depthwise_conv2d(
     """
     images, kernel = to_pair(input, filter)
     windows = windows_argument(
-        _filter_size(kernel), strides, dilations, padding, data_format, _depthwise_row.name
+        filter_size(kernel), strides, dilations, padding, data_format, _depthwise_row.name
     )
     return run(_depthwise_row, (images, kernel), windows, name=name)  # type: ignore[no-any-return]
 
 
 def _spread(gradient: Array, filters: Array, shape: tuple[int, ...], windows: Windows) -> Array:
     """What convolution would have to be given, were its result's slopes: each element goes where it came from."""
+    windows = windows.of_filters(filters.shape)
     given = windows.channels_last(gradient)
     lengths = [shape[axis] for axis in windows.image_axes()]
     (top, bottom), (left, right) = pads = windows.pads(lengths)
@@ -122,6 +120,7 @@ def _spread_fault(gradient: Array, filters: Array, shape: tuple[int, ...], windo
     for what, array in (("filter", filters), ("out_backprop", gradient)):
         if array.ndim != 4:
             return f"{what} must be 4-dimensional: {dims(array)}"
+    windows = windows.of_filters(filters.shape)
     given = windows.channels_last(gradient)
     depth = shape[1] if windows.channels_first else shape[3]
     if given.shape[-1] != filters.shape[3]:
@@ -169,7 +168,7 @@ def conv2d_transpose(
     """
     images, kernel = to_pair(input, filters)
     windows = windows_argument(
-        _filter_size(kernel), strides, dilations, padding, data_format, _transpose_row.name
+        filter_size(kernel), strides, dilations, padding, data_format, _transpose_row.name
     )
     shape = numbers_argument(output_shape, "output_shape")
     return run(_transpose_row, (images, kernel), shape, windows, name=name)  # type: ignore[no-any-return]

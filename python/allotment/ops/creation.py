@@ -123,13 +123,8 @@ def shape_input(shape: Any) -> tuple[int, ...]:
 
     The constant is made only where somebody sees it, in the log.
     """
-    placement = current_placement()
-    if placement.graph is not None:
-        return placement.lengths(shape)
-    if isinstance(shape, Tensor):
-        return shape_argument(shape)
     lengths = shape_argument(shape)
-    if placement.logging:
+    if current_placement().logging and not isinstance(shape, Tensor):
         large = any(length > _INT32_MAX for length in lengths)
         eager_const(np.array(lengths, np.int64 if large else np.int32))
     return lengths

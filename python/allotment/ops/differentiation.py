@@ -64,7 +64,6 @@ class Call:
             return [None] * len(self.inputs)
         made = gradient.function(self, *gradients)
         found = list(made) if isinstance(made, list | tuple) else [made]
-        # What comes behind the tensors, as a shape that is a tensor in a graph, has none.
         return found + [None] * (len(self.inputs) - len(found))
 
 

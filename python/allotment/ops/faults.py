@@ -1,11 +1,13 @@
 """The errors of operations, in TensorFlow's words (placement, sections 4.2, 5.4 and 5.6)."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from allotment import errors
 from allotment._core import ArrayMemory, format_size
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
+from allotment.devices.placement import thread
 from allotment.dtypes import BY_NUMPY, DType
 from allotment.ops.type_checks import TypeProblem
 
@@ -67,6 +69,23 @@ def of_types_in_graph(op: str, problem: TypeProblem) -> TypeError:
     given_by = f"type {problem.wanted.name} of argument '{problem.wanted_by}'"
     wanted = f"expected type of {problem.wanted.name}" if problem.wanted_by is None else given_by
     return TypeError(f"Input '{argument}' of '{op}' Op has type {found} that does not match {wanted}.")
+
+
+def below_minimum(op: str, attribute: str, value: int, minimum: int, name: str | None) -> Exception:
+    """The error of an attribute that is too small; in a graph of one for which no node can be made."""
+    if thread.state.graph is not None:
+        return ValueError(f"Attr '{attribute}' of '{op}' Op passed {value} less than minimum {minimum}.")
+    text = f"Value for attr '{attribute}' of {value} must be at least minimum {minimum}{tail(op, name)}"
+    return errors.InvalidArgumentError(None, None, text)
+
+
+def not_listed(op: str, attribute: str, text: str, allowed: Sequence[str], name: str | None) -> Exception:
+    """The error of a text that is none of an attribute's; in a graph of one for which no node can be made."""
+    listed = ", ".join(f'"{each}"' for each in allowed)
+    if thread.state.graph is not None:
+        return ValueError(f"Attr '{attribute}' of '{op}' Op passed string '{text}' not in: {listed}.")
+    words = f"Value for attr '{attribute}' of \"{text}\" is not in the list of allowed values: {listed}{tail(op, name)}"
+    return errors.InvalidArgumentError(None, None, words)
 
 
 def no_kernel(op: str, node: str, problem: TypeProblem) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from allotment.devices.placement import thread
 from allotment.dtypes import bool as bool_
 from allotment.ops import faults
 from allotment.ops.arguments import attribute_argument, axis_of, number_argument
@@ -153,15 +154,25 @@ def gather_nd(
         InvalidArgumentError: A place is outside of the tensor.
     """
     numbers = to_tensor(indices)
-    batch = attribute_argument(batch_dims, "batch_dims")
-    return run(_gather_nd_row, (to_tensor(params), numbers), batch, name=name)  # type: ignore[no-any-return]
+    batch, picked = attribute_argument(batch_dims, "batch_dims"), to_tensor(params)
+    if batch and thread.state.graph is not None:
+        for what, tensor in (("indices", numbers), ("params", picked)):
+            rank = tensor.shape.rank
+            if rank is not None and batch >= rank:
+                raise ValueError(f"Argument `batch_dims` = {batch} must be less than rank(`{what}`) = {rank}")
+    return run(_gather_nd_row, (picked, numbers), batch, name=name)  # type: ignore[no-any-return]
 
 
 def _masked(array: Array, mask: Array, axis: int) -> Array:
     return owned(array[(*_all(axis), mask.astype(np.bool_, copy=False))])
 
 
-_mask_row = operation("BooleanMask", _masked, takes=_anything, same_dtype=False)
+def _mask_fault(array: Array, mask: Array, axis: int) -> str | None:
+    covered = array.shape[axis : axis + mask.ndim]
+    return None if covered == mask.shape else f"Shapes {covered} and {mask.shape} are incompatible"
+
+
+_mask_row = operation("BooleanMask", _masked, fault=_mask_fault, takes=_anything, same_dtype=False)
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> EagerTensor:
@@ -173,13 +184,18 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
         ValueError: The mask is a scalar, or has not the shape of the axes it covers.
     """
     array, condition = to_tensor(tensor), to_tensor(mask)
-    place = axis_of(0 if axis is None else number_argument(axis, "axis"), array._array.ndim)
-    shape = condition._array.shape
-    if not shape:
+    place, dims, shape = 0 if axis is None else number_argument(axis, "axis"), array.shape, condition.shape
+    if shape.rank is None:
+        raise ValueError(
+            "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is ok, "
+            "but shape=None is not."
+        )
+    if shape.rank == 0:
         raise ValueError("mask cannot be scalar.")
-    covered = array._array.shape[place : place + len(shape)]
-    if place < 0 or covered != shape:
-        raise ValueError(f"Shapes {covered} and {shape} are incompatible")
+    if dims.rank is not None:
+        # An axis that is counted from the end must leave one behind the mask, as in TensorFlow.
+        dims[place : place + shape.rank].assert_is_compatible_with(shape)
+        place = axis_of(place, dims.rank)
     return run(_mask_row, (array, condition), place, name=name)  # type: ignore[no-any-return]
 
 

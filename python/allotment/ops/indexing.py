@@ -9,7 +9,7 @@ from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.placement import current_placement
 from allotment.dtypes import bool as bool_
 from allotment.dtypes import int16, int32, int64, string
-from allotment.ops.arguments import dtype_of
+from allotment.ops.arguments import dtype_of, number_argument
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import check_attribute
@@ -102,8 +102,9 @@ def _number(value: Any) -> int:
         return int(value)
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu":
         return int(value)
-    if isinstance(value, Tensor) and value._dtype in _WHOLE and value._array.ndim == 0:
-        return int(value._array)
+    if isinstance(value, Tensor) and value._dtype in _WHOLE and value.shape.rank in (0, None):
+        # In a graph it may be known only when it runs.
+        return number_argument(value, "index")
     if dtype_of(value) in _WHOLE and tuple(value.shape) == ():
         return int(value)
     raise TypeError(

@@ -21,6 +21,7 @@ from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import eager_const
 from allotment.ops.execute import run
+from allotment.ops.known_shapes import rank_of
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor, Tensor
 
@@ -103,8 +104,9 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> EagerTensor:
         except (TypeError, ValueError):
             pass  # Looked at one by one, the values say better what is wrong.
     tensors = to_tensors(list(values))
-    rank = (tensors[0]._array.ndim if tensors else 0) + 1
-    if not -rank <= place < rank:
+    below = rank_of(tensors[0]) if tensors else 0
+    rank = None if below is None else below + 1
+    if rank is not None and not -rank <= place < rank:
         raise ValueError(f"Argument `axis` = {place} not in range [{-rank}, {rank})")
     if not tensors:
         return eager_const(np.zeros(0, np.float32))
@@ -177,9 +179,11 @@ def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unst
         InvalidArgumentError: It has another length there than ``num``.
     """
     tensor = to_tensor(value)
-    place, rank = attribute_argument(axis, "axis"), tensor._array.ndim
-    if not -rank <= place < rank:
+    place, rank = attribute_argument(axis, "axis"), rank_of(tensor)
+    if rank is not None and not -rank <= place < rank:
         raise ValueError(f"Argument `axis` = {place} not in range [{-rank}, {rank})")
+    if num is not None and num < 0:
+        raise ValueError(f"Argument `num` must not be negative, but is {num}")
     return list(run(_unpack, (tensor,), num, place, name=name))
 
 
@@ -252,11 +256,7 @@ def split(
     if isinstance(num_or_size_splits, int | np.integer):
         parts = int(num_or_size_splits)
         if parts < 1:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Value for attr 'num_split' of {parts} must be at least minimum 1{faults.tail('Split', name)}",
-            )
+            raise faults.below_minimum("Split", "num_split", parts, 1, name)
         return list(run(_split_row, (tensor,), parts, place, name=name))
     if not hasattr(num_or_size_splits, "__len__") or getattr(num_or_size_splits, "shape", None) == ():
         raise ValueError(

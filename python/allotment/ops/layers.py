@@ -7,21 +7,25 @@ import numpy as np
 from allotment.dtypes import float16, float32
 from allotment.ops.arguments import axis_of, number_argument
 from allotment.ops.array import cast, get_static_value, is_tensor, stop_gradient
+from allotment.ops.array import rank as number_of_axes
 from allotment.ops.arrays import Array
 from allotment.ops.axes import axes_argument
 from allotment.ops.comparison import greater_equal
 from allotment.ops.convert import to_tensor
+from allotment.ops.deferred import is_known
 from allotment.ops.division import real_divide
 from allotment.ops.element_types import NUMBERS
 from allotment.ops.execute import run
 from allotment.ops.gathering import gather, where
 from allotment.ops.joining import concat
+from allotment.ops.known_shapes import rank_of, shape_of, size_of
 from allotment.ops.layout import squeeze
 from allotment.ops.math import add, multiply, negative, squared_difference, subtract
 from allotment.ops.norms import clip_by_norm
 from allotment.ops.real import rsqrt
 from allotment.ops.reduce import reduce_mean
 from allotment.ops.scalars import flag_argument, float_argument
+from allotment.ops.sequences import range as range_of
 from allotment.ops.shapes import shape_argument
 from allotment.ops.statistics import count_nonzero
 from allotment.ops.table import dims, operation
@@ -94,7 +98,7 @@ def dropout(
         raise ValueError(
             f"`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x.dtype={dtype!r}"
         )
-    shape = tensor._array.shape if noise_shape is None else _noise_shape(tensor, noise_shape)
+    shape = shape_of(tensor) if noise_shape is None else _noise_shape(tensor, noise_shape)
     if is_tensor(rate) and get_static_value(rate) is None:
         fed = cast(rate, dtype)
         chances = greater_equal(uniform(shape, dtype=dtype, seed=seed), fed)
@@ -114,12 +118,12 @@ def _noise_shape(x: EagerTensor, noise_shape: Any) -> tuple[int, ...]:
     """The shape of the chances; an axis that is ``None`` or -1 is as long as that of ``x``."""
     if isinstance(noise_shape, list | tuple):
         noise_shape = [-1 if length is None else length for length in noise_shape]
-    lengths = shape_argument(noise_shape)
-    if len(lengths) == x.ndim:
+    lengths: Any = shape_argument(noise_shape)
+    if is_known(lengths) and -1 in lengths and len(lengths) == rank_of(x):
         return tuple(
             whole if length == -1 else length for length, whole in zip(lengths, x._array.shape, strict=True)
         )
-    return lengths
+    return lengths  # type: ignore[no-any-return]
 
 
 def moments(
@@ -180,8 +184,12 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | No
     rows = gather(tables[0] if len(tables) == 1 else concat(tables, 0), ids, name=name)
     if max_norm is None:
         return rows
-    first = to_tensor(ids).ndim
-    return clip_by_norm(rows, max_norm, axes=list(range(first, rows.ndim)) if rows.ndim > first else None)
+    first, rank = rank_of(to_tensor(ids)), rank_of(rows)
+    if first is None or rank is None:
+        axes: Any = range_of(number_of_axes(to_tensor(ids)), number_of_axes(rows))
+    else:
+        axes = list(range(first, rank)) if rank > first else None
+    return clip_by_norm(rows, max_norm, axes=axes)
 
 
 def _in_top_k(predictions: Array, targets: Array, k: int) -> Any:
@@ -241,7 +249,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
 def zero_fraction(value: Any, name: str | None = None) -> EagerTensor:
     """The share of elements that are zero, as float32; a NaN of none. As ``tf.nn.zero_fraction``."""
     value = to_tensor(value)
-    size = to_tensor(float(value._array.size))
+    size = cast(to_tensor(size_of(value)), float32)
     nonzero = cast(count_nonzero(value), float32)
     return real_divide(subtract(size, nonzero), size, name)
 

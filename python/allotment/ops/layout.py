@@ -10,8 +10,9 @@ from allotment.ops.arrays import Array, owned
 from allotment.ops.axes import check_whole
 from allotment.ops.convert import to_tensor
 from allotment.ops.execute import run
+from allotment.ops.known_shapes import rank_of
 from allotment.ops.table import operation
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 
 
 def _transpose_fault(array: Array, perm: tuple[int, ...] | None) -> str | None:
@@ -108,7 +109,7 @@ def _reverse_fault(array: Array, axes: tuple[int, ...], scalar: bool) -> str | N
 
 
 def _reversed(array: Array, axes: tuple[int, ...], scalar: bool) -> Array:
-    return np.flip(array, axes).copy()
+    return np.flip(array, axes).copy() if axes else array.copy()
 
 
 _reverse = operation(
@@ -122,7 +123,10 @@ _reverse = operation(
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> EagerTensor:
     """Turn axes around, which are a list even if there is one. As ``tf.reverse``."""
     check_whole("ReverseV2", "Tidx", axis, name)
-    scalar = not np.ndim(axis)
+    if isinstance(axis, Tensor):
+        scalar = rank_of(axis) == 0
+    else:
+        scalar = not isinstance(axis, list | tuple) and not np.ndim(axis)
     return run(  # type: ignore[no-any-return]
         _reverse, (to_tensor(tensor),), numbers_argument(axis, "axis"), scalar, name=name
     )

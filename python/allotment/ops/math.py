@@ -22,6 +22,7 @@ from allotment.ops.element_types import (
 )
 from allotment.ops.execute import binary, run, unary
 from allotment.ops.execute import same_shapes as _same_shapes
+from allotment.ops.known_shapes import agree as _agree
 from allotment.ops.public import public, public_binary, public_unary
 from allotment.ops.table import operation
 from allotment.tensor import EagerTensor
@@ -179,10 +180,10 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     """
     t = to_tensor(t)
     below = minimum(t, clip_value_max)
-    if below._array.shape != t._array.shape:
+    if not _agree(below, t):
         raise ValueError(f"Shapes {t.shape} and {below.shape} are incompatible")
     clipped = maximum(below, clip_value_min, name)
-    if clipped._array.shape != t._array.shape:
+    if not _agree(clipped, t):
         raise ValueError(f"Shapes {t.shape} and {clipped.shape} are incompatible")
     return clipped
 

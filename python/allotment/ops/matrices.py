@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 
 from allotment.dtypes import int32
-from allotment.ops.array import cast
+from allotment.ops.array import cast, shape
 from allotment.ops.comparison import greater
 from allotment.ops.convert import to_tensor
 from allotment.ops.division import real_divide
 from allotment.ops.factor import svd
 from allotment.ops.gathering import where
+from allotment.ops.known_shapes import rank_of
 from allotment.ops.layout import expand_dims
 from allotment.ops.math import multiply
 from allotment.ops.products import matmul
@@ -23,9 +24,18 @@ def _matrix(a: Any) -> EagerTensor:
     matrix = to_tensor(a)
     if not matrix._dtype.is_floating:
         raise TypeError(f"Input `a` must have `float`-like `dtype` (saw {matrix._dtype.name}).")
-    if matrix.ndim < 2:
-        raise ValueError(f"Input `a` must have at least 2 dimensions (saw: {matrix.ndim}).")
+    rank = rank_of(matrix)
+    if rank is not None and rank < 2:
+        raise ValueError(f"Input `a` must have at least 2 dimensions (saw: {rank}).")
     return matrix
+
+
+def _longer_side(matrix: EagerTensor) -> Any:
+    """The larger of the numbers of rows and columns, a tensor in a graph that does not know them."""
+    sides = matrix.shape[-2:]
+    if sides.is_fully_defined():
+        return max(sides)  # type: ignore[type-var]
+    return cast(reduce_max(shape(matrix)[-2:]), matrix._dtype)
 
 
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> EagerTensor:
@@ -41,7 +51,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     matrix = _matrix(a)
     kind = matrix._dtype.numpy
     if rcond is None:
-        rcond = 10.0 * max(matrix._array.shape[-2:]) * np.finfo(kind).eps
+        rcond = _longer_side(matrix) * (10.0 * float(np.finfo(kind).eps))
     share = to_tensor(rcond, like=matrix._dtype)
     values, u, v = svd(matrix, full_matrices=False, compute_uv=True)
     cutoff = multiply(share, reduce_max(values, -1))
@@ -61,7 +71,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
     matrix = _matrix(a)
     values = svd(matrix, compute_uv=False)
     if tol is None:
-        smallest = float(np.finfo(matrix._dtype.numpy).eps) * max(matrix._array.shape[-2:])
+        smallest = _longer_side(matrix) * float(np.finfo(matrix._dtype.numpy).eps)
         tol = multiply(reduce_max(values, -1, keepdims=True), smallest)
     return reduce_sum(cast(greater(values, tol), int32), -1, name=name)
 

@@ -56,12 +56,7 @@ def dynamic_partition(
     """
     count = number_argument(num_partitions, "num_partitions")
     if count < 1:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Value for attr 'num_partitions' of {count} must be at least minimum 1"
-            f"{faults.tail('DynamicPartition', name)}",
-        )
+        raise faults.below_minimum("DynamicPartition", "num_partitions", count, 1, name)
     numbers = to_tensor(partitions, like=int32)
     return list(run(_partition_row, (to_tensor(data), numbers), count, name=name))
 

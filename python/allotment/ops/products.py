@@ -1,21 +1,26 @@
 """Products of matrices and vectors."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
-from allotment.dtypes import as_dtype
-from allotment.ops.array import cast
+from allotment.dtypes import as_dtype, int32
+from allotment.ops.array import cast, shape
+from allotment.ops.array import rank as number_of_axes
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_pair, to_pair_by_first, to_tensor
 from allotment.ops.creation import reshape
 from allotment.ops.element_types import NUMBERS, REALS
 from allotment.ops.execute import binary, run
+from allotment.ops.known_shapes import rank_of, shape_of
 from allotment.ops.layout import expand_dims, squeeze, transpose
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor
 
+#: More axes than a matrix has.
+_ANY_RANK: Final = 3
 #: What is done to a matrix before it is multiplied: nothing, transposed, or conjugated as well.
 AS_IT_IS, TRANSPOSED, ADJOINT = "as it is", "transposed", "adjoint"
 
@@ -127,11 +132,9 @@ def matmul(
 
 
 def _rank(factor: Any) -> int:
-    """How many axes a factor has; where only running tells, those of a matrix, as TensorFlow takes it."""
-    if type(factor) is EagerTensor:
-        return factor._array.ndim
-    rank: int | None = factor.shape.rank
-    return 2 if rank is None else rank
+    """How many axes a factor has; where only running tells, as many as there may be."""
+    rank = rank_of(factor)
+    return _ANY_RANK if rank is None else rank
 
 
 def _form(transpose: bool, adjoint: bool) -> str:
@@ -168,10 +171,47 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> EagerTensor
         InvalidArgumentError: The lengths of a pair differ.
     """
     a, b = to_tensor(a), to_tensor(b)
+    if rank_of(a) is None or rank_of(b) is None:
+        return _of_any_rank(a, b, axes, name)
     axes_a, axes_b = _pairs(axes, a.ndim, b.ndim)
     left, kept_a = _flattened(a, axes_a, last=True)
     right, kept_b = _flattened(b, axes_b, last=False)
-    return reshape(matmul(left, right), kept_a + kept_b, name)
+    return reshape(matmul(left, right), list(kept_a + kept_b), name)
+
+
+def _of_any_rank(a: EagerTensor, b: EagerTensor, axes: Any, name: str | None) -> EagerTensor:
+    """``tensordot`` in a graph that does not know how many axes a tensor has."""
+    from allotment.ops.comparison import less, not_equal
+    from allotment.ops.gathering import boolean_mask, gather, where
+    from allotment.ops.joining import concat
+    from allotment.ops.math import add
+    from allotment.ops.reduce import reduce_all, reduce_prod
+    from allotment.ops.sequences import range as range_of
+
+    if isinstance(axes, int):
+        last = number_of_axes(a)
+        pair: Any = (range_of(last - axes, last), range_of(axes))
+    else:
+        found = [[each] if isinstance(each, int) else list(each) for each in axes]
+        if len(found[0]) != len(found[1]):
+            raise ValueError(
+                f"Different number of contraction axes `a` and `b`, {len(found[0])} != {len(found[1])}."
+            )
+        pair = [to_tensor(each, int32) for each in found]
+    matrices: list[Any] = []
+    kept: list[Any] = []
+    for tensor, places in zip((a, b), pair, strict=True):
+        every = range_of(number_of_axes(tensor))
+        places = where(less(places, 0), add(places, number_of_axes(tensor)), places)
+        free = boolean_mask(every, reduce_all(not_equal(every[:, None], places), 1))
+        first = not matrices
+        order = concat([free, places] if first else [places, free], 0)
+        rows, columns = (
+            gather(shape(tensor), each) for each in ((free, places) if first else (places, free))
+        )
+        matrices.append(reshape(transpose(tensor, order), [reduce_prod(rows), reduce_prod(columns)]))
+        kept.append(rows if first else columns)
+    return reshape(matmul(*matrices), concat(kept, 0), name)
 
 
 def _pairs(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
@@ -203,14 +243,24 @@ def _pairs(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
 
 def _flattened(tensor: EagerTensor, axes: list[int], *, last: bool) -> tuple[EagerTensor, tuple[int, ...]]:
     """A matrix whose columns (rows, if not ``last``) run over the axes, and the lengths of the others."""
-    shape = tensor._array.shape
-    kept = [axis for axis in range(tensor.ndim) if axis not in axes]
+    rank = len(tensor.shape)
+    kept = [axis for axis in range(rank) if axis not in axes]
     order = kept + axes if last else axes + kept
-    rows = int(np.prod([shape[axis] for axis in (kept if last else axes)], dtype=np.int64))
-    columns = int(np.prod([shape[axis] for axis in (axes if last else kept)], dtype=np.int64))
-    if order != list(range(tensor.ndim)):
+    lengths = shape_of(tensor)
+    dims = [known if known is not None else lengths[axis] for axis, known in enumerate(tensor.shape)]
+    rows = _product(dims[axis] for axis in (kept if last else axes))
+    columns = _product(dims[axis] for axis in (axes if last else kept))
+    if order != list(range(rank)):
         tensor = transpose(tensor, order)
-    return reshape(tensor, (rows, columns)), tuple(shape[axis] for axis in kept)
+    return reshape(tensor, [rows, columns]), tuple(dims[axis] for axis in kept)
+
+
+def _product(lengths: Iterable[Any]) -> Any:
+    """The product of lengths: numbers, and tensors in a graph that does not know some."""
+    total: Any = 1
+    for length in lengths:
+        total = total * length
+    return total
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> EagerTensor:
@@ -219,16 +269,21 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
     Raises:
         ValueError: There are no two axes.
     """
-    tensor = to_tensor(a)
-    rank = tensor.ndim
+    from allotment.ops.joining import concat
+    from allotment.ops.sequences import range as range_of
+
+    tensor, conjugated = to_tensor(a), flag_argument(conjugate, "conjugate")
+    rank = rank_of(tensor)
+    if rank is None:
+        places = range_of(number_of_axes(tensor))
+        order = concat([places[:-2], places[-1:], places[-2:-1]], 0)
+        return transpose(tensor, order, conjugated, name)
     if rank < 2:
         raise ValueError(
             f"Argument `a` should be a (batch) matrix with rank >= 2.  Received `a` = {tensor} with shape: "
             f"{tensor.shape}"
         )
-    return transpose(
-        tensor, [*range(rank - 2), rank - 1, rank - 2], flag_argument(conjugate, "conjugate"), name
-    )
+    return transpose(tensor, [*range(rank - 2), rank - 1, rank - 2], conjugated, name)
 
 
 def adjoint(matrix: Any, name: str | None = None) -> EagerTensor:

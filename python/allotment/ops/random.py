@@ -10,7 +10,7 @@ import numpy as np
 from allotment.dtypes import DType, as_dtype, float32, int64
 from allotment.ops import draws
 from allotment.ops.arguments import number_argument
-from allotment.ops.array import _anything
+from allotment.ops.array import _anything, zeros_like
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import shape_input
@@ -19,7 +19,6 @@ from allotment.ops.draws import Source
 from allotment.ops.element_types import FLOATS, INDICES, REALS
 from allotment.ops.execute import run
 from allotment.ops.math import add, maximum, multiply, subtract
-from allotment.ops.repetition import broadcast_to
 from allotment.ops.seeds import generator
 from allotment.ops.table import Host, Operation, dims, operation
 from allotment.tensor import EagerTensor
@@ -229,8 +228,8 @@ def gamma(
         raise ValueError(f"gamma numbers are floats, not {wanted.name}")
     shapes = to_tensor(alpha, wanted)
     rates = to_tensor(1.0 if beta is None else beta, wanted)
-    both = np.broadcast_shapes(shapes._array.shape, rates._array.shape)
-    drawn = run(_gamma, (broadcast_to(shapes, both),), lengths, generator(_gamma.name, seed), name=name)
+    # Of the shape of both.
+    drawn = run(_gamma, (add(shapes, zeros_like(rates)),), lengths, generator(_gamma.name, seed), name=name)
     # Not zero, whose logarithm has no use.
     return maximum(to_tensor(wanted.numpy.type(np.finfo(wanted.numpy).tiny)), real_divide(drawn, rates), name)
 

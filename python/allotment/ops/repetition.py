@@ -9,12 +9,14 @@ from allotment.devices.placement import current_placement
 from allotment.dtypes import int32
 from allotment.ops import faults
 from allotment.ops.arguments import number_argument, numbers_argument
-from allotment.ops.array import _anything, is_tensor
+from allotment.ops.array import _anything, get_static_value
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import reshape, shape_input
+from allotment.ops.deferred import is_known
 from allotment.ops.element_types import INDICES, check_attribute
 from allotment.ops.execute import run
+from allotment.ops.known_shapes import rank_of, size_of
 from allotment.ops.table import Host, dims, operation
 from allotment.tensor import EagerTensor, Tensor
 from allotment.tensor_shape import TensorShape
@@ -120,11 +122,7 @@ _tile_row = operation("Tile", _tile, fault=_tile_fault, takes=_anything)
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
     """Say a tensor several times along each of its axes. As ``tf.tile``."""
-    placement: Any = current_placement()
-    # In a graph, how often may be known only when it runs.
-    given = multiples if isinstance(multiples, list | tuple) else [multiples]
-    later = placement.graph is not None and any(map(is_tensor, given))
-    times = placement.lengths(multiples) if later else numbers_argument(multiples, "multiples")
+    times = numbers_argument(multiples, "multiples")
     return run(_tile_row, (to_tensor(input),), times, name=name)  # type: ignore[no-any-return]
 
 
@@ -149,13 +147,15 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     if axis is None:
         tensor, axis = reshape(tensor, [-1]), 0
     place = number_argument(axis, "axis")
-    rank = tensor._array.ndim
+    rank = rank_of(tensor)
+    if rank is None and place < 0:
+        raise ValueError(f"axis={place} may only be negative if rank(input) is statically known.")
     if rank == 0:
         tensor, rank = reshape(tensor, [1]), 1
-    if not -rank <= place < rank:
+    if rank is not None and not -rank <= place < rank:
         raise ValueError(f"axis={place} out of bounds: expected {-rank}<=axis<{rank}")
     times = numbers_argument(repeats, "repeats")
-    if len(times) not in (1, tensor._array.shape[place]):
+    if is_known(times) and rank is not None and len(times) not in (1, tensor._array.shape[place]):
         raise ValueError(f"Dimensions {tensor._array.shape[place]} and {len(times)} are not compatible")
     return run(_repeat_row, (tensor,), times, place, name=name)  # type: ignore[no-any-return]
 
@@ -248,7 +248,12 @@ def pad(
 
 def _widths(paddings: Any, name: str | None) -> Widths:
     given = to_tensor(paddings)
-    array = given._array
+    if type(given) is not EagerTensor and get_static_value(given) is None:
+        # Known when the graph runs.
+        check_attribute("Pad", "Tpaddings", given._dtype, name)
+        numbers: Any = current_placement()
+        return numbers.numbers(given)  # type: ignore[no-any-return]
+    array = np.asarray(given._array)
     if array.size:
         check_attribute("Pad", "Tpaddings", given._dtype, name)
     if array.ndim != 2 or array.shape[1] != 2:
@@ -273,7 +278,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[E
     if indexing not in ("xy", "ij"):
         raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
     vectors = [reshape(value, [-1]) for value in args]
-    lengths = [vector._array.size for vector in vectors]
+    lengths = [size_of(vector) for vector in vectors]
     order = list(range(len(vectors)))
     if indexing == "xy" and len(vectors) > 1:
         order[:2] = (1, 0)

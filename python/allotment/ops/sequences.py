@@ -12,8 +12,11 @@ from allotment.ops.array import _anything, cast
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.creation import eager_const, fill
+from allotment.ops.deferred import is_known, operand
 from allotment.ops.element_types import FLOATS, REALS
 from allotment.ops.execute import run
+from allotment.ops.math import minimum
+from allotment.ops.shapes import shape_argument
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor, Tensor
 
@@ -147,10 +150,18 @@ def eye(
     rows = number_argument(num_rows, "num_rows")
     columns = rows if num_columns is None else number_argument(num_columns, "num_columns")
     wanted = as_dtype(dtype)
-    batch = () if batch_shape is None else tuple(to_tensor(batch_shape, like=int32)._array.tolist())
+    batch = () if batch_shape is None else shape_argument(batch_shape)
+    side = rows if columns is rows else smaller(rows, columns)
     one = eager_const(np.ones((), wanted.numpy)) if wanted is not string else to_tensor(1, wanted)
-    ones = fill([*batch, min(rows, columns)], one)
+    ones = fill([*batch, side], one)
     return diag(ones, num_rows=rows, num_cols=columns, name=name or "diag")
+
+
+def smaller(one: Any, other: Any) -> Any:
+    """The smaller of two numbers among the arguments; of what is not known, a tensor."""
+    if is_known(one) and is_known(other):
+        return min(one, other)
+    return minimum(operand(one), operand(other))
 
 
 def _one_hot_fault(on: Array, off: Array, indices: Array, depth: int, axis: int) -> str | None:

@@ -5,6 +5,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from allotment import errors
+from allotment.devices.placement import current_placement, thread
 from allotment.dtypes import int32, int64
 from allotment.tensor import Tensor
 from allotment.tensor_shape import TensorShape
@@ -15,9 +16,24 @@ def shape_argument(shape: Any, what: str = "a shape must be whole numbers") -> t
 
     -1 is left to the operation. Error texts begin with ``what``.
 
+    In a graph, numbers that are not known before it runs are a ``Deferred``.
+
     Raises:
         InvalidArgumentError, ValueError, TypeError: It is none of these, or a length is no whole number. The class is
             that of TensorFlow's conversion to a tensor of whole numbers.
+    """
+    if type(shape) is int:
+        return (shape,)
+    if thread.state.graph is not None and not isinstance(shape, np.ndarray):
+        return current_placement().numbers(shape, what)  # type: ignore[attr-defined, no-any-return]
+    return plain_numbers(shape, what)
+
+
+def plain_numbers(shape: Any, what: str) -> tuple[int, ...]:
+    """The same of what has values now.
+
+    Raises:
+        InvalidArgumentError, ValueError, TypeError: As ``shape_argument``.
     """
     if type(shape) is int:
         return (shape,)
@@ -27,12 +43,13 @@ def shape_argument(shape: Any, what: str = "a shape must be whole numbers") -> t
     if isinstance(shape, Tensor):
         if shape._dtype not in (int32, int64):
             raise _not_whole(shape._array, what)
-        # Of a graph's tensor only what is known is there to be read.
         shape = np.asarray(shape._array)
     if isinstance(shape, np.ndarray):
         if shape.ndim > 1 or (shape.dtype.kind not in "iu" and shape.size):
             raise _not_whole(shape, what)
         return tuple(int(length) for length in shape.reshape(-1))
+    if isinstance(shape, TensorShape) and not shape.is_fully_defined():
+        raise ValueError(f"Cannot convert a partially known TensorShape {shape} to a Tensor.")
     if isinstance(shape, TensorShape | list | tuple | range):
         return tuple(_length(length, what) for length in shape)
     if isinstance(shape, SupportsIndex):

@@ -9,16 +9,21 @@ from allotment import errors
 from allotment.ops.activations import relu
 from allotment.ops.arguments import attribute_argument
 from allotment.ops.array import cast, zeros_like
+from allotment.ops.array import rank as number_of_axes
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.comparison import greater_equal
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run, same_shapes
 from allotment.ops.gathering import where
+from allotment.ops.joining import concat
+from allotment.ops.known_shapes import rank_of
 from allotment.ops.layout import transpose
 from allotment.ops.math import abs as absolute
 from allotment.ops.math import add, multiply, negative, subtract
+from allotment.ops.partition import invert_permutation
 from allotment.ops.real import exp, log1p
+from allotment.ops.sequences import range as range_of
 from allotment.ops.table import Operation, dims, operation
 from allotment.tensor import EagerTensor, Tensor
 
@@ -137,15 +142,21 @@ def _along(row: Operation, logits: EagerTensor, axis: Any, name: str | None) -> 
     order = _order(logits, axis)
     if order is None:
         return run(row, (logits,), name=name)  # type: ignore[no-any-return]
-    back = sorted(range(logits.ndim), key=order.__getitem__)
+    known = isinstance(order, list)
+    back = sorted(range(len(order)), key=order.__getitem__) if known else invert_permutation(order)
     return transpose(run(row, (transpose(logits, order),), name=name), back)
 
 
-def _order(logits: EagerTensor, axis: Any) -> list[int] | None:
-    """The axes with one moved to the end, ``None`` if it is there."""
-    rank = logits.ndim
+def _order(logits: EagerTensor, axis: Any) -> Any:
+    """The axes with one moved to the end, ``None`` if it is there; a tensor where a graph does not know the rank."""
+    rank = rank_of(logits)
     number = -1 if axis is None else attribute_argument(axis, "axis")
-    if number == -1 or number == rank - 1:
+    if number == -1:
+        return None
+    if rank is None:
+        every = range_of(number_of_axes(logits))
+        return concat([every[:number], every[number + 1 :], every[number:][:1]], 0)
+    if number == rank - 1:
         return None
     if not -rank <= number < rank:
         raise errors.InvalidArgumentError(

@@ -11,9 +11,9 @@ from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import NUMBERS
 from allotment.ops.execute import run
-from allotment.ops.shapes import shape_argument
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor
+from allotment.tensor_shape import as_shape
 
 
 def _add_n(*arrays: Array) -> Array:
@@ -67,8 +67,8 @@ def accumulate_n(
     tensors = _tensors(inputs) if isinstance(inputs, Iterable) else []
     if tensors:
         dtype = tensors[0]._dtype if tensor_dtype is None else as_dtype(tensor_dtype)
-        lengths = tensors[0]._array.shape if shape is None else shape_argument(shape)
-        if all(tensor._dtype is dtype and tensor._array.shape == lengths for tensor in tensors):
+        wanted = tensors[0].shape if shape is None else as_shape(shape)
+        if all(tensor._dtype is dtype and wanted.is_compatible_with(tensor.shape) for tensor in tensors):
             return add_n(tensors, name)
     raise ValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
 

@@ -6,13 +6,17 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
+from allotment.devices.placement import thread
 from allotment.dtypes import string
 from allotment.ops import faults
+from allotment.ops.array import rank as number_of_axes
 from allotment.ops.arrays import Array
 from allotment.ops.axes import axes_argument
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.execute import run
+from allotment.ops.known_shapes import rank_of
 from allotment.ops.scalars import flag_argument
+from allotment.ops.sequences import range as range_of
 from allotment.ops.table import CPU_ONLY, broadcast_fault, dims, operation
 from allotment.tensor import EagerTensor
 
@@ -73,12 +77,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
         InvalidArgumentError: One begins outside of its text, or there is no such unit.
     """
     if unit not in ("BYTE", "UTF8_CHAR"):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f'Value for attr \'unit\' of "{unit}" is not in the list of allowed values: "BYTE", "UTF8_CHAR"'
-            f"{faults.tail('Substr', name)}",
-        )
+        raise faults.not_listed("Substr", "unit", unit, ("BYTE", "UTF8_CHAR"), name)
     first, count = to_pair(pos, len)
     return run(_substr_row, (to_tensor(input, string), first, count), unit, name=name)  # type: ignore[no-any-return]
 
@@ -115,8 +114,16 @@ def reduce_join(
         OutOfRangeError: There is no such axis.
     """
     texts = to_tensor(inputs, string)
-    axes = tuple(range(texts.ndim))[::-1] if axis is None else axes_argument(axis) or ()
-    for place in axes:
+    rank = rank_of(texts)
+    axes: Any
+    if axis is not None:
+        axes = axes_argument(axis)
+    elif rank is not None:
+        axes = tuple(range(rank))[::-1]
+    else:
+        axes = axes_argument(range_of(number_of_axes(texts))[::-1])
+    # A graph refuses them with the shapes.
+    for place in axes if thread.state.graph is None else ():
         if not -texts.ndim <= place < texts.ndim:
             raise errors.OutOfRangeError(
                 None,

@@ -76,12 +76,7 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> EagerTens
         InvalidArgumentError: Another unit.
     """
     if unit not in ("BYTE", "UTF8_CHAR"):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f'Value for attr \'unit\' of "{unit}" is not in the list of allowed values: "BYTE", "UTF8_CHAR"'
-            f"{faults.tail('StringLength', name)}",
-        )
+        raise faults.not_listed("StringLength", "unit", unit, ("BYTE", "UTF8_CHAR"), name)
     return run(_length_row, (to_tensor(input, string),), unit, name=name)  # type: ignore[no-any-return]
 
 

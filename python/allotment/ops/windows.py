@@ -23,6 +23,11 @@ class Windows(NamedTuple):
     #: Whether the channels come before the images' axes: ``NCHW``.
     channels_first: bool
 
+    def of_filters(self, shape: Sequence[int]) -> "Windows":
+        """The windows of filters of a shape, which a graph may not have known; filters without elements keep them."""
+        size = (shape[0], shape[1])
+        return self if size == self.size or 0 in size else self._replace(size=size)
+
     def spans(self) -> list[int]:
         """What a window covers, holes included."""
         return [(size - 1) * dilation + 1 for size, dilation in zip(self.size, self.dilations, strict=True)]
@@ -193,13 +198,7 @@ def padding_argument(
 def _one_of(op: str, attribute: str, text: str, allowed: tuple[str, ...]) -> str:
     if text in allowed:
         return text
-    listed = ", ".join(f'"{each}"' for each in allowed)
-    raise errors.InvalidArgumentError(
-        None,
-        None,
-        f"Value for attr '{attribute}' of \"{text}\" is not in the list of allowed values: {listed}"
-        f"{faults.tail(op, None)}",
-    )
+    raise faults.not_listed(op, attribute, text, allowed, None)
 
 
 def channels_first_argument(data_format: Any, op: str) -> bool:

@@ -5,6 +5,7 @@ from families import (
     derivatives,
     elementwise,
     gathering,
+    graphs,
     joining,
     legacy,
     matrices,
@@ -29,6 +30,7 @@ _FAMILIES = (
     networks,
     texts,
     randoms,
+    graphs,
     legacy,
     derivatives,
 )

@@ -11,6 +11,7 @@ from allotment.ops.creation import shape_input
 from allotment.ops.differentiation import Call, Outline, gradient
 from allotment.ops.element_types import NUMBERS
 from allotment.ops.execute import run
+from allotment.ops.known_shapes import shape_of as _shape_of
 from allotment.ops.repetition import broadcast_to
 from allotment.ops.table import Needed, dims, operation
 from allotment.tensor import EagerTensor
@@ -42,20 +43,52 @@ _row = operation("SumToShape", _summed, fault=_sum_fault, takes=NUMBERS.__contai
 
 def shape_of(tensor: Any) -> Any:
     """The lengths of a tensor's axes: numbers, or in a graph that does not know them a tensor."""
-    if isinstance(tensor, EagerTensor):
-        return tensor._array.shape
-    if isinstance(tensor, Outline):
-        return tensor.lengths
-    return tuple(tensor.shape) if tensor.shape.is_fully_defined() else shape(tensor)
+    return tensor.lengths if isinstance(tensor, Outline) else _shape_of(tensor)
 
 
-def lengths_of(tensor: Any) -> Any:
-    """The same where numbers are needed: what a graph does not know refuses to be one when it is used.
+def lengths_of(tensor: Any, rank: int | None = None) -> Any:
+    """The same one by one: a number for each axis, or a scalar tensor where a graph does not know it.
+
+    ``rank`` is the number of axes if that is known otherwise.
 
     Raises:
         ValueError: A graph does not even know how many axes there are.
     """
-    return tensor.lengths if isinstance(tensor, Outline) else tensor._array.shape
+    if isinstance(tensor, Outline):
+        return tensor.lengths
+    if type(tensor) is EagerTensor:
+        return tensor._array.shape
+    if tensor.shape.rank is None and rank is not None:
+        dims: list[int | None] = [None] * rank
+    else:
+        rank_of(tensor)
+        dims = list(tensor.shape)
+    lengths: Any = shape(tensor) if None in dims else None
+    return tuple(lengths[axis] if known is None else known for axis, known in enumerate(dims))
+
+
+def rank_of(tensor: Any) -> int:
+    """The number of axes.
+
+    Raises:
+        ValueError: A graph does not know it.
+    """
+    if isinstance(tensor, Outline):
+        return len(tensor.lengths)
+    rank: int | None = tensor.shape.rank
+    if rank is None:
+        raise ValueError(
+            f"the rank of {tensor!r} must be known when the graph is built, and it is not. Use `set_shape`."
+        )
+    return rank
+
+
+def length_of(tensor: Any, axis: int) -> Any:
+    """The length of one axis: a number, or a scalar tensor where a graph does not know it."""
+    if isinstance(tensor, Outline):
+        return tensor.lengths[axis]
+    known = None if tensor.shape.rank is None else tensor.shape[axis]
+    return shape(tensor)[axis] if known is None else known
 
 
 def summed_to(upstream: Any, lengths: Any) -> Any:
@@ -105,4 +138,4 @@ def of_pair(
         ]
 
 
-__all__ = ["lengths_of", "of_pair", "shape_of", "summed_to"]
+__all__ = ["length_of", "lengths_of", "of_pair", "rank_of", "shape_of", "summed_to"]

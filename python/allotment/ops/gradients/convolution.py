@@ -23,6 +23,7 @@ _FORWARD_BY_CHANNEL: Final = OPERATIONS["DepthwiseConv2dNative"]
 
 @in_single
 def _by_filters(images: Array, gradient: Array, shape: tuple[int, ...], windows: Windows) -> Array:
+    windows = windows.of_filters(shape)
     given, slopes = windows.channels_last(images), windows.channels_last(gradient)
     depth, outputs = shape[2:]
     result = np.zeros(shape, images.dtype)
@@ -39,6 +40,7 @@ def _by_filters(images: Array, gradient: Array, shape: tuple[int, ...], windows:
 
 @in_single
 def _by_images_by_channel(gradient: Array, filters: Array, shape: tuple[int, ...], windows: Windows) -> Array:
+    windows = windows.of_filters(filters.shape)
     depth, multiplier = filters.shape[2:]
     slopes = windows.channels_last(gradient)
     lengths = [shape[axis] for axis in windows.image_axes()]
@@ -59,6 +61,7 @@ def _by_images_by_channel(gradient: Array, filters: Array, shape: tuple[int, ...
 
 @in_single
 def _by_filters_by_channel(images: Array, gradient: Array, shape: tuple[int, ...], windows: Windows) -> Array:
+    windows = windows.of_filters(shape)
     given, slopes = windows.channels_last(images), windows.channels_last(gradient)
     depth, multiplier = shape[2:]
     rows, columns = slopes.shape[1:3]

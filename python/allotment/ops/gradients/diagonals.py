@@ -4,9 +4,10 @@ from typing import Any
 
 from allotment.ops.bands import Band
 from allotment.ops.creation import zeros
+from allotment.ops.deferred import operand
 from allotment.ops.diagonals import band_part, diag, diag_part, set_diag
 from allotment.ops.differentiation import Call, gradient
-from allotment.ops.gradients.broadcasting import lengths_of, shape_of
+from allotment.ops.gradients.broadcasting import length_of, shape_of
 
 
 def _options(band: Band) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def _diag(call: Call, upstream: Any) -> Any:
 
 @gradient("MatrixDiagPartV3", inputs=False)
 def _diag_part(call: Call, upstream: Any) -> Any:
-    rows, columns = (int(length) for length in lengths_of(call.inputs[0])[-2:])
+    rows, columns = (length_of(call.inputs[0], axis) for axis in (-2, -1))
     return diag(upstream, num_rows=rows, num_cols=columns, **_options(call.args[0]))
 
 
@@ -33,7 +34,7 @@ def _set_diag(call: Call, upstream: Any) -> list[Any]:
 
 @gradient("MatrixBandPart", inputs=False)
 def _band_part(call: Call, upstream: Any) -> Any:
-    return band_part(upstream, *call.args)
+    return band_part(upstream, *map(operand, call.args))
 
 
 __all__: list[str] = []

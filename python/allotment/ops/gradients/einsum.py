@@ -43,10 +43,15 @@ def _by_input(call: Call, upstream: Any, index: int) -> Any:
     return _arranged(call.inputs[index], labels, made, axes, found)
 
 
+def _rank(labels: str) -> int | None:
+    """How many axes labels stand for, ``None`` if the tensor tells."""
+    return None if "..." in labels else len(labels)
+
+
 def _lengths(tensor: Any, labels: str) -> dict[str, Any]:
     """The length of each label's axis."""
     before, rest, after = labels.partition("...")
-    lengths = lengths_of(tensor)
+    lengths = lengths_of(tensor, _rank(labels))
     pairs = list(zip(before, lengths, strict=False))
     if rest and after:
         pairs += list(zip(after, lengths[-len(after) :], strict=True))
@@ -56,12 +61,12 @@ def _lengths(tensor: Any, labels: str) -> dict[str, Any]:
 def _arranged(tensor: Any, labels: str, made: Any, axes: str, found: str) -> Any:
     """What was computed with the axes without a label in front, in the shape of the input."""
     before = labels.partition("...")[0]
-    lengths = lengths_of(tensor)
+    lengths = lengths_of(tensor, _rank(labels))
     middle = len(lengths) - len(axes)
     of_named = [*lengths[: len(before)], *lengths[len(before) + middle :]]
     if found != axes:
         # An axis that was only summed over has one slope for all its elements.
-        shape = lengths_of(made)
+        shape = lengths_of(made, None if middle else len(found))
         spread, kept = shape[: len(shape) - len(found)], iter(shape[len(shape) - len(found) :])
         made = reshape(made, [*spread, *(next(kept) if label in found else 1 for label in axes)])
         made = broadcast_to(made, [*spread, *of_named])

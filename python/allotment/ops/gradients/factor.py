@@ -10,7 +10,6 @@ from allotment.ops.diagonals import band_part, diag, diag_part, set_diag
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.factor import eig, eigh, svd
 from allotment.ops.gathering import where
-from allotment.ops.gradients.broadcasting import lengths_of
 from allotment.ops.joining import concat
 from allotment.ops.layout import expand_dims, squeeze
 from allotment.ops.math import reciprocal, square
@@ -41,7 +40,12 @@ def _lower_half(matrix: Any) -> Any:
 @gradient("Qr", outputs=True)
 def _qr(call: Call, by_q: Any, by_r: Any) -> Any:
     (q, r), (full,) = call.outputs, call.args
-    rows, columns = int(lengths_of(q)[-2]), int(lengths_of(r)[-1])
+    rows, columns = q.shape[-2], r.shape[-1]
+    if rows is None or columns is None:
+        raise NotImplementedError(
+            "for the gradient of qr, whether matrices have more rows or columns must be known when the graph is built. "
+            "Use `set_shape`."
+        )
     if full and rows > columns:
         raise NotImplementedError(
             "the gradient of qr is not known of matrices with more rows than columns and full_matrices=True. "

@@ -8,6 +8,7 @@ import numpy as np
 from allotment.ops.arguments import axis_of
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.creation import shape_input
+from allotment.ops.deferred import operand
 from allotment.ops.differentiation import Call, gradient, not_differentiable
 from allotment.ops.element_types import NUMBERS
 from allotment.ops.execute import run
@@ -72,7 +73,7 @@ def _gather(call: Call, upstream: Any) -> Any:
 @gradient("GatherV2Grad", inputs=(1,))
 def _gather_grad(call: Call, upstream: Any) -> Any:
     _, axis, batch_dims = call.args
-    return gather(upstream, call.inputs[1], axis=axis, batch_dims=batch_dims)
+    return gather(upstream, call.inputs[1], axis=operand(axis), batch_dims=batch_dims)
 
 
 @gradient("GatherNd", inputs=(1,))

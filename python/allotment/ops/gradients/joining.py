@@ -2,20 +2,24 @@
 
 from typing import Any
 
-from allotment.ops.arguments import axis_of
+from allotment.ops.array import shape, size
+from allotment.ops.deferred import is_known, operand
 from allotment.ops.differentiation import Call, gradient
-from allotment.ops.gradients.broadcasting import lengths_of
+from allotment.ops.gathering import gather
 from allotment.ops.joining import concat, split, stack, unstack
 
 
 @gradient("ConcatV2", inputs=False)
 def _concat(call: Call, upstream: Any) -> list[Any]:
-    axis = call.kwargs["axis"]
-    sizes = []
-    for each in call.inputs:
-        lengths = lengths_of(each)
-        sizes.append(int(lengths[axis_of(axis, len(lengths))]))
-    return split(upstream, sizes, axis)
+    axis = operand(call.kwargs["axis"])
+    if is_known(call.kwargs["axis"]):
+        known = [each.shape[axis] for each in call.inputs]
+        if None not in known:
+            return split(upstream, known, axis)
+    # In a graph, lengths that it does not know are tensors.
+    shapes = stack([shape(each) for each in call.inputs], 0)
+    sizes = gather(shapes, axis if type(axis) is not int or axis >= 0 else size(shapes[0]) + axis, axis=1)
+    return split(upstream, sizes, axis, len(call.inputs))
 
 
 @gradient("Pack", inputs=False)
@@ -30,7 +34,7 @@ def _unpack(call: Call, *upstream: Any) -> Any:
 
 @gradient("Split", "SplitV", inputs=False)
 def _split(call: Call, *upstream: Any) -> Any:
-    return concat(list(upstream), call.args[1])
+    return concat(list(upstream), operand(call.args[1]))
 
 
 __all__: list[str] = []

@@ -3,16 +3,26 @@
 from typing import Any
 
 from allotment.ops.arguments import axis_of
+from allotment.ops.array import shape
+from allotment.ops.creation import reshape
 from allotment.ops.differentiation import Call, gradient, not_differentiable
-from allotment.ops.gradients.broadcasting import lengths_of
+from allotment.ops.gradients.broadcasting import length_of, rank_of
+from allotment.ops.joining import concat
 from allotment.ops.reduce import reduce_sum
 
 
 @gradient("BiasAdd", inputs=False)
 def _bias_add(call: Call, upstream: Any) -> list[Any]:
-    rank = len(lengths_of(call.inputs[0]))
-    channels = axis_of(call.args[0], rank)
-    return [upstream, reduce_sum(upstream, [axis for axis in range(rank) if axis != channels])]
+    (axis,) = call.args
+    if upstream.shape.rank is None:
+        # All axes around the channels become one.
+        if axis == -1:
+            return [upstream, reduce_sum(reshape(upstream, [-1, length_of(call.inputs[1], 0)]), 0)]
+        rows = reshape(upstream, concat([shape(upstream)[:2], [-1]], 0))
+        return [upstream, reduce_sum(rows, [0, 2])]
+    rank = rank_of(upstream)
+    channels = axis_of(axis, rank)
+    return [upstream, reduce_sum(upstream, [each for each in range(rank) if each != channels])]
 
 
 not_differentiable("InTopKV2")

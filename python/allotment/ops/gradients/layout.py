@@ -3,15 +3,19 @@
 from typing import Any
 
 from allotment.ops.arguments import axis_of
+from allotment.ops.deferred import is_known, listed, operand
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.layout import reverse, reverse_sequence, roll, transpose
+from allotment.ops.partition import invert_permutation
 
 
-def _back(call: Call) -> list[int] | None:
+def _back(call: Call) -> Any:
     """The order that undoes the call's."""
     (order,) = call.args
     if order is None:
         return None
+    if not is_known(order):
+        return invert_permutation(listed(order))
     places = [axis_of(axis, len(order)) for axis in order]
     return sorted(range(len(places)), key=places.__getitem__)
 
@@ -28,13 +32,14 @@ def _conjugate_transpose(call: Call, upstream: Any) -> Any:
 
 @gradient("ReverseV2", inputs=False)
 def _reverse(call: Call, upstream: Any) -> Any:
-    return reverse(upstream, list(call.args[0]))
+    return reverse(upstream, listed(call.args[0]))
 
 
 @gradient("Roll", inputs=False)
 def _roll(call: Call, upstream: Any) -> Any:
     shifts, axes = call.args
-    return roll(upstream, [-shift for shift in shifts], list(axes))
+    back = -operand(shifts) if not is_known(shifts) else [-shift for shift in shifts]
+    return roll(upstream, back, listed(axes))
 
 
 @gradient("ReverseSequence", inputs=(1,))

@@ -1,17 +1,17 @@
 """Gradients of slices sorted into several tensors and back, of sorting, and of what returns its inputs."""
 
-import math
 from typing import Any
 
 from allotment.ops.arguments import axis_of
-from allotment.ops.array import size
+from allotment.ops.array import cast, shape, size
 from allotment.ops.assertions import check_numerics
 from allotment.ops.creation import reshape
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.gathering import gather
-from allotment.ops.gradients.broadcasting import lengths_of, shape_of
+from allotment.ops.gradients.broadcasting import length_of, lengths_of, shape_of
 from allotment.ops.layout import transpose
 from allotment.ops.partition import dynamic_partition, dynamic_stitch
+from allotment.ops.reduce import reduce_prod
 from allotment.ops.scattering import scatter_nd
 from allotment.ops.sequences import range as range_of
 
@@ -46,17 +46,26 @@ def _stitch(call: Call, upstream: Any) -> list[Any]:
 @gradient("TopKV2", inputs=False, outputs=(1,))
 def _top_k(call: Call, upstream: Any, _: Any) -> Any:
     x, places = call.inputs[0], call.outputs[1]
+    axis = call.args[1]
+    if axis == -1:
+        return reshape(_scattered(places, upstream, length_of(x, -1)), shape_of(x))
     lengths = lengths_of(x)
-    axis = axis_of(call.args[1], len(lengths))
-    length = int(lengths[axis])
-    # Rows of the axis, each scattered by itself: the places of one count on from those of the one before.
+    axis = axis_of(axis, len(lengths))
+    # Rows of the axis, each scattered by itself.
     order = [each for each in range(len(lengths)) if each != axis] + [axis]
-    rows = math.prod(int(lengths[each]) for each in order[:-1])
-    found, slopes = (reshape(transpose(each, order), [rows, -1]) for each in (places, upstream))
-    first = reshape(range_of(rows, dtype=found._dtype) * length, [rows, 1])
-    flat = scatter_nd(reshape(found + first, [-1, 1]), reshape(slopes, [-1]), [rows * length])
+    flat = _scattered(transpose(places, order), transpose(upstream, order), lengths[axis])
     turned = reshape(flat, [lengths[each] for each in order])
     return transpose(turned, sorted(range(len(order)), key=order.__getitem__))
+
+
+def _scattered(places: Any, slopes: Any, length: Any) -> Any:
+    """Rows of zeros with the elements of other rows at places, one row after the other."""
+    known = places.shape[:-1].num_elements()
+    count = reduce_prod(shape(places)[:-1]) if known is None else known
+    # The places of one row count on from those of the one before.
+    first = reshape(range_of(count, dtype=places._dtype) * cast(length, places._dtype), [-1, 1])
+    rows = reshape(reshape(places, [count, length_of(places, -1)]) + first, [-1, 1])
+    return scatter_nd(rows, reshape(slopes, [-1]), [count * length])
 
 
 __all__: list[str] = []

@@ -3,20 +3,22 @@
 from typing import Any
 
 from allotment.ops.arguments import axis_of
-from allotment.ops.array import cast, size
+from allotment.ops.array import cast, ones_like, shape, size
 from allotment.ops.comparison import equal
 from allotment.ops.complex_numbers import conj
 from allotment.ops.creation import reshape
+from allotment.ops.deferred import is_known, listed, operand
 from allotment.ops.differentiation import Call, gradient, not_differentiable
-from allotment.ops.division import divide_no_nan, floordiv
+from allotment.ops.division import divide_no_nan, floordiv, floormod
 from allotment.ops.gathering import where
-from allotment.ops.gradients.broadcasting import lengths_of, shape_of
+from allotment.ops.gradients.broadcasting import lengths_of, rank_of, shape_of
 from allotment.ops.layout import transpose
 from allotment.ops.math import maximum
 from allotment.ops.real import exp, log
 from allotment.ops.reduce import reduce_sum
 from allotment.ops.repetition import broadcast_to
 from allotment.ops.scan import cumprod, cumsum, cumulative_logsumexp
+from allotment.ops.scattering import tensor_scatter_nd_update
 
 
 def _kept(call: Call, reduced: Any) -> Any:
@@ -25,13 +27,22 @@ def _kept(call: Call, reduced: Any) -> Any:
     if keepdims or (axes is None and not call.inputs[0].shape.is_fully_defined()):
         # A scalar is broadcast to anything.
         return reduced
+    if not is_known(axes) or call.inputs[0].shape.rank is None:
+        return reshape(reduced, _kept_shape(call.inputs[0], axes))
     lengths, gone = lengths_of(call.inputs[0]), _axes(call)
     return reshape(reduced, [1 if axis in gone else length for axis, length in enumerate(lengths)])
 
 
+def _kept_shape(x: Any, axes: Any) -> Any:
+    """The shape of the input with ones at the reduced axes, where a graph does not know these or the rank."""
+    lengths = shape(x)
+    places = reshape(floormod(listed(axes), size(lengths)), [-1, 1])
+    return tensor_scatter_nd_update(lengths, places, ones_like(places[:, 0]))
+
+
 def _axes(call: Call) -> set[int]:
     axes, _ = call.args
-    rank = len(lengths_of(call.inputs[0]))
+    rank = rank_of(call.inputs[0])
     return set(range(rank)) if axes is None else {axis_of(axis, rank) for axis in axes}
 
 
@@ -63,7 +74,8 @@ def _extreme(call: Call, upstream: Any) -> Any:
     x = call.inputs[0]
     # Equal elements share it.
     chosen = cast(equal(x, _kept(call, call.outputs[0])), upstream._dtype)
-    count = reduce_sum(chosen, call.args[0], keepdims=True)
+    axes = call.args[0]
+    count = reduce_sum(chosen, axes if axes is None else listed(axes), keepdims=True)
     return chosen / count * _kept(call, upstream)
 
 
@@ -92,8 +104,8 @@ def _prod(call: Call, upstream: Any) -> Any:
     return conj(back) * _kept(call, upstream)
 
 
-def _product(lengths: Any) -> int:
-    total = 1
+def _product(lengths: Any) -> Any:
+    total: Any = 1
     for length in lengths:
         total *= length
     return total
@@ -102,13 +114,13 @@ def _product(lengths: Any) -> int:
 @gradient("Cumsum", inputs=False)
 def _cumsum(call: Call, upstream: Any) -> Any:
     axis, exclusive, reverse = call.args
-    return cumsum(upstream, axis, exclusive, not reverse)
+    return cumsum(upstream, operand(axis), exclusive, not reverse)
 
 
 @gradient("Cumprod", outputs=True)
 def _cumprod(call: Call, upstream: Any) -> Any:
     axis, exclusive, reverse = call.args
-    total = cumsum(conj(call.outputs[0]) * upstream, axis, exclusive, not reverse)
+    total = cumsum(conj(call.outputs[0]) * upstream, operand(axis), exclusive, not reverse)
     return divide_no_nan(total, conj(call.inputs[0]))
 
 
@@ -121,7 +133,7 @@ def _cumulative_logsumexp(call: Call, upstream: Any) -> Any:
     def part(slopes: Any) -> Any:
         # Sums of exponentials of both signs, each by its logarithm, so that none overflows.
         logs = where(slopes > 0, log(where(slopes > 0, slopes, 1)), lowest)
-        return exp(cumulative_logsumexp(logs - total, axis, exclusive, not reverse) + x)
+        return exp(cumulative_logsumexp(logs - total, operand(axis), exclusive, not reverse) + x)
 
     return part(upstream) - part(-upstream)
 

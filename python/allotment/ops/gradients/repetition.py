@@ -5,16 +5,20 @@ from typing import Any
 import numpy as np
 
 from allotment.ops.arguments import axis_of
-from allotment.ops.array import _anything
+from allotment.ops.array import _anything, size
 from allotment.ops.arrays import Array
 from allotment.ops.creation import reshape
+from allotment.ops.deferred import is_known, listed, operand
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.execute import run
-from allotment.ops.gradients.broadcasting import lengths_of, shape_of
+from allotment.ops.gradients.broadcasting import length_of, lengths_of, shape_of
+from allotment.ops.joining import concat, stack
 from allotment.ops.layout import transpose
+from allotment.ops.partition import invert_permutation
 from allotment.ops.reduce import reduce_sum
-from allotment.ops.repetition import pad
+from allotment.ops.repetition import pad, repeat
 from allotment.ops.segments import unsorted_segment_sum
+from allotment.ops.sequences import range as range_of
 from allotment.ops.slicing import slice_
 from allotment.ops.table import operation
 
@@ -24,22 +28,36 @@ Widths = tuple[tuple[int, int], ...]
 @gradient("Tile", inputs=False)
 def _tile(call: Call, upstream: Any) -> Any:
     (multiples,) = call.args
-    lengths = lengths_of(call.inputs[0])
-    pairs = [each for pair in zip(multiples, lengths, strict=True) for each in pair]
-    return reduce_sum(reshape(upstream, pairs), list(range(0, len(pairs), 2)))
+    lengths = shape_of(call.inputs[0])
+    if type(lengths) is tuple and is_known(multiples):
+        apart = [each for pair in zip(multiples, lengths, strict=True) for each in pair]
+        return reduce_sum(reshape(upstream, apart), list(range(0, len(apart), 2)))
+    both = stack([listed(multiples), listed(lengths) if type(lengths) is tuple else lengths])
+    pairs = reshape(transpose(both), [-1])
+    return reduce_sum(reshape(upstream, pairs), range_of(0, size(pairs), 2))
 
 
 @gradient("Repeat", inputs=False)
 def _repeat(call: Call, upstream: Any) -> Any:
     times, axis = call.args
-    lengths = lengths_of(call.inputs[0])
+    x = call.inputs[0]
+    if x.shape.rank is None:
+        rows, every = length_of(x, axis), range_of(size(shape_of(x)))
+        order: Any = concat([every[axis : axis + 1], every[:axis], every[axis + 1 :]], 0)
+        places = repeat(range_of(rows), listed(times), 0)
+        return transpose(
+            unsorted_segment_sum(transpose(upstream, order), places, rows), invert_permutation(order)
+        )
+    lengths = lengths_of(x)
     axis = axis_of(axis, len(lengths))
-    if len(times) == 1:
+    if is_known(times) and len(times) == 1:
         apart = [*lengths[: axis + 1], times[0], *lengths[axis + 1 :]]
         return reduce_sum(reshape(upstream, apart), axis + 1)
     order = [axis, *(each for each in range(len(lengths)) if each != axis)]
-    places = np.repeat(np.arange(len(times)), times)
-    summed = unsorted_segment_sum(transpose(upstream, order), places, len(times))
+    rows = lengths[axis]
+    # Each row was said as often as the numbers tell; one number counts for all rows.
+    places = repeat(range_of(rows), listed(times), 0)
+    summed = unsorted_segment_sum(transpose(upstream, order), places, rows)
     return transpose(summed, sorted(range(len(order)), key=order.__getitem__))
 
 
@@ -55,12 +73,9 @@ def _pad_with(call: Call, upstream: Any) -> list[Any]:
 
 
 def _inside(call: Call, upstream: Any) -> Any:
-    starts = [before for before, _ in call.args[0]]
-    lengths = shape_of(call.inputs[0])
-    if type(lengths) is tuple:
-        return slice_(upstream, starts, lengths)
-    ends = [None if after == 0 else -after for _, after in call.args[0]]
-    return upstream[tuple(slice(start, end) for start, end in zip(starts, ends, strict=True))]
+    widths = call.args[0]
+    starts = [before for before, _ in widths] if is_known(widths) else operand(widths)[:, 0]
+    return slice_(upstream, starts, shape_of(call.inputs[0]))
 
 
 def _folded(array: Array, widths: Widths, mode: str) -> Array:
@@ -89,7 +104,7 @@ def _mirror(call: Call, upstream: Any) -> Any:
 @gradient("MirrorPadGrad", inputs=False)
 def _mirror_grad(call: Call, upstream: Any) -> Any:
     widths, mode = call.args
-    return pad(upstream, widths, mode.upper())
+    return pad(upstream, listed(widths), mode.upper())
 
 
 __all__: list[str] = []

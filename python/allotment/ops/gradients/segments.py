@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from allotment.ops.array import cast, ones_like, zeros_like
+from allotment.ops.array import cast, ones_like, shape, size, zeros_like
 from allotment.ops.comparison import equal, greater_equal
 from allotment.ops.creation import reshape
+from allotment.ops.deferred import operand
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.division import divide_no_nan
 from allotment.ops.gathering import gather, where
 from allotment.ops.gradients.broadcasting import lengths_of
+from allotment.ops.joining import concat
 from allotment.ops.math import maximum
 from allotment.ops.segments import segment_prod, segment_sum, unsorted_segment_prod, unsorted_segment_sum
 
@@ -16,7 +18,7 @@ from allotment.ops.segments import segment_prod, segment_sum, unsorted_segment_p
 def _added(call: Call, rows: Any) -> Any:
     """What rows of the call's make together in each segment."""
     ids = call.inputs[1]
-    return unsorted_segment_sum(rows, ids, call.args[0]) if call.args else segment_sum(rows, ids)
+    return unsorted_segment_sum(rows, ids, operand(call.args[0])) if call.args else segment_sum(rows, ids)
 
 
 def _picked(call: Call, values: Any) -> Any:
@@ -26,13 +28,16 @@ def _picked(call: Call, values: Any) -> Any:
         return gather(values, ids)
     kept = greater_equal(ids, 0)
     rows = gather(values, maximum(ids, 0))
-    mask = reshape(kept, [*lengths_of(ids), *[1] * _inner(call)])
-    return where(mask, rows, zeros_like(rows))
+    return where(_beside(kept, rows), rows, zeros_like(rows))
 
 
-def _inner(call: Call) -> int:
-    """How many axes the rows have."""
-    return len(lengths_of(call.inputs[0])) - len(lengths_of(call.inputs[1]))
+def _beside(numbers: Any, rows: Any) -> Any:
+    """A number for each row, with axes of length 1 in the place of those of the rows."""
+    ranks = numbers.shape.rank, rows.shape.rank
+    if None not in ranks:
+        return reshape(numbers, [*lengths_of(numbers), *[1] * (ranks[1] - ranks[0])])
+    lengths = shape(numbers)
+    return reshape(numbers, concat([lengths, ones_like(shape(rows)[size(lengths) :])], 0))
 
 
 @gradient("SegmentSum", "UnsortedSegmentSum", inputs=(1,))
@@ -43,7 +48,7 @@ def _sum(call: Call, upstream: Any) -> Any:
 @gradient("SegmentMean", inputs=(1,))
 def _mean(call: Call, upstream: Any) -> Any:
     rows = maximum(_added(call, ones_like(call.inputs[1])), 1)
-    counts = reshape(cast(rows, upstream._dtype), [-1] + [1] * _inner(call))
+    counts = _beside(cast(rows, upstream._dtype), upstream)
     return _picked(call, upstream / counts)
 
 
@@ -63,7 +68,9 @@ def _prod(call: Call, upstream: Any) -> Any:
     zeros = _added(call, cast(zero, upstream._dtype))
     # The product of the others: of all that are not zero where the element is the one zero of its segment.
     others = where(zero, ones_like(data), data)
-    rest = unsorted_segment_prod(others, ids, call.args[0]) if call.args else segment_prod(others, ids)
+    rest = (
+        unsorted_segment_prod(others, ids, operand(call.args[0])) if call.args else segment_prod(others, ids)
+    )
     one = equal(_picked(call, zeros), 1)
     alone = where(one, _picked(call, rest), zeros_like(data))
     beside = _picked(call, call.outputs[0]) / others

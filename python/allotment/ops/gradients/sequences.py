@@ -5,16 +5,17 @@ from typing import Any
 from allotment.ops.arguments import axis_of
 from allotment.ops.array import cast
 from allotment.ops.creation import reshape
+from allotment.ops.deferred import operand
 from allotment.ops.differentiation import Call, gradient, not_differentiable
-from allotment.ops.gradients.broadcasting import lengths_of, shape_of, summed_to
+from allotment.ops.gradients.broadcasting import rank_of, shape_of, summed_to
 from allotment.ops.reduce import reduce_sum
 from allotment.ops.sequences import linspace
 
 
 @gradient("LinSpace", inputs=False)
 def _linspace(call: Call, upstream: Any) -> list[Any]:
-    (first, last), (count, axis) = call.inputs, call.args
-    rank = len(lengths_of(upstream))
+    (first, last), (count, axis) = call.inputs, map(operand, call.args)
+    rank = rank_of(upstream)
     place = axis_of(axis, rank)
     lengths = [count if each == place else 1 for each in range(rank)]
     way = cast(reshape(linspace(0.0, 1.0, count), lengths), upstream._dtype)

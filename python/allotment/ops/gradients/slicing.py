@@ -4,12 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from allotment.ops.array import _anything
+from allotment.ops.array import _anything, shape
 from allotment.ops.arrays import Array
 from allotment.ops.creation import shape_input
+from allotment.ops.deferred import is_known, listed
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.execute import run
 from allotment.ops.gradients.broadcasting import shape_of
+from allotment.ops.joining import stack
+from allotment.ops.repetition import pad
 from allotment.ops.slicing import Index, index_fault, strided_slice_row, view
 from allotment.ops.table import dims, operation
 
@@ -43,9 +46,17 @@ def _strided_slice(call: Call, upstream: Any) -> Any:
 
 @gradient("Slice", inputs=False)
 def _slice(call: Call, upstream: Any) -> Any:
-    ends = zip(*call.args, strict=True)
-    index = tuple(slice(begin, None if size == -1 else begin + size) for begin, size in ends)
-    return put(upstream, shape_of(call.inputs[0]), index)
+    begins, sizes = call.args
+    if is_known(begins) and is_known(sizes):
+        index = tuple(
+            slice(begin, None if size == -1 else begin + size)
+            for begin, size in zip(begins, sizes, strict=True)
+        )
+        return put(upstream, shape_of(call.inputs[0]), index)
+    # As many zeros in front of the part as it begins at, and the rest behind it.
+    first = listed(begins)
+    behind = shape(call.inputs[0]) - shape(upstream) - first
+    return pad(upstream, stack([first, behind], 1))
 
 
 @gradient("StridedSliceGrad", inputs=False)

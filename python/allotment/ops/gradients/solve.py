@@ -5,7 +5,7 @@ from typing import Any
 from allotment.ops.complex_numbers import conj
 from allotment.ops.diagonals import band_part
 from allotment.ops.differentiation import Call, gradient
-from allotment.ops.gradients.broadcasting import lengths_of
+from allotment.ops.gradients.broadcasting import length_of
 from allotment.ops.layout import expand_dims
 from allotment.ops.products import matmul
 from allotment.ops.sequences import eye
@@ -61,8 +61,13 @@ def _triangular_solve(call: Call, upstream: Any) -> list[Any]:
 @gradient("MatrixSolveLs", outputs=True)
 def _least_squares(call: Call, upstream: Any) -> list[Any]:
     (a, b), x, regularizer = call.inputs, call.outputs[0], call.args[0]
-    rows, columns = (int(length) for length in lengths_of(a)[-2:])
-    if rows >= columns or regularizer:
+    sides = a.shape[-2:]
+    if not regularizer and not sides.is_fully_defined():
+        raise ValueError(
+            f"whether {a!r} has more rows or columns must be known when the graph is built. Use `set_shape`."
+        )
+    if regularizer or sides[0] >= sides[1]:
+        columns = length_of(a, -1)
         # x solves (aᴴa + λ) x = aᴴ b.
         normal = matmul(a, a, adjoint_a=True) + regularizer * eye(columns, dtype=a._dtype)
         inner = solve(normal, upstream)
