@@ -150,7 +150,17 @@ def _select(c: Inference) -> list[Output]:
     return c.one(c.broadcast(c.shape(0), dims), c.dtype(1))
 
 
-@shape_function("AddN", "LeakyReluGrad", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "RsqrtGrad", "SqrtGrad")
+@shape_function(
+    "AddN",
+    "EluGrad",
+    "LeakyReluGrad",
+    "ReciprocalGrad",
+    "Relu6Grad",
+    "ReluGrad",
+    "RsqrtGrad",
+    "SeluGrad",
+    "SqrtGrad",
+)
 def _equal_shapes(c: Inference, *args: Any) -> list[Output]:
     return c.one(c.all_merged(c.shapes()))
 
