@@ -80,6 +80,7 @@ from allotment.gradient_tape import GradientTape
 from allotment.graph.gradients import gradients
 from allotment.graph.graph import Graph
 from allotment.graph.node import Operation
+from allotment.missing_names import missing, refuse_other_names
 from allotment.module import Module
 from allotment.ops import operators as _operators  # noqa: F401 - gives tensors their operators
 from allotment.ops.array import (
@@ -234,7 +235,35 @@ else:
             return import_module("allotment.keras")
         if name in ("losses", "optimizers"):
             return import_module(f"allotment.keras.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise missing(__name__, name, __all__)
+
+    refuse_other_names(
+        *(
+            bitwise,
+            compat,
+            config,
+            config.experimental,
+            config.optimizer,
+            config.threading,
+            data,
+            debugging,
+            distribute,
+        ),
+        *(
+            distribute.experimental,
+            errors,
+            initializers,
+            linalg,
+            math,
+            nest,
+            nn,
+            random,
+            strings,
+            test,
+            train,
+            version,
+        ),
+    )
 
 
 __all__ = [

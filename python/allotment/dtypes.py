@@ -262,4 +262,6 @@ def __getattr__(name: str) -> Any:
         from allotment.ops.complex_numbers import complex as complex_
 
         return complex_
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from allotment.missing_names import missing
+
+    raise missing(__name__, name, _BY_NAME)

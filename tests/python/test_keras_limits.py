@@ -8,7 +8,7 @@ import pytest
 from allotment import keras
 from allotment.graph.graph import Graph
 from allotment.keras import activations, layers, losses, metrics, optimizers
-from allotment.keras.absent import NotOfferedError
+from allotment.missing_names import NotOfferedError
 from support.devices import run_on_gpus
 
 X = np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32)

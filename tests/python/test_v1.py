@@ -95,7 +95,7 @@ import allotment.v1 as tf
 import allotment
 print(tf.float32 is allotment.float32, tf.errors is allotment.errors, tf.Session is allotment.compat.v1.Session)
 print({"Session", "constant", "nn", "placeholder"} <= set(dir(tf)))
-for name in ("nothing", "experimental", "varable_scope", "nn.nothing", "nn.reluu"):
+for name in ("nothing", "testing", "varable_scope", "nn.nothing", "nn.reluu"):
     try:
         space, _, last = name.rpartition(".")
         getattr(tf.nn if space else tf, last)
@@ -105,7 +105,7 @@ for name in ("nothing", "experimental", "varable_scope", "nn.nothing", "nn.reluu
         "True True True",
         "True",
         "module 'allotment.v1' has no attribute 'nothing'",
-        "module 'allotment.v1' has no attribute 'experimental'",
+        "module 'allotment.v1' has no attribute 'testing'; there is 'string'",
         "module 'allotment.v1' has no attribute 'varable_scope'; there is 'variable_scope'",
         "module 'allotment.v1.nn' has no attribute 'nothing'",
         "module 'allotment.v1.nn' has no attribute 'reluu'; there is 'relu'",

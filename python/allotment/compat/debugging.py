@@ -4,7 +4,7 @@ from typing import Any
 
 from allotment import debugging
 from allotment.compat.assertions import ASSERTIONS, verify_tensor_all_finite
-from allotment.compat.missing import missing
+from allotment.missing_names import missing
 
 assert_all_finite = verify_tensor_all_finite
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from allotment import linalg, math, strings
 from allotment.compat import initializers
-from allotment.compat.missing import missing
+from allotment.missing_names import missing
 from allotment.compat.nn import in_top_k
 from allotment.compat.signatures import as_in_1
 

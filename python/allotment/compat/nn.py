@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment import nn
-from allotment.compat.missing import missing
+from allotment.missing_names import missing
 from allotment.compat.signatures import as_in_1
 from allotment.dtypes import int32
 from allotment.ops.array import cast, is_tensor, shape, size

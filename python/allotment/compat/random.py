@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from allotment import random
-from allotment.compat.missing import missing
+from allotment.missing_names import missing
 from allotment.compat.signatures import as_in_1
 
 

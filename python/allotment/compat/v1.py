@@ -27,7 +27,7 @@ from allotment.compat.initializers import (
     variance_scaling_initializer,
     zeros_initializer,
 )
-from allotment.compat.missing import missing
+from allotment.missing_names import missing
 from allotment.compat.namespaces import NAMESPACES
 from allotment.compat.printing import Print
 from allotment.compat.random import multinomial
@@ -85,6 +85,7 @@ from allotment.graph.variables import (
     enable_resource_variables,
     resources_by_default,
 )
+from allotment.missing_names import missing
 from allotment.variable import Variable as _Variable
 
 

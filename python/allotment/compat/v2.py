@@ -1,6 +1,23 @@
 """``tf.compat.v2``: the same objects as the package's own."""
 
-from allotment import config, debugging, errors, test
-from allotment.device_spec import DeviceSpec
+import sys
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["DeviceSpec", "config", "debugging", "errors", "test"]
+from allotment.missing_names import missing
+
+if TYPE_CHECKING:
+    from allotment import config, debugging, errors, test
+    from allotment.device_spec import DeviceSpec
+
+    __all__ = ["DeviceSpec", "config", "debugging", "errors", "test"]
+
+
+def __getattr__(name: str) -> Any:
+    package = sys.modules["allotment"]
+    if name in package.__all__:
+        return getattr(package, name)
+    raise missing(__name__, name, package.__all__)
+
+
+def __dir__() -> list[str]:
+    return sorted(sys.modules["allotment"].__all__)

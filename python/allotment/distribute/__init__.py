@@ -1,7 +1,5 @@
 """One program on several devices. As ``tf.distribute``."""
 
-from typing import NoReturn
-
 from allotment.distribute import experimental
 from allotment.distribute.cross_device_ops import CrossDeviceOps
 from allotment.distribute.extended import StrategyExtended
@@ -48,7 +46,3 @@ __all__ = [
     "has_strategy",
     "in_cross_replica_context",
 ]
-
-
-def __getattr__(name: str) -> NoReturn:
-    raise AttributeError(f"tf.distribute has no {name!r} here. There are: {', '.join(__all__)}.")

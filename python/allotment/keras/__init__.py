@@ -15,7 +15,6 @@ from allotment.keras import (
     optimizers,
     utils,
 )
-from allotment.keras.absent import absent
 from allotment.keras.engine.functional import Functional
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.layer import Layer
@@ -27,6 +26,7 @@ from allotment.keras.layers.inputs import Input
 from allotment.keras.losses import Loss
 from allotment.keras.metrics import Metric
 from allotment.keras.optimizers import Optimizer
+from allotment.missing_names import absent
 
 __all__ = [
     "Functional",

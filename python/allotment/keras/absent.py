@@ -4,13 +4,9 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import NoReturn, TypeVar
 
-from allotment.errors import WithFields
+from allotment.missing_names import NotOfferedError
 
 _Class = TypeVar("_Class")
-
-
-class NotOfferedError(WithFields, NotImplementedError, AttributeError):
-    """A part of Keras that is not offered. An ``AttributeError``, so that ``hasattr`` says no."""
 
 
 class Absent:
@@ -46,19 +42,6 @@ def not_interpreted(what: str, identifier: object, offered: Iterable[str]) -> Va
     )
 
 
-def absent(module: str, offered: Iterable[str]) -> Callable[[str], NoReturn]:
-    """Make the ``__getattr__`` of a module: its names are the ones offered, and no others."""
-    names = ", ".join(sorted(offered))
-
-    def missing(name: str) -> NoReturn:
-        # Python and its tools ask for names of their own; nobody misses those.
-        if name.startswith("_"):
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        raise NotOfferedError(f"{module}.{name} is not offered. What is: {names}.")
-
-    return missing
-
-
 def refuse_unless_none(owner: str, **arguments: object) -> None:
     """Refuse arguments that Keras has and this has not, unless they ask for nothing.
 
@@ -72,4 +55,4 @@ def refuse_unless_none(owner: str, **arguments: object) -> None:
             )
 
 
-__all__ = ["Absent", "NotOfferedError", "absent", "lacks", "not_interpreted", "refuse_unless_none"]
+__all__ = ["Absent", "lacks", "not_interpreted", "refuse_unless_none"]

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.keras.absent import absent, not_interpreted
+from allotment.keras.absent import not_interpreted
+from allotment.missing_names import absent
 from allotment.ops.activations import elu, gelu, leaky_relu, relu6, selu, silu, softplus, softsign
 from allotment.ops.activations import relu as _relu
 from allotment.ops.convert import to_tensor

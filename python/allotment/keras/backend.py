@@ -1,7 +1,7 @@
 """What Keras keeps for a process. As ``keras.backend``, those that are offered."""
 
-from allotment.keras.absent import absent
 from allotment.keras.engine.names import forget_names
+from allotment.missing_names import absent
 
 
 def clear_session() -> None:

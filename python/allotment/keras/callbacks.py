@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from allotment.keras.absent import absent
+from allotment.missing_names import absent
 
 if TYPE_CHECKING:
     from allotment.keras.engine.model import Model

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from allotment.dtypes import float32
 from allotment.initializers import Constant, Initializer, Ones, Zeros
-from allotment.keras.absent import absent, not_interpreted
-from allotment.ops.random import normal, truncated_normal, uniform
+from allotment.keras.absent import not_interpreted
+from allotment.missing_names import absent
+from allotment.ops.random import normal, uniform
+from allotment.ops.random import truncated_normal as draw_truncated_normal
 from allotment.ops.stateless import stateless_normal, stateless_truncated_normal, stateless_uniform
 from allotment.tensor import EagerTensor
 
@@ -53,7 +55,7 @@ class TruncatedNormal(RandomNormal):
     def __call__(self, shape: Any, dtype: Any = float32, **options: Any) -> EagerTensor:  # noqa: ARG002
         """Return random numbers in the shape."""
         return _drawn(
-            truncated_normal, stateless_truncated_normal, self.seed, shape, self.mean, self.stddev, dtype
+            draw_truncated_normal, stateless_truncated_normal, self.seed, shape, self.mean, self.stddev, dtype
         )
 
 
@@ -130,7 +132,9 @@ class VarianceScaling(_Drawn):
             limit = math.sqrt(3.0 * variance)
             return _drawn(uniform, stateless_uniform, self.seed, shape, -limit, limit, dtype)
         deviation = math.sqrt(variance) / _LEFT_OF_ONE
-        return _drawn(truncated_normal, stateless_truncated_normal, self.seed, shape, 0.0, deviation, dtype)
+        return _drawn(
+            draw_truncated_normal, stateless_truncated_normal, self.seed, shape, 0.0, deviation, dtype
+        )
 
 
 def fans(shape: tuple[int, ...]) -> tuple[float, float]:

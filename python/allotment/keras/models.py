@@ -1,9 +1,9 @@
 """Layers that are trained. As ``keras.models``, those that are offered."""
 
-from allotment.keras.absent import absent
 from allotment.keras.engine.functional import Functional
 from allotment.keras.engine.model import Model
 from allotment.keras.engine.sequential import Sequential
+from allotment.missing_names import absent
 
 __all__ = ["Functional", "Model", "Sequential"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.keras.absent import absent
+from allotment.missing_names import absent
 from allotment.ops.convert import to_tensor
 from allotment.tensor import EagerTensor
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from allotment.compat import v1 as _compat
-from allotment.compat.missing import missing
+from allotment.missing_names import missing
 from allotment.v1.namespaces import in_graphs
 
 _names: dict[str, Any] = {}

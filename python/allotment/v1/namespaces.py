@@ -6,12 +6,12 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 
 from allotment.compat import v1 as compat
-from allotment.compat.missing import missing
 from allotment.compat.v1 import Variable as AnyVariable
 from allotment.compat.variable_scopes import get_variable_scope
 from allotment.devices.placement import device
 from allotment.graph.default import get_default_graph, in_graph
 from allotment.graph.variables import GraphVariable
+from allotment.missing_names import missing
 from allotment.ops.name_scopes import name_scope
 
 #: They say what is recorded and what is not, or configure the process: they are not recorded themselves.

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from allotment.dtypes import DType, as_dtype
-from allotment.keras.absent import NotOfferedError, refuse_unless_none
+from allotment.keras.absent import refuse_unless_none
 from allotment.keras.engine.symbolic import Shape
+from allotment.missing_names import NotOfferedError
 
 if TYPE_CHECKING:
     from allotment.keras.engine.layer import Layer

@@ -1,6 +1,5 @@
 """Layers. As ``keras.layers``, those that are offered."""
 
-from allotment.keras.absent import absent
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.layer import Layer
 from allotment.keras.layers.convolution import Conv2D
@@ -12,6 +11,7 @@ from allotment.keras.layers.merging import Add, Concatenate, add, concatenate
 from allotment.keras.layers.normalization import BatchNormalization, LayerNormalization
 from allotment.keras.layers.pooling import AveragePooling2D, GlobalAveragePooling2D, MaxPooling2D
 from allotment.keras.layers.shaping import Flatten, Reshape
+from allotment.missing_names import absent
 
 # The names that Keras has beside them.
 AvgPool2D = AveragePooling2D

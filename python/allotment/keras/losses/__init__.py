@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from allotment.keras.absent import absent, not_interpreted
+from allotment.keras.absent import not_interpreted
 from allotment.keras.losses.functions import (
     binary_crossentropy,
     categorical_crossentropy,
@@ -21,6 +21,7 @@ from allotment.keras.losses.loss import (
     MeanSquaredError,
     SparseCategoricalCrossentropy,
 )
+from allotment.missing_names import absent
 
 mae = MAE = mean_absolute_error
 mse = MSE = mean_squared_error

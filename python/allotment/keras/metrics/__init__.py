@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from allotment.keras.absent import absent, not_interpreted
+from allotment.keras.absent import not_interpreted
 from allotment.keras.engine.names import snake_case
 from allotment.keras.metrics.means import (
     Accuracy,
@@ -18,6 +18,7 @@ from allotment.keras.metrics.means import (
     SparseCategoricalCrossentropy,
 )
 from allotment.keras.metrics.metric import Mean, MeanMetricWrapper, Metric, Sum
+from allotment.missing_names import absent
 
 _CLASSES: Final = (
     Accuracy,

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.keras.absent import absent, not_interpreted
+from allotment.keras.absent import not_interpreted
 from allotment.keras.optimizers.optimizer import Optimizer
 from allotment.keras.optimizers.rules import SGD, Adagrad, Adam, RMSprop
+from allotment.missing_names import absent
 
 _BY_NAME: Final[dict[str, Callable[[], Optimizer]]] = {
     "adagrad": Adagrad,
