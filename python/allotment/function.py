@@ -1,8 +1,9 @@
 """``tf.function``: here a function that is called as it stands."""
 
 import functools
+import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from allotment.ops.convert import to_tensor
 from allotment.tensor import Tensor
 from allotment.tensor_spec import TensorSpec
 
+_logger: Final = logging.getLogger("allotment.function")
 #: What a compiled function would return as tensors.
 _VALUES = (bool, int, float, complex, str, bytes, np.ndarray, np.generic)
 
@@ -65,6 +67,13 @@ class Function:
         )
 
     def _fitting(self, spec: Any, value: Any) -> Any:
+        if hasattr(type(value), "_with_values"):
+            if not spec.is_compatible_with(value):
+                raise TypeError(
+                    f"{self.__name__} takes {spec!r} by its input_signature, and got values of replicas that are not "
+                    f"as that says: {value!r}"
+                )
+            return value
         tensor = value if isinstance(value, Tensor) else to_tensor(value, spec.dtype)
         if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
             raise TypeError(
@@ -103,22 +112,25 @@ def function(
         func: The function.
         input_signature: A ``TensorSpec``, or a structure of them, for each positional argument.
         autograph: Has no effect.
-        jit_compile: Nothing is compiled: ``None`` or ``False``.
+        jit_compile: Has no effect; ``True`` is warned of once.
         reduce_retracing: Has no effect.
 
     Raises:
-        NotImplementedError: ``jit_compile`` is set.
         TypeError: ``func`` cannot be called.
     """
     if jit_compile:
-        raise NotImplementedError(
-            "tf.function(jit_compile=True): functions run eagerly here, none is compiled"
-        )
+        warn_that_nothing_is_compiled()
     if func is None:
         return functools.partial(function, input_signature=input_signature)
     if not callable(func):
         raise TypeError(f"tf.function takes a function, not {func!r}")
     return Function(func, input_signature)
+
+
+@functools.cache
+def warn_that_nothing_is_compiled() -> None:
+    """Warn, the first time, that ``jit_compile=True`` has no effect."""
+    _logger.warning("jit_compile=True has no effect: functions run eagerly here, none is compiled.")
 
 
 def _arrays(arguments: Any) -> Any:
@@ -129,7 +141,10 @@ def _arrays(arguments: Any) -> Any:
 
 
 def _returned(value: Any) -> Any:
+    if hasattr(value, "_with_values"):
+        # One value of each replica, as `Strategy.run` returns them: no tensor is all of them.
+        return value._with_values([nest.map_structure(_returned, each) for each in value.values])
     return to_tensor(value) if isinstance(value, _VALUES) or hasattr(value, "_as_tensor") else value
 
 
-__all__ = ["Function", "function"]
+__all__ = ["Function", "function", "warn_that_nothing_is_compiled"]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import allotment as tf
+from allotment.function import warn_that_nothing_is_compiled
 
 
 def test_numbers_and_arrays_become_tensors() -> None:
@@ -64,9 +65,17 @@ def test_a_signature_converts_and_refuses() -> None:
         call([1.0], 2)
 
 
+def test_jit_compile_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    warn_that_nothing_is_compiled.cache_clear()
+    made = [tf.function(lambda x: x + 1, jit_compile=True), tf.function(jit_compile=True)(lambda x: x + 1)]
+    assert [call(1).numpy() for call in made] == [2, 2]
+    assert tf.function(lambda: 3, jit_compile=False)().numpy() == 3
+    assert caplog.messages == [
+        "jit_compile=True has no effect: functions run eagerly here, none is compiled."
+    ]
+
+
 def test_what_is_not_offered_says_so() -> None:
-    with pytest.raises(NotImplementedError, match="jit_compile=True"):
-        tf.function(lambda: 1, jit_compile=True)
     with pytest.raises(NotImplementedError, match="get_concrete_function"):
         tf.function(lambda: 1).get_concrete_function()
     with pytest.raises(TypeError, match="takes a function, not 3"):

@@ -344,7 +344,6 @@ def test_what_cannot_be_trained(call: Any, text: str) -> None:
     [
         (lambda: linear().fit(X, Y, class_weight={0: 1}), "class_weight"),
         (lambda: linear(weighted_metrics=["mae"]), "weighted_metrics"),
-        (lambda: linear(jit_compile=True), "jit_compile"),
         (lambda: linear(steps_per_execution=4), "steps_per_execution"),
     ],
 )

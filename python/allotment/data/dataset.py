@@ -7,6 +7,7 @@ says; here is what users call, and what is known of the elements beforehand.
 import contextlib
 import operator
 from collections.abc import Callable, Iterator
+from functools import reduce
 from itertools import chain, islice
 from typing import Any, NoReturn
 
@@ -16,6 +17,7 @@ from allotment.data import cardinality as counts
 from allotment.data import transformations as to
 from allotment.data.generator import generated, signature
 from allotment.data.iterators import OwnedIterator
+from allotment.data.options import Options
 from allotment.data.orders import Orders
 from allotment.data.spec import batched_spec, common_spec, row_spec, traced_spec
 from allotment.data.structure import (
@@ -44,7 +46,12 @@ class Dataset:
     """
 
     def __init__(
-        self, kind: str, start: Callable[[], Iterator[Any]], spec: Callable[[], Any], count: int
+        self,
+        kind: str,
+        start: Callable[[], Iterator[Any]],
+        spec: Callable[[], Any],
+        count: int,
+        *inputs: "Dataset",
     ) -> None:
         #: What TensorFlow prints it as.
         self._kind = kind
@@ -54,6 +61,9 @@ class Dataset:
         self._spec = spec
         #: How many elements there are; see ``cardinality``.
         self._count = count
+        given = [each._options for each in inputs if each._options is not None]
+        #: Those of the data sets that it is made of.
+        self._options: Options | None = reduce(Options.merge, given) if given else None
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> "Dataset":
@@ -172,6 +182,7 @@ class Dataset:
             lambda: to.zipped(structure, [each._start() for each in flat]),
             lambda: pack(structure, [each._spec() for each in flat]),
             counts.of_least([each._count for each in flat]),
+            *flat,
         )
 
     @property
@@ -205,6 +216,7 @@ class Dataset:
             lambda: to.batched(self._start(), size, drop),
             lambda: batched_spec(self._spec(), size if drop else None),
             counts.of_batches(self._count, size, drop),
+            self,
         )
 
     def shuffle(
@@ -228,7 +240,7 @@ class Dataset:
             source = np.random.default_rng(orders.next())
             return to.shuffled(self._start(), None if size == counts.UNKNOWN else size, source)
 
-        return Dataset("_ShuffleDataset", start, self._spec, self._count)
+        return Dataset("_ShuffleDataset", start, self._spec, self._count, self)
 
     def repeat(self, count: Any = None, name: str | None = None) -> "Dataset":
         """Go through the data set several times, for ever without a count or with -1."""
@@ -238,6 +250,7 @@ class Dataset:
             lambda: to.repeated(self._start, times),
             self._spec,
             counts.of_repeats(self._count, times),
+            self,
         )
 
     def map(
@@ -260,6 +273,7 @@ class Dataset:
             lambda: to.mapped(self._start(), map_func),
             lambda: traced_spec(map_func, self),
             self._count,
+            self,
         )
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
@@ -270,7 +284,9 @@ class Dataset:
         """
         _check_function(predicate)
         known = self._count if self._count == 0 else counts.UNKNOWN
-        return Dataset("_FilterDataset", lambda: to.filtered(self._start(), predicate), self._spec, known)
+        return Dataset(
+            "_FilterDataset", lambda: to.filtered(self._start(), predicate), self._spec, known, self
+        )
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> "Dataset":
         """Return the same elements. How many to fetch ahead has no effect.
@@ -282,7 +298,7 @@ class Dataset:
             raise _invalid(
                 "buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning", "PrefetchDataset"
             )
-        return Dataset("_PrefetchDataset", self._start, self._spec, self._count)
+        return Dataset("_PrefetchDataset", self._start, self._spec, self._count, self)
 
     def take(self, count: Any, name: str | None = None) -> "Dataset":
         """Give the first elements only; all with -1."""
@@ -292,6 +308,7 @@ class Dataset:
             lambda: to.reordered(self._start(), lambda each: islice(each, None if most < 0 else most)),
             self._spec,
             counts.of_first(self._count, most),
+            self,
         )
 
     def skip(self, count: Any, name: str | None = None) -> "Dataset":
@@ -306,7 +323,48 @@ class Dataset:
             ),
             self._spec,
             counts.of_rest(self._count, skipped),
+            self,
         )
+
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> "Dataset":
+        """Give each ``num_shards``-th element, from number ``index`` on: the part of one of several processes.
+
+        Raises:
+            InvalidArgumentError: An index that is not between 0 and ``num_shards``; no shards.
+        """
+        count, first = _whole(num_shards, "num_shards"), _whole(index, "index")
+        if count < 1:
+            raise _invalid(
+                f"Number of shards must be greater than zero (currently num_shards = {count}).",
+                "ShardDataset",
+            )
+        if not 0 <= first < count:
+            raise _invalid(
+                f"Index must be between 0 and {count - 1} (currently index = {first}).", "ShardDataset"
+            )
+        return Dataset(
+            "_ShardDataset",
+            lambda: islice(self._start(), first, None, count),
+            self._spec,
+            counts.of_batches(counts.of_rest(self._count, first), count, drop_remainder=False),
+            self,
+        )
+
+    def with_options(self, options: Options, name: str | None = None) -> "Dataset":
+        """Return the same elements, with options beside those that there are.
+
+        Raises:
+            TypeError: No ``tf.data.Options``.
+        """
+        if not isinstance(options, Options):
+            raise TypeError(f"options must be a tf.data.Options, not {options!r}")
+        made = Dataset("_OptionsDataset", self._start, self._spec, self._count, self)
+        made._options = (self._options or Options()).merge(options)
+        return made
+
+    def options(self) -> Options:
+        """Return the options, which cannot be changed; ``with_options`` makes a data set with others."""
+        return (self._options or Options())._frozen()
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> "Dataset":
         """Put a number before each element."""
@@ -316,6 +374,7 @@ class Dataset:
             lambda: to.counted(self._start(), first),
             lambda: (TensorSpec([], int64), self._spec()),
             self._count,
+            self,
         )
 
     def cache(self, filename: str = "", name: str | None = None) -> "Dataset":
@@ -328,7 +387,7 @@ class Dataset:
             raise NotImplementedError(
                 f"Dataset.cache keeps elements in memory only, not in a file such as {filename!r}: leave the name out"
             )
-        return Dataset("CacheDataset", to.Cache(self._start).start, self._spec, self._count)
+        return Dataset("CacheDataset", to.Cache(self._start).start, self._spec, self._count, self)
 
     def concatenate(self, dataset: "Dataset", name: str | None = None) -> "Dataset":
         """Give the elements of another data set behind those of this one.
@@ -344,6 +403,7 @@ class Dataset:
             lambda: chain(self._start(), dataset._start()),
             lambda: spec,
             counts.of_both(self._count, dataset._count),
+            *(self, dataset),
         )
 
     def cardinality(self, name: str | None = None) -> EagerTensor:

@@ -13,7 +13,7 @@ class CommunicationImplementation(Enum):
 
     AUTO = "AUTO"
     RING = "RING"
-    #: Between GPUs of several processes: does not exist here.
+    #: Between GPUs of several processes: taken, with a warning, for MPI.
     NCCL = "NCCL"
 
 

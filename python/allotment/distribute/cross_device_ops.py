@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
+from allotment.devices.values import LogicalDevice
 from allotment.distribute.errands import at_once
 from allotment.distribute.members import Array, Member, members
 from allotment.distribute.reduce_op import ReduceOp, reduce_op_argument
@@ -234,7 +235,7 @@ def devices_of(destinations: Any) -> list[str]:
 
     if isinstance(destinations, DistributedValues):
         return [each.device for each in destinations.values]
-    if isinstance(destinations, str):
+    if isinstance(destinations, str | LogicalDevice):
         return [resolved(destinations)]
     if isinstance(destinations, list | tuple):
         return [resolved(each) for each in destinations]

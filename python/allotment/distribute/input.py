@@ -1,23 +1,45 @@
 """Data sets whose batches are divided among replicas."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
+from allotment.data.cardinality import UNKNOWN, of_batches
+from allotment.data.dataset import Dataset
 from allotment.data.iterators import ElementIterator
-from allotment.data.structure import flatten, on_host, pack, same_structure
+from allotment.data.options import AutoShardPolicy, Options
+from allotment.data.structure import flatten, map_values, on_host, pack, same_structure
 from allotment.distribute.members import member
-from allotment.distribute.values import PerReplica, regroup
+from allotment.distribute.values import PerReplica, PerReplicaSpec, regroup
+from allotment.dtypes import int64
 from allotment.ops.convert import to_tensor
 from allotment.ops.draws import Source
 from allotment.ops.seeds import in_common
 from allotment.tensor import EagerTensor
+from allotment.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from allotment.distribute.strategy import Strategy
 
+_logger: Final = logging.getLogger("tensorflow")
+
 
 class DistributedIterator(ElementIterator):
     """Goes through a distributed data set. As ``tf.distribute.DistributedIterator``."""
+
+    @staticmethod
+    def _spec_of(element: Any) -> Any:
+        return map_values(_spec_of_value, element)
+
+
+def _spec_of_value(value: Any) -> Any:
+    values = value.values if isinstance(value, PerReplica) else (value,)
+    return _for_replicas([TensorSpec(each.shape, each.dtype) for each in values])
+
+
+def _for_replicas(specs: Sequence[TensorSpec]) -> Any:
+    """What is known of the values of all replicas, of the value itself if there is one replica."""
+    return specs[0] if len(specs) == 1 else PerReplicaSpec(*specs)
 
 
 class DistributedDataset:
@@ -28,6 +50,8 @@ class DistributedDataset:
     Args:
         dataset: What gives the batches.
         distribute: Makes the elements of it.
+        part_spec: Makes of what is known of a batch what is known of the values of all replicas.
+        batches: How many batches make one element.
         common: Where all processes draw numbers from that go through the same batches, if there are several.
     """
 
@@ -35,16 +59,40 @@ class DistributedDataset:
         self,
         dataset: Iterable[Any],
         distribute: Callable[[Iterator[Any]], Iterator[Any]],
+        part_spec: Callable[[TensorSpec], Any],
+        batches: int = 1,
         common: Source | None = None,
     ) -> None:
         self._dataset = dataset
         self._distribute = distribute
+        self._part_spec = part_spec
+        self._batches = batches
         self._common = common
 
     def __iter__(self) -> DistributedIterator:
+        def spec() -> Any:
+            return self.element_spec
+
         if self._common is None:
-            return DistributedIterator(self._distribute(iter(self._dataset)))
-        return DistributedIterator(self._distribute(in_common(self._common, lambda: iter(self._dataset))))
+            return DistributedIterator(self._distribute(iter(self._dataset)), spec)
+        elements = in_common(self._common, lambda: iter(self._dataset))
+        return DistributedIterator(self._distribute(elements), spec)
+
+    @property
+    def element_spec(self) -> Any:
+        """Types and shapes of the elements: with several replicas a ``PerReplicaSpec`` of each value.
+
+        Raises:
+            AttributeError: The data set is none of ``tf.data``, and has no ``element_spec``.
+        """
+        return map_values(self._part_spec, self._dataset.element_spec)  # type: ignore[attr-defined]
+
+    @property
+    def cardinality(self) -> Any:
+        """The number of elements, ``UNKNOWN_CARDINALITY`` for a data set that is none of ``tf.data``."""
+        count = getattr(self._dataset, "_count", UNKNOWN)
+        with on_host():
+            return to_tensor(of_batches(count, self._batches, drop_remainder=False), like=int64)
 
 
 def distribute_dataset(strategy: "Strategy", dataset: Any) -> DistributedDataset:
@@ -60,7 +108,13 @@ def distribute_dataset(strategy: "Strategy", dataset: Any) -> DistributedDataset
     def divided(elements: Iterator[Any]) -> Iterator[Any]:
         return (_divided(element, names, first, count) for element in elements)
 
-    return DistributedDataset(dataset, divided, strategy.extended._common_source())
+    _check_shard_policy(dataset, count // len(names))
+    return DistributedDataset(
+        dataset,
+        divided,
+        lambda spec: _for_replicas([_part_of(spec, count)] * len(names)),
+        common=strategy.extended._common_source(),
+    )
 
 
 def from_function(strategy: "Strategy", dataset_fn: Callable[[Any], Any]) -> DistributedDataset:
@@ -78,7 +132,33 @@ def from_function(strategy: "Strategy", dataset_fn: Callable[[Any], Any]) -> Dis
             # A replica for which nothing is left gets a batch without rows.
             yield _dealt([element, *(next(elements, None) for _ in names[1:])], names)
 
-    return DistributedDataset(dataset, dealt)
+    def part_spec(spec: TensorSpec) -> Any:
+        # With several replicas some may get a batch without rows in the end.
+        return _for_replicas([spec if len(names) == 1 else _part_of(spec, None)] * len(names))
+
+    return DistributedDataset(dataset, dealt, part_spec, len(names))
+
+
+def _part_of(spec: TensorSpec, count: int | None) -> TensorSpec:
+    """What is known of one of ``count`` parts of a batch, or of a part of any length."""
+    dims = spec.shape.dims
+    if count == 1 or not dims:
+        return spec
+    rows = dims[0]
+    known = rows is not None and count is not None and rows % count == 0
+    return TensorSpec([rows // count if known else None, *dims[1:]], spec.dtype)  # type: ignore[operator]
+
+
+def _check_shard_policy(dataset: Any, processes: int) -> None:
+    """Warn of a policy by which several processes would divide a data set otherwise than they do."""
+    options = dataset.options() if isinstance(dataset, Dataset) else Options()
+    policy = options.experimental_distribute.auto_shard_policy
+    if processes > 1 and policy not in (AutoShardPolicy.AUTO, AutoShardPolicy.DATA):
+        _logger.warning(
+            "auto_shard_policy=%s has no effect: each process goes through all elements and takes its part of each "
+            "batch, as with AutoShardPolicy.DATA.",
+            policy.name,
+        )
 
 
 def _check_iterable(dataset: Any, what: str) -> None:

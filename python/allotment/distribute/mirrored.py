@@ -29,8 +29,8 @@ class MirroredStrategy(Strategy):
     """A replica on each device, with variables that are the same on all. As ``tf.distribute.MirroredStrategy``.
 
     Args:
-        devices: Names of devices; without them all logical GPUs, or all logical CPUs if there are none. Whether they
-            exist is seen when they are used.
+        devices: Names of devices, or ``LogicalDevice`` objects; without them all logical GPUs, or all logical CPUs if
+            there are none. Whether they exist is seen when they are used.
         cross_device_ops: How values are reduced and handed out: a ring for several GPUs, on one device otherwise.
 
     Raises:

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from allotment import errors
+from allotment.deprecation import deprecated
 from allotment.devices.context import context
 from allotment.distribute.communication import CommunicationImplementation, CommunicationOptions
 from allotment.distribute.input_context import InputContext
@@ -63,7 +64,6 @@ class MultiWorkerMirroredStrategy(Strategy):
         RuntimeError: There is no MPI on this machine.
         ValueError: A cluster resolver; options of another type; a ``TF_CONFIG`` with several workers, of which MPI
             has started one; or workers that have not the same number of devices.
-        NotImplementedError: NCCL.
         DeadlineExceededError: Another process did not make its strategy in time.
     """
 
@@ -83,8 +83,8 @@ class MultiWorkerMirroredStrategy(Strategy):
             )
         options = communication_options or CommunicationOptions()
         if options.implementation is CommunicationImplementation.NCCL:
-            raise NotImplementedError(
-                "CommunicationImplementation.NCCL does not exist here: AUTO and RING do, through MPI"
+            _logger.warning(
+                "CommunicationImplementation.NCCL is not here: MPI carries values between processes."
             )
         super().__init__(MultiWorkerMirroredExtended(self, options))
 
@@ -92,6 +92,26 @@ class MultiWorkerMirroredStrategy(Strategy):
     def cluster_resolver(self) -> WorkerRole:
         """Which of the workers this process is."""
         return WorkerRole(self.extended.group.rank)
+
+
+class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
+    """The strategy under its older name. As ``tf.distribute.experimental.MultiWorkerMirroredStrategy``.
+
+    Args:
+        communication: A ``CollectiveCommunication``, or its name in any case.
+        cluster_resolver: ``None``, as in ``MultiWorkerMirroredStrategy``.
+    """
+
+    def __init__(
+        self,
+        communication: Any = CommunicationImplementation.AUTO,
+        cluster_resolver: None = None,
+    ) -> None:
+        deprecated("MultiWorkerMirroredStrategy", "use distribute.MultiWorkerMirroredStrategy instead")
+        super().__init__(cluster_resolver, CommunicationOptions(implementation=communication))
+
+
+ExperimentalMultiWorkerMirroredStrategy.__name__ = "MultiWorkerMirroredStrategy"
 
 
 class MultiWorkerMirroredExtended(MirroredExtended):
@@ -248,4 +268,9 @@ def _check_tf_config(processes: int) -> None:
     _logger.warning("%s; TF_CONFIG has no effect", text)
 
 
-__all__ = ["MultiWorkerMirroredExtended", "MultiWorkerMirroredStrategy", "WorkerRole"]
+__all__ = [
+    "ExperimentalMultiWorkerMirroredStrategy",
+    "MultiWorkerMirroredExtended",
+    "MultiWorkerMirroredStrategy",
+    "WorkerRole",
+]

@@ -23,13 +23,13 @@ class OneDeviceStrategy(Strategy):
     """One replica, on a device that is given. As ``tf.distribute.OneDeviceStrategy``.
 
     Args:
-        device: Name of the device.
+        device: Name of the device, or a ``LogicalDevice``.
 
     Raises:
         ValueError: Not a device name.
     """
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: Any) -> None:
         super().__init__(OneDeviceExtended(self, resolved(device)))
 
 

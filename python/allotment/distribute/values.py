@@ -42,6 +42,11 @@ class DistributedValues:
 class PerReplica(DistributedValues):
     """Values that differ from replica to replica: what ``Strategy.run`` returns."""
 
+    @classmethod
+    def _with_values(cls, values: Sequence[Any]) -> "PerReplica":
+        """Make one of other values: ``tf.function`` makes tensors of those that it returns."""
+        return cls(values)
+
     def _as_tensor(self) -> NoReturn:
         """No operation computes with the values of all replicas.
 
@@ -52,6 +57,33 @@ class PerReplica(DistributedValues):
             "It looks like you are using a PerReplica object while not inside a replica context, which is not "
             "supported. Try running your op or function inside a replica context by using `strategy.run`"
         )
+
+
+class PerReplicaSpec:
+    """What is known of the values of several replicas before there are any. As TensorFlow's class of this name.
+
+    Args:
+        *specs: What is known of the value of each replica.
+    """
+
+    def __init__(self, *specs: Any) -> None:
+        self._value_specs = specs
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether values of replicas, or what is known of such values, are as this says."""
+        parts = other._value_specs if isinstance(other, PerReplicaSpec) else getattr(other, "values", ())
+        return len(parts) == len(self._value_specs) and all(
+            spec.is_compatible_with(part) for spec, part in zip(self._value_specs, parts, strict=True)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PerReplicaSpec) and self._value_specs == other._value_specs
+
+    def __hash__(self) -> int:
+        return hash(self._value_specs)
+
+    def __repr__(self) -> str:
+        return f"PerReplicaSpec({', '.join(map(repr, self._value_specs))})"
 
 
 class Mirrored(DistributedValues, Operands):
@@ -132,4 +164,4 @@ def _sequence(like: Any, parts: list[Any]) -> Any:
     return type(like)(*parts) if hasattr(like, "_fields") else type(like)(parts)
 
 
-__all__ = ["DistributedValues", "Mirrored", "PerReplica", "regroup", "select"]
+__all__ = ["DistributedValues", "Mirrored", "PerReplica", "PerReplicaSpec", "regroup", "select"]

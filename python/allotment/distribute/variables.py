@@ -153,6 +153,13 @@ class DistributedVariable(DistributedValues, Variable):
             f"{type(self).__name__} does not pickle: its copies are on the devices of this process. Pickle its value."
         )
 
+    # As TensorFlow's, which gives the name a tensor. A variable with one value refuses.
+    __iadd__ = Variable.__add__
+    __isub__ = Variable.__sub__
+    __imul__ = Variable.__mul__
+    __ipow__ = Variable.__pow__
+    __itruediv__ = Variable.__truediv__
+
     # Not those of a variable with one value.
     __str__ = DistributedValues.__str__
     __repr__ = DistributedValues.__repr__
@@ -173,6 +180,8 @@ class MirroredVariable(DistributedVariable):
             one = self._aggregated(regroup(given))
             return [_read(each) for each in self._change_all(method, one, **options)]
 
+        # A list is one value, not a structure of values.
+        value = to_tensor(value, self.dtype) if isinstance(value, list | tuple) else value
         part = options.get("index")
         called = method if part is None else f"assign to {part}"
         what = f"{called} of variable {self.name!r} with aggregation {self._aggregation.name}"

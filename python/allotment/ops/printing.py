@@ -154,11 +154,16 @@ def print_(*inputs: Any, **kwargs: Any) -> Any:
 
 
 def _text(inputs: Sequence[Any], between: str, shown: int, name: str | None) -> EagerTensor:
-    if len(inputs) == 1 and is_tensor(inputs[0]) and inputs[0].dtype is string and not inputs[0].shape.rank:
+    if (
+        len(inputs) == 1
+        and _has_one_value(inputs[0])
+        and inputs[0].dtype is string
+        and not inputs[0].shape.rank
+    ):
         # A text alone has no quotes.
         return to_tensor(inputs[0])
     plain = " ".join(
-        pprint.pformat(nest.map_structure(lambda value: "" if is_tensor(value) else value, each))
+        pprint.pformat(nest.map_structure(lambda value: "" if _has_one_value(value) else value, each))
         for each in inputs
     )
     placeholder = "{}"
@@ -167,11 +172,18 @@ def _text(inputs: Sequence[Any], between: str, shown: int, name: str | None) -> 
     tensors, templates = [], []
     for each in inputs:
         flat = nest.flatten(each)
-        tensors += [value for value in flat if is_tensor(value)]
-        packed = nest.pack_sequence_as(each, [placeholder if is_tensor(value) else value for value in flat])
-        templates.append(packed if is_tensor(each) or isinstance(each, str) else pprint.pformat(packed))
+        tensors += [value for value in flat if _has_one_value(value)]
+        packed = nest.pack_sequence_as(
+            each, [placeholder if _has_one_value(value) else value for value in flat]
+        )
+        templates.append(packed if _has_one_value(each) or isinstance(each, str) else pprint.pformat(packed))
     template = between.join(templates).replace(f"'{placeholder}'", placeholder)
     return string_format(template, tensors, placeholder, shown, name)
+
+
+def _has_one_value(value: Any) -> bool:
+    """Whether it is a tensor, and not the values of several replicas, which are written as Python does."""
+    return is_tensor(value) and not hasattr(type(value), "_with_values")
 
 
 __all__ = ["element", "print_", "string_format", "summarized"]

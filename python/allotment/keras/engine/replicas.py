@@ -57,6 +57,14 @@ def once(function: Callable[[], None]) -> None:
         thread.state.strategy.replica.merge_call(lambda strategy: function())  # noqa: ARG005
 
 
+def assign_alike(variable: Any, value: Any) -> None:
+    """Give a variable a value that is the same on all replicas, which all have to call this."""
+    if hasattr(variable, "distribute_strategy"):
+        variable.assign(value)
+    else:
+        once(lambda: variable.assign(value))
+
+
 def together(layer: Any, build: Callable[[Any], None]) -> None:
     """Build a layer once for all replicas, which all have to call this.
 
@@ -139,6 +147,7 @@ def everywhere(strategy: Any, numbers: Sequence[PerReplicaNumber]) -> Iterator[N
 
 __all__ = [
     "PerReplicaNumber",
+    "assign_alike",
     "beside",
     "everywhere",
     "level",

@@ -7,7 +7,13 @@ from allotment.keras.engine.arguments import refuse
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.precision import widened
-from allotment.keras.engine.replicas import mean_over_replicas, number_of_replicas, replica, sum_over_replicas
+from allotment.keras.engine.replicas import (
+    assign_alike,
+    mean_over_replicas,
+    number_of_replicas,
+    replica,
+    sum_over_replicas,
+)
 from allotment.keras.engine.symbolic import Shape
 from allotment.ops.array import cast
 from allotment.ops.creation import constant, reshape
@@ -118,7 +124,7 @@ class BatchNormalization(Layer):
     def _remember(self, mean: EagerTensor, variance: EagerTensor, samples: int) -> None:
         seen = mean_over_replicas((mean, variance), samples)
         for kept, value in zip((self.moving_mean, self.moving_variance), seen, strict=True):
-            kept.assign(kept.value() * self.momentum + value * (1 - self.momentum))
+            assign_alike(kept, kept.value() * self.momentum + value * (1 - self.momentum))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         """The input's shape."""

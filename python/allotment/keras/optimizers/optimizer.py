@@ -154,7 +154,7 @@ class Optimizer:
         return self.iterations
 
     def _change(self, pairs: list[tuple[Any, Variable]], step: int) -> None:
-        """Let each replica change its own copies, all in the same way. What has no copies is changed once for all."""
+        """Let each replica change its own copies, all in the same way. Variables without copies change once for all."""
         several = replica() is not None and number_of_replicas() > 1
         alone = [pair for pair in pairs if several and not hasattr(pair[1], "distribute_strategy")]
 

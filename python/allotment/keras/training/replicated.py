@@ -61,7 +61,7 @@ class Runner:
             ValueError: One was made elsewhere.
         """
         for variable in variables:
-            if getattr(variable, "distribute_strategy", None) is not self._strategy and self.parts > 1:
+            if self.parts > 1 and not self._strategy.extended.variable_created_in_scope(variable):
                 raise ValueError(
                     f"variable {variable.name!r} was made outside of the scope of the strategy that its model was made "
                     "under, so that replicas have no copies of it. Make all layers inside of `with strategy.scope():`."

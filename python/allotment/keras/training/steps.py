@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from allotment import nest
+from allotment.function import warn_that_nothing_is_compiled
 from allotment.gradient_tape import GradientTape
 from allotment.keras import optimizers
 from allotment.keras.absent import refuse_unless_none
@@ -64,7 +65,7 @@ class Steps:
             weighted_metrics: Not offered.
             run_eagerly: Has no effect: models are always run eagerly.
             steps_per_execution: 1.
-            jit_compile: Nothing is compiled: ``"auto"`` or ``False``.
+            jit_compile: Has no effect; ``True`` is warned of once.
             auto_scale_loss: Has no effect.
 
         Raises:
@@ -73,9 +74,10 @@ class Steps:
         refuse_unless_none(
             "compile",
             weighted_metrics=weighted_metrics,
-            jit_compile=None if jit_compile == "auto" else jit_compile,
             steps_per_execution=None if steps_per_execution == 1 else steps_per_execution,
         )
+        if jit_compile is True:
+            warn_that_nothing_is_compiled()
         self.optimizer = optimizers.get(optimizer)
         self.loss = loss
         outputs = Outputs(getattr(self, "output_names", None))
