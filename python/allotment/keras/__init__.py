@@ -13,6 +13,7 @@ from allotment.keras import (
     metrics,
     models,
     optimizers,
+    regularizers,
     utils,
 )
 from allotment.keras.engine.functional import Functional
@@ -26,6 +27,7 @@ from allotment.keras.layers.inputs import Input
 from allotment.keras.losses import Loss
 from allotment.keras.metrics import Metric
 from allotment.keras.optimizers import Optimizer
+from allotment.keras.regularizers import Regularizer
 from allotment.missing_names import absent
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "Metric",
     "Model",
     "Optimizer",
+    "Regularizer",
     "Sequential",
     "activations",
     "backend",
@@ -49,6 +52,7 @@ __all__ = [
     "metrics",
     "models",
     "optimizers",
+    "regularizers",
     "utils",
 ]
 

@@ -1,6 +1,6 @@
 """Layers: a computation with variables of its own. The base class of all, the user's own included."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from allotment import nest
 from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.dtypes import as_dtype
-from allotment.keras import initializers
+from allotment.keras import initializers, regularizers
 from allotment.keras.absent import lacks, refuse_unless_none
 from allotment.keras.engine.arguments import dtype_argument
 from allotment.keras.engine.calls import calls, takes_training
@@ -25,7 +25,17 @@ from allotment.variable import Variable
 
 #: What ``Layer.__init__`` sets: whoever lacks it has not called it.
 _SET_BY_INIT: Final = frozenset(
-    {"built", "dtype", "name", "nodes", "input_spec", "_trainable", "_build_shape", "_weights"}
+    {
+        "built",
+        "dtype",
+        "name",
+        "nodes",
+        "input_spec",
+        "_trainable",
+        "_build_shape",
+        "_weights",
+        "_regularizers",
+    }
 )
 
 
@@ -81,6 +91,8 @@ class Layer:
         self.nodes: list[Node] = []
         #: What ``add_weight`` made, in that order.
         self._weights: list[Variable] = []
+        #: Functions of its variables that give losses, by the variable's identity.
+        self._regularizers: dict[int, Callable[[Any], Any]] = {}
         self._trainable = trainable
         self._build_shape: Any = None
 
@@ -218,7 +230,7 @@ class Layer:
             dtype: Its type, the layer's if not given.
             trainable: Whether gradients and optimizers see it.
             name: The name, behind that of the layer.
-            regularizer: Not offered.
+            regularizer: A function of the variable that gives a loss, or its name.
             constraint: What optimizers project a new value with.
             aggregation: How values from several replicas become one.
             synchronization: When copies on several devices are made equal.
@@ -226,7 +238,7 @@ class Layer:
         Raises:
             ValueError: A length of the shape is not known.
         """
-        refuse_unless_none("add_weight", regularizer=regularizer)
+        regularize = regularizers.get(regularizer)
         lengths = tuple(shape) if isinstance(shape, Sequence) else () if shape is None else (shape,)
         whole = f"{self.name}/{'variable' if name is None else name}"
         if None in lengths:
@@ -247,6 +259,8 @@ class Layer:
             synchronization=synchronization,
         )
         self._weights.append(variable)
+        if regularize is not None:
+            self._regularizers[id(variable)] = regularize
         return variable
 
     @property
@@ -347,8 +361,19 @@ class Layer:
 
     @property
     def losses(self) -> list[Any]:
-        """What a layer adds to the loss: nothing, as neither ``add_loss`` nor regularizers are offered."""
-        return []
+        """What is added to the loss: what regularizers give for the variables that are trained."""
+        functions = dict(self._all_regularizers())
+        if not functions:
+            return []
+        trained = self.trainable_weights
+        return [
+            to_tensor(functions[id(variable)](variable)) for variable in trained if id(variable) in functions
+        ]
+
+    def _all_regularizers(self) -> Iterator[tuple[int, Callable[[Any], Any]]]:
+        yield from self._regularizers.items()
+        for layer in self._sublayers():
+            yield from layer._all_regularizers()
 
     def _only_node(self) -> Node:
         if len(self.nodes) == 1:

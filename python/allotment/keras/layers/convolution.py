@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from allotment.keras import activations, initializers
-from allotment.keras.engine.arguments import channels_first, padding_argument, pair, positive, refuse
+from allotment.keras import activations, initializers, regularizers
+from allotment.keras.engine.arguments import channels_first, padding_argument, pair, positive
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.symbolic import Shape
@@ -29,9 +29,12 @@ class Conv2D(Layer):
         use_bias: Whether something is added to each channel.
         kernel_initializer: What makes the first filters, or its name.
         bias_initializer: What makes the first bias, or its name.
+        kernel_regularizer: What gives a loss for the kernel, or its name.
+        bias_regularizer: What gives a loss for the bias, or its name.
+        activity_regularizer: Not offered.
         kernel_constraint: What optimizers project new filters with.
         bias_constraint: What optimizers project a new bias with.
-        **kwargs: Those of every layer; regularizers are not offered.
+        **kwargs: Those of every layer.
 
     Raises:
         ValueError: An argument is of no use.
@@ -50,12 +53,14 @@ class Conv2D(Layer):
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
         kernel_constraint: Callable[..., Any] | None = None,
         bias_constraint: Callable[..., Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        refuse(self, kwargs, "kernel_regularizer", "bias_regularizer")
-        super().__init__(**kwargs)
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self.filters, self.groups = positive(filters, "filters"), positive(groups, "groups")
         if self.filters % self.groups:
             raise ValueError(
@@ -76,6 +81,8 @@ class Conv2D(Layer):
         self.use_bias = use_bias
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_regularizer = regularizers.get(kernel_regularizer)
+        self.bias_regularizer = regularizers.get(bias_regularizer)
         self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
         self.input_spec = InputSpec(min_ndim=4)
         self.bias: Variable | None = None
@@ -101,11 +108,16 @@ class Conv2D(Layer):
             (*self.kernel_size, channels // self.groups, self.filters),
             self.kernel_initializer,
             name="kernel",
+            regularizer=self.kernel_regularizer,
             constraint=self.kernel_constraint,
         )
         if self.use_bias:
             self.bias = self.add_weight(
-                (self.filters,), self.bias_initializer, name="bias", constraint=self.bias_constraint
+                (self.filters,),
+                self.bias_initializer,
+                name="bias",
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
             )
         self.input_spec = InputSpec(ndim=4, axes={axis: channels})
         self.built = True

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from allotment.dtypes import int32
-from allotment.keras import activations, initializers
+from allotment.keras import activations, initializers, regularizers
 from allotment.keras.engine.arguments import positive, refuse
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.layer import Layer
@@ -26,9 +26,12 @@ class Dense(Layer):
         use_bias: Whether something is added to the product.
         kernel_initializer: What makes the first kernel, or its name.
         bias_initializer: What makes the first bias, or its name.
+        kernel_regularizer: What gives a loss for the kernel, or its name.
+        bias_regularizer: What gives a loss for the bias, or its name.
+        activity_regularizer: Not offered.
         kernel_constraint: What optimizers project a new kernel with.
         bias_constraint: What optimizers project a new bias with.
-        **kwargs: Those of every layer; regularizers and quantization are not offered.
+        **kwargs: Those of every layer; quantization is not offered.
 
     Raises:
         ValueError: ``units`` is no positive number.
@@ -41,17 +44,22 @@ class Dense(Layer):
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
         kernel_constraint: Callable[..., Any] | None = None,
         bias_constraint: Callable[..., Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        refuse(self, kwargs, "kernel_regularizer", "bias_regularizer", "lora_rank", "quantization_config")
-        super().__init__(**kwargs)
+        refuse(self, kwargs, "lora_rank", "quantization_config")
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self.units = positive(units, "units")
         self.activation = activations.get(activation)
         self.use_bias = use_bias
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_regularizer = regularizers.get(kernel_regularizer)
+        self.bias_regularizer = regularizers.get(bias_regularizer)
         self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
         self.input_spec = InputSpec(min_ndim=2)
         self.bias: Variable | None = None
@@ -60,11 +68,19 @@ class Dense(Layer):
         """Make the kernel and the bias."""
         length = input_shape[-1]
         self.kernel = self.add_weight(
-            (length, self.units), self.kernel_initializer, name="kernel", constraint=self.kernel_constraint
+            (length, self.units),
+            self.kernel_initializer,
+            name="kernel",
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
         )
         if self.use_bias:
             self.bias = self.add_weight(
-                (self.units,), self.bias_initializer, name="bias", constraint=self.bias_constraint
+                (self.units,),
+                self.bias_initializer,
+                name="bias",
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
             )
         assert length is not None, "a kernel has no unknown length"
         self.input_spec = InputSpec(min_ndim=2, axes={-1: length})
@@ -126,8 +142,9 @@ class Embedding(Layer):
         input_dim: The numbers are below this.
         output_dim: Length of a vector.
         embeddings_initializer: What makes the first vectors, or its name.
+        embeddings_regularizer: What gives a loss for the vectors, or its name.
         embeddings_constraint: What optimizers project new vectors with.
-        **kwargs: Those of every layer; masks, regularizers and given weights are not offered.
+        **kwargs: Those of every layer; masks and given weights are not offered.
     """
 
     def __init__(
@@ -135,16 +152,16 @@ class Embedding(Layer):
         input_dim: int,
         output_dim: int,
         embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
         embeddings_constraint: Callable[..., Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        refuse(
-            self, kwargs, "embeddings_regularizer", "mask_zero", "weights", "lora_rank", "quantization_config"
-        )
+        refuse(self, kwargs, "mask_zero", "weights", "lora_rank", "quantization_config")
         kwargs.pop("input_length", None)
         super().__init__(**kwargs)
         self.input_dim, self.output_dim = positive(input_dim, "input_dim"), positive(output_dim, "output_dim")
         self.embeddings_initializer = initializers.get(embeddings_initializer)
+        self.embeddings_regularizer = regularizers.get(embeddings_regularizer)
         self.embeddings_constraint = embeddings_constraint
 
     def build(self, input_shape: Any) -> None:  # noqa: ARG002 - the vectors depend on no shape
@@ -153,6 +170,7 @@ class Embedding(Layer):
             (self.input_dim, self.output_dim),
             self.embeddings_initializer,
             name="embeddings",
+            regularizer=self.embeddings_regularizer,
             constraint=self.embeddings_constraint,
         )
         self.built = True

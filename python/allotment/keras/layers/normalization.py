@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.keras import initializers
+from allotment.keras import initializers, regularizers
 from allotment.keras.engine.arguments import refuse
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.layer import Layer
@@ -40,8 +40,10 @@ class BatchNormalization(Layer):
         gamma_initializer: What makes the first factors, or its name.
         moving_mean_initializer: What makes the first mean, or its name.
         moving_variance_initializer: What makes the first variance, or its name.
+        beta_regularizer: What gives a loss for the values added, or its name.
+        gamma_regularizer: What gives a loss for the factors, or its name.
         synchronized: Whether replicas have one mean and variance.
-        **kwargs: Those of every layer; regularizers, constraints and renormalization are not offered.
+        **kwargs: Those of every layer; constraints and renormalization are not offered.
     """
 
     def __init__(
@@ -55,6 +57,8 @@ class BatchNormalization(Layer):
         gamma_initializer: Any = "ones",
         moving_mean_initializer: Any = "zeros",
         moving_variance_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
         synchronized: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -64,6 +68,8 @@ class BatchNormalization(Layer):
         self.center, self.scale, self.synchronized = center, scale, synchronized
         self.beta_initializer = initializers.get(beta_initializer)
         self.gamma_initializer = initializers.get(gamma_initializer)
+        self.beta_regularizer = regularizers.get(beta_regularizer)
+        self.gamma_regularizer = regularizers.get(gamma_regularizer)
         self.moving_mean_initializer = initializers.get(moving_mean_initializer)
         self.moving_variance_initializer = initializers.get(moving_variance_initializer)
         self.gamma: Variable | None = None
@@ -76,9 +82,13 @@ class BatchNormalization(Layer):
         length = input_shape[channel]
         shape = (length,)
         if self.scale:
-            self.gamma = self.add_weight(shape, self.gamma_initializer, name="gamma")
+            self.gamma = self.add_weight(
+                shape, self.gamma_initializer, name="gamma", regularizer=self.gamma_regularizer
+            )
         if self.center:
-            self.beta = self.add_weight(shape, self.beta_initializer, name="beta")
+            self.beta = self.add_weight(
+                shape, self.beta_initializer, name="beta", regularizer=self.beta_regularizer
+            )
         self.moving_mean = self.add_weight(
             shape, self.moving_mean_initializer, name="moving_mean", trainable=False
         )
@@ -141,7 +151,9 @@ class LayerNormalization(Layer):
         scale: Whether each element is multiplied by something before.
         beta_initializer: What makes the first values added, or its name.
         gamma_initializer: What makes the first factors, or its name.
-        **kwargs: Those of every layer; regularizers and constraints are not offered.
+        beta_regularizer: What gives a loss for the values added, or its name.
+        gamma_regularizer: What gives a loss for the factors, or its name.
+        **kwargs: Those of every layer; constraints are not offered.
     """
 
     def __init__(
@@ -152,6 +164,8 @@ class LayerNormalization(Layer):
         scale: bool = True,
         beta_initializer: Any = "zeros",
         gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
         **kwargs: Any,
     ) -> None:
         _refuse_extras(self, kwargs, "rms_scaling")
@@ -160,6 +174,8 @@ class LayerNormalization(Layer):
         self.epsilon, self.center, self.scale = epsilon, center, scale
         self.beta_initializer = initializers.get(beta_initializer)
         self.gamma_initializer = initializers.get(gamma_initializer)
+        self.beta_regularizer = regularizers.get(beta_regularizer)
+        self.gamma_regularizer = regularizers.get(gamma_regularizer)
         self.gamma: Variable | None = None
         self.beta: Variable | None = None
 
@@ -169,9 +185,13 @@ class LayerNormalization(Layer):
         self._axes = sorted(axis % rank for axis in self.axis)
         shape = [input_shape[axis] for axis in self._axes]
         if self.scale:
-            self.gamma = self.add_weight(shape, self.gamma_initializer, name="gamma")
+            self.gamma = self.add_weight(
+                shape, self.gamma_initializer, name="gamma", regularizer=self.gamma_regularizer
+            )
         if self.center:
-            self.beta = self.add_weight(shape, self.beta_initializer, name="beta")
+            self.beta = self.add_weight(
+                shape, self.beta_initializer, name="beta", regularizer=self.beta_regularizer
+            )
         #: How the variables are shaped to meet the elements, if their axes are not the last ones.
         lengths = [input_shape[axis] if axis in self._axes else 1 for axis in range(rank)]
         self._meeting = None if self._axes[-1] == rank - 1 and len(self._axes) == 1 else lengths
@@ -196,8 +216,6 @@ def _refuse_extras(layer: Layer, kwargs: dict[str, Any], *names: str) -> None:
     refuse(
         layer,
         kwargs,
-        "beta_regularizer",
-        "gamma_regularizer",
         "beta_constraint",
         "gamma_constraint",
         *names,

@@ -21,6 +21,7 @@ from allotment.keras.losses.loss import (
     MeanSquaredError,
     SparseCategoricalCrossentropy,
 )
+from allotment.keras.losses.reduction import Reduction
 from allotment.missing_names import absent
 
 mae = MAE = mean_absolute_error
@@ -91,6 +92,7 @@ __all__ = [
     "Loss",
     "MeanAbsoluteError",
     "MeanSquaredError",
+    "Reduction",
     "SparseCategoricalCrossentropy",
     "binary_crossentropy",
     "categorical_crossentropy",

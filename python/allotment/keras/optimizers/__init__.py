@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.keras.absent import not_interpreted
+from allotment.keras.optimizers import schedules
 from allotment.keras.optimizers.optimizer import Optimizer
 from allotment.keras.optimizers.rules import SGD, Adagrad, Adam, RMSprop
 from allotment.missing_names import absent
@@ -29,6 +30,6 @@ def get(identifier: Any) -> Any:
     raise not_interpreted("optimizer", identifier, _BY_NAME)
 
 
-__all__ = ["SGD", "Adagrad", "Adam", "Optimizer", "RMSprop", "get"]
+__all__ = ["SGD", "Adagrad", "Adam", "Optimizer", "RMSprop", "get", "schedules"]
 
 __getattr__ = absent(__name__, __all__)

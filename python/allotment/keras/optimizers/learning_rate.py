@@ -34,7 +34,7 @@ class LearningRate(Operands):
         return constant(float(self), float32)
 
     def __float__(self) -> float:
-        return self._optimizer._rate
+        return float(self._optimizer._rate)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.numpy(), dtype)
@@ -49,19 +49,22 @@ class LearningRate(Operands):
 attach(LearningRate, {name: method for name, method in OPERATORS.items() if name != "__getitem__"})
 
 
-def rate_argument(value: Any) -> float:
-    """A learning rate, rounded as one that is kept in single precision.
+def rate_argument(value: Any) -> Any:
+    """A learning rate: a number, rounded as one that is kept in single precision, or a function that gives one.
 
     Raises:
-        ValueError: It is no number.
+        ValueError: It is neither.
     """
+    if callable(value):
+        return value
     try:
         return float(np.float32(value))
     except (TypeError, ValueError) as error:
         error.__traceback__ = None
         raise ValueError(
-            "Argument `learning_rate` should be a float; schedules are not offered, set `optimizer.learning_rate` in a "
-            f"callback instead. Received instead: learning_rate={value}"
+            "Argument `learning_rate` should be float, or an instance of LearningRateSchedule, or a callable (that "
+            "takes in the current iteration value and returns the corresponding learning rate value). Received "
+            f"instead: learning_rate={value}"
         ) from None
 
 

@@ -18,6 +18,7 @@ from allotment.keras.engine.replicas import (
 )
 from allotment.keras.engine.warnings import warn
 from allotment.keras.optimizers.learning_rate import LearningRate, rate_argument
+from allotment.keras.optimizers.schedules import LearningRateSchedule
 from allotment.ops.creation import constant
 from allotment.ops.math import maximum, minimum
 from allotment.ops.norms import clip_by_global_norm, clip_by_norm
@@ -49,7 +50,8 @@ class Optimizer:
     """Changes variables by gradients. As ``keras.optimizers.Optimizer``.
 
     Args:
-        learning_rate: How far one step goes.
+        learning_rate: How far one step goes: a number, a ``schedules.LearningRateSchedule``, or a function without
+            arguments that returns a number.
         name: The name, made from the class if not given.
         clipnorm: The largest norm of the gradient of one variable; it is shrunk to it.
         clipvalue: The largest absolute value of a gradient's element; it is cut there.
@@ -62,7 +64,7 @@ class Optimizer:
 
     def __init__(
         self,
-        learning_rate: float,
+        learning_rate: Any,
         name: str | None = None,
         clipnorm: float | None = None,
         clipvalue: float | None = None,
@@ -94,13 +96,31 @@ class Optimizer:
         self._of: list[Variable] = []
 
     @property
-    def learning_rate(self) -> "LearningRate":
-        """How far one step goes; to be read as a number, set, or changed with ``assign``."""
-        return LearningRate(self)
+    def learning_rate(self) -> Any:
+        """How far one step goes; to be read as a number, set, or changed with ``assign``.
+
+        With a schedule or a function, what that gives for the next step: it cannot be changed.
+        """
+        return self._rate_now() if callable(self._rate) else LearningRate(self)
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
+        if isinstance(self._rate, LearningRateSchedule):
+            raise TypeError(
+                "This optimizer was created with a `LearningRateSchedule` object as its `learning_rate` constructor "
+                "argument, hence its learning rate is not settable. If you need the learning rate to be settable, "
+                "you should instantiate the optimizer with a float `learning_rate` argument."
+            )
         self._rate = rate_argument(value)
+
+    def _rate_now(self) -> Any:
+        """The learning rate of the next step, as a number or a tensor."""
+        if not callable(self._rate):
+            return self._rate
+        if not isinstance(self._rate, LearningRateSchedule):
+            return self._rate()
+        with device("CPU:0"):
+            return self._rate(self.iterations)
 
     lr = learning_rate
 
@@ -142,25 +162,26 @@ class Optimizer:
             once(lambda: self.build(variables))
         # Read before all replicas meet and set behind that, it is the same for all without another meeting.
         step, is_torn = self._step + 1, self._is_torn
+        rate = float(self._rate_now())
         gradients = self._cut(sum_over_replicas([gradient for gradient, _ in pairs]))
         self._step = step
         if is_torn:
             once(lambda: self._mend(variables))
         try:
-            self._change(list(zip(gradients, variables, strict=True)), step)
+            self._change(list(zip(gradients, variables, strict=True)), rate, step)
         except BaseException:
             self._is_torn = True
             raise
         return self.iterations
 
-    def _change(self, pairs: list[tuple[Any, Variable]], step: int) -> None:
+    def _change(self, pairs: list[tuple[Any, Variable]], rate: float, step: int) -> None:
         """Let each replica change its own copies, all in the same way. Variables without copies change once for all."""
         several = replica() is not None and number_of_replicas() > 1
         alone = [pair for pair in pairs if several and not hasattr(pair[1], "distribute_strategy")]
 
         def change(chosen: list[tuple[Any, Variable]]) -> None:
             for gradient, variable in chosen:
-                self.update_step(gradient, variable, self._rate, step)
+                self.update_step(gradient, variable, rate, step)
                 if variable.constraint is not None:
                     variable.assign(variable.constraint(variable))
 

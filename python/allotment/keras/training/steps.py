@@ -13,7 +13,9 @@ from allotment.keras.engine.tracking import found_in, without_repeats
 from allotment.keras.metrics.metric import Mean, Metric
 from allotment.keras.training.compiled import CompiledLoss, CompiledMetrics, Outputs
 from allotment.keras.training.data import Batch
-from allotment.ops.array import zeros_like
+from allotment.ops.array import cast, zeros_like
+from allotment.ops.math import add, multiply
+from allotment.ops.sums import add_n
 from allotment.tensor import EagerTensor
 from allotment.training.optimizer import Optimizer as TrainOptimizer
 
@@ -26,6 +28,10 @@ class Steps:
 
     if TYPE_CHECKING:
         trainable_weights: list[Variable]
+
+        @property
+        def losses(self) -> list[Any]:
+            """What regularizers add to the loss."""
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             """Compute the output."""
@@ -125,14 +131,20 @@ class Steps:
         Raises:
             ValueError: There is none.
         """
-        if self._loss_of is None:
+        own = self.losses
+        if self._loss_of is None and not own:
             raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
         rows = len(nest.flatten(y_pred)[0])
         samples = rows * number_of_replicas() if self._samples is None else self._samples
+        # Each replica adds its share of what does not depend on samples.
+        added = multiply(add_n(own), rows / max(samples, 1)) if own else None
+        if self._loss_of is None:
+            assert added is not None
+            return added
         total, parts = self._loss_of(y, y_pred, sample_weight, samples)
         if len(parts) > 1:
             self._track_parts(parts, y_pred, samples, rows)
-        return total
+        return total if added is None else add(total, cast(added, total._dtype))
 
     def _track_parts(self, parts: Sequence[EagerTensor], y_pred: Any, samples: int, rows: int) -> None:
         names = getattr(self, "output_names", None) or [
