@@ -279,7 +279,11 @@ class Graph(Collections):
             operation._colocated = tuple(each for each in self._colocations if each is not None)
         if operation._colocated:
             operation._device = operation._colocated[-1]._device
-        apply_scopes(self._devices, operation)
+        if variable is None:
+            apply_scopes(self._devices, operation)
+        else:
+            # It runs where the value is, whatever a scope or its function says of other nodes.
+            operation._device = variable._device
         operation._number = len(self._operations)
         self._operations.append(operation)
         self._by_name[full] = operation

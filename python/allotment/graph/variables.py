@@ -157,7 +157,8 @@ class GraphVariable(Variable):
     def _make(self, given: Any, dtype: DType | None, shape: Any, validate_shape: bool, scope: str) -> None:
         graph = self._graph
         if callable(given):
-            with graph.name_scope("Initializer"):
+            # Without the device scopes around it, as TensorFlow: it goes where the variable is.
+            with graph.name_scope("Initializer"), graph.device(None):
                 value: Any = to_tensor(given(), dtype)
         else:
             with graph._recording.naming({id(given): "initial_value"}):
@@ -182,8 +183,8 @@ class GraphVariable(Variable):
                 self._snapshot = self._read()
         else:
             identity = OPERATIONS["Identity"]
-            node = graph.add(identity, self._node._outputs, [(self.dtype, self._shape)], name="read")
-            node._colocated = (self._node,)
+            with graph.colocate_with(self._node):
+                node = graph.add(identity, self._node._outputs, [(self.dtype, self._shape)], name="read")
             self._snapshot = node._outputs[0]
 
     def _add(self, row: Any, *inputs: Any, args: tuple[Any, ...] = (), name: str | None = None) -> Operation:
