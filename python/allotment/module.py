@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
+from allotment import restoring
 from allotment.ops.name_scopes import name_scope
+from allotment.training.checkpoint_values import attributes
 from allotment.variable import Variable
 
 
@@ -29,6 +31,14 @@ class Module:
                 f"{name!r} is not a valid module name. Module names must be valid Python identifiers."
             )
         self._name = name
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if restoring.waiting:
+            restoring.variables_made()
+
+    def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
+        return attributes(self)
 
     @property
     def name(self) -> str:

@@ -5,6 +5,7 @@ Every public name of the package is here, too; those below are TensorFlow 1's ow
 
 import functools
 import sys
+from importlib import import_module
 from typing import Any
 
 from allotment import config, errors, test
@@ -77,6 +78,7 @@ from allotment.graph.default import (
 from allotment.graph.gradients import gradients_v1
 from allotment.graph.graph import Graph
 from allotment.graph.node import Operation
+from allotment.graph.node_def import AttrValue, NodeDef
 from allotment.graph.nodes import colocate_with, name_scope, placeholder, placeholder_with_default
 from allotment.graph.session import InteractiveSession, Session, get_default_session
 from allotment.graph.variables import (
@@ -140,6 +142,7 @@ gradients = gradients_v1
 
 __all__ = [
     "AUTO_REUSE",
+    "AttrValue",
     "ConfigProto",
     "DeviceSpec",
     "GPUOptions",
@@ -148,6 +151,7 @@ __all__ = [
     "GraphOptions",
     "GraphVariable",
     "InteractiveSession",
+    "NodeDef",
     "Operation",
     "OptimizerOptions",
     "Print",
@@ -231,15 +235,21 @@ def __getattr__(name: str) -> Any:
     made = ASSERTIONS.get(name) or SCATTERS.get(name) or NAMESPACES.get(name)
     if made is not None:
         return made
+    if name in _MODULES:
+        return import_module(f"allotment.compat.{name}")
     if name in MOVED or (name in package.__all__ and name not in _NOT_IN_1):
         path = MOVED.get(name, name).split(".")
         return as_in_1(path[-1], functools.reduce(getattr, path, package))
     raise missing(__name__, name, __dir__())
 
 
+#: Namespaces that are imported when they are asked for.
+_MODULES = frozenset({"train"})
 #: Names of this package's own.
 _NOT_IN_1 = frozenset({"experimental", "testing"})
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *ASSERTIONS, *SCATTERS, *MOVED, *sys.modules["allotment"].__all__} - _NOT_IN_1)
+    return sorted(
+        {*__all__, *ASSERTIONS, *SCATTERS, *MOVED, *_MODULES, *sys.modules["allotment"].__all__} - _NOT_IN_1
+    )

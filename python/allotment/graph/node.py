@@ -115,12 +115,31 @@ class Operation:
             return self._inputs
         return tuple(each for each in self._inputs if each._op is not self._variable)
 
+    @property
+    def node_def(self) -> Any:
+        """A description of it, as TensorFlow's message ``NodeDef``: a copy."""
+        from allotment.graph.node_def import node_def_of
+
+        return node_def_of(self)
+
+    def get_attr(self, name: str) -> Any:
+        """Return an attribute: an element type, shape or option.
+
+        Raises:
+            ValueError: It has none of this name.
+        """
+        from allotment.graph.node_def import attribute_of
+
+        return attribute_of(self, name)
+
     def values(self) -> tuple["SymbolicTensor", ...]:
         """Return ``outputs`` as a tuple."""
         return self._outputs
 
     def colocation_groups(self) -> list[bytes]:
         """The groups of operations that share a device with it, by the name of a member."""
+        if self._variable is not None and self._variable.type == "VariableV2":
+            return [f"loc:@{self._variable.name}".encode()]
         return [f"loc:@{other.name}".encode() for other in self._colocated] or [f"loc:@{self._name}".encode()]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:

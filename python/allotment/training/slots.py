@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from allotment import restoring
 from allotment.devices.placement import device, thread
 from allotment.graph.default import get_default_graph
 from allotment.graph.variables import GraphVariable
@@ -41,6 +42,13 @@ class Slots:
         different = {id(each): each for each in made if getattr(each, "_graph", None) is graph}
         return sorted(different.values(), key=lambda each: each.name)
 
+    def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
+        for name, slots in self._made.items():
+            # One with copies is there once for each of them.
+            yield name, list({id(slot): slot for slot in slots.values()}.values())
+        for (name, _), variable in self._others.items():
+            yield f"others/{name}", variable
+
     def _lacks_slots(self, variable: Any) -> bool:
         return any(variable._source not in self._made.get(name, {}) for name in self._slots)
 
@@ -54,6 +62,8 @@ class Slots:
                     slot = self._beside(variable, first)
                     for copy in variable.values if has_copies(variable) else (variable,):
                         slots[copy._source] = slot
+        if restoring.waiting:
+            restoring.variables_made()
 
     def _beside(self, variable: Any, value: float) -> Any:
         """A variable with the shape and type of another, on its device, called after it and the optimizer."""
@@ -66,7 +76,7 @@ class Slots:
             with variable.distribute_strategy.scope():
                 return Variable(first, trainable=False, name=name)
         if not isinstance(variable, GraphVariable):
-            with device(variable.device), _outside_of_strategies():
+            with device(variable.device), outside_of_strategies():
                 return Variable(first, trainable=False, name=name)
         with variable.graph.name_scope(None), variable.graph.colocate_with(variable.op, ignore_existing=True):
             return GraphVariable(first, trainable=False, name=name, use_resource=variable._is_resource)
@@ -81,6 +91,8 @@ class Slots:
                 with get_default_graph().name_scope(None), get_default_graph().control_dependencies(None):
                     made = GraphVariable(make, trainable=False, name=name)
             self._others[name, graph] = made
+            if restoring.waiting:
+                restoring.variables_made()
         return self._others[name, graph]
 
 
@@ -90,7 +102,8 @@ def has_copies(variable: Any) -> bool:
 
 
 @contextmanager
-def _outside_of_strategies() -> Iterator[None]:
+def outside_of_strategies() -> Iterator[None]:
+    """Make plain variables in a ``with`` block, whatever strategy is in force."""
     state = thread.state
     outer, state.strategy = state.strategy, None
     try:
@@ -99,4 +112,4 @@ def _outside_of_strategies() -> Iterator[None]:
         state.strategy = outer
 
 
-__all__ = ["Slots", "has_copies"]
+__all__ = ["Slots", "has_copies", "outside_of_strategies"]

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment import nest
+from allotment import nest, restoring
 from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.dtypes import as_dtype
 from allotment.keras import initializers, regularizers
@@ -21,6 +21,7 @@ from allotment.keras.engine.trial import outputs_by_trial
 from allotment.ops.array import cast
 from allotment.ops.convert import to_tensor
 from allotment.tensor import EagerTensor, Tensor
+from allotment.training.checkpoint_values import attributes
 from allotment.variable import Variable
 
 #: What ``Layer.__init__`` sets: whoever lacks it has not called it.
@@ -37,6 +38,9 @@ _SET_BY_INIT: Final = frozenset(
         "_regularizers",
     }
 )
+
+#: Attributes that hold no variables of the layer's own: symbolic tensors, and those that are found elsewhere, too.
+_NO_PARTS: Final = ("nodes", "_weights", "_build_shape")
 
 
 @lacks(
@@ -192,6 +196,13 @@ class Layer:
         self.build(shape)
         # A `build` of the user's own need not say so.
         self.built = True
+        if restoring.waiting:
+            restoring.variables_made()
+
+    def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
+        yield from attributes(self, _NO_PARTS)
+        # Those that are no attributes.
+        yield "_weights", self._weights
 
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs = args[0] if args else next(iter(kwargs.values()))

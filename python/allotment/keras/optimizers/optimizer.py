@@ -1,11 +1,12 @@
 """What all optimizers do: take gradients, make them one over all replicas, cut them, and change variables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
+from allotment import restoring
 from allotment.devices.placement import device
-from allotment.dtypes import int64
+from allotment.dtypes import float32, int64
 from allotment.keras.absent import lacks, refuse_unless_none
 from allotment.keras.engine.names import snake_case, unique_name
 from allotment.keras.engine.replicas import (
@@ -23,6 +24,7 @@ from allotment.ops.creation import constant
 from allotment.ops.math import maximum, minimum
 from allotment.ops.norms import clip_by_global_norm, clip_by_norm
 from allotment.tensor import EagerTensor
+from allotment.training.checkpoint_values import Number
 from allotment.variable import Variable
 
 #: What Keras' optimizers take and these do not.
@@ -142,6 +144,23 @@ class Optimizer:
                 self._kept[id(variable)] = self._make(variable)
                 self._of.append(variable)
         self.built = True
+        if restoring.waiting:
+            restoring.variables_made()
+
+    def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
+        yield "iterations", Number("iterations", int64, lambda: self._step, self._set_step)
+        if not callable(self._rate):
+            yield "learning_rate", Number("learning_rate", float32, lambda: self._rate, self._set_rate)
+        for index, variable in enumerate(self._of):
+            names = [name for name, _ in self._slots()]
+            for name, kept in zip(names, self._kept[id(variable)], strict=True):
+                yield f"_variables/{index}/{name}", kept
+
+    def _set_step(self, value: Any) -> None:
+        self._step = int(value)
+
+    def _set_rate(self, value: Any) -> None:
+        self._rate = rate_argument(value)
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> EagerTensor:
         """Change variables by gradients; with several replicas by the sum over them. Returns the number of steps.
