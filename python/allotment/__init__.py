@@ -24,6 +24,7 @@ from allotment import (
     nn,
     random,
     strings,
+    sysconfig,
     test,
     testing,
     train,
@@ -50,6 +51,7 @@ from allotment._core import (
     __version__,
 )
 from allotment.aggregation import AggregationMethod, VariableAggregation, VariableSynchronization
+from allotment.compat.logging import get_logger
 from allotment.config import gpu
 from allotment.custom_gradient import custom_gradient, grad_pass_through, recompute_grad
 from allotment.device_spec import DeviceSpec
@@ -246,10 +248,11 @@ else:
             config.optimizer,
             config.threading,
             data,
-            debugging,
-            distribute,
+            data.experimental,
         ),
         *(
+            debugging,
+            distribute,
             distribute.experimental,
             errors,
             initializers,
@@ -258,11 +261,8 @@ else:
             nest,
             nn,
             random,
-            strings,
-            test,
-            train,
-            version,
         ),
+        *(strings, sysconfig, test, test.experimental, train, version),
     )
 
 
@@ -376,6 +376,7 @@ __all__ = [
     "gather",
     "gather_nd",
     "get_current_name_scope",
+    "get_logger",
     "get_static_value",
     "gpu",
     "grad_pass_through",
@@ -473,6 +474,7 @@ __all__ = [
     "strings",
     "subtract",
     "switch_case",
+    "sysconfig",
     "tan",
     "tanh",
     "tensor_scatter_nd_add",

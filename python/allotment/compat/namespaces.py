@@ -5,9 +5,9 @@ from typing import Any
 
 from allotment import linalg, math, strings
 from allotment.compat import initializers
-from allotment.missing_names import missing
 from allotment.compat.nn import in_top_k
 from allotment.compat.signatures import as_in_1
+from allotment.missing_names import missing
 
 
 class Namespace(ModuleType):

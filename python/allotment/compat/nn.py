@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment import nn
-from allotment.missing_names import missing
 from allotment.compat.signatures import as_in_1
 from allotment.dtypes import int32
+from allotment.missing_names import missing
 from allotment.ops.array import cast, is_tensor, shape, size
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import reshape

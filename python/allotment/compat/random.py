@@ -3,8 +3,8 @@
 from typing import Any, Final
 
 from allotment import random
-from allotment.missing_names import missing
 from allotment.compat.signatures import as_in_1
+from allotment.missing_names import missing
 
 
 def multinomial(

@@ -28,7 +28,7 @@ from allotment.compat.initializers import (
     variance_scaling_initializer,
     zeros_initializer,
 )
-from allotment.missing_names import missing
+from allotment.compat.logging import get_logger
 from allotment.compat.namespaces import NAMESPACES
 from allotment.compat.printing import Print
 from allotment.compat.random import multinomial
@@ -187,6 +187,7 @@ __all__ = [
     "get_default_graph",
     "get_default_session",
     "get_local_variable",
+    "get_logger",
     "get_variable",
     "get_variable_scope",
     "global_variables",
@@ -244,7 +245,7 @@ def __getattr__(name: str) -> Any:
 
 
 #: Namespaces that are imported when they are asked for.
-_MODULES = frozenset({"train"})
+_MODULES = frozenset({"logging", "train"})
 #: Names of this package's own.
 _NOT_IN_1 = frozenset({"experimental", "testing"})
 

@@ -10,7 +10,7 @@ from allotment.devices.context import Context
 from allotment.devices.logical import LogicalDeviceRuntime, make_devices
 from allotment.devices.per_process import read_fraction
 from allotment.devices.physical import Physical
-from allotment.devices.plan import plan_devices
+from allotment.devices.plan import LogicalPlan, plan_devices
 from allotment.devices.splits import check_limit
 from allotment.devices.values import LogicalDeviceConfiguration
 from allotment.errors import InvalidArgumentError
@@ -62,6 +62,21 @@ def session_devices(context: Context, options: SessionOptions | None) -> tuple[L
     context.report_overridden(configuration)
     with context.lock:
         return _made(context, configuration)
+
+
+def session_plans(context: Context, options: SessionOptions | None) -> tuple[LogicalPlan, ...]:
+    """Plan the devices of a session as ``session_devices`` would, and make none.
+
+    Raises:
+        OpError: The options ask for devices that do not exist.
+    """
+    if options is not None:
+        return tuple(plan_devices(_configured(context.state().configuration, options)))
+    context.state()
+    with context.lock:
+        if context.is_ready:
+            return tuple(device.plan for device in context.ready().devices)
+        return tuple(plan_devices(context.assemble()))
 
 
 def _made(context: Context, configuration: Configuration) -> tuple[LogicalDeviceRuntime, ...]:
@@ -143,4 +158,4 @@ def _chosen(configuration: Configuration, visible: str) -> list[Physical]:
     return chosen
 
 
-__all__ = ["SessionOptions", "session_devices"]
+__all__ = ["SessionOptions", "session_devices", "session_plans"]

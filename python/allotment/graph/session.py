@@ -26,7 +26,8 @@ from allotment.graph.program import Program, build
 from allotment.graph.tracing import Tracer
 
 #: What a CPU says of its memory in TensorFlow.
-_CPU_MEMORY: Final = 256 << 20
+#: The limit that a session says the CPU has.
+CPU_MEMORY: Final = 256 << 20
 _incarnations: Final = itertools.count(1)
 
 
@@ -94,9 +95,7 @@ class BaseSession:
         else:
             self._config.CopyFrom(config)
             self._soft, self._logs = config.allow_soft_placement, config.log_device_placement
-        self._devices: tuple[Device, ...] = session_devices(
-            context(), None if config is None else _options(config)
-        )
+        self._devices: tuple[Device, ...] = session_devices(context(), options_of(config))
         self._incarnations = [next(_incarnations) for _ in self._devices]
         self._state = State()
         self._closed = False
@@ -134,7 +133,7 @@ class BaseSession:
             DeviceAttributes(
                 device.name,
                 device.kind,
-                _CPU_MEMORY if device.plan.limit is None else device.plan.limit.nbytes,
+                CPU_MEMORY if device.plan.limit is None else device.plan.limit.nbytes,
                 incarnation,
             )
             for device, incarnation in zip(self._devices, self._incarnations, strict=True)
@@ -263,7 +262,16 @@ class BaseSession:
         return self._placed
 
 
-def _options(config: ConfigProto) -> SessionOptions:
+def options_of(config: ConfigProto | None) -> SessionOptions | None:
+    """What a session's options say of devices.
+
+    Raises:
+        TypeError: Something else than options.
+    """
+    if config is None:
+        return None
+    if not isinstance(config, ConfigProto):
+        raise TypeError(f"session_config must be a tf.ConfigProto, but got {type(config).__name__!r}")
     gpu = config.gpu_options
     counts = config.device_count
     return SessionOptions(

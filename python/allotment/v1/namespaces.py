@@ -24,6 +24,8 @@ _AS_THEY_ARE: Final = frozenset(
         "allotment.version",
         "allotment.nest",
         "allotment.compat",
+        "allotment.compat.logging",
+        "allotment.sysconfig",
     }
 )
 _FUNCTIONS_AS_THEY_ARE: Final = frozenset(
@@ -33,6 +35,7 @@ _FUNCTIONS_AS_THEY_ARE: Final = frozenset(
         "enable_eager_execution",
         "get_default_graph",
         "get_default_session",
+        "get_logger",
         "reset_default_graph",
     }
 )

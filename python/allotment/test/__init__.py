@@ -3,6 +3,7 @@
 from allotment.deprecation import deprecated
 from allotment.devices.context import context
 from allotment.devices.names import short_name
+from allotment.test import experimental
 
 
 def is_gpu_available(
@@ -47,6 +48,7 @@ def is_built_with_xla() -> bool:
 
 
 __all__ = [
+    "experimental",
     "gpu_device_name",
     "is_built_with_cuda",
     "is_built_with_gpu_support",

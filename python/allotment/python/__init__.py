@@ -1,0 +1,1 @@
+"""Modules that programs import by TensorFlow's own paths: ``tensorflow.python``."""
