@@ -89,6 +89,14 @@ from allotment.graph.variables import (
 )
 from allotment.missing_names import missing
 from allotment.variable import Variable as _Variable
+from allotment.version import (
+    COMPILER_VERSION,
+    GIT_VERSION,
+    GRAPH_DEF_VERSION,
+    GRAPH_DEF_VERSION_MIN_CONSUMER,
+    GRAPH_DEF_VERSION_MIN_PRODUCER,
+    VERSION,
+)
 
 
 def disable_v2_behavior() -> None:
@@ -134,6 +142,8 @@ def executing_eagerly_outside_functions() -> bool:
     return executing_eagerly()
 
 
+#: TensorFlow's, for programs that look at it; that of this package is ``allotment.__version__``.
+__version__ = VERSION
 #: Made eagerly or in a graph, as ``tf.Variable`` is.
 Variable = _Variable
 resource_variables_enabled = resources_by_default
@@ -142,6 +152,12 @@ gradients = gradients_v1
 
 __all__ = [
     "AUTO_REUSE",
+    "COMPILER_VERSION",
+    "GIT_VERSION",
+    "GRAPH_DEF_VERSION",
+    "GRAPH_DEF_VERSION_MIN_CONSUMER",
+    "GRAPH_DEF_VERSION_MIN_PRODUCER",
+    "VERSION",
     "AttrValue",
     "ConfigProto",
     "DeviceSpec",
@@ -245,7 +261,7 @@ def __getattr__(name: str) -> Any:
 
 
 #: Namespaces that are imported when they are asked for.
-_MODULES = frozenset({"logging", "train"})
+_MODULES = frozenset({"data", "logging", "train"})
 #: Names of this package's own.
 _NOT_IN_1 = frozenset({"experimental", "testing"})
 

@@ -3,7 +3,11 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
+from allotment import version
 from allotment.missing_names import missing
+
+#: TensorFlow's, for programs that look at it; that of this package is ``allotment.__version__``.
+__version__ = version.VERSION
 
 if TYPE_CHECKING:
     from allotment import config, debugging, errors, test

@@ -22,12 +22,15 @@ from allotment.data.orders import Orders
 from allotment.data.spec import batched_spec, common_spec, row_spec, traced_spec
 from allotment.data.structure import (
     arrays_of,
+    bound,
     flatten,
+    is_symbolic,
     normalized,
     on_host,
     pack,
     spec_of,
 )
+from allotment.devices.placement import thread
 from allotment.dtypes import as_dtype, int64
 from allotment.errors import InvalidArgumentError
 from allotment.ops.convert import to_tensor
@@ -64,6 +67,18 @@ class Dataset:
         given = [each._options for each in inputs if each._options is not None]
         #: Those of the data sets that it is made of.
         self._options: Options | None = reduce(Options.merge, given) if given else None
+        #: The tensors of a graph that it is made of.
+        self._captured: tuple[Any, ...] = tuple(
+            dict.fromkeys(tensor for each in inputs for tensor in each._captured)
+        )
+
+        #: Whether its iterators are made in the default graph, as in ``allotment.v1``.
+        self._records: bool = any(each._records for each in inputs)
+
+    def _made_of(self, element: Any) -> "Dataset":
+        """Note the tensors of a graph among those that this is made of."""
+        self._captured = tuple(each for each in flatten(element) if is_symbolic(each))
+        return self
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> "Dataset":
@@ -73,14 +88,17 @@ class Dataset:
             ValueError: There are none, one has no axes, or first axes differ.
         """
         given = normalized(tensors)
-        shapes = [each._array.shape for each in flatten(given)]
-        if () in shapes:
+        shapes = [each.shape for each in flatten(spec_of(given))]
+        if any(shape.rank == 0 for shape in shapes):
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-        for shape in shapes:
-            if shape[0] != shapes[0][0]:
-                raise ValueError(f"Dimensions {shapes[0][0]} and {shape[0]} are not compatible")
+        known = [shape[0] for shape in shapes if shape.rank and shape[0] is not None]
+        for length in known:
+            if length != known[0]:
+                raise ValueError(f"Dimensions {known[0]} and {length} are not compatible")
         spec = row_spec(spec_of(given))
-        return Dataset("_TensorSliceDataset", lambda: to.rows(given), lambda: spec, shapes[0][0])
+        count = known[0] if known else counts.UNKNOWN
+        made = Dataset("_TensorSliceDataset", lambda: to.rows(bound(given)), lambda: spec, count)
+        return made._made_of(given)
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> "Dataset":
@@ -90,7 +108,8 @@ class Dataset:
             ValueError: There is no tensor in it.
         """
         given = normalized(tensors)
-        return Dataset("_TensorDataset", lambda: iter([given]), lambda: spec_of(given), 1)
+        made = Dataset("_TensorDataset", lambda: iter([bound(given)]), lambda: spec_of(given), 1)
+        return made._made_of(given)
 
     @staticmethod
     def from_generator(
@@ -411,11 +430,33 @@ class Dataset:
         with on_host():
             return to_tensor(self._count, like=int64)
 
+    def make_one_shot_iterator(self) -> Any:
+        """Make an iterator of TensorFlow 1, which has this method; see ``compat.v1.data.make_one_shot_iterator``."""
+        from allotment.graph.iterators import make_one_shot_iterator
+
+        return self._recording(make_one_shot_iterator)(self)
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Any:
+        """Make an iterator of TensorFlow 1; see ``compat.v1.data.make_initializable_iterator``."""
+        from allotment.graph.iterators import make_initializable_iterator
+
+        return self._recording(make_initializable_iterator)(self, shared_name)
+
+    def _recording(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        from allotment.graph.default import in_graph
+
+        return in_graph(function) if self._records else function
+
     def as_numpy_iterator(self) -> Iterator[Any]:
         """Go through the elements as NumPy's values."""
         return (arrays_of(element) for element in self._start())
 
     def __iter__(self) -> OwnedIterator:
+        if thread.state.graph is not None:
+            raise RuntimeError(
+                "`tf.data.Dataset` only supports Python-style iteration in eager mode or within tf.function. In a "
+                "graph use tf.compat.v1.data.make_one_shot_iterator(dataset)."
+            )
         return OwnedIterator(self._start(), self._spec)
 
     def __len__(self) -> int:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-from allotment.devices.placement import device
+from allotment.devices.placement import device, thread
+from allotment.ops.array import get_static_value
 from allotment.ops.convert import to_tensor
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 from allotment.tensor_spec import TensorSpec
 
 
@@ -60,9 +62,57 @@ def same_structure(one: Any, other: Any) -> bool:
 
 @contextmanager
 def on_host() -> Iterator[None]:
-    """Run operations on the first CPU, whatever the scope: data sets live in host memory."""
-    with device(None), device("/CPU:0"):
+    """Run operations on the first CPU, whatever the scope and the graph: data sets live in host memory."""
+    state = thread.state
+    graph = state.graph
+    if graph is not None:
+        state.graph = state.placement = None
+    try:
+        with device(None), device("/CPU:0"):
+            yield
+    finally:
+        if graph is not None:
+            state.graph, state.placement = graph, None
+
+
+#: The values of tensors of a graph that data sets are made of, while an iterator of that graph is in use.
+_values: ContextVar[Mapping[Any, EagerTensor]] = ContextVar("values of tensors of a graph")
+
+
+@contextmanager
+def captured(values: Mapping[Any, EagerTensor]) -> Iterator[None]:
+    """Let data sets that are made of tensors of a graph have these values in a ``with`` block."""
+    token = _values.set(values)
+    try:
         yield
+    finally:
+        _values.reset(token)
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether it is a tensor of a graph, which has no value yet."""
+    return isinstance(value, Tensor) and not isinstance(value, EagerTensor)
+
+
+def bound(element: Any) -> Any:
+    """An element with the values of tensors of a graph in their place.
+
+    Raises:
+        RuntimeError: There is no session that computes them.
+    """
+    return map_values(_bound, element)
+
+
+def _bound(value: Any) -> Any:
+    if not is_symbolic(value):
+        return value
+    found = _values.get({}).get(value)
+    if found is None:
+        raise RuntimeError(
+            f"A data set is made of {value!r}, which has a value in a session only: go through it with "
+            "tf.compat.v1.data.make_initializable_iterator."
+        )
+    return found
 
 
 def normalized(element: Any) -> Any:
@@ -74,13 +124,28 @@ def normalized(element: Any) -> Any:
     if not flatten(element) or element is None:
         raise ValueError("Invalid `element`. `element` should not be empty.")
     with on_host():
-        return map_values(to_tensor, element)
+        return map_values(_tensor, element)
+
+
+def _tensor(value: Any) -> Any:
+    """A value as a tensor; one of a graph as it is, unless its value is known."""
+    if hasattr(value, "_as_graph_element"):
+        value = value._as_graph_element()
+    if not is_symbolic(value):
+        return to_tensor(value)
+    known = get_static_value(value)
+    return value if known is None else to_tensor(known, value._dtype)
 
 
 def called(function: Callable[..., Any], element: Any) -> Any:
     """Call a function with an element; a tuple's parts are arguments of their own."""
-    with on_host():
-        return function(*element) if type(element) is tuple else function(element)
+    state = thread.state
+    before, state.eager = state.eager, True
+    try:
+        with on_host():
+            return function(*element) if type(element) is tuple else function(element)
+    finally:
+        state.eager = before
 
 
 def spec_of(element: Any) -> Any:
@@ -95,8 +160,11 @@ def arrays_of(element: Any) -> Any:
 
 __all__ = [
     "arrays_of",
+    "bound",
     "called",
+    "captured",
     "flatten",
+    "is_symbolic",
     "map_values",
     "normalized",
     "on_host",

@@ -198,8 +198,19 @@ def zipped(structure: Any, iterators: list[Elements]) -> Elements:
 
 
 def rows(tensors: Any) -> Rows:
-    """Give the slices of tensors along the first axis."""
-    return Rows(tensors, iter(range(len(flatten(tensors)[0]))))
+    """Give the slices of tensors along the first axis.
+
+    Raises:
+        InvalidArgumentError: Their lengths differ: those of tensors of a graph are known only now.
+    """
+    lengths = {len(each) for each in flatten(tensors)}
+    if len(lengths) > 1:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Dimensions {min(lengths)} and {max(lengths)} are not compatible [Op:TensorSliceDataset] name: ",
+        )
+    return Rows(tensors, iter(range(min(lengths))))
 
 
 def _row(tensor: EagerTensor, index: int) -> EagerTensor:

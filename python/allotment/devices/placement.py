@@ -6,7 +6,8 @@ everything an operation needs to know that does not change from one operation to
 
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, ClassVar, Final
@@ -208,7 +209,17 @@ default_graph: Any = None
 class _State:
     """What each thread has of its own."""
 
-    __slots__ = ("graph", "inside", "others", "placement", "placements", "recorder", "strategy", "wish")
+    __slots__ = (
+        "eager",
+        "graph",
+        "inside",
+        "others",
+        "placement",
+        "placements",
+        "recorder",
+        "strategy",
+        "wish",
+    )
 
     def __init__(self) -> None:
         self.wish = NO_WISH
@@ -219,6 +230,8 @@ class _State:
         self.placements: dict[Wish, Placement] = {}
         #: What is told of each operation that ran, or ``None``.
         self.recorder: Any = None
+        #: Whether names that record elsewhere, as those of ``allotment.v1``, run: in functions of data sets.
+        self.eager = False
         #: The placements for when there is a recorder, while there is none, and the other way around.
         self.others: dict[Wish, Placement] = {}
         self.inside: dict[Device, Callable[..., Any]] = {}
@@ -231,6 +244,22 @@ class _Thread(threading.local):
 
     def __init__(self) -> None:
         self.state = _State()
+
+    @contextmanager
+    def with_state(self, state: "_State") -> Iterator[None]:
+        """Let the thread have another state in a ``with`` block: what runs there may be inside of an operation."""
+        outer, self.state = self.state, state
+        try:
+            yield
+        finally:
+            self.state = outer
+
+
+def eager_state() -> _State:
+    """Make a state in which operations run, whatever the default graph."""
+    made = _State()
+    made.graph = None
+    return made
 
 
 thread: Final = _Thread()

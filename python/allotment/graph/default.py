@@ -74,7 +74,7 @@ def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if thread.state.graph is not None:
+        if thread.state.graph is not None or thread.state.eager:
             return function(*args, **kwargs)
         with _own_graph().as_default():
             return function(*args, **kwargs)

@@ -15,7 +15,7 @@ from allotment.graph.node import Operation
 from allotment.graph.sources import Fixed, generator_in
 from allotment.ops.draws import Source
 from allotment.ops.resources import ADD, SUBTRACT, Storage
-from allotment.ops.table import Host, operation
+from allotment.ops.table import CPU_ONLY, Host, operation
 from allotment.tensor_shape import TensorShape
 
 PLACEHOLDER: Final = operation("Placeholder", lambda: None, host=Host.NEVER)
@@ -36,6 +36,14 @@ ANY_SHAPE: Final = "any shape"
 INITIALIZED_VALUE: Final = operation(
     "InitializedValue", lambda array: array, host=Host.NEVER, takes=lambda _: True
 )
+#: What stands for an iterator over a data set, what starts it, and what gives its next element.
+ITERATOR: Final = operation("IteratorV2", lambda: None, kinds=CPU_ONLY, host=Host.NEVER, takes=lambda _: True)
+MAKE_ITERATOR: Final = operation(
+    "MakeIterator", lambda: (), kinds=CPU_ONLY, takes=lambda _: True, effect_only=True
+)
+GET_NEXT: Final = operation(
+    "IteratorGetNext", lambda: None, kinds=CPU_ONLY, host=Host.NEVER, takes=lambda _: True
+)
 ASSIGN_ADD: Final = operation("AssignAdd", ADD.function, fault=ADD.fault, takes=ADD.takes)
 ASSIGN_SUBTRACT: Final = operation("AssignSub", SUBTRACT.function, fault=SUBTRACT.fault, takes=SUBTRACT.takes)
 
@@ -48,6 +56,8 @@ class State:
         self.storages: dict[Operation, Storage] = {}
         #: The generators of random numbers, by what is in their place among a node's arguments.
         self.sources: dict[Any, Source] = {}
+        #: Iterators over data sets, by the node that stands for each.
+        self.iterators: dict[Operation, Any] = {}
 
     def argument(self, argument: Any) -> Any:
         """An argument of a node as it is in this session: a source of random numbers is one of its own."""
@@ -57,6 +67,7 @@ class State:
         """Free the variables."""
         self.storages.clear()
         self.sources.clear()
+        self.iterators.clear()
 
 
 def kernel(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any] | None:
@@ -207,12 +218,45 @@ def _is_initialized(node: Operation, state: State, device: Device, home: Device)
     return lambda: np.array(variable in state.storages)
 
 
+def _make_iterator(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    iterator, start = node._args
+
+    def call(*captured: Any) -> None:
+        state.iterators[iterator] = start(captured)
+
+    return call
+
+
+def _get_next(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    iterator, start = node._args
+
+    def call() -> Any:
+        found = state.iterators.get(iterator)
+        if found is None and start is not None:
+            found = state.iterators[iterator] = start(())
+        if found is None:
+            raise graph_error(
+                errors.FailedPreconditionError,
+                node,
+                "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
+                "initializer operation for this iterator before getting the next element.",
+            )
+        arrays = next(found, None)
+        if arrays is None:
+            raise graph_error(errors.OutOfRangeError, node, "End of sequence")
+        return arrays if len(arrays) > 1 else arrays[0]
+
+    return call
+
+
 _KERNELS: Final[dict[str, Callable[..., Callable[..., Any]]]] = {
     "AssignVariableOp": _assign,
     "Assign": _assign,
     "Const": _constant,
     "InitializedValue": _initialized_value,
     "IsVariableInitialized": _is_initialized,
+    "IteratorGetNext": _get_next,
+    "MakeIterator": _make_iterator,
     "Placeholder": _placeholder,
     "ReadVariableOp": _read,
     "VarIsInitializedOp": _is_initialized,
@@ -225,8 +269,11 @@ __all__ = [
     "ASSIGN",
     "ASSIGN_ADD",
     "ASSIGN_SUBTRACT",
+    "GET_NEXT",
     "HANDLE",
     "INITIALIZED_VALUE",
+    "ITERATOR",
+    "MAKE_ITERATOR",
     "NO_OP",
     "PLACEHOLDER",
     "PLACEHOLDER_WITH_DEFAULT",

@@ -12,6 +12,8 @@ from allotment.compat import v1 as _compat
 from allotment.missing_names import missing
 from allotment.v1.namespaces import in_graphs
 
+#: TensorFlow's, for programs that look at it; that of this package is ``allotment.__version__``.
+__version__ = _compat.__version__
 _names: dict[str, Any] = {}
 
 

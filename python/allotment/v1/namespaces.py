@@ -8,6 +8,7 @@ from typing import Any, Final
 from allotment.compat import v1 as compat
 from allotment.compat.v1 import Variable as AnyVariable
 from allotment.compat.variable_scopes import get_variable_scope
+from allotment.data.dataset import Dataset as AnyDataset
 from allotment.devices.placement import device
 from allotment.graph.default import get_default_graph, in_graph
 from allotment.graph.variables import GraphVariable
@@ -47,6 +48,36 @@ class Variable(GraphVariable):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         with get_default_graph().as_default():
             super().__init__(*args, **_referred(kwargs))
+
+
+class _DatasetType(type):
+    """Lets data sets be what ``isinstance`` takes them for."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, AnyDataset)
+
+
+def _recording_maker(name: str) -> Any:
+    """A function that makes a data set whose iterators are nodes of the default graph."""
+    make = getattr(AnyDataset, name)
+
+    @wraps(make)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made = make(*args, **kwargs)
+        made._records = True
+        return made
+
+    return staticmethod(call)
+
+
+class Dataset(AnyDataset, metaclass=_DatasetType):
+    """``tf.data.Dataset`` of TensorFlow 1: its iterators are nodes of the default graph."""
+
+    from_generator = _recording_maker("from_generator")
+    from_tensor_slices = _recording_maker("from_tensor_slices")
+    from_tensors = _recording_maker("from_tensors")
+    range = _recording_maker("range")
+    zip = _recording_maker("zip")
 
 
 def _executing_eagerly() -> bool:
@@ -95,6 +126,8 @@ def in_graphs(given: Any, name: str) -> Any:
     last = name.rpartition(".")[2]
     if given is AnyVariable:
         return Variable
+    if given is AnyDataset:
+        return Dataset
     if given in (compat.get_variable, compat.get_local_variable):
         return _by_name(given)
     if last in ("executing_eagerly", "executing_eagerly_outside_functions"):
