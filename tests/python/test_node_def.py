@@ -29,12 +29,9 @@ def test_a_device_function_sees_the_description_of_a_node() -> None:
         ("y", "MatMul", ["x", "c"], ""),
         ("q", "Identity", ["y", "^x"], ""),
     ]
-    described = y.op.node_def
-    assert (described.device, described.attr["T"].type, tf.as_dtype(described.attr["T"].type)) == (
-        "/cpu:0",
-        1,
-        tf.float32,
-    )
+    described: Any = y.op.node_def
+    number = described.attr["T"].type
+    assert (described.device, number, tf.as_dtype(number)) == ("/cpu:0", 1, tf.float32)
     assert [each.size for each in x.op.node_def.attr["shape"].shape.dim] == [-1, 2]
     assert str(x.op.node_def.attr["dtype"]) == "type: DT_FLOAT\n"
     assert (described.attr["foo"].b, described.attr["foo"].s, "T" in described.attr) == (False, b"", True)
@@ -110,7 +107,7 @@ def test_clusters() -> None:
         (lambda: setter(2, ps_strategy=3), TypeError, "ps_strategy must be callable, not 3"),
     ):
         with pytest.raises(error, match=text):
-            call()  # type: ignore[no-untyped-call]
+            call()
 
 
 def test_variables_are_whole_on_the_device_that_a_function_says() -> None:

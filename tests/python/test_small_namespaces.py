@@ -95,7 +95,7 @@ def test_how_this_was_built() -> None:
 
 
 def test_devices_are_always_in_step() -> None:
-    assert tf.test.experimental.sync_devices() is None
+    tf.test.experimental.sync_devices()
     with tf.Graph().as_default(), pytest.raises(RuntimeError, match="must only be called in Eager mode"):
         tf.test.experimental.sync_devices()
 
