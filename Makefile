@@ -6,6 +6,8 @@
 
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Hundreds of tests start an interpreter. Half of an import is compiling the sources, unless that was kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3
 VENV := .venv
@@ -14,6 +16,9 @@ ORACLE_VENV := .venv-oracle
 ORACLE := target/oracle/libbfc_driver.so
 TENSORFLOW := tensorflow-cpu==2.21.0
 HOST = $(shell rustc --version --verbose | sed -n 's/^host: //p')
+# TensorFlow's allocator fills tables of up to 2 GiB for each program. The C library is to keep their memory for the
+# next program: the kernel clears every page it gives, which took most of the time.
+KEEP_MEMORY := MALLOC_ARENA_MAX=1 MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=8589934592
 # The sanitizers are in every toolchain, but only this variable unlocks them in a stable one.
 ASAN = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/sanitize
 # Some of NumPy's tests build a module, with what is in the environment.
@@ -35,11 +40,11 @@ test-rust:  ## the allocator: units, shadow model, refusals, threads, recorded p
 	cargo test --workspace --quiet
 
 test-loom:  ## the lock and a whole pool in every order of what two threads do
-	RUSTFLAGS="--cfg loom" cargo test --package allotment-sync --package allotment --release \
+	RUSTFLAGS="--cfg loom" cargo test --package allotment-sync --package allotment --profile quick \
 		--target-dir target/loom --quiet --test loom
 
 test-oracle: $(ORACLE)  ## the same decisions as TensorFlow's own allocator, event by event
-	cargo test --package allotment --features oracle --release --test oracle --test fuzz -- --nocapture
+	$(KEEP_MEMORY) cargo test --package allotment --features oracle --test oracle --test fuzz -- --nocapture
 
 test-python: develop  ## the package, its command line, and what the README says; the files in two halves at once
 	$(MAKE) --jobs=2 --output-sync=target test-python-odd test-python-even
@@ -76,7 +81,7 @@ test-long: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## what is too long for
 	ALLOTMENT_LIMIT_PROGRAMS=$${ALLOTMENT_LIMIT_PROGRAMS:-20000} ALLOTMENT_LIMIT_STEP=65536 \
 		cargo test --package allotment --release --test replay_limits
 	ALLOTMENT_ORACLE_PROGRAMS=$${ALLOTMENT_ORACLE_PROGRAMS:-20000} \
-		cargo test --package allotment --features oracle --release --test oracle -- --nocapture
+		$(KEEP_MEMORY) cargo test --package allotment --features oracle --release --test oracle -- --nocapture
 	ALLOTMENT_STRESS_SECONDS=$${ALLOTMENT_STRESS_SECONDS:-30} cargo test --package allotment --release --test threads crowd
 	$(BIN)/pytest -m long --timeout 1800
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/pytest -m long tests/differential
@@ -103,7 +108,7 @@ bench: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## speed, fill and bookkeep
 	$(BIN)/python benches/draw.py target/bench benches/pictures
 
 bench-check:  ## the benchmarks compile
-	cargo bench --package allotment --features oracle --no-run --quiet
+	cargo bench --package allotment --features oracle --profile dev --no-run --quiet
 
 lint: $(VENV)/.tools  ## formatting and lints of both languages
 	cargo fmt --all --check
@@ -127,7 +132,9 @@ doc:  ## the crates' documentation, without a warning
 
 sdist-check: $(VENV)/.tools  ## a wheel from the source distribution, installed and imported on its own
 	rm -rf target/sdist && $(BIN)/maturin sdist --out target/sdist
-	$(BIN)/pip wheel --quiet --no-deps --wheel-dir target/sdist target/sdist/*.tar.gz
+	mkdir target/sdist/source && tar -xf target/sdist/*.tar.gz -C target/sdist/source
+	# The crates of others are those that `make develop` has built.
+	CARGO_TARGET_DIR=$(abspath target) $(BIN)/pip wheel --no-deps --wheel-dir target/sdist target/sdist/source/*
 	ls target/sdist/allotment-*-cp311-abi3-*.whl
 	$(PYTHON) -m venv --clear target/sdist/venv
 	target/sdist/venv/bin/pip install --quiet target/sdist/*.whl
@@ -155,6 +162,6 @@ $(ORACLE_VENV)/.tensorflow: $(ORACLE)
 
 $(ORACLE): tests/oracle/bfc_driver.cc tests/oracle/build.sh
 	$(PYTHON) -m venv $(ORACLE_VENV)
-	$(ORACLE_VENV)/bin/pip install --quiet --no-deps $(TENSORFLOW)
+	$(ORACLE_VENV)/bin/pip install --quiet --no-deps --no-compile $(TENSORFLOW)
 	mkdir -p $(@D)
 	tests/oracle/build.sh $(ORACLE_VENV)/bin/python $@
