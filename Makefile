@@ -34,7 +34,7 @@ help:  ## list the targets
 demo: develop  ## replay a recorded training run, see what it held, and hit a limit
 	$(BIN)/allotment demo
 
-test: test-rust test-loom test-oracle test-python  ## all tests
+test: test-rust test-loom test-oracle test-python test-differential  ## all tests
 
 test-rust:  ## the allocator: units, shadow model, refusals, threads, recorded programs
 	cargo test --workspace --quiet
@@ -157,7 +157,7 @@ $(VENV)/.tools: pyproject.toml
 
 # TensorFlow with all that it imports; the driver below needs its library alone.
 $(ORACLE_VENV)/.tensorflow: $(ORACLE)
-	$(ORACLE_VENV)/bin/pip install --quiet $(TENSORFLOW)
+	$(ORACLE_VENV)/bin/pip install --quiet --no-compile $(TENSORFLOW)
 	touch $@
 
 $(ORACLE): tests/oracle/bfc_driver.cc tests/oracle/build.sh
