@@ -201,7 +201,7 @@ def _mirror_fault(array: Array, widths: Widths, mode: str) -> str | None:
 
 def _mirror(array: Array, widths: Widths, mode: str) -> Array:
     # NumPy has no mirror image of an empty axis, even where none is wanted.
-    padded: Array = np.pad(array, widths, mode) if array.size else _pad(array, widths)  # type: ignore[call-overload]
+    padded: Array = np.pad(array, widths, mode) if array.size and widths else _pad(array, widths)  # type: ignore[call-overload]
     return padded
 
 

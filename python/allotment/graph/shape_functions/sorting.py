@@ -31,7 +31,8 @@ def _unique(c: Inference, dtype: Any) -> list[Output]:
 
 @shape_function("UniqueWithCounts")
 def _unique_with_counts(c: Inference, dtype: Any) -> list[Output]:
-    return [*_unique(c, dtype), (dtype, (None,))]
+    # Whether it is a vector is left to the session, as in TensorFlow.
+    return [(c.dtype(), (None,)), (dtype, c.shape()), (dtype, (None,))]
 
 
 @shape_function("LowerBound", "UpperBound")
