@@ -261,7 +261,7 @@ def __getattr__(name: str) -> Any:
 
 
 #: Namespaces that are imported when they are asked for.
-_MODULES = frozenset({"data", "logging", "train"})
+_MODULES = frozenset({"data", "layers", "logging", "train"})
 #: Names of this package's own.
 _NOT_IN_1 = frozenset({"experimental", "testing"})
 

@@ -7,6 +7,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Any, Final
 
+from allotment.devices.placement import thread
 from allotment.dtypes import DType, as_dtype, float32
 from allotment.graph.collections import GraphKeys
 from allotment.graph.default import get_default_graph
@@ -220,6 +221,8 @@ class variable_scope:  # noqa: N801 - the name TensorFlow has
             "constraint": constraint,
         }
         self._exits: list[ExitStack] = []
+        #: That of ``allotment.v1``, which is the default only while a name of that is called.
+        self._graph = thread.state.graph
 
     def __enter__(self) -> VariableScope:
         with ExitStack() as stack:
@@ -248,9 +251,11 @@ class variable_scope:  # noqa: N801 - the name TensorFlow has
             name: Any = self._given.name.rpartition("/")[2]
         else:
             name = self._default if self._given is None else self._given
+        graph = thread.state.graph or self._graph
         if self._named and name:
-            return stack.enter_context(name_scope(name))
-        current = get_current_name_scope()
+            entered: str = stack.enter_context(name_scope(name) if graph is None else graph.name_scope(name))
+            return entered
+        current = get_current_name_scope() if graph is None else graph._names.scope
         return f"{current}/" if current else ""
 
     def _inner(self, scopes: Scopes, entered: str) -> VariableScope:

@@ -103,6 +103,23 @@ def _by_name(make: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _with_references(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``tf.layers``, the variables of which are reference variables unless the scope says not."""
+
+    @wraps(make)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with get_default_graph().as_default():
+            scope = get_variable_scope()
+            before = scope.use_resource
+            scope.use_resource = bool(before)
+            try:
+                return make(*args, **kwargs)
+            finally:
+                scope.use_resource = before
+
+    return call
+
+
 class _GraphNamespace(ModuleType):
     """A namespace of functions, recording."""
 
@@ -118,7 +135,7 @@ class _GraphNamespace(ModuleType):
         return made
 
     def __dir__(self) -> list[str]:
-        return dir(self.__wrapped__)
+        return sorted(getattr(self.__wrapped__, "__all__", None) or dir(self.__wrapped__))
 
 
 def in_graphs(given: Any, name: str) -> Any:
@@ -130,6 +147,8 @@ def in_graphs(given: Any, name: str) -> Any:
         return Dataset
     if given in (compat.get_variable, compat.get_local_variable):
         return _by_name(given)
+    if isinstance(given, FunctionType) and given.__module__ == "allotment.compat.layers":
+        return _with_references(given)
     if last in ("executing_eagerly", "executing_eagerly_outside_functions"):
         return _executing_eagerly
     if isinstance(given, ModuleType):
