@@ -24,6 +24,7 @@ v1: Any = tf.compat.v1
 NOT_SAMPLED = {
     *("Assign", "AssignAdd", "AssignSub", "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"),
     *("InitializedValue", "PlaceholderWithDefault", "ReadVariableOp", "VarHandleOp", "VarIsInitializedOp"),
+    *("IteratorGetNext", "IteratorV2", "MakeIterator"),
     *("Assert", "NoOp", "Print", "PrintV2", "VariableV2", "_EagerConst"),
     *(name for name in SHAPE_FUNCTIONS if name.startswith("Resource")),
 }

@@ -21,12 +21,15 @@ def _nothing(c: Inference, *args: Any, **kwargs: Any) -> list[Output]:
     *(f"ResourceApply{kind}" for kind in ("AdagradV2", "Adam", "AdamWithAmsgrad", "GradientDescent")),
     "ResourceApplyKerasMomentum",
     "ResourceApplyRMSProp",
+    "IteratorGetNext",
+    "IteratorV2",
+    "MakeIterator",
     "Placeholder",
     "VarHandleOp",
     "VariableV2",
 )
 def _stated(c: Inference, *args: Any, **kwargs: Any) -> list[Output]:
-    # Who adds the node says what it makes: a variable knows its shape, and a placeholder is given one.
+    # The caller that adds the node states the outputs: variables and iterators know theirs, placeholders are given one.
     raise NotImplementedError(f"the outputs of {c.row.name} are stated where the node is added")
 
 
