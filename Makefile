@@ -40,7 +40,7 @@ test-rust:  ## the allocator: units, shadow model, refusals, threads, recorded p
 	cargo test --workspace --quiet
 
 test-loom:  ## the lock and a whole pool in every order of what two threads do
-	RUSTFLAGS="--cfg loom" cargo test --package allotment-sync --package allotment --profile quick \
+	RUSTFLAGS="--cfg loom" cargo test --package allotment-sync --package allotment --release \
 		--target-dir target/loom --quiet --test loom
 
 test-oracle: $(ORACLE)  ## the same decisions as TensorFlow's own allocator, event by event
@@ -108,7 +108,7 @@ bench: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## speed, fill and bookkeep
 	$(BIN)/python benches/draw.py target/bench benches/pictures
 
 bench-check:  ## the benchmarks compile
-	cargo bench --package allotment --features oracle --profile dev --no-run --quiet
+	cargo bench --package allotment --features oracle --bench '*' --profile dev --no-run --quiet
 
 lint: $(VENV)/.tools  ## formatting and lints of both languages
 	cargo fmt --all --check
