@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import keras
+from allotment import errors, keras
 from allotment.keras import losses
 from allotment.ops.creation import constant
 from support.tensors import check
@@ -74,20 +74,31 @@ CASES: dict[str, tuple[Any, Any, Any, Any]] = {
 def test_losses_are_what_numpy_makes(case: str, dtype: str) -> None:
     loss, true, predicted, wanted = CASES[case]
     rtol = 1e-5 if dtype == "float32" else 1e-9
-    values = loss.call(true, constant(predicted, dtype))
+    values = loss.call(constant(true), constant(predicted, dtype))
     check(values, wanted, dtype, rtol=rtol, atol=1e-6 if dtype == "float32" else 1e-9)
-    check(loss(true, constant(predicted, dtype)), wanted.mean(), dtype, rtol=rtol, atol=1e-6)
+    check(loss(true, constant(predicted, dtype)), wanted.mean(), "float32", rtol=1e-5, atol=1e-6)
+    wide = type(loss)(dtype="float64", **vars(loss)["_arguments"])
+    check(wide(true, constant(predicted, "float64")), wanted.mean(), "float64", rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_weights_of_samples_and_ways_to_make_one(case: str) -> None:
     loss, true, predicted, wanted = CASES[case]
     weights = draw.uniform(0, 2, 6)
-    check(loss(true, constant(predicted), sample_weight=weights), (weights * wanted).mean(), "float64", 1e-6)
+    predicted = constant(predicted, "float32")
+    for shape in ((6,), (6, 1)):
+        check(loss(true, predicted, weights.reshape(shape)), (weights * wanted).mean(), "float32", 1e-5, 1e-6)
     arguments = vars(loss)["_arguments"]
     kind = type(loss)
-    for reduction, expected in (("sum", wanted.sum()), ("none", wanted), (None, wanted)):
-        check(kind(reduction=reduction, **arguments)(true, constant(predicted)), expected, "float64", 1e-6)
+    for reduction, expected in (
+        ("sum", wanted.sum()),
+        ("none", wanted),
+        (None, wanted),
+        ("mean", wanted.mean()),
+    ):
+        check(kind(reduction=reduction, **arguments)(true, predicted), expected, "float32", 1e-5, 1e-6)
+    by_weight = kind(reduction="mean_with_sample_weight", **arguments)
+    check(by_weight(true, predicted, weights), np.average(wanted, weights=weights), "float32", 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -149,21 +160,55 @@ def test_a_loss_of_ones_own() -> None:
 def test_losses_that_cannot_be() -> None:
     with pytest.raises(ValueError, match="Invalid value for argument `reduction`"):
         losses.MeanSquaredError(reduction="foo")
-    with pytest.raises(NotImplementedError, match="'mean_with_sample_weight' is not offered"):
-        losses.MeanSquaredError(reduction="mean_with_sample_weight")
-    with pytest.raises(NotImplementedError, match="`ignore_class`"):
-        losses.SparseCategoricalCrossentropy(ignore_class=0)(CLASSES, constant(NORMED))
     with pytest.raises(ValueError, match="must have the same shape"):
         losses.categorical_crossentropy(np.ones((6, 4)), constant(NORMED))
-    with pytest.raises(ValueError, match=r"must have rank \(ndim\)"):
+    with pytest.raises(ValueError, match="the shape of the predictions without its last axis"):
         losses.sparse_categorical_crossentropy(CLASSES[:3], constant(NORMED))
-    with pytest.raises(ValueError, match="a loss to train with is one number"):
-        losses.MeanSquaredError(reduction="none").part(TRUE, constant(PREDICTED), None, 6)
+    with pytest.raises(ValueError, match="Only axis=-1 is currently supported"):
+        losses.sparse_categorical_crossentropy(CLASSES, constant(NORMED), axis=0)
+    for call in (losses.MeanSquaredError(), losses.huber):
+        with pytest.raises(errors.InvalidArgumentError):
+            call(np.ones((6, 4)), constant(NORMED))
+
+
+@pytest.mark.parametrize(
+    ("reduction", "wanted"), [("sum_over_batch_size", 1.5), ("sum", 3.0), ("none", [0.0, 2.0, 1.0])]
+)
+def test_labels_of_an_ignored_class_do_not_count(reduction: str, wanted: Any) -> None:
+    predicted = constant([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]])
+    loss = losses.SparseCategoricalCrossentropy(ignore_class=7, reduction=reduction)
+    check(loss([7, 0, 0], predicted), np.log(2) * np.array(wanted), "float32", 1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int64", "uint8", "uint16", "uint32", "float64", "bool"])
+def test_classes_of_every_type(dtype: str) -> None:
+    found = losses.sparse_categorical_crossentropy(
+        np.array([0, 1], dtype), constant([[0.5, 0.5], [0.75, 0.25]])
+    )
+    check(found, -np.log([0.5, 0.25]), "float32", 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8"])
+def test_losses_of_integers_are_computed_in_them(dtype: str) -> None:
+    true, predicted = np.array([[0.7, 2.5]]), constant([[3, 0]], dtype)
+    difference = np.array([-3, 2]).astype(dtype)
+    check(losses.mse(true, predicted), np.square(difference).mean(keepdims=True), "float32")
+    check(losses.mae(true, predicted), abs(difference.astype(float)).mean(keepdims=True), "float32")
+    check(losses.MeanSquaredError()(true, predicted), (2.3**2 + 2.5**2) / 2, "float32", 1e-6)
+
+
+def test_weights_that_broadcast_are_counted_as_often() -> None:
+    # Of predictions of rank 1 the loss is one value, which each weight multiplies.
+    true, predicted, weights = np.zeros(4), np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 0.0, 2.0, 0.5])
+    check(losses.MeanSquaredError()(true, predicted, weights), 7.5 * weights.mean(), "float32")
+    check(losses.MeanSquaredError(reduction="sum")(true, predicted, weights), 7.5 * weights.sum(), "float32")
 
 
 @pytest.mark.parametrize("name", ["binary_crossentropy", "categorical_crossentropy"])
 def test_a_cross_entropy_wants_as_many_targets_as_outputs(name: str) -> None:
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, "sigmoid")])
     model.compile("sgd", name)
-    with pytest.raises(ValueError, match=rf"^{name}: .*target.shape=\(8, 2\), output.shape=\(8, 3\)$"):
+    with pytest.raises(
+        ValueError, match=rf"^{name}: .*labels of shape \(8, 2\), predictions of shape \(8, 3\)$"
+    ):
         model.fit(np.ones((8, 4)), np.ones((8, 2)), verbose=0)

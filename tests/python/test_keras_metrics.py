@@ -133,6 +133,7 @@ def test_metrics_by_name_keep_it() -> None:
     own = metrics.as_object(spread, (2, 1), (2, 1))
     assert own.name == "spread"
     check(own(constant([1.0, 2.0]), constant([2.0, 2.0])), 0.5, "float32")
+    assert metrics.get("BCE").name == "binary_crossentropy"
     with pytest.raises(ValueError, match="Could not interpret metric identifier: foo"):
         metrics.get("foo")
 

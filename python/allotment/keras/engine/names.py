@@ -3,7 +3,7 @@
 import re
 import threading
 from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 _lock: Final = threading.Lock()
 _given: Final[Counter[str]] = Counter()
@@ -23,10 +23,16 @@ def unique_name(base: str) -> str:
     return f"{base}_{count}" if count else base
 
 
+def object_name(named: Any) -> str:
+    """The name of an object of Keras, or one made of the name of a function or class."""
+    name = getattr(named, "name", None)
+    return name if name is not None else snake_case(getattr(named, "__name__", type(named).__name__))
+
+
 def forget_names() -> None:
     """Start counting again."""
     with _lock:
         _given.clear()
 
 
-__all__ = ["forget_names", "snake_case", "unique_name"]
+__all__ = ["forget_names", "object_name", "snake_case", "unique_name"]

@@ -1,17 +1,30 @@
-"""The precision that figures are computed in."""
+"""Conversion of the operands of losses and metrics to the element type that they compute in."""
 
 from typing import Any
 
-from allotment.dtypes import float16, float32
+from allotment.dtypes import DType, as_dtype, float16, float32
 from allotment.ops.array import cast
 from allotment.ops.convert import to_tensor
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
+from allotment.variable import Variable
 
 
 def widened(values: Any) -> EagerTensor:
-    """Values as a tensor, floats of 16 bits in single precision: sums and logarithms leave the range of those."""
+    """Convert values to a tensor, floats of 16 bits to single precision: their sums leave the range of 16 bits."""
     tensor = to_tensor(values)
     return cast(tensor, float32) if tensor._dtype is float16 else tensor
 
 
-__all__ = ["widened"]
+def converted(values: Any, dtype: Any) -> EagerTensor:
+    """Convert values to a tensor of a type: a tensor of another type is cast.
+
+    Raises:
+        TypeError: Python values that the type cannot hold, such as texts for a float.
+    """
+    wanted: DType = as_dtype(dtype)
+    if isinstance(values, Tensor | Variable) or not (wanted.is_floating or wanted.is_complex):
+        return cast(values, wanted)
+    return cast(to_tensor(values, like=wanted), wanted)
+
+
+__all__ = ["converted", "widened"]

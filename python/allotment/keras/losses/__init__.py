@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from allotment.keras.absent import not_interpreted
+from allotment.keras.engine.names import object_name
 from allotment.keras.losses.functions import (
     binary_crossentropy,
     categorical_crossentropy,
@@ -80,7 +81,9 @@ def as_object(identifier: Any) -> Loss:
         ValueError: No such loss.
     """
     found = get(identifier)
-    return found if isinstance(found, Loss) else FunctionLoss(found)
+    if isinstance(found, Loss):
+        return found
+    return FunctionLoss(found, name=identifier if isinstance(identifier, str) else object_name(found))
 
 
 __all__ = [

@@ -1,13 +1,14 @@
-"""Losses as objects: with a way in which values become one."""
+"""Losses as objects: a function of labels and predictions, and a reduction of its values to one."""
 
-import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from allotment import nest
 from allotment.dtypes import as_dtype
 from allotment.keras.absent import lacks
-from allotment.keras.engine.names import snake_case
-from allotment.keras.engine.precision import widened
+from allotment.keras.engine.masks import mask_of
+from allotment.keras.engine.names import snake_case, unique_name
+from allotment.keras.engine.precision import converted
 from allotment.keras.losses.functions import (
     binary_crossentropy,
     categorical_crossentropy,
@@ -18,13 +19,15 @@ from allotment.keras.losses.functions import (
     sparse_categorical_crossentropy,
 )
 from allotment.ops.array import cast
-from allotment.ops.convert import to_tensor
-from allotment.ops.layout import expand_dims
+from allotment.ops.creation import constant
+from allotment.ops.division import divide_no_nan
+from allotment.ops.gathering import where
 from allotment.ops.math import multiply
-from allotment.ops.reduce import reduce_mean, reduce_sum
+from allotment.ops.reduce import reduce_sum
 from allotment.tensor import EagerTensor
 
-_REDUCTIONS: Final = ("sum_over_batch_size", "sum", "none", None)
+_MEANS: Final = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
+_REDUCTIONS: Final = (*_MEANS, "sum", "none", None)
 
 
 @lacks(
@@ -32,14 +35,15 @@ _REDUCTIONS: Final = ("sum_over_batch_size", "sum", "none", None)
     "from_config",
 )
 class Loss:
-    """How far predictions are from what they should be. As ``keras.losses.Loss``.
+    """A measure of how far predictions are from labels. As ``keras.losses.Loss``.
 
     A loss of your own computes in ``call(y_true, y_pred)``: a value for each sample.
 
     Args:
         name: The name, made from the class if not given.
-        reduction: How values become one: ``"sum_over_batch_size"`` for their mean, ``"sum"``, or ``"none"``.
-        dtype: The type that values are computed in; if not given the predictions', but at least float32.
+        reduction: How values become one: ``"sum_over_batch_size"`` or ``"mean"`` divides their sum by their number,
+            ``"mean_with_sample_weight"`` by the sum of the weights; ``"sum"``; ``"none"`` or ``None`` keeps them.
+        dtype: The type that the loss computes in, float32 if not given.
 
     Raises:
         ValueError: Another reduction.
@@ -48,18 +52,19 @@ class Loss:
     def __init__(
         self, name: str | None = None, reduction: str | None = "sum_over_batch_size", dtype: Any = None
     ) -> None:
-        if reduction in ("mean", "mean_with_sample_weight"):
-            raise NotImplementedError(
-                f"reduction={reduction!r} is not offered; sum_over_batch_size, sum and none are"
-            )
         if reduction not in _REDUCTIONS:
             raise ValueError(
                 "Invalid value for argument `reduction`. Expected one of "
-                f"{{'sum_over_batch_size', 'none', None, 'sum'}}. Received: reduction={reduction}"
+                f"{', '.join(map(repr, _REDUCTIONS))}. Received: reduction={reduction}"
             )
-        self.name = snake_case(type(self).__name__) if name is None else name
+        self.name = name or unique_name(snake_case(type(self).__name__))
         self.reduction = reduction
-        self.dtype = None if dtype is None else as_dtype(dtype)
+        self._dtype = as_dtype(dtype or "float32")
+
+    @property
+    def dtype(self) -> str:
+        """The type that the loss computes in."""
+        return self._dtype.name
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """Compute a value for each sample."""
@@ -67,62 +72,71 @@ class Loss:
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> EagerTensor:
         """Compute the loss of a batch."""
-        values = self.weighted(y_true, y_pred, sample_weight)
-        if self.reduction == "sum_over_batch_size":
-            return reduce_mean(values)
-        return reduce_sum(values) if self.reduction == "sum" else values
+        return self._reduced(*self._weighted(y_true, y_pred, sample_weight))
 
-    def weighted(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> EagerTensor:
-        """Compute a value for each sample, each times its weight."""
-        if self.dtype is not None:
-            y_pred = cast(to_tensor(y_pred), self.dtype)
-        else:
-            y_true, y_pred = (None if each is None else widened(each) for each in (y_true, y_pred))
-        if sample_weight is not None and y_true is not None:
-            y_true, y_pred = one_by_one(y_true, y_pred)
-        values = widened(self.call(y_true, y_pred))
-        return values if sample_weight is None else multiply(values, spread(sample_weight, values))
+    def _weighted(
+        self, y_true: Any, y_pred: Any, sample_weight: Any
+    ) -> tuple[EagerTensor, EagerTensor | None]:
+        """Compute the values times their weights, and the weights, ``None`` if all are 1."""
+        true, predicted = (_structure(each, self._dtype) for each in (y_true, y_pred))
+        found = self.call(true, predicted)
+        values = converted(found, self._dtype)
+        weights = None if sample_weight is None else converted(sample_weight, self._dtype)
+        masks = [each for each in (mask_of(y_pred), mask_of(found)) if each is not None]
+        if masks:
+            mask = masks[0] if len(masks) == 1 else multiply(*(cast(each, self._dtype) for each in masks))
+            weights = with_mask(weights, mask, self._dtype, self.reduction in ("sum_over_batch_size", "mean"))
+        if weights is not None:
+            values, weights = same_rank(values, weights)
+            values = multiply(values, weights)
+        return values, weights
+
+    def _reduced(self, values: EagerTensor, weights: EagerTensor | None) -> EagerTensor:
+        shape = values._array.shape
+        if self.reduction in (None, "none") or shape in ((), (0,)):
+            return values
+        total = reduce_sum(values)
+        if self.reduction == "sum":
+            return total
+        if self.reduction == "mean_with_sample_weight" and weights is not None:
+            return divide_no_nan(total, reduce_sum(weights))
+        return divide_no_nan(total, constant(values._array.size, self._dtype))
 
     def part(self, y_true: Any, y_pred: Any, sample_weight: Any, samples: int) -> EagerTensor:
-        """Compute what some samples add to the loss of a batch with ``samples`` of them.
+        """Compute the part that some samples have in the loss of a batch with ``samples`` of them.
 
-        The parts of a batch, however it is divided, add up to the loss of all of it.
-
-        Raises:
-            ValueError: Values are not to be made one.
+        The parts of a batch add up to its loss, however the batch is divided.
         """
-        values = self.weighted(y_true, y_pred, sample_weight)
-        if self.reduction == "sum":
-            return reduce_sum(values)
-        if self.reduction != "sum_over_batch_size":
-            raise ValueError(
-                f"a loss to train with is one number: {self.name!r} has reduction={self.reduction!r}"
-            )
-        own = len(to_tensor(y_pred))
-        if values.ndim == 0:
-            # A loss of the user's own that has made them one already.
-            return multiply(values, own / samples)
-        return multiply(reduce_sum(values), 1 / (samples * math.prod(values._array.shape[1:])))
+        found = self(y_true, y_pred, sample_weight)
+        own = len(nest.flatten(y_pred)[0])
+        if own == samples or self.reduction in (None, "none"):
+            return found
+        if own == 0:
+            # One number, as the parts of other replicas, that gradients go through.
+            return multiply(reduce_sum(found), 0.0)
+        return multiply(found, own / samples) if self.reduction in _MEANS else found
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}>"
 
 
-def one_by_one(y_true: Any, y_pred: Any) -> tuple[EagerTensor, EagerTensor]:
-    """Both with an axis behind the samples, so that a mean over the last axis leaves a value for each of them."""
-    true, predicted = to_tensor(y_true), to_tensor(y_pred)
-    if true.ndim == predicted.ndim == 1:
-        return expand_dims(true, -1), expand_dims(predicted, -1)
-    return true, predicted
+def _structure(values: Any, dtype: Any) -> Any:
+    """Convert what a program passes as labels or predictions: a dictionary entry by entry."""
+    if isinstance(values, dict):
+        return {key: _structure(each, dtype) for key, each in values.items()}
+    return None if values is None else converted(values, dtype)
 
 
-def spread(sample_weight: Any, values: EagerTensor) -> EagerTensor:
-    """Weights of samples in the type of values and with as many axes."""
-    weights = cast(to_tensor(sample_weight, like=values._dtype), values._dtype)
-    weights, _ = same_rank(weights, values)
-    while weights.ndim < values.ndim:
-        weights = expand_dims(weights, -1)
-    return weights
+def with_mask(weights: EagerTensor | None, mask: Any, dtype: Any, is_mean: bool) -> EagerTensor:
+    """Merge a mask into weights; for a mean over all values, so that it is one over those that count."""
+    counts = cast(mask, dtype)
+    if is_mean:
+        share = divide_no_nan(constant(counts._array.size, dtype), reduce_sum(counts))
+        counts = where(cast(mask, "bool"), share, constant(0.0, dtype))
+    if weights is None:
+        return counts
+    counts, weights = same_rank(counts, weights)
+    return multiply(weights, counts)
 
 
 class FunctionLoss(Loss):
@@ -136,11 +150,13 @@ class FunctionLoss(Loss):
         dtype: Any = None,
         **arguments: Any,
     ) -> None:
-        super().__init__(getattr(function, "__name__", None) if name is None else name, reduction, dtype)
+        super().__init__(name, reduction, dtype)
         self._function, self._arguments = function, arguments
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """Compute a value for each sample."""
+        if isinstance(y_true, EagerTensor) and isinstance(y_pred, EagerTensor):
+            y_true, y_pred = same_rank(y_true, y_pred)
         return self._function(y_true, y_pred, **self._arguments)
 
 
@@ -238,6 +254,5 @@ __all__ = [
     "MeanAbsoluteError",
     "MeanSquaredError",
     "SparseCategoricalCrossentropy",
-    "one_by_one",
-    "spread",
+    "with_mask",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from allotment.keras.absent import not_interpreted
-from allotment.keras.engine.names import snake_case
+from allotment.keras.engine.names import object_name, snake_case
 from allotment.keras.metrics.means import (
     Accuracy,
     BinaryAccuracy,
@@ -38,12 +38,11 @@ _BY_NAME: Final[dict[str, type[Metric]]] = {
     **{made.__name__: made for made in _CLASSES},
     **{snake_case(made.__name__): made for made in _CLASSES},
     "bce": BinaryCrossentropy,
+    "BCE": BinaryCrossentropy,
     "mae": MeanAbsoluteError,
     "MAE": MeanAbsoluteError,
     "mse": MeanSquaredError,
     "MSE": MeanSquaredError,
-    "rmse": RootMeanSquaredError,
-    "RMSE": RootMeanSquaredError,
 }
 
 #: Names that mean one of three classes: by whether there is one output, or classes are given by number.
@@ -91,7 +90,7 @@ def as_object(identifier: Any, true: Sequence[Any], predicted: Sequence[Any]) ->
         return chosen(name=identifier)
     found = get(identifier)
     if not isinstance(found, Metric):
-        return MeanMetricWrapper(found)
+        return MeanMetricWrapper(found, object_name(found))
     if isinstance(identifier, str):
         found.name = identifier
     return found

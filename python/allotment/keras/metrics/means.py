@@ -1,13 +1,14 @@
-"""Metrics that are means of a function of what should be and what is predicted."""
+"""Metrics that are means of a function of labels and predictions."""
 
 from typing import Any
 
-from allotment.dtypes import float32
+from allotment.keras.engine.precision import converted
 from allotment.keras.losses.functions import (
     binary_crossentropy,
     categorical_crossentropy,
     mean_absolute_error,
     mean_squared_error,
+    same_rank,
     sparse_categorical_crossentropy,
 )
 from allotment.keras.metrics.functions import (
@@ -16,8 +17,9 @@ from allotment.keras.metrics.functions import (
     categorical_accuracy,
     sparse_categorical_accuracy,
 )
-from allotment.keras.metrics.metric import MeanMetricWrapper
-from allotment.ops.creation import constant
+from allotment.keras.metrics.metric import Mean, MeanMetricWrapper
+from allotment.ops.math import squared_difference
+from allotment.ops.real import sqrt
 from allotment.tensor import EagerTensor
 
 
@@ -75,10 +77,10 @@ class CategoricalCrossentropy(MeanMetricWrapper):
         dtype: Any = None,
         from_logits: bool = False,
         label_smoothing: float = 0.0,
+        axis: int = -1,
     ) -> None:
-        super().__init__(
-            categorical_crossentropy, name, dtype, from_logits=from_logits, label_smoothing=label_smoothing
-        )
+        arguments = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
+        super().__init__(categorical_crossentropy, name, dtype, **arguments)
 
 
 class SparseCategoricalCrossentropy(MeanMetricWrapper):
@@ -92,8 +94,11 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
         name: str | None = "sparse_categorical_crossentropy",
         dtype: Any = None,
         from_logits: bool = False,
+        ignore_class: int | None = None,
+        axis: int = -1,
     ) -> None:
-        super().__init__(sparse_categorical_crossentropy, name, dtype, from_logits=from_logits)
+        arguments = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
+        super().__init__(sparse_categorical_crossentropy, name, dtype, **arguments)
 
 
 class MeanSquaredError(MeanMetricWrapper):
@@ -110,15 +115,22 @@ class MeanAbsoluteError(MeanMetricWrapper):
         super().__init__(mean_absolute_error, name, dtype)
 
 
-class RootMeanSquaredError(MeanMetricWrapper):
+class RootMeanSquaredError(Mean):
     """The root of the mean of squared differences. As ``keras.metrics.RootMeanSquaredError``."""
 
     def __init__(self, name: str | None = "root_mean_squared_error", dtype: Any = None) -> None:
-        super().__init__(mean_squared_error, name, dtype)
+        super().__init__(name, dtype)
+
+    def update_state(  # type: ignore[override]  # as in Keras: a mean of something else than values
+        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+    ) -> None:
+        """Take in a batch."""
+        true, predicted = same_rank(converted(y_true, self._dtype), converted(y_pred, self._dtype))
+        super().update_state(squared_difference(true, predicted), sample_weight)
 
     def result(self) -> EagerTensor:
         """Return the root."""
-        return constant(self._mean() ** 0.5, self.dtype or float32)
+        return sqrt(super().result())
 
 
 __all__ = [

@@ -1,20 +1,21 @@
-"""What is measured over batches: sums, one for each replica, in the host's memory, and what is made of them."""
+"""Metrics: figures over batches. Their sums are numbers in the host's memory, one for each replica."""
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from allotment.aggregation import VariableAggregation, VariableSynchronization
-from allotment.dtypes import as_dtype, float32
+from allotment.dtypes import DType, as_dtype
 from allotment.keras import initializers
 from allotment.keras.absent import lacks
+from allotment.keras.engine.masks import mask_of
 from allotment.keras.engine.names import snake_case, unique_name
-from allotment.keras.engine.precision import widened
+from allotment.keras.engine.precision import converted
 from allotment.keras.engine.replicas import PerReplicaNumber
-from allotment.keras.losses.loss import one_by_one, spread
+from allotment.keras.losses.functions import mean, same_rank
+from allotment.keras.losses.loss import with_mask
 from allotment.ops.array import cast
-from allotment.ops.creation import constant
+from allotment.ops.convert import to_tensor
+from allotment.ops.creation import constant, zeros
 from allotment.ops.math import multiply
 from allotment.ops.reduce import reduce_sum
 from allotment.ops.repetition import broadcast_to
@@ -27,36 +28,41 @@ from allotment.variable import Variable
     "from_config",
 )
 class Metric:
-    """Something that is measured over batches. As ``keras.metrics.Metric``.
+    """A figure over batches. As ``keras.metrics.Metric``.
 
-    A metric of your own makes variables with ``add_weight``, adds to them in ``update_state``, and says in ``result``
-    what they make. In the scope of a strategy each replica adds to its own copy; all are added up when they are read.
+    A metric of your own makes variables with ``add_weight``, adds to them in ``update_state``, and computes the figure
+    from them in ``result``. In the scope of a strategy each replica adds to its own copy; reading adds all copies up.
 
     Args:
-        dtype: Of the result, float32 unless given.
+        dtype: The type of the result, float32 if not given.
         name: The name, made from the class if not given.
     """
 
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
-        self.name = unique_name(snake_case(type(self).__name__)) if name is None else name
-        self.dtype = dtype
+        self.name = name or unique_name(snake_case(type(self).__name__))
+        self._dtype: DType = as_dtype(dtype or "float32")
         self._numbers: list[PerReplicaNumber] = []
-        #: Variables, with what they start with.
-        self._added: list[tuple[Variable, Any]] = []
+        #: The variables that ``add_weight`` made.
+        self._added: list[Variable] = []
+
+    @property
+    def dtype(self) -> str:
+        """The type of the result."""
+        return self._dtype.name
 
     def add_variable(
         self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None
     ) -> Variable:
-        """Make a variable for something that is added up.
+        """Make a variable for a sum.
 
         Args:
             shape: Its shape, a single number unless given.
-            initializer: What makes its first value, or the name of that; zeros unless given.
+            initializer: An initializer or its name; zeros unless given.
             dtype: Its type, float32 unless given.
             name: The name, behind that of the metric.
         """
         make = initializers.get("zeros" if initializer is None else initializer)
-        wanted = as_dtype(dtype or self.dtype or "float32")
+        wanted = as_dtype(dtype or "float32")
         variable = Variable(
             lambda: make(tuple(shape), dtype=wanted),
             trainable=False,
@@ -64,7 +70,7 @@ class Metric:
             aggregation=VariableAggregation.SUM,
             synchronization=VariableSynchronization.ON_READ,
         )
-        self._added.append((variable, np.array(variable.numpy())))
+        self._added.append(variable)
         return variable
 
     def add_weight(
@@ -75,8 +81,8 @@ class Metric:
 
     @property
     def variables(self) -> list[Variable]:
-        """What was made with ``add_weight``."""
-        return [variable for variable, _ in self._added]
+        """The variables that ``add_weight`` made."""
+        return list(self._added)
 
     def _number(self) -> PerReplicaNumber:
         """Make a number that starts at zero and that ``reset_state`` sets back to it. Cheaper than a variable."""
@@ -104,8 +110,8 @@ class Metric:
         """Forget all batches."""
         for number in self._numbers:
             number.reset()
-        for variable, first in self._added:
-            variable.assign(first)
+        for variable in self._added:
+            variable.assign(zeros(variable.shape, variable.dtype))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Take in a batch, and return what was measured since the last reset."""
@@ -125,11 +131,11 @@ class Sum(Metric):
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Add values, each times its weight."""
-        self._total.add(_weighed(values, sample_weight)[0])
+        self._total.add(_weighed(values, sample_weight, self._dtype, reduce_sum)[0])
 
     def result(self) -> EagerTensor:
         """Return the sum."""
-        return constant(self._total.total(), self.dtype or float32)
+        return constant(self._total.total(), self._dtype)
 
 
 class Mean(Metric):
@@ -141,8 +147,7 @@ class Mean(Metric):
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Take in values, each as often as its weight says."""
-        total, count = _weighed(values, sample_weight)
-        self.add(total, count)
+        self.add(*_weighed(values, sample_weight, self._dtype, mean))
 
     def add(self, total: float, count: float) -> None:
         """Take in a sum of so many values."""
@@ -156,22 +161,37 @@ class Mean(Metric):
 
     def result(self) -> EagerTensor:
         """Return the mean, 0 of no values."""
-        return constant(self._mean(), self.dtype or float32)
+        return constant(self._mean(), self._dtype)
 
     def _mean(self) -> float:
         count = self._count.total()
         return self._total.total() / count if count else 0.0
 
 
-def _weighed(values: Any, sample_weight: Any) -> tuple[float, float]:
-    """The sum of values times weights, and the sum of the weights."""
-    given = widened(values)
-    if not given._dtype.is_floating:
-        given = cast(given, float32)
+def _weighed(
+    given: Any, sample_weight: Any, dtype: DType, reduce: Callable[..., EagerTensor]
+) -> tuple[float, float]:
+    """Return the sum of samples' values times weights, and the sum of the weights.
+
+    ``reduce`` makes one value of those of a sample, and one weight of its weights.
+    """
+    values = cast(given, dtype)
     if sample_weight is None:
-        return float(reduce_sum(given)), given._array.size
-    weights = broadcast_to(spread(sample_weight, given), given._array.shape)
-    return float(reduce_sum(multiply(given, weights))), float(reduce_sum(weights))
+        values = _of_samples(values, 1, reduce)
+        return float(reduce_sum(values)), values._array.shape[0] if values.ndim else 1
+    weights = converted(sample_weight, dtype)
+    if mask_of(given) is not None:
+        weights = with_mask(weights, mask_of(given), dtype, is_mean=False)
+    values, weights = same_rank(values, weights)
+    values = _of_samples(values, weights.ndim, reduce)
+    weights = broadcast_to(weights, values._array.shape)
+    products = _of_samples(multiply(values, weights), 1, reduce)
+    return float(reduce_sum(products)), float(reduce_sum(_of_samples(weights, 1, reduce)))
+
+
+def _of_samples(values: EagerTensor, axes: int, reduce: Callable[..., EagerTensor]) -> EagerTensor:
+    """Reduce all axes behind the first ones."""
+    return reduce(values, list(range(axes, values.ndim))) if values.ndim > axes else values
 
 
 class MeanMetricWrapper(Mean):
@@ -180,16 +200,19 @@ class MeanMetricWrapper(Mean):
     def __init__(
         self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **arguments: Any
     ) -> None:
-        super().__init__(getattr(fn, "__name__", "mean") if name is None else name, dtype)
+        super().__init__(name, dtype)
         self._function, self._arguments = fn, arguments
 
     def update_state(  # type: ignore[override]  # as in Keras: a mean of something else than values
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> None:
         """Take in a batch."""
-        if sample_weight is not None:
-            y_true, y_pred = one_by_one(y_true, y_pred)
-        super().update_state(self._function(y_true, y_pred, **self._arguments), sample_weight)
+        values = to_tensor(self._function(y_true, y_pred, **self._arguments))
+        mask = mask_of(y_pred)
+        if mask is not None:
+            weights = None if sample_weight is None else converted(sample_weight, self._dtype)
+            sample_weight = with_mask(weights, mask, self._dtype, is_mean=False)
+        super().update_state(values, sample_weight)
 
 
 __all__ = ["Mean", "MeanMetricWrapper", "Metric", "Sum"]
