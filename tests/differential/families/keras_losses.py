@@ -109,9 +109,7 @@ def _arguments(name: str, rng: random.Random) -> list[str]:
 def _values(name: str, rng: random.Random) -> list[tuple[str, tuple[int, ...], str]]:
     """Labels and predictions."""
     if "parse" in name:
-        shape: tuple[int, ...] = rng.choice(
-            ((4, 4), (4, 4), (2, 3, 4), (4, 3), (4,), (0, 4), (4, 1), (1, 5))
-        )
+        shape: tuple[int, ...] = rng.choice(((4, 4), (4, 4), (2, 3, 4), (4, 3), (4,), (0, 4), (4, 1), (1, 5)))
         labels: tuple[int, ...] = shape[:-1] if rng.random() < 0.6 else (*shape[:-1], 1)
         if rng.random() < 0.05:
             labels = rng.choice(_SHAPES)
