@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_tools import KerasTools
 from operands import operand
 
 
@@ -28,6 +29,7 @@ class Helpers:
             "graph_gradients": self.graph_gradients,
             "static": self.static,
             "described": self.described,
+            "keras_tools": lambda: KerasTools(self._tf),
             "rebuilt": self.rebuilt,
         }
 

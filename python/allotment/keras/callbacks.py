@@ -1,20 +1,18 @@
 """What is called while a model is trained. As ``keras.callbacks``, those that are offered."""
 
 import inspect
-import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allotment.missing_names import absent
+from allotment.keras.absent import absent
+from allotment.keras.engine.warnings import warn
 
 if TYPE_CHECKING:
     from allotment.keras.engine.model import Model
 
 Logs = dict[str, float]
-
-_log: Final = logging.getLogger("allotment.keras")
 
 
 class Callback:
@@ -54,11 +52,19 @@ class Callback:
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         """Called after an epoch, validation included."""
 
+    def on_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+        """An older name of ``on_train_batch_begin``."""
+
+    def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """An older name of ``on_train_batch_end``."""
+
     def on_train_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
         """Called before a batch of training."""
+        self.on_batch_begin(batch, logs)
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         """Called after a batch of training."""
+        self.on_batch_end(batch, logs)
 
     def on_test_begin(self, logs: Logs | None = None) -> None:
         """Called before an evaluation."""
@@ -94,14 +100,14 @@ class CallbackList:
         params: What ``fit`` was told.
 
     Raises:
-        TypeError: One of them is no callback.
+        AttributeError: One of them has not the methods of a callback.
     """
 
     def __init__(self, callbacks: Iterable[Callback], model: "Model", params: dict[str, Any]) -> None:
         self._callbacks = list(callbacks)
         for callback in self._callbacks:
-            if not isinstance(callback, Callback):
-                raise TypeError(
+            if not (hasattr(callback, "set_model") and hasattr(callback, "set_params")):
+                raise AttributeError(
                     f"`callbacks` must be instances of `keras.callbacks.Callback`. Received: {callback!r} "
                     f"(of type {type(callback)})"
                 )
@@ -119,10 +125,12 @@ class CallbackList:
 
     def overrides(self, hook: str, except_for: Callable[[Callback], bool]) -> bool:
         """Whether any of them, with exceptions, does something in a method."""
+        names = (hook, hook.replace("_train_batch_", "_batch_"))
         return any(
-            hook in vars(each) or getattr(type(each), hook) is not getattr(Callback, hook)
+            name in vars(each) or getattr(type(each), name, None) is not getattr(Callback, name)
             for each in self._callbacks
             if not except_for(each)
+            for name in names
         )
 
 
@@ -165,20 +173,17 @@ class LambdaCallback(Callback):
 
 
 class EarlyStopping(Callback):
-    """Ends the training when a number gets no better. As ``keras.callbacks.EarlyStopping``.
+    """Ends the training when a figure gets no better. As ``keras.callbacks.EarlyStopping``.
 
     Args:
         monitor: The name of the loss or metric.
         min_delta: By how much it has to be better to count.
-        patience: How many epochs in a row may be no better.
-        verbose: With 1, print when the training is ended.
-        mode: ``"min"``, ``"max"``, or ``"auto"`` to tell by the name.
-        baseline: What has to be reached at all.
+        patience: The number of epochs without a better figure after which the training ends.
+        verbose: With 1, print when the training ends.
+        mode: ``"min"``, ``"max"``, or ``"auto"``: the direction of the loss, or of the metric of this name.
+        baseline: A figure that has to be reached; until then the epochs count as without a better figure.
         restore_best_weights: Whether the model gets the variables of the best epoch back.
         start_from_epoch: The first epochs do not count.
-
-    Raises:
-        ValueError: Another mode.
     """
 
     def __init__(
@@ -194,12 +199,13 @@ class EarlyStopping(Callback):
     ) -> None:
         super().__init__()
         if mode not in ("auto", "min", "max"):
-            raise ValueError(f"mode must be 'auto', 'min' or 'max', not {mode!r}")
-        self.monitor, self.patience, self.verbose = monitor, patience, verbose
+            warn(f"EarlyStopping mode {mode!r} is none of 'auto', 'min' and 'max': mode='auto' is used.")
+            mode = "auto"
+        self.monitor, self.mode, self.patience, self.verbose = monitor, mode, patience, verbose
         self.min_delta, self.baseline = abs(min_delta), baseline
         self.restore_best_weights, self.start_from_epoch = restore_best_weights, start_from_epoch
-        larger = mode == "max" or (mode == "auto" and ("acc" in monitor or monitor.endswith("auc")))
-        self._sign = 1 if larger else -1
+        #: 1 if the figure should rise and -1 if it should fall; 0 until that is known.
+        self._sign = {"min": -1, "max": 1, "auto": 0}[mode]
         self._forget()
 
     def _forget(self) -> None:
@@ -208,21 +214,28 @@ class EarlyStopping(Callback):
         self.best_epoch = self.wait = self.stopped_epoch = 0
 
     def on_train_begin(self, logs: Logs | None = None) -> None:  # noqa: ARG002 - a hook's signature
-        """Forget what another training has reached."""
+        """Forget the figures of another training."""
         self._forget()
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Look at the number."""
+        """Compare the figure with the best one.
+
+        Raises:
+            ValueError: ``mode`` is ``"auto"`` and no metric of this name has a direction.
+        """
+        # Not before: the metrics are made with the first batch.
+        self._sign = self._sign or _direction_of(self.monitor, self.model)
         value = (logs or {}).get(self.monitor)
         if value is None:
-            _log.warning(
-                "Early stopping conditioned on metric `%s` which is not available. Available metrics are: %s",
-                self.monitor,
-                ",".join(logs or ()),
+            warn(
+                f"Early stopping conditioned on metric `{self.monitor}` which is not available. Available metrics are: "
+                f"{','.join(logs or ())}"
             )
+        if value is None or epoch < self.start_from_epoch:
             return
-        if epoch < self.start_from_epoch:
-            return
+        if self.restore_best_weights and self.best_weights is None:
+            # A figure that is no number is better than none.
+            self.best_weights, self.best_epoch = self.model.get_weights(), epoch
         self.wait += 1
         if self._is_better(value, self.best):
             self.best, self.best_epoch = value, epoch
@@ -230,30 +243,64 @@ class EarlyStopping(Callback):
                 self.best_weights = self.model.get_weights()
             if self.baseline is None or self._is_better(value, self.baseline):
                 self.wait = 0
-        if self.wait >= self.patience and epoch > 0:
+        elif self.wait >= self.patience and epoch > 0:
             self.stopped_epoch = epoch
             self.model.stop_training = True
 
     def _is_better(self, value: float, than: float | None) -> bool:
-        return than is None or bool(self._sign * (value - than) > self.min_delta)
+        if than is None:
+            return True
+        # In single precision, as the figures are computed.
+        shifted, reference = np.float32(value - self._sign * self.min_delta), np.float32(than)
+        return bool(shifted > reference if self._sign > 0 else shifted < reference)
 
     def on_train_end(self, logs: Logs | None = None) -> None:  # noqa: ARG002 - a hook's signature
-        """Say that it has ended, and bring the best variables back."""
+        """Say that the training has ended early, and bring the best variables back."""
         if self.stopped_epoch and self.verbose:
             print(f"Epoch {self.stopped_epoch + 1}: early stopping")
         if self.restore_best_weights and self.best_weights is not None:
+            if self.verbose:
+                print(f"Restoring model weights from the end of the best epoch: {self.best_epoch + 1}.")
             self.model.set_weights(self.best_weights)
 
 
-class TerminateOnNaN(Callback):
-    """Ends the training when the loss is no number any more. As ``keras.callbacks.TerminateOnNaN``."""
+def _direction_of(monitor: str, model: "Model") -> int:
+    """Whether a figure should rise (1) or fall (-1)."""
+    name = monitor.removeprefix("val_")
+    directions = {each.name: each.direction for each in model._single_metrics() if each.direction}
+    found = directions.get(name, -1 if name == "loss" else 0)
+    if not found:
+        raise ValueError(
+            f"EarlyStopping cannot tell whether {monitor!r} should be maximized or minimized: pass mode='max' or "
+            "mode='min'."
+        )
+    return found
 
-    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Look at the loss."""
+
+class TerminateOnNaN(Callback):
+    """Ends the training when the loss is NaN or infinite. As ``keras.callbacks.TerminateOnNaN``.
+
+    Args:
+        raise_error: Whether to raise an error in the place of that.
+    """
+
+    def __init__(self, raise_error: bool = False) -> None:
+        super().__init__()
+        self.raise_error = raise_error
+
+    def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+        """Look at the loss.
+
+        Raises:
+            RuntimeError: It is NaN or infinite, and ``raise_error`` is set.
+        """
         loss = (logs or {}).get("loss")
-        if loss is not None and not np.isfinite(loss):
-            print(f"Batch {batch}: Invalid loss, terminating training")
-            self.model.stop_training = True
+        if loss is None or np.isfinite(loss):
+            return
+        if self.raise_error:
+            raise RuntimeError(f"NaN or Inf loss encountered at batch {batch}. Loss value: {loss}.")
+        print(f"Batch {batch}: Invalid loss, terminating training")
+        self.model.stop_training = True
 
 
 class LearningRateScheduler(Callback):

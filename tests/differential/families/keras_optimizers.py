@@ -102,7 +102,8 @@ def steps(function: str, rng: random.Random) -> Call:
     )
     change = ""
     if rng.random() < 0.15:
-        change = f"\n        if step == 2:\n            {rng.choice(('optimizer.learning_rate = 0.5', 'optimizer.learning_rate.assign(0.25)'))}"
+        value = rng.choice(("optimizer.learning_rate = 0.5", "optimizer.learning_rate.assign(0.25)"))
+        change = f"\n        if step == 2:\n            {value}"
     before = (
         f"optimizer = {construction(function, rng)}\n"
         f"def gradient(v):\n    v = tf.convert_to_tensor(v)\n    return {gradient}\n"

@@ -74,6 +74,11 @@ def get(identifier: Any) -> Any:
     raise not_interpreted("loss", identifier, _BY_NAME)
 
 
+def is_offered(loss: Any) -> bool:
+    """Whether a loss is one of Keras' own functions or of their classes."""
+    return loss in _FUNCTIONS or type(loss) in _CLASSES
+
+
 def as_object(identifier: Any) -> Loss:
     """The same as an object.
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from allotment.keras import losses
 from allotment.keras.absent import not_interpreted
 from allotment.keras.engine.names import object_name, snake_case
 from allotment.keras.metrics.means import (
@@ -90,7 +91,9 @@ def as_object(identifier: Any, true: Sequence[Any], predicted: Sequence[Any]) ->
         return chosen(name=identifier)
     found = get(identifier)
     if not isinstance(found, Metric):
-        return MeanMetricWrapper(found, object_name(found))
+        made = MeanMetricWrapper(found, object_name(found))
+        made.direction = -1 if losses.is_offered(found) else 0
+        return made
     if isinstance(identifier, str):
         found.name = identifier
     return found

@@ -26,12 +26,16 @@ from allotment.tensor import EagerTensor
 class Accuracy(MeanMetricWrapper):
     """The mean of ``accuracy`` over batches. As ``keras.metrics.Accuracy``."""
 
+    direction = 1
+
     def __init__(self, name: str | None = "accuracy", dtype: Any = None) -> None:
         super().__init__(accuracy, name, dtype)
 
 
 class BinaryAccuracy(MeanMetricWrapper):
     """The mean of ``binary_accuracy`` over batches. As ``keras.metrics.BinaryAccuracy``."""
+
+    direction = 1
 
     def __init__(
         self, name: str | None = "binary_accuracy", dtype: Any = None, threshold: float = 0.5
@@ -42,6 +46,8 @@ class BinaryAccuracy(MeanMetricWrapper):
 class CategoricalAccuracy(MeanMetricWrapper):
     """The mean of ``categorical_accuracy`` over batches. As ``keras.metrics.CategoricalAccuracy``."""
 
+    direction = 1
+
     def __init__(self, name: str | None = "categorical_accuracy", dtype: Any = None) -> None:
         super().__init__(categorical_accuracy, name, dtype)
 
@@ -49,12 +55,16 @@ class CategoricalAccuracy(MeanMetricWrapper):
 class SparseCategoricalAccuracy(MeanMetricWrapper):
     """The mean of ``sparse_categorical_accuracy`` over batches. As ``keras.metrics.SparseCategoricalAccuracy``."""
 
+    direction = 1
+
     def __init__(self, name: str | None = "sparse_categorical_accuracy", dtype: Any = None) -> None:
         super().__init__(sparse_categorical_accuracy, name, dtype)
 
 
 class BinaryCrossentropy(MeanMetricWrapper):
     """The mean of ``binary_crossentropy`` over batches. As ``keras.metrics.BinaryCrossentropy``."""
+
+    direction = -1
 
     def __init__(
         self,
@@ -70,6 +80,8 @@ class BinaryCrossentropy(MeanMetricWrapper):
 
 class CategoricalCrossentropy(MeanMetricWrapper):
     """The mean of ``categorical_crossentropy`` over batches. As ``keras.metrics.CategoricalCrossentropy``."""
+
+    direction = -1
 
     def __init__(
         self,
@@ -89,6 +101,8 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
     As ``keras.metrics.SparseCategoricalCrossentropy``.
     """
 
+    direction = -1
+
     def __init__(
         self,
         name: str | None = "sparse_categorical_crossentropy",
@@ -104,6 +118,8 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
 class MeanSquaredError(MeanMetricWrapper):
     """The mean of ``mean_squared_error`` over batches. As ``keras.metrics.MeanSquaredError``."""
 
+    direction = -1
+
     def __init__(self, name: str | None = "mean_squared_error", dtype: Any = None) -> None:
         super().__init__(mean_squared_error, name, dtype)
 
@@ -111,12 +127,16 @@ class MeanSquaredError(MeanMetricWrapper):
 class MeanAbsoluteError(MeanMetricWrapper):
     """The mean of ``mean_absolute_error`` over batches. As ``keras.metrics.MeanAbsoluteError``."""
 
+    direction = -1
+
     def __init__(self, name: str | None = "mean_absolute_error", dtype: Any = None) -> None:
         super().__init__(mean_absolute_error, name, dtype)
 
 
 class RootMeanSquaredError(Mean):
     """The root of the mean of squared differences. As ``keras.metrics.RootMeanSquaredError``."""
+
+    direction = -1
 
     def __init__(self, name: str | None = "root_mean_squared_error", dtype: Any = None) -> None:
         super().__init__(name, dtype)

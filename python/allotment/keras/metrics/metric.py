@@ -38,6 +38,9 @@ class Metric:
         name: The name, made from the class if not given.
     """
 
+    #: 1 if the figure should rise in training, -1 if it should fall, 0 if neither is known.
+    direction = 0
+
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
         self.name = name or unique_name(snake_case(type(self).__name__))
         self._dtype: DType = as_dtype(dtype or "float32")
@@ -89,6 +92,10 @@ class Metric:
         number = PerReplicaNumber()
         self._numbers.append(number)
         return number
+
+    def _members(self) -> list["Metric"]:
+        """The metrics that it is made of, itself if it is made of none."""
+        return [self]
 
     def _all_numbers(self) -> list[PerReplicaNumber]:
         """Its numbers, and those of the metrics that it is made of."""

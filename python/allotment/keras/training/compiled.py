@@ -171,6 +171,9 @@ class CompiledMetrics(Metric):
             for metric in made:
                 metric.update_state(*values)
 
+    def _members(self) -> list[Metric]:
+        return [metric for made in self._by_output for metric in made]
+
     def _all_numbers(self) -> list[PerReplicaNumber]:
         return [number for made in self._by_output for metric in made for number in metric._all_numbers()]
 

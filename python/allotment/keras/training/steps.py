@@ -100,6 +100,10 @@ class Steps:
             own.remove(self._loss_tracker)
         return own
 
+    def _single_metrics(self) -> list[Metric]:
+        """The metrics, with those that the model was compiled with one by one."""
+        return [metric for each in self.metrics for metric in each._members()]
+
     @property
     def metrics_names(self) -> list[str]:
         """The names of ``metrics``."""

@@ -209,7 +209,7 @@ class Trainer(Steps):
             for index, batch in enumerate(self._runner.batches(data)):
                 hooks.call("on_predict_batch_begin", index)
                 found.append(self.predict_on_batch(batch.x))
-                hooks.call("on_predict_batch_end", index, {})
+                hooks.call("on_predict_batch_end", index, {"outputs": found[-1]})
             hooks.call("on_predict_end")
         finally:
             if bar is not None:
