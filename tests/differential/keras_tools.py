@@ -1,4 +1,4 @@
-"""What programs about Keras share: models with fixed weights, figures as arrays, callbacks that set or record figures."""
+"""The tools of programs about Keras: fixed weights, figures as arrays, callbacks that set or record figures."""
 
 from typing import Any
 
@@ -16,7 +16,9 @@ class KerasTools:
     def fixed(self, model: Any) -> Any:
         """Give a model weights that follow from their shapes, and return it."""
         weights = model.get_weights()
-        model.set_weights([operand("float32", w.shape, "unit", i).astype(w.dtype) for i, w in enumerate(weights)])
+        model.set_weights(
+            [operand("float32", w.shape, "unit", i).astype(w.dtype) for i, w in enumerate(weights)]
+        )
         return model
 
     def figures(self, found: Any) -> Any:

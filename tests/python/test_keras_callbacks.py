@@ -32,7 +32,8 @@ def test_methods_that_want_numbers_get_some_everywhere() -> None:
     methods = {
         name: hook(name, "epoch" in name or "batch" in name)
         for name in vars(Callback)
-        if name.startswith("on_")
+        # Under their older names, those of batches are called by the others.
+        if name.startswith("on_") and not name.startswith("on_batch")
     }
     strict = type("Strict", (Callback,), methods)()
     trained = model()
@@ -51,7 +52,7 @@ def test_methods_that_want_numbers_get_some_everywhere() -> None:
         ("on_train_end", 2),
         ("on_predict_begin", 0),
         ("on_predict_batch_begin", 0),
-        ("on_predict_batch_end", 0),
+        ("on_predict_batch_end", 1),
         ("on_predict_end", 0),
     ]
 

@@ -71,20 +71,76 @@ def test_several_inputs_and_outputs_by_position_and_by_name() -> None:
     other = by_name.fit({"a": X, "b": b}, {"one": Y, "two": classes}, 4, 3, verbose=0, shuffle=False).history
     assert list(one) == ["loss", "one_loss", "one_mae", "two_accuracy", "two_loss"]
     assert one == other
-    np.testing.assert_allclose(
-        one["loss"], 0.5 * np.array(one["one_loss"]) + 2 * np.array(one["two_loss"]), rtol=1e-6
-    )
+    # That of all is a mean over samples, those of the outputs are means over batches.
+    assert one["loss"] != pytest.approx(0.5 * np.array(one["one_loss"]) + 2 * np.array(one["two_loss"]))
     first, second = by_position.predict([X, b], verbose=0)
     assert (first.shape, second.shape) == ((10, 1), (10, 2))
     evaluated = by_position.evaluate([X, b], [Y, classes], verbose=0)
+    assert evaluated[1:3] == [
+        by_position.evaluate([X, b], [Y, classes], verbose=0, return_dict=True)[f"{name}_loss"]
+        for name in ("one", "two")
+    ]
     assert evaluated[3] == pytest.approx(abs(first - Y).mean(), rel=1e-5)
     assert evaluated[4] == pytest.approx((second.argmax(1) == classes).mean())
 
 
 def test_weights_of_samples() -> None:
     weights = draw.uniform(0, 2, 10)
-    found = linear().evaluate(X, Y, batch_size=4, sample_weight=weights, verbose=0)
-    assert found == pytest.approx((weights * Y[:, 0] ** 2).mean(), rel=1e-5)
+    wanted = pytest.approx((weights * Y[:, 0] ** 2).mean(), rel=1e-5)
+    for shape in ((10,), (10, 1)):
+        given = weights.reshape(shape)
+        assert linear().evaluate(X, Y, batch_size=4, sample_weight=given, verbose=0) == wanted
+        history = linear("sgd").fit(X, Y, batch_size=10, sample_weight=given, verbose=0).history
+        assert history["loss"] == [wanted]
+
+
+def test_weights_of_classes_and_metrics_with_weights() -> None:
+    classes = np.arange(10) % 2
+    weights = np.where(classes == 1, 3.0, 1.0)
+    model = linear(metrics=["mae"], weighted_metrics=["mae"])
+    by_class = model.train_on_batch(X, classes, class_weight={1: 3.0}, return_dict=True)
+    assert by_class["loss"] == pytest.approx((weights * classes**2).mean())
+    assert by_class["mae"] == pytest.approx(0.5)
+    assert by_class["weighted_mae"] == pytest.approx(np.average(classes, weights=weights))
+    for data in ((X, classes), (tf_data.Dataset.from_tensor_slices((X, classes)).batch(10), None)):
+        found = linear().fit(*data, class_weight={0: 1.0, 1: 3.0}, verbose=0, batch_size=None).history
+        assert found["loss"] == pytest.approx([(weights * classes**2).mean()])
+    with pytest.raises(ValueError, match="cannot be given at the same time"):
+        linear().fit(X, classes, class_weight={1: 3.0}, sample_weight=weights, verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "wanted"),
+    [
+        (["mae", "mse"], {"a_mae", "b_mse"}),
+        ([["mae", "mse"], None], {"a_mae", "a_mse"}),
+        ({"b": "mae"}, {"b_mae"}),
+    ],
+)
+def test_metrics_of_two_outputs_are_one_for_each(metrics: Any, wanted: set[str]) -> None:
+    start = keras.Input((3,))
+    model = keras.Model(start, [layers.Dense(1, name="a")(start), layers.Dense(1, name="b")(start)])
+    model.compile("sgd", "mse", metrics=metrics)
+    found = model.train_on_batch(X, [Y, Y], return_dict=True)
+    assert set(found) == {"loss", "a_loss", "b_loss", *wanted}
+    model.compile("sgd", "mse", metrics=["mae"])
+    with pytest.raises(ValueError, match="a list with an entry for each"):
+        model.train_on_batch(X, [Y, Y])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "batches"), [({}, 1), ({"batch_size": 2}, 1), ({"validation_batch_size": 3}, 1)]
+)
+def test_one_step_of_validation_is_one_batch(arguments: Any, batches: int) -> None:
+    spy = Spy()
+    linear().fit(X, Y, validation_split=0.5, validation_steps=1, verbose=0, callbacks=spy, **arguments)
+    assert spy.calls.count("on_test_batch_end") == batches
+
+
+def test_data_of_rank_1_are_a_column_where_the_model_wants_one() -> None:
+    model = keras.Sequential([keras.Input((1,)), layers.Dense(2, kernel_initializer="ones")])
+    np.testing.assert_allclose(model.predict(np.arange(3.0), verbose=0), [[0, 0], [1, 1], [2, 2]])
+    np.testing.assert_allclose(model(np.arange(2.0)).numpy(), [[0, 0], [1, 1]])
 
 
 def test_samples_are_shuffled_and_the_seed_says_how() -> None:
@@ -152,7 +208,8 @@ class Spy(keras.callbacks.Callback):
 def test_callbacks_are_called_in_order() -> None:
     spy = Spy()
     linear().fit(X, Y, batch_size=5, epochs=1, verbose=0, callbacks=spy, validation_data=(X, Y))
-    calls = [each for each in spy.calls if each not in ("on_train_batch_end", "on_test_batch_end")]
+    others = ("on_train_batch_end", "on_test_batch_end", "on_batch_begin", "on_batch_end")
+    calls = [each for each in spy.calls if each not in others]
     assert calls == [
         "on_train_begin",
         "on_epoch_begin",
@@ -194,13 +251,16 @@ def test_training_ends_when_it_gets_no_better(capsys: pytest.CaptureFixture[str]
     assert history["loss"] == [3.0, 2.0, 2.5, 2.0]
     assert (stopping.stopped_epoch, stopping.best, stopping.best_epoch) == (3, 2.0, 1)
     np.testing.assert_array_equal(model.get_weights()[0], weights[1][0])
-    assert capsys.readouterr().out == "Epoch 4: early stopping\n"
+    assert capsys.readouterr().out == (
+        "Epoch 4: early stopping\nRestoring model weights from the end of the best epoch: 2.\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("monitor", "mode", "values", "epochs"),
     [
         ("accuracy", "auto", [0.1, 0.2, 0.15], 3),
+        ("mine", "max", [0.1, 0.2, 0.3], 3),
         ("mine", "max", [3.0, 2.0, 1.0], 2),
         ("loss", "auto", [3.0, 2.99, 2.0], 2),
     ],
@@ -215,8 +275,38 @@ def test_what_is_better_depends_on_the_number(
             logs[monitor] = next(given)
 
     stopping = keras.callbacks.EarlyStopping(monitor, mode=mode, min_delta=0.05, patience=1)
-    history = linear().fit(X, Y, epochs=3, verbose=0, callbacks=[Given(), stopping])
+    history = linear(metrics=["accuracy"]).fit(X, Y, epochs=3, verbose=0, callbacks=[Given(), stopping])
     assert len(history.epoch) == epochs
+
+
+@pytest.mark.parametrize(
+    ("values", "arguments", "epochs", "best"),
+    [
+        ([5.0, 4.0, 3.0, 2.0, 1.0], {}, 5, 4),
+        ([5.0, 4.0, 3.0, 2.0, 1.0], {"baseline": 2.5}, 5, 4),
+        # While it improves without reaching the baseline, it goes on; the first epoch that does not ends it.
+        ([5.0, 4.0, 3.0, 3.5, 1.0], {"baseline": 0.5, "patience": 3}, 4, 2),
+        ([5.0, 4.0, 4.0, 4.0, 4.0], {"patience": 2}, 4, 1),
+        ([5.0, 6.0, 7.0, 8.0, 9.0], {"start_from_epoch": 2}, 4, 2),
+        ([5.0, 5.0, 5.0, 5.0, 5.0], {"patience": 0}, 2, 0),
+        ([np.nan, 5.0, 4.0, 3.0, 2.0], {"patience": 1}, 2, 0),
+    ],
+)
+def test_training_goes_on_while_it_gets_better(
+    values: list[float], arguments: Any, epochs: int, best: int
+) -> None:
+    class Given(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            logs["loss"] = values[epoch]
+
+    stopping = keras.callbacks.EarlyStopping("loss", **arguments)
+    history = linear().fit(X, Y, epochs=5, verbose=0, callbacks=[Given(), stopping])
+    assert (len(history.epoch), stopping.best_epoch) == (epochs, best)
+
+
+def test_the_direction_of_an_unknown_figure_has_to_be_given() -> None:
+    with pytest.raises(ValueError, match="cannot tell whether 'mine' should be maximized or minimized"):
+        linear().fit(X, Y, verbose=0, callbacks=[keras.callbacks.EarlyStopping("mine")])
 
 
 def test_training_ends_when_the_loss_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
@@ -307,7 +397,7 @@ def numbers() -> Iterator[Any]:
         (lambda: linear().fit(X, verbose=0), "there is no `y` to compute the loss"),
         (
             lambda: linear().fit(X, [Y, Y], verbose=0),
-            r"1 output\(s\), but there are targets or weights for 2",
+            "y_true and y_pred have different structures",
         ),
         (lambda: linear().fit(3), r"Unrecognized data type: x=3 \(of type <class 'int'>\)"),
         (lambda: linear().fit(endless(), verbose=0), "infinitely repeating dataset"),
@@ -326,8 +416,8 @@ def numbers() -> Iterator[Any]:
         (lambda: linear().fit(X, Y, validation_split=0.95), "not sufficient to split it"),
         (lambda: linear().fit(X, Y, verbose=7), "verbose must be 'auto', 0, 1 or 2, not 7"),
         (
-            lambda: linear(loss_weights={"foo": 1}).fit(X, Y, verbose=0),
-            "does not correspond to any model output",
+            lambda: linear(loss_weights=[1.0, 2.0]).fit(X, Y, verbose=0),
+            "got 1 losses and 2 weights",
         ),
         (lambda: linear(metrics=["foo"]), "Could not interpret metric identifier: foo"),
         (lambda: keras.Sequential().compile("foo"), "Could not interpret optimizer identifier: foo"),
@@ -342,8 +432,6 @@ def test_what_cannot_be_trained(call: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda: linear().fit(X, Y, class_weight={0: 1}), "class_weight"),
-        (lambda: linear(weighted_metrics=["mae"]), "weighted_metrics"),
         (lambda: linear(steps_per_execution=4), "steps_per_execution"),
     ],
 )

@@ -137,7 +137,7 @@ def test_one_callback_needs_no_list_and_something_else_is_none() -> None:
     for each in wrong:
         for call in (model.fit, model.evaluate):
             with pytest.raises(
-                TypeError, match=r"must be instances of `keras.callbacks.Callback`. Received: 3"
+                AttributeError, match=r"must be instances of `keras.callbacks.Callback`. Received: 3"
             ):
                 call(X, Y, verbose=0, callbacks=each)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from allotment import keras
-from allotment.keras import metrics
+from allotment.keras import losses, metrics
 from allotment.ops.creation import constant
 from support.tensors import check
 
@@ -116,21 +116,25 @@ def test_a_metric_of_ones_own() -> None:
 )
 @pytest.mark.parametrize("name", ["accuracy", "acc"])
 def test_which_accuracy_is_meant_depends_on_the_shapes(y: Any, units: int, wanted: type, name: str) -> None:
-    metric = metrics.as_object(name, y.shape, (2, units))
+    predicted = np.ones((2, units))
+    metric = metrics.for_shapes(name, y, predicted)
     assert isinstance(metric, wanted)
     assert metric.name == name
-    crossentropy = metrics.as_object("crossentropy", y.shape, (2, units))
-    assert type(crossentropy).__name__ == wanted.__name__.replace("Accuracy", "Crossentropy")
+    entropy = losses.for_shapes("crossentropy", y, predicted)
+    kind = getattr(losses, wanted.__name__.replace("Accuracy", "Crossentropy"))
+    values = constant(y), constant(predicted / max(units, 2), "float32")
+    check(entropy(*values), float(kind()(*values)), "float32")
 
 
 def test_metrics_by_name_keep_it() -> None:
-    assert metrics.as_object("mae", (2, 1), (2, 1)).name == "mae"
-    assert metrics.as_object("MeanSquaredError", (2, 1), (2, 1)).name == "MeanSquaredError"
+    column = np.ones((2, 1))
+    assert metrics.for_shapes("mae", column, column).name == "mae"
+    assert metrics.for_shapes("MeanSquaredError", column, column).name == "MeanSquaredError"
 
     def spread(y_true: Any, y_pred: Any) -> Any:
         return abs(y_true - y_pred)
 
-    own = metrics.as_object(spread, (2, 1), (2, 1))
+    own = metrics.for_shapes(spread, column, column)
     assert own.name == "spread"
     check(own(constant([1.0, 2.0]), constant([2.0, 2.0])), 0.5, "float32")
     assert metrics.get("BCE").name == "binary_crossentropy"

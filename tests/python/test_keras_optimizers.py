@@ -138,13 +138,13 @@ def test_the_learning_rate_is_read_and_set() -> None:
     optimizer.learning_rate.assign(2.0)
     np.testing.assert_allclose(one_step(optimizer, np.ones(1))[0], [2])
     assert f"{optimizer.learning_rate:.1f}" == "2.0"
-    assert repr(optimizer.learning_rate) == "<learning rate of SGD: 2>"
+    assert repr(optimizer.learning_rate) == f"<learning rate of {optimizer.name}: 2>"
     with pytest.raises(ValueError, match="Argument `learning_rate` should be float"):
         optimizer.learning_rate = "fast"
 
 
 def test_what_an_optimizer_keeps() -> None:
-    optimizer, variable = optimizers.Adam(), Variable(START, name="w")
+    optimizer, variable = optimizers.Adam(name="adam"), Variable(START, name="w")
     assert optimizer.variables == []
     optimizer.build([variable])
     assert [each.name for each in optimizer.variables] == ["adam/w_momentum:0", "adam/w_velocity:0"]
@@ -185,8 +185,76 @@ def test_arguments_that_are_of_no_use() -> None:
         optimizers.Adam(foo=1)
     with pytest.raises(ValueError, match="`momentum` must be a float between"):
         optimizers.SGD(momentum=2)
-    with pytest.raises(ValueError, match="initial_accumulator_value must be non-negative"):
-        optimizers.Adagrad(initial_accumulator_value=-1)
-    with pytest.raises(NotImplementedError, match="Adam: `weight_decay` is not offered"):
-        optimizers.Adam(weight_decay=0.1)
-    optimizers.Adam(weight_decay=None, use_ema=False, ema_momentum=0.99)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"learning_rate": 1}, "`learning_rate` should be float"),
+        ({"clipnorm": 1.0, "clipvalue": 1.0}, "Only one of"),
+        ({"gradient_accumulation_steps": 1}, "must be an integer >= 2"),
+        ({"use_ema": True, "ema_momentum": 2.0}, r"in the range \[0, 1\]"),
+        ({"use_ema": True, "ema_overwrite_frequency": -1}, "must be an integer >= 1"),
+    ]
+    for arguments, text in wrong:
+        with pytest.raises(ValueError, match=text):
+            optimizers.Adam(**arguments)
+
+
+#: The variable after three steps from 2.0 with the gradients 1.0, -0.5 and 3.0, as Keras 3 of TensorFlow 2.21 has it.
+STEPS: list[tuple[Any, float]] = [
+    (lambda: optimizers.SGD(0.1), 1.64999986),
+    (lambda: optimizers.SGD(0.1, momentum=0.9), 1.52400005),
+    (lambda: optimizers.SGD(0.1, momentum=0.9, nesterov=True), 1.22160006),
+    (lambda: optimizers.SGD(0.1, weight_decay=0.1), 1.59208798),
+    (lambda: optimizers.SGD(0.1, clipvalue=0.6), 1.93000007),
+    (lambda: optimizers.SGD(0.1, clipnorm=0.6), 1.93000007),
+    (lambda: optimizers.SGD(0.1, global_clipnorm=0.6), 1.93000007),
+    (lambda: optimizers.SGD(0.1, gradient_accumulation_steps=2), 1.97500002),
+    (lambda: optimizers.SGD(0.1, loss_scale_factor=4.0), 1.91250002),
+    (lambda: optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5, ema_overwrite_frequency=2), 1.625),
+    (lambda: optimizers.SGD(optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)), 1.8499999),
+    (lambda: optimizers.SGD(lambda: 0.2), 1.29999995),
+    (lambda: optimizers.Adam(0.1), 1.80631793),
+    (lambda: optimizers.Adam(0.1, amsgrad=True), 1.80631793),
+    (lambda: optimizers.Adam(0.1, gradient_accumulation_steps=2), 1.90000188),
+    (lambda: optimizers.RMSprop(0.1), 1.5317378),
+    (lambda: optimizers.RMSprop(0.1, momentum=0.9), 1.12368631),
+    (lambda: optimizers.RMSprop(0.1, centered=True), 1.49725378),
+    (lambda: optimizers.Adagrad(0.1), 1.8544364),
+    (lambda: optimizers.Adagrad(0.1, initial_accumulator_value=-0.5), 1.8202368),
+]
+
+
+@pytest.mark.parametrize(("make", "wanted"), STEPS)
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_steps_of_every_rank_and_argument(make: Any, wanted: float, shape: tuple[int, ...]) -> None:
+    optimizer, variable = make(), Variable(np.full(shape, 2.0, np.float32))
+    for gradient in (1.0, -0.5, 3.0):
+        optimizer.apply_gradients([(constant(gradient, "float32", shape), variable)])
+    np.testing.assert_allclose(variable.numpy(), np.full(shape, wanted), rtol=2e-6)
+
+
+def test_averages_become_the_variables_at_the_end() -> None:
+    optimizer, variable = optimizers.SGD(1.0, use_ema=True, ema_momentum=0.5), Variable(0.0)
+    for _ in range(3):
+        optimizer.apply([constant(-1.0)], [variable])
+    assert float(variable) == 3
+    optimizer.finalize_variable_values([variable])
+    assert float(variable) == 0.5 * (0.5 * 1 + 0.5 * 2) + 0.5 * 3
+
+
+def test_variables_without_decay() -> None:
+    optimizer, one, other = (
+        optimizers.SGD(0.1, weight_decay=0.5),
+        Variable(1.0, name="w"),
+        Variable(1.0, name="bias"),
+    )
+    optimizer.exclude_from_weight_decay(var_names=["bias"])
+    optimizer.apply([constant(0.0), constant(0.0)], [one, other])
+    np.testing.assert_allclose([float(one), float(other)], [0.95, 1.0], rtol=1e-6)
+
+
+def test_a_variable_that_an_optimizer_was_not_built_with_is_refused() -> None:
+    optimizer, one, other = optimizers.SGD(1.0), Variable(1.0), Variable(1.0)
+    optimizer.apply([constant(0.5)], [one])
+    for grads, variables in (([constant(0.5)], [other]), ([constant(0.5), constant(0.5)], None)):
+        with pytest.raises(ValueError, match=r"Unknown variable|the optimizer was built with"):
+            optimizer.apply(grads, variables)
+    assert (float(one), float(other)) == (0.5, 1.0)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allotment.keras.absent import absent
 from allotment.keras.engine.warnings import warn
+from allotment.missing_names import absent
 
 if TYPE_CHECKING:
     from allotment.keras.engine.model import Model

@@ -31,7 +31,11 @@ def _row(name: str, function: Callable[..., None]) -> Operation:
         for each in kept:
             each.array = resources.writable(each)
         array = resources.writable(storage)
-        function(array, gradient, *(each.array for each in kept), *numbers)
+        # NumPy's functions make numbers of arrays without axes, which cannot be changed.
+        operands = [
+            each.reshape(each.shape or 1) for each in (array, gradient, *(each.array for each in kept))
+        ]
+        function(*operands, *numbers)
         return array
 
     return operation(name, changed, fault=fault, takes=FLOATS.__contains__)
@@ -40,12 +44,11 @@ def _row(name: str, function: Callable[..., None]) -> Operation:
 def _momentum(
     variable: Array, gradient: Array, velocity: Array, rate: float, momentum: float, nesterov: bool
 ) -> None:
-    velocity *= momentum
     step = gradient * rate
+    velocity *= momentum
     velocity -= step
     if nesterov:
-        variable -= step
-        np.multiply(velocity, momentum, out=step)
+        np.subtract(velocity * momentum, step, out=step)
         variable += step
     else:
         variable += velocity
@@ -62,19 +65,18 @@ def _adam(
     beta_2: float,
     epsilon: float,
 ) -> None:
-    step = gradient * (1 - beta_1)
-    first *= beta_1
+    step = gradient - first
+    step *= 1 - beta_1
     first += step
     np.square(gradient, out=step)
+    step -= second
     step *= 1 - beta_2
-    second *= beta_2
     second += step
     if largest is not None:
         np.maximum(largest, second, out=largest)
     np.sqrt(second if largest is None else largest, out=step)
     step += epsilon
-    np.divide(first, step, out=step)
-    step *= rate
+    np.divide(first * rate, step, out=step)
     variable -= step
 
 
@@ -104,8 +106,7 @@ def _rms_prop(
     else:
         np.add(squares, epsilon, out=step)
     np.sqrt(step, out=step)
-    np.divide(gradient, step, out=step)
-    step *= rate
+    np.divide(gradient * rate, step, out=step)
     if momentum:
         velocity = kept.pop(0)
         velocity *= momentum
@@ -120,8 +121,7 @@ def _adagrad(variable: Array, gradient: Array, squares: Array, rate: float, epsi
     squares += step
     np.add(squares, epsilon, out=step)
     np.sqrt(step, out=step)
-    np.divide(gradient, step, out=step)
-    step *= rate
+    np.divide(gradient * rate, step, out=step)
     variable -= step
 
 
@@ -129,6 +129,20 @@ def _descent(variable: Array, gradient: Array, rate: float) -> None:
     variable -= gradient * rate
 
 
+def _decay(variable: Array, gradient: Array, decay: float, rate: float) -> None:
+    step = variable * decay
+    step *= rate
+    variable -= step
+
+
+def _average(average: Array, value: Array, momentum: float) -> None:
+    average *= momentum
+    average += value * (1 - momentum)
+
+
+DECAY: Final = _row("ResourceApplyKerasWeightDecay", _decay)
+AVERAGE: Final = _row("ResourceApplyKerasMovingAverage", _average)
+OVERWRITE: Final = _row("ResourceApplyKerasOverwrite", np.copyto)
 DESCENT: Final = _row("ResourceApplyGradientDescent", _descent)
 MOMENTUM: Final = _row("ResourceApplyKerasMomentum", _momentum)
 ADAM: Final = _row("ResourceApplyAdam", _plain_adam)
@@ -142,4 +156,15 @@ def apply(row: Operation, variable: Any, gradient: Any, kept: tuple[Any, ...], *
     resources.change(row, variable._storage, gradient, tuple(each._storage for each in kept), numbers)
 
 
-__all__ = ["ADAGRAD", "ADAM", "ADAM_WITH_LARGEST", "DESCENT", "MOMENTUM", "RMS_PROP", "apply"]
+__all__ = [
+    "ADAGRAD",
+    "ADAM",
+    "ADAM_WITH_LARGEST",
+    "AVERAGE",
+    "DECAY",
+    "DESCENT",
+    "MOMENTUM",
+    "OVERWRITE",
+    "RMS_PROP",
+    "apply",
+]

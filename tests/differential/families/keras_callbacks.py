@@ -45,12 +45,15 @@ def early_stopping(function: str, rng: random.Random) -> Call:
     before = (
         f"{_HELPERS}def run():\n    stop = keras.callbacks.EarlyStopping({', '.join(given)})\n"
         f"    found = model.fit(x, x, epochs=6, verbose=0, callbacks=[tools.given({text}), stop])\n"
-        "    return found.epoch, tools.state(stop, 'stopped_epoch', 'wait', 'best', 'best_epoch'), model.get_weights()\n"
+        "    state = tools.state(stop, 'stopped_epoch', 'wait', 'best', 'best_epoch')\n"
+        "    return found.epoch, state, model.get_weights()\n"
     )
     return Call("run()", [], CLOSE, (), before)
 
 
-@FAMILY.of("keras.callbacks.LearningRateScheduler keras.callbacks.TerminateOnNaN keras.callbacks.LambdaCallback")
+@FAMILY.of(
+    "keras.callbacks.LearningRateScheduler keras.callbacks.TerminateOnNaN keras.callbacks.LambdaCallback"
+)
 def others(function: str, rng: random.Random) -> Call:
     """Learning rates, histories and calls."""
     name = function.rpartition(".")[2]
@@ -71,15 +74,21 @@ def others(function: str, rng: random.Random) -> Call:
     elif name == "TerminateOnNaN":
         callback = "keras.callbacks.TerminateOnNaN()"
     else:
-        hook = rng.choice(("on_epoch_end", "on_epoch_begin", "on_train_begin", "on_train_end", "on_train_batch_end"))
+        hook = rng.choice(
+            ("on_epoch_end", "on_epoch_begin", "on_train_begin", "on_train_end", "on_train_batch_end")
+        )
         arguments = "logs" if "train_" in hook and "batch" not in hook else "number, logs"
-        callback = f"keras.callbacks.LambdaCallback({hook}=lambda {arguments}: seen.append(sorted(logs or ())))"
+        callback = (
+            f"keras.callbacks.LambdaCallback({hook}=lambda {arguments}: seen.append(sorted(logs or ())))"
+        )
+    callbacks = rng.choice(("[{}]", "{}")).format(callback)
     label = rng.choice(("x", "x", "x * 2", "x * np.nan", "x * np.inf"))
     before = (
         f"{_HELPERS}seen = []\ndef run():\n"
         "    model.compile(keras.optimizers.SGD(0.5), 'mse')\n"
-        f"    found = model.fit(x, {label}, batch_size=1, epochs=3, verbose=0, callbacks={rng.choice(('[{}]', '{}')).format(callback)})\n"
-        "    return tools.figures(found), found.epoch, seen, np.asarray(model.optimizer.learning_rate), model.get_weights()\n"
+        f"    found = model.fit(x, {label}, batch_size=1, epochs=3, verbose=0, callbacks={callbacks})\n"
+        "    rate = np.asarray(model.optimizer.learning_rate)\n"
+        "    return tools.figures(found), found.epoch, seen, rate, model.get_weights()\n"
     )
     return Call("run()", [], Tolerance(500, 100), (), before)
 
@@ -99,8 +108,5 @@ def hooks(function: str, rng: random.Random) -> Call:
             "model.fit(x, x, epochs=2, batch_size=1, verbose=0, callbacks=[tools.recorder(seen, stop_batch=0)])",
         )
     )
-    before = (
-        f"{_HELPERS}seen = []\n"
-        f"def run():\n    {run}\n    return seen\n"
-    )
+    before = f"{_HELPERS}seen = []\ndef run():\n    {run}\n    return seen\n"
     return Call("run()", [], CLOSE, (), before)

@@ -8,6 +8,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+#: Those of Adam, in the precision that Keras corrects the start at zero in.
+BETAS = float(np.float32(0.9)), float(np.float32(0.999))
+
 
 @dataclass
 class DenseNet:
@@ -67,10 +70,10 @@ class DenseNet:
             return self.first[index]
         self.first[index] = 0.9 * self.first[index] + 0.1 * gradient
         self.second[index] = 0.999 * self.second[index] + 0.001 * gradient**2
-        mean = self.first[index] / (1 - 0.9**self.steps)
-        root = np.sqrt(self.second[index] / (1 - 0.999**self.steps))
+        mean = self.first[index] / (1 - BETAS[0] ** self.steps)
+        root = np.sqrt(self.second[index] / (1 - BETAS[1] ** self.steps))
         # Where Keras adds its epsilon: to the root before that is corrected for its start at zero.
-        change: Array = self.rate * mean / (root + 1e-7 / np.sqrt(1 - 0.999**self.steps))
+        change: Array = self.rate * mean / (root + 1e-7 / np.sqrt(1 - BETAS[1] ** self.steps))
         return change
 
 

@@ -7,8 +7,6 @@ from allotment.keras.engine.ends import KnownEnds
 from allotment.keras.engine.model import Model
 from allotment.keras.engine.plan import Plan
 from allotment.keras.engine.symbolic import KerasTensor, shapes_of
-from allotment.ops.array import cast
-from allotment.ops.layout import expand_dims, squeeze
 
 
 class Functional(Model, KnownEnds):
@@ -89,23 +87,6 @@ class Functional(Model, KnownEnds):
                 f"Layer {self.name!r} expected {len(wanted)} input(s). Received {len(flat)} instead."
             )
         return flat
-
-    def _fitted(self, value: Any, wanted: KerasTensor) -> Any:
-        """A value for an input: an axis of length 1 at the end is added or dropped as the input has it."""
-        more = value._array.ndim - wanted.ndim
-        if more == 1 and value._array.shape[-1] == 1:
-            value = squeeze(value, -1)
-        elif more == -1 and wanted.shape[-1] == 1:
-            value = expand_dims(value, -1)
-        shape = value._array.shape
-        if len(shape) != wanted.ndim or any(
-            length not in (None, own) for length, own in zip(wanted.shape, shape, strict=True)
-        ):
-            raise ValueError(
-                f"Invalid input shape for input with name {wanted.name!r} of model {self.name!r}. Expected shape "
-                f"{wanted.shape}, but input has incompatible shape {shape}"
-            )
-        return value if value._dtype.name == wanted.dtype else cast(value, wanted.dtype)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shapes of the outputs for inputs of these shapes."""

@@ -8,7 +8,6 @@ from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.model import Model
 from allotment.keras.engine.symbolic import KerasTensor, Shape
 from allotment.keras.layers.inputs import Input, InputLayer
-from allotment.ops.array import cast
 
 
 class Sequential(Model, KnownEnds):
@@ -129,8 +128,8 @@ class Sequential(Model, KnownEnds):
     def call(self, inputs: Any, training: bool | None = None) -> Any:  # noqa: ARG002 - the layers are told
         """Compute the output."""
         value = inputs[0] if isinstance(inputs, list | tuple) and len(inputs) == 1 else inputs
-        if self._ends is not None and value._dtype.name != self._ends[0].dtype:
-            value = cast(value, self._ends[0].dtype)
+        if self._ends is not None:
+            value = self._fitted(value, self._ends[0])
         # So that what is computed is not held longer than it is needed.
         del inputs
         for layer in self.layers:

@@ -79,8 +79,35 @@ def is_offered(loss: Any) -> bool:
     return loss in _FUNCTIONS or type(loss) in _CLASSES
 
 
+def depends_on_shapes(identifier: Any) -> bool:
+    """Whether a name means one of three losses, by the shapes of labels and predictions."""
+    return isinstance(identifier, str) and identifier.lower() in ("crossentropy", "ce")
+
+
+def for_shapes(identifier: Any, true: Any, predicted: Any) -> Loss:
+    """The loss of a name, a function or an object, as an object for labels and predictions.
+
+    Raises:
+        ValueError: No such loss.
+    """
+    if not depends_on_shapes(identifier):
+        return as_object(identifier)
+    chosen = by_shapes(
+        true, predicted, binary_crossentropy, sparse_categorical_crossentropy, categorical_crossentropy
+    )
+    return FunctionLoss(chosen, name=identifier)
+
+
+def by_shapes(true: Any, predicted: Any, binary: Any, sparse: Any, categorical: Any) -> Any:
+    """Choose by the number of outputs, and by whether labels are numbers of classes or distributions over them."""
+    labels, outputs = true.shape, predicted.shape
+    if outputs[-1] == 1:
+        return binary
+    return sparse if len(labels) < len(outputs) or labels[-1] == 1 else categorical
+
+
 def as_object(identifier: Any) -> Loss:
-    """The same as an object.
+    """The loss of a name, a function or an object, as an object.
 
     Raises:
         ValueError: No such loss.

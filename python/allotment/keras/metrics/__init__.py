@@ -1,6 +1,5 @@
 """How well a model does, over all batches since the last reset. As ``keras.metrics``, those that are offered."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from allotment.keras import losses
@@ -46,16 +45,6 @@ _BY_NAME: Final[dict[str, type[Metric]]] = {
     "MSE": MeanSquaredError,
 }
 
-#: Names that mean one of three classes: by whether there is one output, or classes are given by number.
-_BY_SHAPE: Final[dict[str, tuple[type[Metric], type[Metric], type[Metric]]]] = {
-    **dict.fromkeys(
-        ("accuracy", "acc", "Accuracy"), (BinaryAccuracy, SparseCategoricalAccuracy, CategoricalAccuracy)
-    ),
-    **dict.fromkeys(
-        ("crossentropy", "ce"), (BinaryCrossentropy, SparseCategoricalCrossentropy, CategoricalCrossentropy)
-    ),
-}
-
 
 def get(identifier: Any) -> Any:
     """The metric of a name, or what was passed if that can be called. As ``keras.metrics.get``.
@@ -71,25 +60,28 @@ def get(identifier: Any) -> Any:
         return identifier()
     if callable(identifier):
         return identifier
-    raise not_interpreted("metric", identifier, [*_BY_NAME, *_BY_SHAPE])
+    raise not_interpreted("metric", identifier, _BY_NAME)
 
 
-def as_object(identifier: Any, true: Sequence[Any], predicted: Sequence[Any]) -> Metric:
-    """The metric of a name, a function or an object, for values of these shapes.
+def depends_on_shapes(identifier: Any) -> bool:
+    """Whether a name means one of three metrics, by the shapes of labels and predictions."""
+    return isinstance(identifier, str) and identifier.lower() in ("accuracy", "acc")
+
+
+def for_shapes(identifier: Any, true: Any, predicted: Any) -> Metric:
+    """The metric of a name, a function or an object, for labels and predictions.
 
     Raises:
         ValueError: No such metric.
     """
-    if isinstance(identifier, str) and identifier in _BY_SHAPE:
-        binary, sparse, categorical = _BY_SHAPE[identifier]
-        if predicted[-1] == 1:
-            chosen = binary
-        elif len(true) < len(predicted) or true[-1] == 1:
-            chosen = sparse
-        else:
-            chosen = categorical
-        return chosen(name=identifier)
+    if depends_on_shapes(identifier):
+        chosen = losses.by_shapes(
+            true, predicted, BinaryAccuracy, SparseCategoricalAccuracy, CategoricalAccuracy
+        )
+        return chosen(name=identifier)  # type: ignore[no-any-return]
     found = get(identifier)
+    if found is None:
+        raise ValueError("Expected metric, received `None`")
     if not isinstance(found, Metric):
         made = MeanMetricWrapper(found, object_name(found))
         made.direction = -1 if losses.is_offered(found) else 0

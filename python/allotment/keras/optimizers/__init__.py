@@ -9,7 +9,7 @@ from allotment.keras.optimizers.optimizer import Optimizer
 from allotment.keras.optimizers.rules import SGD, Adagrad, Adam, RMSprop
 from allotment.missing_names import absent
 
-_BY_NAME: Final[dict[str, Callable[[], Optimizer]]] = {
+_BY_NAME: Final[dict[str, Callable[..., Optimizer]]] = {
     "adagrad": Adagrad,
     "adam": Adam,
     "rmsprop": RMSprop,
@@ -23,6 +23,10 @@ def get(identifier: Any) -> Any:
     Raises:
         ValueError: No such optimizer.
     """
+    if identifier is None:
+        return None
+    if isinstance(identifier, dict) and str(identifier.get("class_name")).lower() in _BY_NAME:
+        return _BY_NAME[identifier["class_name"].lower()](**identifier.get("config", {}))
     if isinstance(identifier, str) and identifier.lower() in _BY_NAME:
         return _BY_NAME[identifier.lower()]()
     if hasattr(identifier, "apply_gradients") and not isinstance(identifier, type):

@@ -49,6 +49,11 @@ class LearningRate(Operands):
 attach(LearningRate, {name: method for name, method in OPERATORS.items() if name != "__getitem__"})
 
 
+def single(value: Any) -> float:
+    """Round a number to single precision, as Keras does before it casts it to the type of a variable."""
+    return float(np.float32(value))
+
+
 def rate_argument(value: Any) -> Any:
     """A learning rate: a number, rounded as one that is kept in single precision, or a function that gives one.
 
@@ -58,14 +63,29 @@ def rate_argument(value: Any) -> Any:
     if callable(value):
         return value
     try:
-        return float(np.float32(value))
+        return single(value)
     except (TypeError, ValueError) as error:
         error.__traceback__ = None
-        raise ValueError(
-            "Argument `learning_rate` should be float, or an instance of LearningRateSchedule, or a callable (that "
-            "takes in the current iteration value and returns the corresponding learning rate value). Received "
-            f"instead: learning_rate={value}"
-        ) from None
+        raise _no_rate(value) from None
 
 
-__all__ = ["LearningRate", "rate_argument"]
+def first_rate(value: Any) -> Any:
+    """The learning rate that an optimizer is made with: a float or a function, and no other number, as in Keras.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if not (isinstance(value, float) or callable(value)):
+        raise _no_rate(value)
+    return rate_argument(value)
+
+
+def _no_rate(value: Any) -> ValueError:
+    return ValueError(
+        "Argument `learning_rate` should be float, or an instance of LearningRateSchedule, or a callable (that takes "
+        "in the current iteration value and returns the corresponding learning rate value). Received instead: "
+        f"learning_rate={value}"
+    )
+
+
+__all__ = ["LearningRate", "first_rate", "rate_argument", "single"]

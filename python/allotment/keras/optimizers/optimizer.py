@@ -1,13 +1,23 @@
-"""What all optimizers do: take gradients, make them one over all replicas, cut them, and change variables."""
+"""The base of all optimizers: sum up gradients over replicas, limit them, and change variables."""
 
+<<<<<<< HEAD
 from collections.abc import Iterable, Iterator, Sequence
+=======
+import re
+from collections.abc import Callable, Iterable, Sequence
+>>>>>>> 5db9159 (keras: train, evaluate and stop as Keras does: weights of classes, weighted metrics, every form of compile; optimizers with decay, averages, accumulation, and of every rank)
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from allotment import restoring
 from allotment.devices.placement import device
+<<<<<<< HEAD
 from allotment.dtypes import float32, int64
 from allotment.keras.absent import lacks, refuse_unless_none
+=======
+from allotment.dtypes import int64
+from allotment.keras.absent import lacks
+>>>>>>> 5db9159 (keras: train, evaluate and stop as Keras does: weights of classes, weighted metrics, every form of compile; optimizers with decay, averages, accumulation, and of every rank)
 from allotment.keras.engine.names import snake_case, unique_name
 from allotment.keras.engine.replicas import (
     beside,
@@ -18,24 +28,18 @@ from allotment.keras.engine.replicas import (
     sum_over_replicas,
 )
 from allotment.keras.engine.warnings import warn
-from allotment.keras.optimizers.learning_rate import LearningRate, rate_argument
+from allotment.keras.optimizers.learning_rate import LearningRate, first_rate, rate_argument, single
 from allotment.keras.optimizers.schedules import LearningRateSchedule
+from allotment.ops import updates
+from allotment.ops.array import cast, zeros_like
+from allotment.ops.convert import to_tensor
 from allotment.ops.creation import constant
-from allotment.ops.math import maximum, minimum
+from allotment.ops.division import divide
+from allotment.ops.math import add, clip_by_value, multiply
 from allotment.ops.norms import clip_by_global_norm, clip_by_norm
 from allotment.tensor import EagerTensor
 from allotment.training.checkpoint_values import Number
 from allotment.variable import Variable
-
-#: What Keras' optimizers take and these do not.
-_NOT_OFFERED: Final = (
-    "weight_decay",
-    "use_ema",
-    "ema_momentum",
-    "ema_overwrite_frequency",
-    "loss_scale_factor",
-    "gradient_accumulation_steps",
-)
 
 
 @lacks(
@@ -52,50 +56,66 @@ class Optimizer:
     """Changes variables by gradients. As ``keras.optimizers.Optimizer``.
 
     Args:
-        learning_rate: How far one step goes: a number, a ``schedules.LearningRateSchedule``, or a function without
+        learning_rate: How far one step goes: a float, a ``schedules.LearningRateSchedule``, or a function without
             arguments that returns a number.
-        name: The name, made from the class if not given.
+        weight_decay: The share of a variable, times the learning rate, that each step takes off it.
         clipnorm: The largest norm of the gradient of one variable; it is shrunk to it.
         clipvalue: The largest absolute value of a gradient's element; it is cut there.
         global_clipnorm: The largest norm of all gradients together; they are shrunk to it.
-        **kwargs: Decay of weights, averages of them, scaled losses and gradients over several steps are not offered.
+        use_ema: Whether averages of the variables over the steps are kept, which they get at the end of ``fit``.
+        ema_momentum: The share of such an average that the next step keeps.
+        ema_overwrite_frequency: After each so many steps, too, the variables get the averages.
+        loss_scale_factor: A factor of the losses, by which the gradients are divided.
+        gradient_accumulation_steps: Variables change by the mean of the gradients of so many steps.
+        name: The name, made from the class if not given.
+        **kwargs: No other.
 
     Raises:
-        ValueError: Another keyword, or more than one way to cut gradients.
+        ValueError: Another keyword, a value out of range, or more than one limit of gradients.
     """
 
     def __init__(
         self,
         learning_rate: Any,
-        name: str | None = None,
+        weight_decay: float | None = None,
         clipnorm: float | None = None,
         clipvalue: float | None = None,
         global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        given = {key: kwargs.pop(key) for key in _NOT_OFFERED if key in kwargs}
-        # The default of Keras, which asks for nothing without `use_ema`.
-        if given.get("ema_momentum") == 0.99:
-            del given["ema_momentum"]
-        refuse_unless_none(type(self).__name__, **given)
         if kwargs:
             raise ValueError(f"Argument(s) not recognized: {kwargs}")
+        _check_numbers(use_ema, ema_momentum, ema_overwrite_frequency, gradient_accumulation_steps)
         if sum(each is not None for each in (clipnorm, clipvalue, global_clipnorm)) > 1:
             raise ValueError(
                 "Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set. Received: "
                 f"clipnorm={clipnorm}, clipvalue={clipvalue}, global_clipnorm={global_clipnorm}"
             )
         self.name = unique_name(snake_case(type(self).__name__)) if name is None else name
+        self.weight_decay, self.loss_scale_factor = weight_decay, loss_scale_factor
         self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
+        self.use_ema, self.ema_momentum = use_ema, ema_momentum
+        self.ema_overwrite_frequency = ema_overwrite_frequency
+        self.gradient_accumulation_steps = gradient_accumulation_steps
         self.built = False
-        self._rate = rate_argument(learning_rate)
-        #: One number for all replicas, and for all models that it trains.
+        self._rate = first_rate(learning_rate)
+        #: The number of steps: one for all replicas, and for all models that it trains.
         self._step = 0
         #: Whether a replica could not finish a step, so that copies of variables may differ.
         self._is_torn = False
-        #: What is kept for each variable, by the variable's identity: it is on that one's devices.
+        #: The storages of a rule for each variable, by the variable's identity: on the variable's devices.
         self._kept: dict[int, tuple[Variable, ...]] = {}
+        #: The averages and the sums of gradients, in the same way.
+        self._averages: dict[int, Variable] = {}
+        self._sums: dict[int, Variable] = {}
         self._of: list[Variable] = []
+        self._undecayed: Callable[[Variable], bool] = lambda variable: False  # noqa: ARG005
 
     @property
     def learning_rate(self) -> Any:
@@ -107,7 +127,7 @@ class Optimizer:
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
-        if isinstance(self._rate, LearningRateSchedule):
+        if isinstance(self._rate, LearningRateSchedule) and not callable(value):
             raise TypeError(
                 "This optimizer was created with a `LearningRateSchedule` object as its `learning_rate` constructor "
                 "argument, hence its learning rate is not settable. If you need the learning rate to be settable, "
@@ -122,27 +142,39 @@ class Optimizer:
         if not isinstance(self._rate, LearningRateSchedule):
             return self._rate()
         with device("CPU:0"):
-            return self._rate(self.iterations)
+            return self._rate(constant(self._step, int64))
 
     lr = learning_rate
 
     @property
     def iterations(self) -> EagerTensor:
-        """Number of steps made."""
+        """Number of changes of the variables made."""
         with device("CPU:0"):
-            return constant(self._step, int64)
+            return constant(self._step // self._steps_to_a_change, int64)
+
+    @property
+    def _steps_to_a_change(self) -> int:
+        return self.gradient_accumulation_steps or 1
 
     @property
     def variables(self) -> list[Variable]:
-        """What is kept for the variables that were trained."""
-        return [each for kept in self._kept.values() for each in kept]
+        """The storages for the variables that were trained."""
+        kept = [each for kept in self._kept.values() for each in kept]
+        return [*self._averages.values(), *self._sums.values(), *kept]
 
     def build(self, variables: Iterable[Variable]) -> None:
-        """Make what is kept for variables. ``apply_gradients`` does it when it is first called."""
-        for variable in variables:
-            if id(variable) not in self._kept:
-                self._kept[id(variable)] = self._make(variable)
-                self._of.append(variable)
+        """Make the storages for variables. The first ``apply`` does it; a second call changes nothing."""
+        if self.built:
+            return
+        self._of = list(variables)
+        for variable in self._of:
+            if self.use_ema:
+                self._averages[id(variable)] = self._storage(variable, "average")
+            if self.gradient_accumulation_steps:
+                self._sums[id(variable)] = self._storage(variable, "gradient_accumulator")
+            self._kept[id(variable)] = tuple(
+                self._storage(variable, name, start) for name, start in self._slots()
+            )
         self.built = True
         if restoring.waiting:
             restoring.variables_made()
@@ -166,71 +198,161 @@ class Optimizer:
         """Change variables by gradients; with several replicas by the sum over them. Returns the number of steps.
 
         Raises:
-            ValueError: There is no gradient.
+            ValueError: There is no gradient, or a variable that the optimizer was not built with.
             RuntimeError: The variables have several copies, and no replica says which.
         """
-        pairs = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
-        self._check(pairs, grads_and_vars)
-        variables = [variable for _, variable in pairs]
-        if replica() is None and any(len(getattr(each, "values", ())) > 1 for each in variables):
+        pairs = list(grads_and_vars)
+        if not pairs:
+            raise ValueError("No gradients provided for any variable.")
+        self.apply([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
+        with device("CPU:0"):
+            return constant(self._step, int64)
+
+    def apply(self, grads: Sequence[Any], trainable_variables: Iterable[Variable] | None = None) -> None:
+        """Change variables by their gradients; without variables, those of ``build``. As ``apply_gradients``."""
+        given = list(grads)
+        if not given:
+            return
+        wanted = self._of if trainable_variables is None else list(trainable_variables)
+        if trainable_variables is None and (not self.built or len(given) != len(wanted)):
+            raise ValueError(
+                "Gradients without variables are those of the variables that the optimizer was built with: it has "
+                f"{len(wanted)}, and there are {len(given)} gradients. Pass the variables, too, or call `build` first."
+            )
+        if replica() is None and any(len(getattr(each, "values", ())) > 1 for each in wanted):
             raise RuntimeError(
                 "apply_gradients() cannot be called in cross-replica context. Use `tf.distribute.Strategy.run` "
                 "to enter replica context."
             )
-        if any(id(variable) not in self._kept for variable in variables):
-            once(lambda: self.build(variables))
+        if not self.built:
+            once(lambda: self.build(wanted))
+        unknown = [each for each in wanted if id(each) not in self._kept]
+        if unknown:
+            raise ValueError(
+                f"Unknown variable: {unknown[0]}. This optimizer can only be called for the variables it was "
+                "originally built with. When working with a new set of variables, you should recreate a new "
+                "optimizer instance."
+            )
+        pairs = list(zip(given, wanted, strict=False))
+        self._check(pairs)
+        self._take_step([pair for pair in pairs if pair[0] is not None])
+
+    def _take_step(self, pairs: list[tuple[Any, Variable]]) -> None:
+        variables = [variable for _, variable in pairs]
         # Read before all replicas meet and set behind that, it is the same for all without another meeting.
         step, is_torn = self._step + 1, self._is_torn
         rate = float(self._rate_now())
-        gradients = self._cut(sum_over_replicas([gradient for gradient, _ in pairs]))
+        gradients = sum_over_replicas([to_tensor(gradient) for gradient, _ in pairs])
         self._step = step
         if is_torn:
             once(lambda: self._mend(variables))
         try:
-            self._change(list(zip(gradients, variables, strict=True)), rate, step)
+            self._change(list(zip(gradients, variables, strict=True)), rate)
         except BaseException:
             self._is_torn = True
             raise
-        return self.iterations
 
-    def _change(self, pairs: list[tuple[Any, Variable]], rate: float, step: int) -> None:
+    def _change(self, pairs: list[tuple[Any, Variable]], rate: float) -> None:
+        if self.loss_scale_factor is not None:
+            pairs = [(divide(gradient, self.loss_scale_factor), variable) for gradient, variable in pairs]
+        pairs = [(cast(gradient, variable.dtype), variable) for gradient, variable in pairs]
+        if self._step % self._steps_to_a_change:
+            self._on_copies(pairs, self._accumulate)
+        else:
+            self._update(self._with_sums(pairs), rate)
+        if self.use_ema:
+            self._average()
+        self._on_copies([pair for pair in pairs if pair[1].constraint is not None], _constrain)
+
+    def _update(self, pairs: list[tuple[Any, Variable]], rate: float) -> None:
+        gradients = self._cut([gradient for gradient, _ in pairs])
+
+        def update(gradient: Any, variable: Variable) -> None:
+            if self.weight_decay is not None and not self._undecayed(variable):
+                updates.apply(updates.DECAY, variable, gradient, (), single(self.weight_decay), rate)
+            self.update_step(gradient, variable, rate)
+
+        self._on_copies(
+            [(each, variable) for each, (_, variable) in zip(gradients, pairs, strict=True)], update
+        )
+        if self.gradient_accumulation_steps:
+            self._on_copies(
+                [(zeros_like(gradient), self._sums[id(variable)]) for gradient, variable in pairs], _overwrite
+            )
+
+    def _accumulate(self, gradient: Any, variable: Variable) -> None:
+        updates.apply(updates.DESCENT, self._sums[id(variable)], gradient, (), -1.0)
+
+    def _with_sums(self, pairs: list[tuple[Any, Variable]]) -> list[tuple[Any, Variable]]:
+        """The means of the gradients and those of the steps before."""
+        count = self.gradient_accumulation_steps
+        if not count:
+            return pairs
+        return [
+            (divide(add(gradient, self._sums[id(variable)].value()), float(count)), variable)
+            for gradient, variable in pairs
+        ]
+
+    def _average(self) -> None:
+        """Let the averages follow the variables, and give the variables the averages where that is wanted."""
+        done = (self._step - 1) // self._steps_to_a_change
+        momentum = self.ema_momentum if done else 0.0
+
+        def follow(value: Any, average: Variable) -> None:
+            updates.apply(updates.AVERAGE, average, value, (), momentum)
+
+        averages = [(variable, self._averages[id(variable)]) for variable in self._of]
+        self._on_copies([(variable.value(), average) for variable, average in averages], follow)
+        if self.ema_overwrite_frequency and (done + 1) % self.ema_overwrite_frequency == 0:
+            self._on_copies([(average.value(), variable) for variable, average in averages], _overwrite)
+
+    def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
+        """Give variables their averages, if there are any. ``fit`` does it at its end."""
+        if self.use_ema:
+            for variable in var_list:
+                variable.assign(self._averages[id(variable)].value())
+
+    def scale_loss(self, loss: Any) -> Any:
+        """Multiply a loss by ``loss_scale_factor``: its gradients are divided by that."""
+        return loss if self.loss_scale_factor is None else multiply(loss, self.loss_scale_factor)
+
+    def exclude_from_weight_decay(
+        self, var_list: Iterable[Variable] | None = None, var_names: Iterable[str] | None = None
+    ) -> None:
+        """Let variables have no weight decay: those of a list, and those with one of some texts in their names.
+
+        Raises:
+            ValueError: The optimizer is built.
+        """
+        if self.built:
+            raise ValueError(
+                "`exclude_from_weight_decay()` can only be configured before the optimizer is built."
+            )
+        these, texts = {id(variable) for variable in var_list or ()}, tuple(var_names or ())
+        self._undecayed = lambda variable: (
+            id(variable) in these or any(re.search(text, variable.name) for text in texts)
+        )
+
+    def _on_copies(self, pairs: list[tuple[Any, Variable]], change: Callable[[Any, Variable], None]) -> None:
         """Let each replica change its own copies, all in the same way. Variables without copies change once for all."""
         several = replica() is not None and number_of_replicas() > 1
         alone = [pair for pair in pairs if several and not hasattr(pair[1], "distribute_strategy")]
-
-        def change(chosen: list[tuple[Any, Variable]]) -> None:
-            for gradient, variable in chosen:
-                self.update_step(gradient, variable, rate, step)
-                if variable.constraint is not None:
-                    variable.assign(variable.constraint(variable))
-
-        if not alone:
-            change(pairs)
-            return
-        change([pair for pair in pairs if hasattr(pair[1], "distribute_strategy")])
-        once(lambda: change(alone))
+        _each([pair for pair in pairs if not several or hasattr(pair[1], "distribute_strategy")], change)
+        if alone:
+            once(lambda: _each(alone, change))
 
     def _mend(self, variables: Iterable[Variable]) -> None:
         level([*variables, *self.variables])
         self._is_torn = False
 
-    def apply(
-        self, grads: Sequence[Any], trainable_variables: Iterable[Variable] | None = None
-    ) -> EagerTensor:
-        """Change variables by their gradients; without variables, those of ``build``."""
-        wanted = self._of if trainable_variables is None else list(trainable_variables)
-        return self.apply_gradients(zip(grads, wanted, strict=True))
-
-    def update_step(self, gradient: Any, variable: Variable, learning_rate: float, step: int) -> None:
-        """Change one variable by its gradient, in the step of this number."""
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: float) -> None:
+        """Change one variable by its gradient."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it changes a variable")
 
-    def _check(self, pairs: Sequence[Any], given: Any) -> None:
-        if not pairs:
+    def _check(self, pairs: Sequence[tuple[Any, Variable]]) -> None:
+        missing = [variable.name for gradient, variable in pairs if gradient is None]
+        if len(missing) == len(pairs):
             raise ValueError("No gradients provided for any variable.")
-        missing = (
-            [pair[1].name for pair in given if pair[0] is None] if isinstance(given, list | tuple) else []
-        )
         # Once for all replicas.
         if missing and not replica():
             warn(
@@ -239,32 +361,56 @@ class Optimizer:
             )
 
     def _slots(self) -> Sequence[tuple[str, float]]:
-        """What is kept for each variable: a name and a first value each."""
+        """The storages of the rule for each variable: a name and a first value each."""
         return ()
 
-    def _make(self, variable: Variable) -> tuple[Variable, ...]:
+    def _storage(self, variable: Variable, name: str, start: float = 0.0) -> Variable:
         with beside(variable):
-            return tuple(
-                Variable(
-                    partial(constant, start, variable.dtype, variable.shape),
-                    trainable=False,
-                    name=f"{self.name}/{variable.name.removesuffix(':0')}_{name}",
-                )
-                for name, start in self._slots()
+            return Variable(
+                partial(constant, single(start), variable.dtype, variable.shape),
+                trainable=False,
+                name=f"{self.name}/{variable.name.removesuffix(':0')}_{name}",
             )
 
     def _cut(self, gradients: list[Any]) -> list[Any]:
-        if self.global_clipnorm is not None:
-            return list(clip_by_global_norm(gradients, self.global_clipnorm)[0])
-        if self.clipnorm is not None:
+        if self.clipnorm and self.clipnorm > 0:
             return [clip_by_norm(gradient, self.clipnorm) for gradient in gradients]
-        if self.clipvalue is not None:
-            limit = self.clipvalue
-            return [minimum(maximum(gradient, -limit), limit) for gradient in gradients]
+        if self.global_clipnorm and self.global_clipnorm > 0:
+            return list(clip_by_global_norm(gradients, self.global_clipnorm)[0])
+        if self.clipvalue and self.clipvalue > 0:
+            return [clip_by_value(gradient, -self.clipvalue, self.clipvalue) for gradient in gradients]
         return gradients
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}>"
+
+
+def _each(pairs: list[tuple[Any, Variable]], change: Callable[[Any, Variable], None]) -> None:
+    for pair in pairs:
+        change(*pair)
+
+
+def _constrain(_: Any, variable: Variable) -> None:
+    constraint = variable.constraint
+    assert constraint is not None, "only variables with a constraint are projected"
+    variable.assign(constraint(variable))
+
+
+def _overwrite(value: Any, variable: Variable) -> None:
+    updates.apply(updates.OVERWRITE, variable, value, ())
+
+
+def _check_numbers(use_ema: bool, momentum: float, frequency: Any, steps: int | None) -> None:
+    if steps and not steps >= 2:
+        raise ValueError(
+            f"`gradient_accumulation_steps` must be an integer >= 2. Received: gradient_accumulation_steps={steps}"
+        )
+    if use_ema and not 0 <= momentum <= 1:
+        raise ValueError(f"`ema_momentum` must be in the range [0, 1]. Received: ema_momentum={momentum}")
+    if use_ema and frequency and (not isinstance(frequency, int) or frequency < 1):
+        raise ValueError(
+            f"`ema_overwrite_frequency` must be an integer >= 1 or None. Received: ema_overwrite_frequency={frequency}"
+        )
 
 
 __all__ = ["Optimizer"]

@@ -1,9 +1,11 @@
 """How optimizers change a variable: each is one row of ``ops.updates`` and what it keeps for a variable."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from allotment.keras.optimizers.learning_rate import single
 from allotment.keras.optimizers.optimizer import Optimizer
 from allotment.ops import updates
 from allotment.variable import Variable
@@ -20,7 +22,7 @@ class SGD(Optimizer):
         **kwargs: Those of every optimizer.
 
     Raises:
-        ValueError: The momentum is not between 0 and 1.
+        ValueError: The momentum is no float between 0 and 1.
     """
 
     def __init__(
@@ -28,23 +30,29 @@ class SGD(Optimizer):
         learning_rate: Any = 0.01,
         momentum: float = 0.0,
         nesterov: bool = False,
-        name: str | None = "SGD",
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(learning_rate, name, **kwargs)
-        if not isinstance(momentum, int | float) or not 0 <= momentum <= 1:
+        super().__init__(learning_rate, name=name, **kwargs)
+        if not isinstance(momentum, float) or not 0 <= momentum <= 1:
             raise ValueError("`momentum` must be a float between [0, 1].")
-        self.momentum, self.nesterov = float(momentum), nesterov
+        self.momentum, self.nesterov = momentum, nesterov
 
     def _slots(self) -> Sequence[tuple[str, float]]:
         return (("momentum", 0.0),) if self.momentum else ()
 
-    def update_step(self, gradient: Any, variable: Variable, learning_rate: float, step: int) -> None:  # noqa: ARG002
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: float) -> None:
         """Change one variable by its gradient."""
         if self.momentum:
             kept = self._kept[id(variable)]
             updates.apply(
-                updates.MOMENTUM, variable, gradient, kept, learning_rate, self.momentum, self.nesterov
+                updates.MOMENTUM,
+                variable,
+                gradient,
+                kept,
+                learning_rate,
+                single(self.momentum),
+                self.nesterov,
             )
         else:
             updates.apply(updates.DESCENT, variable, gradient, (), learning_rate)
@@ -70,20 +78,23 @@ class Adam(Optimizer):
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
         amsgrad: bool = False,
-        name: str | None = "adam",
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(learning_rate, name, **kwargs)
+        super().__init__(learning_rate, name=name, **kwargs)
         self.beta_1, self.beta_2, self.epsilon, self.amsgrad = beta_1, beta_2, epsilon, amsgrad
 
     def _slots(self) -> Sequence[tuple[str, float]]:
         slots = (("momentum", 0.0), ("velocity", 0.0), ("velocity_hat", 0.0))
         return slots if self.amsgrad else slots[:2]
 
-    def update_step(self, gradient: Any, variable: Variable, learning_rate: float, step: int) -> None:
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: float) -> None:
         """Change one variable by its gradient."""
-        # Means that start at zero are too small at first.
-        rate = learning_rate * math.sqrt(1 - self.beta_2**step) / (1 - self.beta_1**step)
+        # Means that start at zero are too small at first. In the precision of the variable, as Keras computes it.
+        number = variable.dtype.as_numpy_dtype
+        step = number(self._step // self._steps_to_a_change)
+        first, second = (number(1) - number(single(beta)) ** step for beta in (self.beta_1, self.beta_2))
+        rate = number(learning_rate) * np.sqrt(second) / first
         row = updates.ADAM_WITH_LARGEST if self.amsgrad else updates.ADAM
         kept = self._kept[id(variable)]
         updates.apply(row, variable, gradient, kept, rate, self.beta_1, self.beta_2, self.epsilon)
@@ -109,10 +120,10 @@ class RMSprop(Optimizer):
         momentum: float = 0.0,
         epsilon: float = 1e-7,
         centered: bool = False,
-        name: str | None = "rmsprop",
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(learning_rate, name, **kwargs)
+        super().__init__(learning_rate, name=name, **kwargs)
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
 
     def _slots(self) -> Sequence[tuple[str, float]]:
@@ -123,7 +134,7 @@ class RMSprop(Optimizer):
             slots.append(("momentum", 0.0))
         return slots
 
-    def update_step(self, gradient: Any, variable: Variable, learning_rate: float, step: int) -> None:  # noqa: ARG002
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: float) -> None:
         """Change one variable by its gradient."""
         numbers = learning_rate, self.rho, self.momentum, self.epsilon, self.centered
         updates.apply(updates.RMS_PROP, variable, gradient, self._kept[id(variable)], *numbers)
@@ -138,9 +149,6 @@ class Adagrad(Optimizer):
         epsilon: Added to it.
         name: The name.
         **kwargs: Those of every optimizer.
-
-    Raises:
-        ValueError: The first sum is below zero.
     """
 
     def __init__(
@@ -148,20 +156,16 @@ class Adagrad(Optimizer):
         learning_rate: Any = 0.001,
         initial_accumulator_value: float = 0.1,
         epsilon: float = 1e-7,
-        name: str | None = "adagrad",
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(learning_rate, name, **kwargs)
-        if initial_accumulator_value < 0:
-            raise ValueError(
-                f"initial_accumulator_value must be non-negative. Received: {initial_accumulator_value}"
-            )
+        super().__init__(learning_rate, name=name, **kwargs)
         self.initial_accumulator_value, self.epsilon = initial_accumulator_value, epsilon
 
     def _slots(self) -> Sequence[tuple[str, float]]:
         return (("accumulator", self.initial_accumulator_value),)
 
-    def update_step(self, gradient: Any, variable: Variable, learning_rate: float, step: int) -> None:  # noqa: ARG002
+    def update_step(self, gradient: Any, variable: Variable, learning_rate: float) -> None:
         """Change one variable by its gradient."""
         kept = self._kept[id(variable)]
         updates.apply(updates.ADAGRAD, variable, gradient, kept, learning_rate, self.epsilon)

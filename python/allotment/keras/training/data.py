@@ -90,30 +90,12 @@ class Arrays:
                 rows = order[rows]
             yield self._all.map(lambda array, rows=rows: array[rows])
 
+    def restart(self) -> None:
+        """Do nothing: each pass begins with the first row."""
+
     def limited(self, steps: int | None) -> "Arrays | Stream":
         """The same with so many batches in a pass; the next pass goes on behind them."""
         return self if steps is None or steps == self.steps else Stream(_Again(self), steps)
-
-    def divided(self, share: float) -> tuple["Arrays", "Arrays"]:
-        """The first rows, and the share of rows at the end.
-
-        Raises:
-            ValueError: One of them is empty.
-        """
-        first = math.floor(self._rows * (1.0 - share))
-        if first in (0, self._rows):
-            raise ValueError(
-                f"Training data contains {self._rows} samples, which is not sufficient to split it into a validation "
-                f"and training set as specified by `validation_split={share}`. Either provide more data, or a "
-                "different value for the `validation_split` argument."
-            )
-        halves = [
-            self._all.map(lambda array, rows=rows: array[rows]) for rows in (slice(first), slice(first, None))
-        ]
-        return (
-            Arrays(*halves[0], self._size, self._shuffle),
-            Arrays(*halves[1], self._size, False),
-        )
 
 
 class Stream:
@@ -122,10 +104,11 @@ class Stream:
     Args:
         source: What gives them.
         steps: How many belong to one pass; all there are if not given.
+        class_weight: Weights of samples by their class.
     """
 
-    def __init__(self, source: Iterable[Any], steps: int | None) -> None:
-        self._source = source
+    def __init__(self, source: Iterable[Any], steps: int | None, class_weight: Any = None) -> None:
+        self._source, self._class_weight = source, class_weight
         self._wanted = steps
         #: Where the next pass goes on, if a pass is not all there is.
         self._reader: Iterator[Any] | None = None
@@ -138,13 +121,25 @@ class Stream:
             ValueError: An element is no batch.
         """
         if self._wanted is None:
-            yield from map(_batch_of, self._source)
+            yield from map(self._batch, self._source)
             return
         for _ in range(self._wanted):
             element = self._next()
             if element is _END:
                 return
-            yield _batch_of(element)
+            yield self._batch(element)
+
+    def restart(self) -> None:
+        """Let the next pass begin with the first batch."""
+        self._reader = None
+
+    def _batch(self, element: Any) -> Batch:
+        batch = _batch_of(element)
+        if self._class_weight is None:
+            return batch
+        return batch._replace(
+            sample_weight=weights_of_classes(batch.y, batch.sample_weight, self._class_weight)
+        )
 
     def _next(self) -> Any:
         if self._reader is None:
@@ -164,11 +159,12 @@ def data_of(
     steps: int | None = None,
     shuffle: Any = False,
     steps_name: str = "steps",
+    class_weight: Any = None,
 ) -> Arrays | Stream:
-    """What gives batches.
+    """Make the source of batches of what a program passes as data.
 
     Raises:
-        ValueError: No data, or arguments that do not go with them.
+        ValueError: No data, or arguments that do not match them.
     """
     if x is None:
         raise ValueError("there is no data: pass `x`, arrays or a Dataset")
@@ -179,7 +175,7 @@ def data_of(
             f"Received what a strategy has distributed already, a {type(x).__name__}: pass the Dataset itself. A model "
             "that was made in the scope of a strategy divides its batches among the replicas."
         )
-    if not isinstance(x, np.ndarray | Tensor | list | tuple | dict) and not hasattr(x, "__array__"):
+    if not _is_array(x):
         if not hasattr(x, "__iter__"):
             raise ValueError(f"Unrecognized data type: x={x} (of type {type(x)})")
         for name, given in (("y", y), ("sample_weight", sample_weight)):
@@ -191,8 +187,64 @@ def data_of(
             raise ValueError(
                 "When providing `x` as a Dataset or an iterable, `batch_size` should not be passed."
             )
-        return Stream(x, steps)
+        if class_weight is None:
+            return Stream(x, steps)
+        if not callable(getattr(x, "cardinality", None)):
+            raise ValueError(
+                "Argument `class_weight` is only supported for arrays and Datasets: let the generator give weights of "
+                f"samples. Received: class_weight={class_weight}"
+            )
+        return Stream(x, steps, class_weight)
+    if class_weight is not None:
+        sample_weight = weights_of_classes(y, sample_weight, class_weight)
+    if batch_size is None and steps is not None:
+        batch_size = math.ceil(_common_rows(Batch(x, y, sample_weight).map(host_array)) / steps)
     return Arrays(x, y, sample_weight, batch_size, shuffle).limited(steps)
+
+
+def weights_of_classes(y: Any, sample_weight: Any, class_weight: Any) -> Any:
+    """Return a weight for each sample: that of its class, 1 for a class that has none.
+
+    Raises:
+        ValueError: The samples have weights of their own, or more than one output.
+    """
+    if sample_weight is not None:
+        raise ValueError("`class_weight` and `sample_weight` cannot be given at the same time.")
+    if nest.is_nested(y):
+        raise ValueError("`class_weight` is only supported for models with a single output.")
+    labels = np.asarray(y)
+    if labels.ndim > 1:
+        labels = labels[..., 0] if labels.shape[-1] == 1 else labels.argmax(-1)
+    classes = np.round(labels).astype(np.int32)
+    return np.array([class_weight.get(int(each), 1.0) for each in classes], np.float32)
+
+
+def divided(x: Any, y: Any, sample_weight: Any, share: float) -> tuple[Batch, Batch]:
+    """Return the first rows of arrays, and the share of rows at the end.
+
+    Raises:
+        ValueError: One of them is empty, or they are no arrays.
+    """
+    if not _is_array(x):
+        raise ValueError(
+            f"`validation_split` is only supported for arrays. Received: x={x} (of type {type(x)})"
+        )
+    if not 0 < share < 1:
+        raise ValueError(f"`validation_split` must be between 0 and 1. Received: validation_split={share}")
+    whole = Batch(x, y, sample_weight).map(host_array)
+    rows = _common_rows(whole)
+    first = math.floor(rows * (1.0 - share))
+    if not 0 < first < rows:
+        raise ValueError(
+            f"Training data contains {rows} samples, which is not sufficient to split it into a validation and "
+            f"training set as specified by `validation_split={share}`. Either provide more data, or a different "
+            "value for the `validation_split` argument."
+        )
+    return (whole.map(lambda array: array[:first]), whole.map(lambda array: array[first:]))
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray | Tensor | list | tuple | dict) or hasattr(x, "__array__")
 
 
 def validation_of(validation_data: Any, batch_size: int | None, steps: int | None) -> Arrays | Stream:
@@ -302,4 +354,14 @@ def _common_rows(batch: Batch) -> int:
     return rows
 
 
-__all__ = ["Arrays", "Batch", "Stream", "check_all_came", "data_of", "host_array", "validation_of"]
+__all__ = [
+    "Arrays",
+    "Batch",
+    "Stream",
+    "check_all_came",
+    "data_of",
+    "divided",
+    "host_array",
+    "validation_of",
+    "weights_of_classes",
+]

@@ -1,6 +1,6 @@
 """One step of a model: what happens with a batch, or with a replica's part of one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from allotment import nest
@@ -15,6 +15,7 @@ from allotment.keras.training.compiled import CompiledLoss, CompiledMetrics, Out
 from allotment.keras.training.data import Batch
 from allotment.ops.array import cast, zeros_like
 from allotment.ops.math import add, multiply
+from allotment.ops.reduce import reduce_mean
 from allotment.ops.sums import add_n
 from allotment.tensor import EagerTensor
 from allotment.training.optimizer import Optimizer as TrainOptimizer
@@ -43,8 +44,9 @@ class Steps:
         self._loss_of: CompiledLoss | None = None
         # In the order in which `metrics` is to find them.
         self._loss_tracker = Mean("loss")
-        self._part_trackers: list[Mean] = []
         self._metrics_of: CompiledMetrics | None = None
+        #: The losses of the outputs by their names, if several have one.
+        self._part_trackers: dict[str, Mean] = {}
         #: Number of samples in the batch at hand, in those of all replicas together.
         self._samples: int | None = None
 
@@ -68,7 +70,7 @@ class Steps:
                 position or name.
             loss_weights: A number for the loss of each output.
             metrics: Metrics, their names, or functions; by output if there are several.
-            weighted_metrics: Not offered.
+            weighted_metrics: As ``metrics``; weights of samples count in them.
             run_eagerly: Has no effect: models are always run eagerly.
             steps_per_execution: 1.
             jit_compile: Has no effect; ``True`` is warned of once.
@@ -79,7 +81,6 @@ class Steps:
         """
         refuse_unless_none(
             "compile",
-            weighted_metrics=weighted_metrics,
             steps_per_execution=None if steps_per_execution == 1 else steps_per_execution,
         )
         if jit_compile is True:
@@ -88,15 +89,16 @@ class Steps:
         self.loss = loss
         outputs = Outputs(getattr(self, "output_names", None))
         self._loss_of = None if loss is None else CompiledLoss(loss, loss_weights, outputs)
-        self._metrics_of = CompiledMetrics(metrics, outputs)
-        self._part_trackers = []
+        has_metrics = metrics is not None or weighted_metrics is not None
+        self._metrics_of = CompiledMetrics(metrics, weighted_metrics, outputs) if has_metrics else None
+        self._part_trackers = {}
         self.compiled = True
 
     @property
     def metrics(self) -> list[Metric]:
         """The loss, those that the model was compiled with as one, and those among the attributes."""
         own: list[Metric] = without_repeats(found_in(self, Metric))
-        if self._loss_of is None:
+        if not self.compiled:
             own.remove(self._loss_tracker)
         return own
 
@@ -146,39 +148,38 @@ class Steps:
             assert added is not None
             return added
         total, parts = self._loss_of(y, y_pred, sample_weight, samples)
-        if len(parts) > 1:
-            self._track_parts(parts, y_pred, samples, rows)
+        if parts:
+            self._track_parts(parts, rows)
         return total if added is None else add(total, cast(added, total._dtype))
 
-    def _track_parts(self, parts: Sequence[EagerTensor], y_pred: Any, samples: int, rows: int) -> None:
-        names = getattr(self, "output_names", None) or [
-            f"output_{index}" for index in range(len(nest.flatten(y_pred)))
-        ]
+    def _track_parts(self, parts: Mapping[str, EagerTensor], rows: int) -> None:
         if not self._part_trackers:
-            once(lambda: self._part_trackers.extend(Mean(f"{name}_loss") for name in names))
-        for tracker, part in zip(self._part_trackers, parts, strict=True):
-            if rows:
-                tracker.add(float(part) * samples, rows)
+            once(lambda: self._part_trackers.update({name: Mean(f"{name}_loss") for name in parts}))
+        if rows:
+            # Each batch counts once, as in Keras, whose graphs do not know the number of samples.
+            for name, part in parts.items():
+                self._part_trackers[name].add(_figure(part), 1 / number_of_replicas())
 
     def _track(self, loss: EagerTensor, y_pred: Any) -> None:
         rows = len(nest.flatten(y_pred)[0])
         if rows:
-            self._loss_tracker.add(float(loss) * (rows if self._samples is None else self._samples), rows)
+            samples = rows if self._samples is None or loss.ndim else self._samples
+            self._loss_tracker.add(_figure(loss) * samples, rows)
 
     def compute_metrics(
         self,
         x: Any,  # noqa: ARG002 - for a model that overrides it
         y: Any,
         y_pred: Any,
-        sample_weight: Any = None,  # noqa: ARG002 - metrics have no weights
+        sample_weight: Any = None,
     ) -> dict[str, Any]:
         """Let the metrics take in a batch, and return the loss and the metrics by name."""
-        self._update_metrics(y, y_pred)
+        self._update_metrics(y, y_pred, sample_weight)
         return self.get_metrics_result()
 
-    def _update_metrics(self, y: Any, y_pred: Any) -> None:
+    def _update_metrics(self, y: Any, y_pred: Any, sample_weight: Any) -> None:
         if self._metrics_of is not None:
-            self._metrics_of.update_state(y, y_pred)
+            self._metrics_of.update_state(y, y_pred, sample_weight)
 
     def train_step(self, data: Any) -> dict[str, Any]:
         """Train with a batch, or a replica with its part. Override it for a training of your own.
@@ -201,16 +202,19 @@ class Steps:
         with GradientTape() as tape:
             y_pred = self(x, training=True)
             loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
+            scaled = (
+                self.optimizer.scale_loss(loss) if isinstance(self.optimizer, optimizers.Optimizer) else loss
+            )
         self._track(loss, y_pred)
-        gradients = tape.gradient(loss, variables)
+        gradients = tape.gradient(scaled, variables)
         if batch.rows == 0:
             # Of no samples a mean is no number, and whatever that makes of the gradients counts nothing.
             gradients = [None if each is None else zeros_like(each) for each in gradients]
         # Only what the metrics need is held while variables change.
-        del tape, loss, x
+        del tape, loss, scaled, x
         apply_gradients(self.optimizer, gradients, variables)
         del gradients
-        self._update_metrics(y, y_pred)
+        self._update_metrics(y, y_pred, sample_weight)
 
     def test_step(self, data: Any) -> dict[str, Any]:
         """Evaluate with a batch, or a replica with its part. As ``train_step``."""
@@ -223,11 +227,16 @@ class Steps:
         if self._loss_of is not None:
             loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
             self._track(loss, y_pred)
-        self._update_metrics(y, y_pred)
+        self._update_metrics(y, y_pred, sample_weight)
 
     def predict_step(self, data: Any) -> Any:
         """Compute the output for a batch, or a replica for its part. As ``train_step``."""
         return self(data[0], training=False)
+
+
+def _figure(loss: EagerTensor) -> float:
+    """A loss as one number: the mean of one that is not reduced."""
+    return float(reduce_mean(loss) if loss.ndim else loss)
 
 
 def apply_gradients(optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:

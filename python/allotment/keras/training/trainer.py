@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allotment import nest
-from allotment.keras.absent import refuse_unless_none
 from allotment.keras.callbacks import Callback, CallbackList, History, Logs
 from allotment.keras.engine.arguments import positive
 from allotment.keras.engine.replicas import level
 from allotment.keras.engine.warnings import warn
+from allotment.keras.optimizers.optimizer import Optimizer
 from allotment.keras.training.data import (
     Arrays,
     Batch,
     Stream,
     check_all_came,
     data_of,
+    divided,
     host_array,
     validation_of,
+    weights_of_classes,
 )
 from allotment.keras.training.modes import check_eager
 from allotment.keras.training.progress import (
@@ -89,7 +91,7 @@ class Trainer(Steps):
             validation_split: The share of samples, from the end, that the model is evaluated with and not trained.
             validation_data: What the model is evaluated with after epochs: ``(x, y)`` or as ``x``.
             shuffle: Whether samples of arrays come in another order each epoch.
-            class_weight: Not offered.
+            class_weight: Weights of samples by the numbers of their classes.
             sample_weight: A weight for each sample.
             initial_epoch: The number of epochs that have been.
             steps_per_epoch: Batches in an epoch, all unless given.
@@ -106,25 +108,16 @@ class Trainer(Steps):
             ResourceExhaustedError: The memory of a device is not enough.
         """
         self._check_compiled()
-        refuse_unless_none("fit", class_weight=class_weight)
         is_evaluated = _evaluated_after(validation_freq)
-        # Of arrays a share is taken before it is said how many batches are an epoch.
-        steps = None if validation_split and validation_data is None else steps_per_epoch
-        data: Arrays | Stream = data_of(
-            x, y, sample_weight, batch_size, steps, shuffle, steps_name="steps_per_epoch"
+        if validation_split and validation_data is None:
+            (x, y, sample_weight), validation_data = divided(x, y, sample_weight, validation_split)
+        data = data_of(
+            x, y, sample_weight, batch_size, steps_per_epoch, shuffle, "steps_per_epoch", class_weight
         )
         validation: Arrays | Stream | None = None
         if validation_data is not None:
             size = validation_batch_size or batch_size
             validation = validation_of(validation_data, size, validation_steps)
-        elif validation_split:
-            if not 0 < validation_split < 1:
-                raise ValueError(f"`validation_split` must be between 0 and 1, received: {validation_split}")
-            if not isinstance(data, Arrays):
-                raise ValueError("`validation_split` is only supported for arrays")
-            data, validation = data.divided(validation_split)
-            if steps_per_epoch is not None:
-                data = data.limited(positive(steps_per_epoch, "steps_per_epoch"))
         self.history = History()
         level = verbosity(verbose)
         bar = TrainingProgress(data.steps, level) if level else None
@@ -146,12 +139,15 @@ class Trainer(Steps):
                     warn("The model does not have any trainable weights: training it changes nothing.")
                 logs = _sorted(found)
                 if validation is not None and is_evaluated(epoch + 1):
+                    validation.restart()
                     done, found = self._test_all(validation, hooks)
                     check_all_came(done, validation.steps, "validation")
                     logs |= {f"val_{name}": value for name, value in _sorted(found).items()}
                 hooks.call("on_epoch_end", epoch, logs)
                 if self.stop_training:
                     break
+            if isinstance(self.optimizer, Optimizer) and epochs > 0:
+                self.optimizer.finalize_variable_values(self.trainable_weights)
             hooks.call("on_train_end", logs)
         finally:
             if bar is not None:
@@ -184,7 +180,7 @@ class Trainer(Steps):
             if not done:
                 raise ValueError("there is no batch to evaluate the model with: the data gave none")
             check_all_came(done, data.steps, "evaluation")
-            return _as_asked(logs, return_dict)
+            return self._as_asked(logs, return_dict)
         finally:
             if bar is not None:
                 bar.stop()
@@ -229,10 +225,11 @@ class Trainer(Steps):
     ) -> Any:
         """Train with one batch. Returns its loss and metrics, as ``evaluate``, and forgets what was before."""
         self._check_compiled()
+        if class_weight is not None:
+            sample_weight = weights_of_classes(y, sample_weight, class_weight)
         self.reset_metrics()
-        refuse_unless_none("train_on_batch", class_weight=class_weight)
         batch = Batch(x, y, sample_weight).map(host_array)
-        return _as_asked(self._all_logs(self._run(self._train_step(), batch)), return_dict)
+        return self._as_asked(self._all_logs(self._run(self._train_step(), batch)), return_dict)
 
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
@@ -241,7 +238,7 @@ class Trainer(Steps):
         self._check_compiled()
         self.reset_metrics()
         batch = Batch(x, y, sample_weight).map(host_array)
-        return _as_asked(self._all_logs(self._run(self._test_step(), batch)), return_dict)
+        return self._as_asked(self._all_logs(self._run(self._test_step(), batch)), return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """Compute the outputs for one batch as arrays."""
@@ -341,6 +338,15 @@ class Trainer(Steps):
             logs = own | {name: logs[name] for name in results[0] if name in logs}
         return logs
 
+    def _as_asked(self, logs: Logs, return_dict: bool) -> Any:
+        """The figures by name; or the loss, or the loss and then the others in a list."""
+        if return_dict:
+            return _sorted(logs)
+        # Those of several outputs have the outputs' names before theirs, and come last.
+        known = [metric.name for metric in self._single_metrics() if metric.name in logs]
+        values = [logs[name] for name in [*known, *sorted(set(logs) - set(known))]]
+        return values[0] if len(values) == 1 else values
+
     def _hooks(self, given: Any, own: Sequence[Callback], params: dict[str, Any]) -> CallbackList:
         """The callbacks given, one or several, and those that are always there."""
         model: Model = self  # type: ignore[assignment]
@@ -379,14 +385,6 @@ def _needs_logs(hooks: CallbackList, hook: str) -> bool:
 def _sorted(logs: Logs) -> Logs:
     """The numbers in the order of their names, as Keras shows them."""
     return dict(sorted(logs.items()))
-
-
-def _as_asked(logs: Logs, return_dict: bool) -> Any:
-    """Numbers by name; or the loss, or the loss and then the others in a list."""
-    if return_dict:
-        return _sorted(logs)
-    values = list(logs.values())
-    return values[0] if len(values) == 1 else values
 
 
 __all__ = ["Trainer"]
