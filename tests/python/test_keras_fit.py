@@ -102,8 +102,9 @@ def test_weights_of_classes_and_metrics_with_weights() -> None:
     assert by_class["loss"] == pytest.approx((weights * classes**2).mean())
     assert by_class["mae"] == pytest.approx(0.5)
     assert by_class["weighted_mae"] == pytest.approx(np.average(classes, weights=weights))
-    for data in ((X, classes), (tf_data.Dataset.from_tensor_slices((X, classes)).batch(10), None)):
-        found = linear().fit(*data, class_weight={0: 1.0, 1: 3.0}, verbose=0, batch_size=None).history
+    batches = tf_data.Dataset.from_tensor_slices((X, classes)).batch(10)
+    for x, y in ((X, classes), (batches, None)):
+        found = linear().fit(x, y, class_weight={0: 1.0, 1: 3.0}, verbose=0).history
         assert found["loss"] == pytest.approx([(weights * classes**2).mean()])
     with pytest.raises(ValueError, match="cannot be given at the same time"):
         linear().fit(X, classes, class_weight={1: 3.0}, sample_weight=weights, verbose=0)
