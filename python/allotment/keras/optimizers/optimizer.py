@@ -1,23 +1,14 @@
 """The base of all optimizers: sum up gradients over replicas, limit them, and change variables."""
 
-<<<<<<< HEAD
-from collections.abc import Iterable, Iterator, Sequence
-=======
 import re
-from collections.abc import Callable, Iterable, Sequence
->>>>>>> 5db9159 (keras: train, evaluate and stop as Keras does: weights of classes, weighted metrics, every form of compile; optimizers with decay, averages, accumulation, and of every rank)
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from allotment import restoring
 from allotment.devices.placement import device
-<<<<<<< HEAD
 from allotment.dtypes import float32, int64
-from allotment.keras.absent import lacks, refuse_unless_none
-=======
-from allotment.dtypes import int64
 from allotment.keras.absent import lacks
->>>>>>> 5db9159 (keras: train, evaluate and stop as Keras does: weights of classes, weighted metrics, every form of compile; optimizers with decay, averages, accumulation, and of every rank)
 from allotment.keras.engine.names import snake_case, unique_name
 from allotment.keras.engine.replicas import (
     beside,
@@ -185,8 +176,12 @@ class Optimizer:
             yield "learning_rate", Number("learning_rate", float32, lambda: self._rate, self._set_rate)
         for index, variable in enumerate(self._of):
             names = [name for name, _ in self._slots()]
-            for name, kept in zip(names, self._kept[id(variable)], strict=True):
-                yield f"_variables/{index}/{name}", kept
+            named = dict(zip(names, self._kept[id(variable)], strict=True))
+            for name, storages in (("average", self._averages), ("gradient_accumulator", self._sums)):
+                if id(variable) in storages:
+                    named[name] = storages[id(variable)]
+            for name, storage in named.items():
+                yield f"_variables/{index}/{name}", storage
 
     def _set_step(self, value: Any) -> None:
         self._step = int(value)
