@@ -63,3 +63,12 @@ def test_names_of_initializers() -> None:
     assert type(keras.initializers.get("normal")) is initializers.RandomNormal
     with pytest.raises(ValueError, match=r"identifier: orthogonal. What is offered: constant, .*, zeros\."):
         layers.Dense(1, kernel_initializer="orthogonal")
+
+
+def test_values_are_broadcast_to_the_shape_in_single_precision_unless_asked() -> None:
+    np.testing.assert_array_equal(initializers.Constant([1, 2])((2, 2)).numpy(), [[1, 2], [1, 2]])
+    assert initializers.Constant(2)((2,)).dtype.name == "float32"
+    assert initializers.Ones()((1,), dtype="bool").numpy()[0]
+    assert initializers.Zeros()((), dtype=None).dtype.name == "float32"
+    with pytest.raises(TypeError, match="initializers that draw give floats"):
+        initializers.HeNormal()((2,), dtype="int32")

@@ -8,6 +8,7 @@ import pytest
 from allotment import keras
 from allotment.keras import layers
 from allotment.ops.creation import constant
+from allotment.tensor_shape import TensorShape
 from support.tensors import check
 
 draw = np.random.default_rng(0)
@@ -365,3 +366,61 @@ def test_initializers_whose_spread_depends_on_the_shape(kind: str) -> None:
         assert abs(made.mean()) < 5 * (variance / made.size) ** 0.5
         if distribution == "uniform":
             assert abs(made).max() <= (3 * variance) ** 0.5
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
+def test_layers_of_variables_compute_integers_in_their_own_type(dtype: str) -> None:
+    x = np.array([[1, 0], [1, 1]], dtype)
+    dense = layers.Dense(1, kernel_initializer="ones", bias_initializer="ones")
+    check(dense(constant(x)), [[2], [3]], "float32")
+    check(layers.BatchNormalization(epsilon=0.0)(constant(x)), x, "float32")
+    check(layers.GlobalAveragePooling2D()(constant(x[None, :, :, None])), [[0.75]], "float32")
+    check(layers.Add()([constant(x), constant([[0.5, 0.5], [0.5, 0.5]])]), x + 0.5, "float32")
+    check(layers.Flatten()(constant(x)), x, dtype)
+    with pytest.raises(ValueError, match="cast it first"):
+        layers.Conv2D(1, 1)(constant(x[None, :, :, None]))
+
+
+def test_normalized_layers_have_the_precision_of_their_input() -> None:
+    layer = layers.LayerNormalization()
+    found = layer(constant([[0.0, 1.0, 4.0]], "float16")).numpy()
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, found.astype(np.float16))
+
+
+def test_the_length_of_samples_as_input_dim() -> None:
+    model = keras.Sequential([layers.Dense(8, input_dim=3), layers.Dense(2)])
+    assert [each.shape for each in model.get_weights()] == [(3, 8), (8,), (8, 2), (2,)]
+
+
+@pytest.mark.parametrize("shape", [(2, 3), [2, 3], TensorShape([2, 3]), (np.int64(2), np.int32(3))])
+@pytest.mark.parametrize("initializer", [None, "ones", keras.initializers.Constant(0.5), "he_normal"])
+def test_shapes_of_weights(shape: Any, initializer: Any) -> None:
+    variable = keras.layers.Layer().add_weight(shape=shape, initializer=initializer)
+    assert tuple(variable.shape) == (2, 3)
+    with pytest.raises(ValueError, match="Cannot convert 3 to a shape"):
+        keras.layers.Layer().add_weight(shape=3)
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        (lambda x: keras.activations.relu(x, threshold=1.0), [0, 0, 0, 2]),
+        (lambda x: keras.activations.relu(x, 0.5, 1.5, 1.0), [-1.5, -0.75, -0.25, 1.5]),
+        (lambda x: keras.activations.elu(x, alpha=2.0), [2 * np.expm1(-2.0), 2 * np.expm1(-0.5), 0.5, 2]),
+        (lambda x: keras.activations.leaky_relu(x, negative_slope=0.5), [-1, -0.25, 0.5, 2]),
+        (
+            lambda x: layers.Softmax(axis=(0, 1))(x[None]),
+            np.exp([[-2, -0.5, 0.5, 2]]) / np.exp([-2, -0.5, 0.5, 2]).sum(),
+        ),
+    ],
+)
+def test_arguments_of_activations(call: Any, wanted: Any) -> None:
+    check(call(constant([-2.0, -0.5, 0.5, 2.0])), wanted, "float32", 1e-6)
+
+
+def test_activations_of_integers_become_floats_where_they_have_fractions() -> None:
+    whole = constant([0, 1])
+    check(keras.activations.tanh(whole), np.tanh([0, 1]), "float32", 1e-6)
+    check(keras.activations.exponential(whole), np.exp([0, 1]), "float32", 1e-6)
+    check(keras.activations.relu(whole, max_value=1.5), [0, 1], "int32")

@@ -3,13 +3,21 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from allotment.dtypes import float32
 from allotment.keras.absent import not_interpreted
 from allotment.missing_names import absent
-from allotment.ops.activations import elu, gelu, leaky_relu, relu6, selu, silu, softplus, softsign
+from allotment.ops.activations import elu as _elu
+from allotment.ops.activations import gelu, relu6, selu, softplus, softsign
+from allotment.ops.activations import leaky_relu as _leaky_relu
 from allotment.ops.activations import relu as _relu
+from allotment.ops.array import cast
+from allotment.ops.comparison import greater
 from allotment.ops.convert import to_tensor
-from allotment.ops.math import maximum, minimum, multiply
-from allotment.ops.real import exp, sigmoid, tanh
+from allotment.ops.creation import constant
+from allotment.ops.gathering import where
+from allotment.ops.math import add, maximum, minimum, multiply, negative, subtract
+from allotment.ops.real import exp, sigmoid
+from allotment.ops.real import tanh as _tanh
 from allotment.ops.softmax import log_softmax, softmax
 from allotment.tensor import EagerTensor
 
@@ -21,15 +29,62 @@ def linear(x: Any) -> Any:
     return x
 
 
-def relu(x: Any, negative_slope: float = 0.0, max_value: float | None = None) -> EagerTensor:
-    """The element, times ``negative_slope`` if below zero, and at most ``max_value``."""
-    result = leaky_relu(x, negative_slope) if negative_slope else _relu(x)
-    return result if max_value is None else minimum(result, max_value)
+def relu(
+    x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
+) -> EagerTensor:
+    """Keep elements above ``threshold``, cut at ``max_value``; others become 0, or fall with ``negative_slope``."""
+    given = to_tensor(x)
+    if negative_slope and max_value is None and not threshold:
+        return leaky_relu(given, negative_slope)
+    below = None
+    if negative_slope:
+        below = _relu(add(negative(given), threshold)) if threshold else _relu(negative(given))
+    if threshold:
+        limit, zero = (cast(constant(float(each)), given._dtype) for each in (threshold, 0))
+        result = where(greater(given, limit), given, zero)
+    elif max_value == 6:
+        result = relu6(given)
+    else:
+        result = _relu(given)
+    if max_value is not None and (threshold or max_value != 6):
+        low, high = (cast(constant(float(each)), result._dtype) for each in (0, max_value))
+        result = minimum(maximum(result, low), high)
+    return result if below is None else subtract(result, multiply(negative_slope, below))
+
+
+def elu(x: Any, alpha: float = 1.0) -> EagerTensor:
+    """Keep elements above 0; others become ``alpha * (exp(x) - 1)``."""
+    given = to_tensor(x)
+    result = _elu(given)
+    if alpha == 1:
+        return result
+    return where(greater(given, cast(constant(0.0), given._dtype)), result, multiply(alpha, result))
+
+
+def leaky_relu(x: Any, negative_slope: float = 0.2) -> EagerTensor:
+    """Keep elements above 0, and multiply others by ``negative_slope``."""
+    return _leaky_relu(x, negative_slope)
+
+
+def silu(x: Any) -> EagerTensor:
+    """Return ``x * sigmoid(x)``."""
+    given = to_tensor(x)
+    return multiply(given, sigmoid(given))
 
 
 def exponential(x: Any) -> EagerTensor:
-    """``exp(x)``."""
-    return exp(x)
+    """Return ``exp(x)``; integers become float32."""
+    return exp(_floating(x))
+
+
+def tanh(x: Any) -> EagerTensor:
+    """Return the hyperbolic tangent; integers become float32."""
+    return _tanh(_floating(x))
+
+
+def _floating(x: Any) -> EagerTensor:
+    given = to_tensor(x)
+    return cast(given, float32) if given._dtype.is_integer or given._dtype.is_bool else given
 
 
 def hard_sigmoid(x: Any) -> EagerTensor:

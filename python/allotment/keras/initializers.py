@@ -1,6 +1,6 @@
 """First values of a layer's variables. As ``keras.initializers``.
 
-Those that draw nothing are those of ``tf.initializers``. Those that draw give the same values on each call if they have
+Those that draw numbers give the same values on each call if they have
 a seed; without one, they go on with the generator that ``tf.random.set_seed`` starts.
 """
 
@@ -9,17 +9,53 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.dtypes import float32
-from allotment.initializers import Constant, Initializer, Ones, Zeros
+from allotment.dtypes import as_dtype
+from allotment.initializers import Initializer
 from allotment.keras.absent import not_interpreted
 from allotment.missing_names import absent
+from allotment.ops.array import cast
 from allotment.ops.random import normal, uniform
 from allotment.ops.random import truncated_normal as draw_truncated_normal
+from allotment.ops.repetition import broadcast_to
 from allotment.ops.stateless import stateless_normal, stateless_truncated_normal, stateless_uniform
 from allotment.tensor import EagerTensor
 
 #: Of a normal distribution that is cut at two standard deviations, what is left of one.
 _LEFT_OF_ONE: Final = 0.87962566103423978
+_DISTRIBUTIONS: Final = ("uniform", "truncated_normal", "untruncated_normal")
+
+
+class _Filled(Initializer):
+    """The same number everywhere."""
+
+    value: Any = 0.0
+
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> EagerTensor:  # noqa: ARG002
+        """Return the value in the shape, broadcast to it."""
+        return broadcast_to(cast(self.value, dtype or "float32"), shape)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments that make an equal one."""
+        return {name: vars(self)[name] for name in inspect.signature(type(self)).parameters}
+
+
+class Constant(_Filled):
+    """A value, broadcast to the shape. As ``keras.initializers.Constant``."""
+
+    def __init__(self, value: Any = 0.0) -> None:
+        self.value = value
+
+
+class Zeros(_Filled):
+    """Zeros. As ``keras.initializers.Zeros``."""
+
+    value = 0.0
+
+
+class Ones(_Filled):
+    """Ones. As ``keras.initializers.Ones``."""
+
+    value = 1.0
 
 
 class _Drawn(Initializer):
@@ -44,7 +80,7 @@ class RandomNormal(_Drawn):
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
-    def __call__(self, shape: Any, dtype: Any = float32, **options: Any) -> EagerTensor:  # noqa: ARG002
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> EagerTensor:  # noqa: ARG002
         """Return random numbers in the shape."""
         return _drawn(normal, stateless_normal, self.seed, shape, self.mean, self.stddev, dtype)
 
@@ -52,7 +88,7 @@ class RandomNormal(_Drawn):
 class TruncatedNormal(RandomNormal):
     """Normal numbers at most two standard deviations from the mean. As ``keras.initializers.TruncatedNormal``."""
 
-    def __call__(self, shape: Any, dtype: Any = float32, **options: Any) -> EagerTensor:  # noqa: ARG002
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> EagerTensor:  # noqa: ARG002
         """Return random numbers in the shape."""
         return _drawn(
             draw_truncated_normal, stateless_truncated_normal, self.seed, shape, self.mean, self.stddev, dtype
@@ -71,7 +107,7 @@ class RandomUniform(_Drawn):
     def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> None:
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
-    def __call__(self, shape: Any, dtype: Any = float32, **options: Any) -> EagerTensor:  # noqa: ARG002
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> EagerTensor:  # noqa: ARG002
         """Return random numbers in the shape."""
         return _drawn(uniform, stateless_uniform, self.seed, shape, self.minval, self.maxval, dtype)
 
@@ -85,7 +121,16 @@ def _drawn(
     second: float,
     dtype: Any,
 ) -> EagerTensor:
-    """What an operation draws: decided by the seed alone if there is one."""
+    """Draw numbers, decided by the seed alone if there is one.
+
+    Raises:
+        TypeError: The type holds no fractions.
+    """
+    dtype = as_dtype(dtype or "float32")
+    if not dtype.is_floating and draw is not uniform:
+        raise TypeError(
+            f"Cannot convert {first} to a tensor of dtype {dtype.name}: initializers that draw give floats"
+        )
     if seed is None:
         return draw(shape, first, second, dtype)
     return decided(shape, (seed, 0), first, second, dtype)
@@ -97,7 +142,7 @@ class VarianceScaling(_Drawn):
     Args:
         scale: The variance times the number of connections that ``mode`` counts.
         mode: ``"fan_in"``, ``"fan_out"`` or ``"fan_avg"``: inputs of a unit, outputs, or half of both.
-        distribution: ``"truncated_normal"`` or ``"uniform"``.
+        distribution: ``"truncated_normal"``, ``"untruncated_normal"`` or ``"uniform"``.
         seed: What decides the values, on each call the same.
 
     Raises:
@@ -117,13 +162,16 @@ class VarianceScaling(_Drawn):
             raise ValueError(
                 f"Invalid `mode` argument: {mode}. Please use one of ('fan_in', 'fan_out', 'fan_avg')"
             )
-        if distribution not in ("truncated_normal", "uniform"):
+        distribution = distribution.lower()
+        if distribution == "normal":
+            distribution = "truncated_normal"
+        if distribution not in _DISTRIBUTIONS:
             raise ValueError(
-                f"Invalid `distribution` argument: {distribution}. Please use one of ('truncated_normal', 'uniform')"
+                f"Invalid `distribution` argument: {distribution}. Please use one of {_DISTRIBUTIONS}"
             )
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
 
-    def __call__(self, shape: Any, dtype: Any = float32, **options: Any) -> EagerTensor:  # noqa: ARG002
+    def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> EagerTensor:  # noqa: ARG002
         """Return random numbers in the shape."""
         inputs, outputs = fans(tuple(shape))
         counted = {"fan_in": inputs, "fan_out": outputs, "fan_avg": (inputs + outputs) / 2}[self.mode]
@@ -131,6 +179,8 @@ class VarianceScaling(_Drawn):
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
             return _drawn(uniform, stateless_uniform, self.seed, shape, -limit, limit, dtype)
+        if self.distribution == "untruncated_normal":
+            return _drawn(normal, stateless_normal, self.seed, shape, 0.0, math.sqrt(variance), dtype)
         deviation = math.sqrt(variance) / _LEFT_OF_ONE
         return _drawn(
             draw_truncated_normal, stateless_truncated_normal, self.seed, shape, 0.0, deviation, dtype

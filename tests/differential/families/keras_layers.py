@@ -28,10 +28,14 @@ def _given(rng: random.Random, options: dict[str, tuple[str, ...]], chance: floa
 
 
 def _as_given(name: str, rng: random.Random) -> str:
-    return rng.choice((name, name, name, name, f"{name}.numpy()", f"tf.Variable({name})", f"{name}.numpy().tolist()"))
+    return rng.choice(
+        (name, name, name, name, f"{name}.numpy()", f"tf.Variable({name})", f"{name}.numpy().tolist()")
+    )
 
 
-def _called(layer: str, operands: list[tuple[str, tuple[int, ...], str]], rng: random.Random, call: str = "") -> Call:
+def _called(
+    layer: str, operands: list[tuple[str, tuple[int, ...], str]], rng: random.Random, call: str = ""
+) -> Call:
     """Call a layer: built with fixed weights, by itself, in a functional model, or with its gradient."""
     shape, dtype = operands[0][1], operands[0][0]
     inner = _as_given("x0", rng)
@@ -41,7 +45,8 @@ def _called(layer: str, operands: list[tuple[str, tuple[int, ...], str]], rng: r
         before += (
             f"def run(x0):\n    layer.build(tuple(x0.shape)) if layer.built is False else None\n"
             f"    tools.fixed(layer)\n    found = layer({inner}{call})\n"
-            "    return found, layer.built, len(layer.weights), [w.dtype == layer.variable_dtype for w in layer.weights]\n"
+            "    types = [w.dtype == layer.variable_dtype for w in layer.weights]\n"
+            "    return found, layer.built, len(layer.weights), types\n"
         )
     elif how < 0.85:
         before += (
@@ -60,12 +65,27 @@ def _called(layer: str, operands: list[tuple[str, tuple[int, ...], str]], rng: r
     return Call("run(x0)", operands, SUMS, (), before)
 
 
-_ACTIVATIONS = ("'relu'", "'tanh'", "'softmax'", "'gelu'", "None", "'linear'", "'sigmoid'", "'elu'", "'nothing'", "tf.nn.relu")
+_ACTIVATIONS = (
+    "'relu'",
+    "'tanh'",
+    "'softmax'",
+    "'gelu'",
+    "None",
+    "'linear'",
+    "'sigmoid'",
+    "'elu'",
+    "'nothing'",
+    "tf.nn.relu",
+)
 
 
 @FAMILY.of("keras.layers.Dense")
 def dense(function: str, rng: random.Random) -> Call:
-    units = rng.choice(("2", "1", "5", "0", "-1", "2.0", "'a'", "np.int64(3)")) if rng.random() < 0.2 else rng.choice(("2", "4"))
+    units = (
+        rng.choice(("2", "1", "5", "0", "-1", "2.0", "'a'", "np.int64(3)"))
+        if rng.random() < 0.2
+        else rng.choice(("2", "4"))
+    )
     options = _given(
         rng,
         {
@@ -78,8 +98,13 @@ def dense(function: str, rng: random.Random) -> Call:
     )
     shape = rng.choice(_RANKS)
     if rng.random() < 0.1:
-        options += f"{', ' if options else ''}{rng.choice(('input_dim=3', 'input_shape=(3,)', 'nothing=1', 'input_shape=3', 'batch_size=4'))}"
-    return _called(f"keras.layers.Dense({units}{', ' if options else ''}{options})", [(_dtype(rng), shape, "ordinary")], rng)
+        more = rng.choice(("input_dim=3", "input_shape=(3,)", "nothing=1", "batch_size=4"))
+        options += f"{', ' if options else ''}{more}"
+    return _called(
+        f"keras.layers.Dense({units}{', ' if options else ''}{options})",
+        [(_dtype(rng), shape, "ordinary")],
+        rng,
+    )
 
 
 @FAMILY.of("keras.layers.Conv2D")
@@ -99,20 +124,23 @@ def convolutions(function: str, rng: random.Random) -> Call:
     size = rng.choice(("2", "3", "(2, 1)", "1", "[1, 2]", "(1,)", "9"))
     filters = rng.choice(("2", "3", "6", "4"))
     layer = f"keras.layers.Conv2D({filters}, {size}{', ' if options else ''}{options})"
-    return _called(layer, [(_dtype(rng), rng.choice(_IMAGES), "ordinary")], rng)
+    return _called(layer, [(rng.choice(_TYPES[:-1]), rng.choice(_IMAGES), "ordinary")], rng)
 
 
 @FAMILY.of("keras.layers.MaxPooling2D keras.layers.AveragePooling2D keras.layers.GlobalAveragePooling2D")
 def pools(function: str, rng: random.Random) -> Call:
     if "Global" in function:
-        options = _given(rng, {"keepdims": ("True", "False"), "data_format": ("'channels_last'", "'channels_first'", "'x'")})
+        options = _given(
+            rng,
+            {"keepdims": ("True", "False"), "data_format": ("'channels_last'", "'channels_first'", "'x'")},
+        )
     else:
         options = _given(
             rng,
             {
                 "pool_size": ("2", "(1, 2)", "3", "0"),
                 "strides": ("2", "(1, 2)", "1", "None"),
-                "padding": ("'same'", "'valid'", "'x'"),
+                "padding": ("'same'", "'valid'"),
             },
         )
     return _called(f"{function}({options})", [(_dtype(rng), rng.choice(_IMAGES), "ordinary")], rng)
@@ -120,15 +148,32 @@ def pools(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.layers.Flatten keras.layers.Reshape")
 def shapes(function: str, rng: random.Random) -> Call:
-    shape = rng.choice(_RANKS)
+    shape = rng.choice([each for each in _RANKS if each])
     if function.endswith("Flatten"):
         options = _given(rng, {"data_format": ("'channels_last'", "None")}, 0.2)
     else:
-        options = rng.choice(("(3,)", "(-1,)", "(1, 3)", "(-1, 2)", "(2, -1)", "()", "(3, 1, -1)", "[3]", "(-1, -1)", "3", "(4, 3)"))
+        options = rng.choice(
+            (
+                "(3,)",
+                "(-1,)",
+                "(1, 3)",
+                "(-1, 2)",
+                "(2, -1)",
+                "()",
+                "(3, 1, -1)",
+                "[3]",
+                "(-1, -1)",
+                "3",
+                "(4, 3)",
+            )
+        )
     return _called(f"{function}({options})", [(_dtype(rng), shape, "ordinary")], rng)
 
 
-@FAMILY.of("keras.layers.Activation keras.layers.ReLU keras.layers.Softmax keras.layers.Rescaling keras.layers.Dropout keras.layers.Lambda")
+@FAMILY.of(
+    "keras.layers.Activation keras.layers.ReLU keras.layers.Softmax keras.layers.Rescaling",
+    "keras.layers.Dropout keras.layers.Lambda",
+)
 def elementwise(function: str, rng: random.Random) -> Call:
     name = function.rpartition(".")[2]
     call = ""
@@ -136,23 +181,43 @@ def elementwise(function: str, rng: random.Random) -> Call:
         options = rng.choice(
             (
                 *_ACTIVATIONS,
-                *map(repr, ("selu", "softplus", "softsign", "hard_sigmoid", "silu", "swish", "mish", "exponential")),
+                *map(
+                    repr,
+                    ("selu", "softplus", "softsign", "hard_sigmoid", "silu", "swish", "mish", "exponential"),
+                ),
                 *map(repr, ("leaky_relu", "relu6", "log_softmax")),
             )
         )
     elif name == "ReLU":
-        options = _given(rng, {"max_value": ("1.0", "6", "-1.0", "None"), "negative_slope": ("0.1", "0.0", "-0.5"), "threshold": ("0.5", "0.0", "-1.0")})
+        options = _given(
+            rng,
+            {
+                "max_value": ("1.0", "6", "-1.0", "None"),
+                "negative_slope": ("0.1", "0.0", "-0.5"),
+                "threshold": ("0.5", "0.0", "-1.0"),
+            },
+        )
     elif name == "Softmax":
         options = _given(rng, {"axis": ("-1", "0", "1", "2", "(0, 1)", "[-1]")})
     elif name == "Rescaling":
-        options = rng.choice(("0.5", "1.0 / 255", "2, offset=1", "[1.0, 2.0, 3.0]", "0.5, offset=-1.0", "2"))
+        options = rng.choice(("0.5", "1.0 / 255", "2, offset=1", "0.5, offset=-1.0", "2"))
     elif name == "Lambda":
-        options = rng.choice(("lambda x: x * 2", "lambda x: tf.reduce_sum(x, -1)", "tf.abs", "lambda x, k: x + k, arguments={'k': 1}", "3"))
+        options = rng.choice(
+            (
+                "lambda x: x * 2",
+                "lambda x: tf.reduce_sum(x, -1)",
+                "tf.abs",
+                "lambda x, k: x + k, arguments={'k': 1}",
+                "3",
+            )
+        )
     else:
         options = rng.choice(("0.5", "0.0", "0", "1.0", "1.5", "-0.1", "'x'", "0.3, seed=1"))
-        call = rng.choice(("", ", training=False", ", training=True" if options in ("0.0", "0", "1.0") else ""))
-    kind = "ordinary" if rng.random() < 0.8 else "special"
-    return _called(f"{function}({options})", [(_dtype(rng), rng.choice(_RANKS), kind)], rng, call)
+        call = rng.choice(
+            ("", ", training=False", ", training=True" if options in ("0.0", "0", "1.0") else "")
+        )
+    dtype = _dtype(rng) if name != "Lambda" else rng.choice(("float32", "float16", "float64", "int32"))
+    return _called(f"{function}({options})", [(dtype, rng.choice(_RANKS), "ordinary")], rng, call)
 
 
 @FAMILY.of("keras.layers.BatchNormalization keras.layers.LayerNormalization")
@@ -161,7 +226,9 @@ def normalizations(function: str, rng: random.Random) -> Call:
     options = _given(
         rng,
         {
-            "axis": ("-1", "1", "0", "2", "-2", "5") if batch else ("-1", "1", "[1, 2]", "-2", "(-1,)", "0", "5"),
+            "axis": ("-1", "1", "0", "2", "-2", "5")
+            if batch
+            else ("-1", "1", "[1, 2]", "-2", "(-1,)", "0", "5"),
             "epsilon": ("0.1", "1e-5"),
             "center": ("True", "False"),
             "scale": ("True", "False"),
@@ -170,13 +237,23 @@ def normalizations(function: str, rng: random.Random) -> Call:
         0.2,
     )
     call = rng.choice(("", ", training=True", ", training=False")) if batch else ""
-    made = _called(f"{function}({options})", [(_dtype(rng), rng.choice(_RANKS), "ordinary")], rng, call)
-    return made
+    dtype = rng.choice(_TYPES if batch else _TYPES[:7])
+    return _called(f"{function}({options})", [(dtype, rng.choice(_RANKS), "ordinary")], rng, call)
 
 
 @FAMILY.of("keras.layers.Embedding")
 def embeddings(function: str, rng: random.Random) -> Call:
-    options = rng.choice(("4, 2", "4, 3", "5, 2, embeddings_initializer='ones'", "2, 2", "0, 2", "4, 2, input_length=3", "4.0, 2"))
+    options = rng.choice(
+        (
+            "4, 2",
+            "4, 3",
+            "5, 2, embeddings_initializer='ones'",
+            "2, 2",
+            "0, 2",
+            "4, 2, input_length=3",
+            "4.0, 2",
+        )
+    )
     shape = rng.choice(((4,), (4, 3), (2, 3, 2), (), (0,), (2, 1)))
     dtype = rng.choice(("int32", "int64", "uint8", "float32", "int8", "bool", "int16", "float64"))
     return _called(f"keras.layers.Embedding({options})", [(dtype, shape, "index")], rng)
@@ -184,12 +261,18 @@ def embeddings(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.layers.Add keras.layers.Concatenate")
 def merges(function: str, rng: random.Random) -> Call:
-    shape = rng.choice(_RANKS)
-    other = shape if rng.random() < 0.6 else rng.choice((shape[:-1] + (1,), (*shape[:-1], 5), shape[1:], (1, *shape[1:]), rng.choice(_RANKS)))
-    options = _given(rng, {"axis": ("-1", "1", "0", "2", "-2", "9")}) if "Concat" in function else ""
-    operands = [(_dtype(rng), shape, "ordinary"), (_dtype(rng) if rng.random() < 0.4 else "float32", other, "ordinary")]
-    inputs = rng.choice(("[x0, x1]", "[x0, x1]", "(x0, x1)", "[x0, x1, x0]", "[x0]", "x0", "{'a': x0, 'b': x1}"))
-    if rng.random() < 0.3 and shape:
+    shape: tuple[int, ...] = rng.choice(_RANKS)
+    other: tuple[int, ...] = shape
+    if rng.random() < 0.4:
+        others = ((*shape[:-1], 1), (*shape[:-1], 5), (1, *shape[1:]), rng.choice(_RANKS[:4]))
+        other = rng.choice(others)
+    options = _given(rng, {"axis": ("-1", "1", "0", "-2")}) if "Concat" in function else ""
+    operands = [
+        (_dtype(rng), shape, "ordinary"),
+        (_dtype(rng) if rng.random() < 0.4 else "float32", other, "ordinary"),
+    ]
+    inputs = rng.choice(("[x0, x1]", "[x0, x1]", "(x0, x1)", "[x0, x1, x0]", "[x0]"))
+    if rng.random() < 0.3 and len(shape) == len(other) > 1 and shape[0] == other[0]:
         before = (
             f"{_BEFORE}a, b = keras.Input({shape[1:]}), keras.Input({other[1:]})\n"
             f"o = {function}({options})([a, b])\n"
@@ -218,9 +301,13 @@ def of_the_program(function: str, rng: random.Random) -> Call:
             "shape=3",
         )
     )
-    body = rng.choice(("tf.matmul(x, tf.cast(self.w, x.dtype))", "x * tf.reduce_sum(tf.cast(self.w, x.dtype))", "x"))
+    body = rng.choice(
+        ("tf.matmul(x, tf.cast(self.w, x.dtype))", "x * tf.reduce_sum(tf.cast(self.w, x.dtype))", "x")
+    )
     arguments = rng.choice(("self, x", "self, x", "self, x, training=None", "self, x, training=False"))
-    options = rng.choice(("", "", "dtype='float64'", "name='own'", "trainable=False", "nothing=1", "dtype='nothing'"))
+    options = rng.choice(
+        ("", "", "dtype='float64'", "name='own'", "trainable=False", "nothing=1", "dtype='nothing'")
+    )
     before = (
         f"{_BEFORE}class Own(keras.layers.Layer):\n"
         "    def build(self, input_shape):\n"
@@ -238,7 +325,8 @@ def of_the_program(function: str, rng: random.Random) -> Call:
 
 
 @FAMILY.of(
-    "keras.activations.relu keras.activations.elu keras.activations.selu keras.activations.softmax keras.activations.gelu "
+    "keras.activations.relu keras.activations.elu keras.activations.selu keras.activations.softmax "
+    "keras.activations.gelu "
     "keras.activations.sigmoid keras.activations.tanh keras.activations.softplus keras.activations.softsign "
     "keras.activations.exponential keras.activations.hard_sigmoid keras.activations.linear keras.activations.mish "
     "keras.activations.silu keras.activations.leaky_relu keras.activations.relu6 keras.activations.log_softmax"
@@ -246,7 +334,14 @@ def of_the_program(function: str, rng: random.Random) -> Call:
 def activations(function: str, rng: random.Random) -> Call:
     name = function.rpartition(".")[2]
     options = {
-        "relu": ("", ", negative_slope=0.1", ", max_value=1.0", ", threshold=0.5", ", negative_slope=0.2, max_value=2.0, threshold=1.0", ", 0.1, 2.0"),
+        "relu": (
+            "",
+            ", negative_slope=0.1",
+            ", max_value=1.0",
+            ", threshold=0.5",
+            ", negative_slope=0.2, max_value=2.0, threshold=1.0",
+            ", 0.1, 2.0",
+        ),
         "elu": ("", ", alpha=0.5"),
         "gelu": ("", ", approximate=True", ", approximate=False"),
         "leaky_relu": ("", ", negative_slope=0.1"),
@@ -256,25 +351,50 @@ def activations(function: str, rng: random.Random) -> Call:
     kind = rng.choice(("ordinary", "ordinary", "special"))
     operands = [(_dtype(rng), rng.choice(((4, 3), (2, 2, 2), (3,), (), (0, 3))), kind)]
     modes = ("gradients",) if kind == "ordinary" and operands[0][0] in ("float32", "float64") else ()
-    return Call(f"tf.{function}({rng.choice(('x0', 'x0', 'x0.numpy()')) if not modes else 'x0'}{rng.choice(options)})", operands, SUMS, modes)
+    return Call(
+        f"tf.{function}({rng.choice(('x0', 'x0', 'x0.numpy()')) if not modes else 'x0'}{rng.choice(options)})",
+        operands,
+        SUMS,
+        modes,
+    )
 
 
 @FAMILY.of("keras.activations.get keras.initializers.get")
 def by_name(function: str, rng: random.Random) -> Call:
     if "activations" in function:
-        name = rng.choice(("relu", "Relu", "ReLU", "tanh", "nothing", "linear", "softmax", "leaky_relu", "hard_swish"))
+        name = rng.choice(("relu", "Relu", "ReLU", "tanh", "nothing", "linear", "softmax", "leaky_relu"))
         given = rng.choice((repr(name), "None", "3", "len", "tf.nn.relu"))
         return Call(f"getattr(tf.{function}({given}), '__name__', 'object')", [], SUMS, ())
-    name = rng.choice(("zeros", "Zeros", "ones", "one", "constant", "glorot_uniform", "GlorotUniform", "normal", "nothing", "he_normal"))
-    return Call(f"type(tf.{function}({rng.choice((repr(name), repr(name), '3', 'tf.keras.initializers.Zeros'))})).__name__", [], SUMS, ())
+    name = rng.choice(
+        ("zeros", "Zeros", "ones", "one", "glorot_uniform", "GlorotUniform", "normal", "nothing", "he_normal")
+    )
+    return Call(
+        f"type(tf.{function}({rng.choice((repr(name), repr(name), '3', 'tf.keras.initializers.Zeros'))})).__name__",
+        [],
+        SUMS,
+        (),
+    )
 
 
 @FAMILY.of("keras.initializers.Zeros keras.initializers.Ones keras.initializers.Constant")
 def initializers(function: str, rng: random.Random) -> Call:
     """Those that draw nothing."""
-    value = rng.choice(("0.5", "2", "-1.0", "np.ones(3)", "True", "[1., 2.]")) if function.endswith("Constant") else ""
-    shape = rng.choice(("(2, 3)", "[3]", "()", "(0,)", "tf.TensorShape([2, 2])", "3", "(2,)", "tf.constant([2, 3])"))
-    dtype = rng.choice(("", "", ", dtype='float64'", ", dtype='int32'", ", 'float16'", ", dtype=tf.float32", ", dtype='bool'", ", dtype=None"))
+    value = rng.choice(("0.5", "2", "-1.0", "True", "[1., 2.]")) if function.endswith("Constant") else ""
+    shape = rng.choice(
+        ("(2, 3)", "[3]", "()", "(0,)", "tf.TensorShape([2, 2])", "3", "(2,)", "tf.constant([2, 3])")
+    )
+    dtype = rng.choice(
+        (
+            "",
+            "",
+            ", dtype='float64'",
+            ", dtype='int32'",
+            ", 'float16'",
+            ", dtype=tf.float32",
+            ", dtype='bool'",
+            ", dtype=None",
+        )
+    )
     return Call(f"tf.{function}({value})({shape}{dtype})", [], SUMS, ())
 
 
@@ -285,8 +405,21 @@ def initializers(function: str, rng: random.Random) -> Call:
 def drawn(function: str, rng: random.Random) -> Call:
     """Shapes, types and errors of those that draw."""
     shape = rng.choice(("(2, 3)", "[3]", "()", "(2, 2, 3, 4)", "(0, 2)"))
-    dtype = rng.choice(("", ", dtype='float64'", ", 'float16'", ", dtype=None", ", dtype='int32'", ", dtype='bool'"))
+    dtype = rng.choice(("", ", dtype='float64'", ", 'float16'", ", dtype=None", ", dtype='bool'"))
+    if "Uniform" in function:
+        dtype = rng.choice(("", ", dtype='float64'", ", 'float16'", ", dtype=None"))
     arguments = rng.choice(("", "seed=1", "nothing=1"))
     if "Scaling" in function:
-        arguments = rng.choice(("", "scale=2.0", "scale=-1.0", "mode='fan_out'", "mode='x'", "distribution='uniform'", "distribution='x'", "distribution='untruncated_normal'"))
+        arguments = rng.choice(
+            (
+                "",
+                "scale=2.0",
+                "scale=-1.0",
+                "mode='fan_out'",
+                "mode='x'",
+                "distribution='Normal'",
+                "distribution='x'",
+                "distribution='untruncated_normal'",
+            )
+        )
     return Call(f"described(tf.{function}({arguments})({shape}{dtype}))", [], SUMS, ())

@@ -16,14 +16,20 @@ def dtype_argument(dtype: Any) -> DType:
 
     Raises:
         NotOfferedError: A policy of two types.
-        TypeError: No type.
+        ValueError: No type.
     """
     if isinstance(dtype, str) and dtype.startswith("mixed_"):
         raise NotOfferedError(
             f"dtype={dtype!r} is not offered: the variables of a layer are of the type that it computes in. What is: "
             "float16, float32, float64."
         )
-    return as_dtype("float32" if dtype is None else dtype)
+    try:
+        return as_dtype("float32" if dtype is None else dtype)
+    except TypeError as error:
+        error.__traceback__ = None
+        raise ValueError(
+            f"Cannot convert {dtype!r} to the type of a layer: float16, float32 and float64 are offered."
+        ) from None
 
 
 def positive(value: Any, name: str) -> int:
@@ -63,9 +69,16 @@ def shape_of_sample(shape: Any) -> Shape:
         ValueError: It is no such list.
     """
     lengths = shape if isinstance(shape, list | tuple) else getattr(shape, "_dims", None)
-    if lengths is None or any(not (each is None or (type(each) is int and each >= 0)) for each in lengths):
+    found = () if lengths is None else tuple(map(_length, lengths))
+    if lengths is None or any(each is not None and each < 0 for each in found):
         raise ValueError(f"Cannot convert {shape!r} to a shape.")
-    return tuple(lengths)
+    return found
+
+
+def _length(value: Any) -> int | None:
+    if value is None:
+        return None
+    return value.__index__() if hasattr(value, "__index__") and not isinstance(value, bool) else -1
 
 
 def channels_first(data_format: str | None) -> bool:

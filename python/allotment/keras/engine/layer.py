@@ -10,7 +10,7 @@ from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.dtypes import as_dtype
 from allotment.keras import initializers, regularizers
 from allotment.keras.absent import lacks, refuse_unless_none
-from allotment.keras.engine.arguments import dtype_argument
+from allotment.keras.engine.arguments import dtype_argument, shape_of_sample
 from allotment.keras.engine.calls import calls, takes_training
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.names import snake_case, unique_name
@@ -75,13 +75,17 @@ class Layer:
 
     #: Whether it gives what it gets in the same type, as one that only moves elements does.
     keeps_dtype = False
+    #: Whether floats are cast to the type of the layer.
+    casts_inputs = True
     #: Whether ``build`` may make variables.
     makes_variables = True
 
     def __init__(
         self, *, trainable: bool = True, dtype: Any = None, name: str | None = None, **kwargs: Any
     ) -> None:
-        input_shape = kwargs.pop("input_shape", None)
+        length, input_shape = kwargs.pop("input_dim", None), kwargs.pop("input_shape", None)
+        if length is not None:
+            input_shape = (length,)
         refuse_unless_none(type(self).__name__, activity_regularizer=kwargs.pop("activity_regularizer", None))
         if kwargs:
             raise ValueError(f"Unrecognized keyword arguments passed to {type(self).__name__}: {kwargs}")
@@ -90,7 +94,7 @@ class Layer:
         self.built = False
         self.input_spec: InputSpec | None = None
         #: The shape of one sample, for a model that starts with this layer.
-        self.sample_shape: Shape | None = None if input_shape is None else tuple(input_shape)
+        self.sample_shape: Shape | None = None if input_shape is None else shape_of_sample(input_shape)
         #: The calls with symbolic tensors.
         self.nodes: list[Node] = []
         #: What ``add_weight`` made, in that order.
@@ -165,7 +169,7 @@ class Layer:
         if value is None:
             return None
         if not isinstance(value, Tensor):
-            if not isinstance(value, np.ndarray | Variable) and not hasattr(value, "_as_tensor"):
+            if not isinstance(value, np.ndarray | np.generic | Variable) and not hasattr(value, "_as_tensor"):
                 raise ValueError(
                     "Only input tensors may be passed as positional arguments. The following argument value should be "
                     f"passed as a keyword argument: {value} (of type {type(value)})"
@@ -176,7 +180,8 @@ class Layer:
                 f"Keras is for eager programs: layer {self.name!r} does not record in a graph"
             )
         wanted = self.dtype
-        return cast(value, wanted) if value._dtype.is_floating and value._dtype.name != wanted else value
+        is_other = self.casts_inputs and value._dtype.is_floating and value._dtype.name != wanted
+        return cast(value, wanted) if is_other else value
 
     def _build_for(self, inputs: Any) -> None:
         """Make the variables for inputs, symbolic or not; once for all replicas."""
@@ -214,9 +219,8 @@ class Layer:
             outputs = outputs_by_trial(self, args, kwargs)
         else:
             first = symbolic_in((args, kwargs))[0]
-            outputs = tensors_of(
-                self.compute_output_shape(shape), first.dtype if self.keeps_dtype else self.dtype
-            )
+            keeps = self.keeps_dtype and not as_dtype(first.dtype).is_floating
+            outputs = tensors_of(self.compute_output_shape(shape), first.dtype if keeps else self.dtype)
         Node(self, args, kwargs, outputs)
         return outputs
 
@@ -250,7 +254,7 @@ class Layer:
             ValueError: A length of the shape is not known.
         """
         regularize = regularizers.get(regularizer)
-        lengths = tuple(shape) if isinstance(shape, Sequence) else () if shape is None else (shape,)
+        lengths = () if shape is None else shape_of_sample(shape)
         whole = f"{self.name}/{'variable' if name is None else name}"
         if None in lengths:
             raise ValueError(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from allotment import nest
+from allotment.keras.engine.calls import calls
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.symbolic import KerasTensor, Node
 
@@ -33,6 +34,9 @@ class _Call:
             made = self.layer(values[self.single])
         else:
             args, kwargs = self.node.arguments_with(lambda tensor: values[self.takes[id(tensor)]])
+            if "training" in kwargs and calls.training is not None:
+                # As in Keras, the model's argument comes before that of the call that was recorded.
+                kwargs["training"] = calls.training
             made = self.layer(*args, **kwargs)
         if len(self.outputs) == 1 and not nest.is_nested(made):
             values[self.outputs[0]] = made

@@ -1,6 +1,9 @@
 """Conversion of the operands of losses and metrics to the element type that they compute in."""
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from allotment.dtypes import DType, as_dtype, float16, float32
 from allotment.ops.array import cast
@@ -27,4 +30,15 @@ def converted(values: Any, dtype: Any) -> EagerTensor:
     return cast(to_tensor(values, like=wanted), wanted)
 
 
-__all__ = ["converted", "widened"]
+def promoted(values: Sequence[EagerTensor]) -> list[EagerTensor]:
+    """Convert tensors to one type: a float if one of them has it, else the least that holds all of their values."""
+    dtypes = {each._dtype for each in values}
+    if len(dtypes) == 1:
+        return list(values)
+    kinds = [each.as_numpy_dtype for each in dtypes]
+    floats = [each for each in kinds if np.issubdtype(each, np.inexact)]
+    wanted = as_dtype(np.result_type(*(floats or kinds)))
+    return [cast(each, wanted) for each in values]
+
+
+__all__ = ["converted", "promoted", "widened"]

@@ -124,6 +124,13 @@ class Conv2D(Layer):
 
     def call(self, inputs: EagerTensor) -> EagerTensor:
         """Compute the output."""
+        if inputs._dtype is not self.kernel.dtype:
+            raise ValueError(
+                f"Layer {self.name!r} convolves {self.dtype}, and its input is {inputs._dtype.name}: cast it first"
+            )
+        if self.padding == "VALID":
+            # An error if there is no window.
+            self.compute_output_shape(inputs._array.shape)
         form = "NCHW" if self.channels_first else "NHWC"
         outputs = conv2d(inputs, self.kernel, self.strides, self.padding, form, self.dilation_rate)
         if self.bias is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from allotment.dtypes import int32
+from allotment.dtypes import int32, int64
 from allotment.keras import activations, initializers, regularizers
 from allotment.keras.engine.arguments import positive, refuse
 from allotment.keras.engine.input_spec import InputSpec
@@ -12,7 +12,11 @@ from allotment.keras.engine.symbolic import Shape
 from allotment.ops.array import cast
 from allotment.ops.gathering import gather
 from allotment.ops.layers import bias_add
+from allotment.ops.math import subtract
 from allotment.ops.products import matmul, tensordot
+from allotment.ops.real import exp
+from allotment.ops.softmax import softmax
+from allotment.ops.statistics import reduce_logsumexp
 from allotment.tensor import EagerTensor
 from allotment.variable import Variable
 
@@ -53,6 +57,10 @@ class Dense(Layer):
     ) -> None:
         refuse(self, kwargs, "lora_rank", "quantization_config")
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        if not isinstance(units, int):
+            raise ValueError(
+                f"Received an invalid value for `units`, expected a positive integer. Received: units={units!r}"
+            )
         self.units = positive(units, "units")
         self.activation = activations.get(activation)
         self.use_bias = use_bias
@@ -88,6 +96,8 @@ class Dense(Layer):
 
     def call(self, inputs: EagerTensor) -> EagerTensor:
         """Compute the output."""
+        if not inputs._dtype.is_floating:
+            inputs = cast(inputs, self.dtype)
         outputs = matmul(inputs, self.kernel) if inputs.ndim == 2 else tensordot(inputs, self.kernel, 1)
         if self.bias is not None:
             outputs = bias_add(outputs, self.bias)
@@ -118,21 +128,38 @@ class Activation(Layer):
 class ReLU(Activation):
     """``keras.activations.relu`` as a layer. As ``keras.layers.ReLU``."""
 
-    def __init__(self, max_value: float | None = None, negative_slope: float = 0.0, **kwargs: Any) -> None:
-        for name, value in (("max_value", max_value), ("negative_slope", negative_slope)):
+    def __init__(
+        self,
+        max_value: float | None = None,
+        negative_slope: float = 0.0,
+        threshold: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        for name, value in (
+            ("max_value", max_value),
+            ("negative_slope", negative_slope),
+            ("threshold", threshold),
+        ):
             if value is not None and value < 0:
                 raise ValueError(
                     f"{name} of a ReLU layer cannot be a negative value. Received: {name}={value}"
                 )
-        refuse(self, kwargs, "threshold")
-        super().__init__(lambda x: activations.relu(x, negative_slope, max_value), **kwargs)
+        super().__init__(lambda x: activations.relu(x, negative_slope, max_value, threshold), **kwargs)
 
 
 class Softmax(Activation):
-    """Exponentials divided by their sum along an axis. As ``keras.layers.Softmax``."""
+    """Exponentials divided by their sum along an axis, or over several. As ``keras.layers.Softmax``."""
 
-    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
-        super().__init__(lambda x: activations.get("softmax")(x, axis), **kwargs)
+    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
+        super().__init__(lambda x: _softmax(x, axis), **kwargs)
+
+
+def _softmax(x: EagerTensor, axis: Any) -> EagerTensor:
+    if isinstance(axis, list | tuple):
+        if len(axis) > 1:
+            return exp(subtract(x, reduce_logsumexp(x, list(axis), keepdims=True)))
+        (axis,) = axis
+    return softmax(x, axis)
 
 
 class Embedding(Layer):
@@ -177,7 +204,7 @@ class Embedding(Layer):
 
     def call(self, inputs: EagerTensor) -> EagerTensor:
         """Compute the output."""
-        return gather(self.embeddings, inputs if inputs._dtype.is_integer else cast(inputs, int32))
+        return gather(self.embeddings, inputs if inputs._dtype in (int32, int64) else cast(inputs, int32))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         """The input's shape with an axis for the vectors behind it."""

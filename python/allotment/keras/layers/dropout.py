@@ -5,6 +5,7 @@ from typing import Any
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.replicas import PerReplicaNumber, once, replica
 from allotment.keras.engine.symbolic import Shape
+from allotment.ops.array import zeros_like
 from allotment.ops.comparison import greater_equal
 from allotment.ops.gathering import where
 from allotment.ops.math import multiply
@@ -49,7 +50,7 @@ class Dropout(Layer):
         if not training or self.rate == 0:
             return inputs
         if self.rate == 1:
-            return multiply(inputs, 0.0)
+            return zeros_like(inputs)
         if self.seed is None:
             # Not when the layer is made: that asks for no device.
             once(self._draw_seed)

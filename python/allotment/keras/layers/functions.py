@@ -9,6 +9,7 @@ from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.names import unique_name
 from allotment.keras.engine.symbolic import KerasTensor
 from allotment.ops.array import cast
+from allotment.ops.convert import to_tensor
 from allotment.ops.math import add, multiply
 from allotment.ops.operators import OPERATORS, attach
 from allotment.tensor import EagerTensor
@@ -64,6 +65,11 @@ class Rescaling(Layer):
     def __init__(self, scale: Any, offset: Any = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.scale, self.offset = scale, offset
+
+    def __call__(self, inputs: Any, **kwargs: Any) -> Any:
+        """Compute the output, of lists and numbers, too, as layers that prepare data do."""
+        is_plain = isinstance(inputs, list | tuple | int | float)
+        return super().__call__(to_tensor(inputs) if is_plain else inputs, **kwargs)
 
     def call(self, inputs: EagerTensor) -> EagerTensor:
         """Compute the output."""

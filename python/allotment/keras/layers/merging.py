@@ -3,6 +3,7 @@
 from typing import Any
 
 from allotment.keras.engine.layer import Layer
+from allotment.keras.engine.precision import promoted
 from allotment.keras.engine.symbolic import Shape
 from allotment.ops import math
 from allotment.ops.joining import concat
@@ -27,8 +28,8 @@ class Add(Layer):
     def call(self, inputs: Any) -> EagerTensor:
         """Compute the output."""
         _check_batches([each._array.shape for each in inputs])
-        total: EagerTensor = inputs[0]
-        for each in inputs[1:]:
+        total, *others = promoted(inputs)
+        for each in others:
             total = math.add(total, each)
         return total
 
@@ -90,7 +91,7 @@ class Concatenate(Layer):
 
     def call(self, inputs: Any) -> EagerTensor:
         """Compute the output."""
-        return concat(list(inputs), self.axis)
+        return concat(promoted(inputs), self.axis)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of one, with the lengths of all added along the axis.

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from allotment.dtypes import float32, float64
 from allotment.keras import initializers, regularizers
 from allotment.keras.engine.arguments import refuse
 from allotment.keras.engine.input_spec import InputSpec
@@ -78,8 +79,8 @@ class BatchNormalization(Layer):
     def build(self, input_shape: Shape) -> None:
         """Make the variables."""
         rank = len(input_shape)
+        length = input_shape[self.axis]
         channel = self.axis % rank
-        length = input_shape[channel]
         shape = (length,)
         if self.scale:
             self.gamma = self.add_weight(
@@ -104,6 +105,8 @@ class BatchNormalization(Layer):
 
     def call(self, inputs: EagerTensor, training: bool | None = None) -> EagerTensor:
         """Compute the output; in training, remember mean and variance."""
+        if not inputs._dtype.is_floating:
+            inputs = cast(inputs, self.dtype)
         samples = inputs._array.shape[0]
         mean, variance = self.moving_mean.value(), self.moving_variance.value()
         if training and self.trainable:
@@ -156,6 +159,8 @@ class LayerNormalization(Layer):
         **kwargs: Those of every layer; constraints are not offered.
     """
 
+    casts_inputs = False
+
     def __init__(
         self,
         axis: Any = -1,
@@ -182,8 +187,8 @@ class LayerNormalization(Layer):
     def build(self, input_shape: Shape) -> None:
         """Make the variables."""
         rank = len(input_shape)
+        shape = [input_shape[axis] for axis in self.axis]
         self._axes = sorted(axis % rank for axis in self.axis)
-        shape = [input_shape[axis] for axis in self._axes]
         if self.scale:
             self.gamma = self.add_weight(
                 shape, self.gamma_initializer, name="gamma", regularizer=self.gamma_regularizer
@@ -199,10 +204,15 @@ class LayerNormalization(Layer):
 
     def call(self, inputs: EagerTensor) -> EagerTensor:
         """Compute the output."""
-        mean, variance = moments(inputs, self._axes, keepdims=True)
-        return batch_normalization(
-            inputs, mean, variance, self._met(self.beta), self._met(self.gamma), self.epsilon
+        given = inputs._dtype
+        values = inputs if given is float64 else cast(inputs, float32)
+        mean, variance = moments(values, self._axes, keepdims=True)
+        offset, scale = (
+            None if each is None else cast(self._met(each), values._dtype) for each in (self.beta, self.gamma)
         )
+        outputs = batch_normalization(values, mean, variance, offset, scale, self.epsilon)
+        # Back to the type of the input first, whose precision the output has.
+        return cast(cast(outputs, given), self.dtype)
 
     def _met(self, value: Any) -> Any:
         return value if value is None or self._meeting is None else reshape(value, self._meeting)

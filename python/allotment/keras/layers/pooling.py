@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from allotment.dtypes import float32
 from allotment.keras.engine.arguments import channels_first, padding_argument, pair
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.symbolic import Shape
 from allotment.keras.layers.convolution import windows_of
+from allotment.ops.array import cast
 from allotment.ops.convolution import avg_pool2d, max_pool2d
 from allotment.ops.reduce import reduce_mean
 from allotment.tensor import EagerTensor
@@ -66,6 +68,10 @@ class MaxPooling2D(_Pooling2D):
 class AveragePooling2D(_Pooling2D):
     """The mean of each window. As ``keras.layers.AveragePooling2D``; see ``MaxPooling2D``."""
 
+    def __init__(self, pool_size: Any, *args: Any, **kwargs: Any) -> None:
+        # Without a size of the window: Keras has one for the largest element alone.
+        super().__init__(pool_size, *args, **kwargs)
+
     pool = staticmethod(avg_pool2d)
 
 
@@ -87,6 +93,8 @@ class GlobalAveragePooling2D(Layer):
 
     def call(self, inputs: EagerTensor) -> EagerTensor:
         """Compute the output."""
+        if not inputs._dtype.is_floating:
+            inputs = cast(inputs, float32)
         return reduce_mean(inputs, self.axes, keepdims=self.keepdims)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:

@@ -3,11 +3,12 @@
 import math
 from typing import Any
 
-from allotment.keras.engine.arguments import refuse
+from allotment.keras.engine.arguments import channels_first
 from allotment.keras.engine.input_spec import InputSpec
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.symbolic import Shape
 from allotment.ops.creation import reshape
+from allotment.ops.layout import transpose
 from allotment.tensor import EagerTensor
 
 
@@ -16,14 +17,17 @@ class Flatten(Layer):
 
     keeps_dtype = True
 
-    def __init__(self, **kwargs: Any) -> None:
-        refuse(self, kwargs, "data_format")
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self._is_channels_first = channels_first(data_format)
         self.input_spec = InputSpec(min_ndim=1)
         self.built = True
 
     def call(self, inputs: EagerTensor) -> EagerTensor:
         """Compute the output."""
+        if self._is_channels_first and inputs.ndim > 1:
+            # The elements of each place one behind the other, as channels at the end have them.
+            inputs = transpose(inputs, [0, *range(2, inputs.ndim), 1])
         shape = inputs._array.shape
         return reshape(inputs, (shape[0], math.prod(shape[1:])))
 
@@ -58,7 +62,7 @@ class Reshape(Layer):
         Raises:
             ValueError: It has another number of elements.
         """
-        batch, *sample = input_shape
+        batch, sample = input_shape[0], input_shape[1:]
         known = math.prod(each for each in self.target_shape if each != -1)
         if None in sample:
             return (batch, *(None if each == -1 else each for each in self.target_shape))
