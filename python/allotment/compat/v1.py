@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from allotment import config, errors, test
-from allotment.compat import debugging, nn, random
+from allotment.compat import debugging, losses, nn, random
 from allotment.compat.aliases import MOVED
 from allotment.compat.arguments import div, to_double, to_float, to_int32, to_int64
 from allotment.compat.assertions import ASSERTIONS, verify_tensor_all_finite
@@ -217,6 +217,7 @@ __all__ = [
     "is_variable_initialized",
     "local_variables",
     "local_variables_initializer",
+    "losses",
     "model_variables",
     "multinomial",
     "name_scope",

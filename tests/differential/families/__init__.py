@@ -14,6 +14,7 @@ from families import (
     keras_optimizers,
     keras_training,
     legacy,
+    legacy_losses,
     matrices,
     networks,
     randoms,
@@ -44,6 +45,7 @@ _FAMILIES = (
     keras_training,
     graphs,
     legacy,
+    legacy_losses,
     derivatives,
 )
 

@@ -1,0 +1,92 @@
+"""Losses of TensorFlow 1: one number, weights, reductions, and the collection of a graph. Values are TensorFlow's."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import allotment.compat.v1 as v1
+import allotment.v1 as tf1
+from allotment.compat.v1 import losses
+from allotment.ops.creation import constant
+
+TRUE = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0]], np.float32)
+MADE = np.array([[0.5, 2.0, 1.0], [-1.0, 0.25, 3.0]], np.float32)
+WEIGHTS = np.array([[2.0], [0.0]], np.float32)
+R = losses.Reduction
+
+#: Recorded from TensorFlow 2.21: without weights, and with ``WEIGHTS``.
+VALUES: dict[str, tuple[float, float]] = {
+    "absolute_difference": (0.95833331, 1.6666666),
+    "mean_squared_error": (1.5520834, 2.8333333),
+    "hinge_loss": (0.79166669, 2.3333333),
+    "huber_loss": (0.609375, 1.0833334),
+    "log_loss": (5.5361695, 11.207496),
+    "cosine_distance": (-1.25, -1),
+    "mean_pairwise_squared_error": (3.4708335, 21),
+    "sigmoid_cross_entropy": (0.68367583, 1.9428445),
+    "softmax_cross_entropy": (1.7538869, 6.8574753),
+}
+REDUCED: dict[str, Any] = {
+    "NONE": [[1.0, 4.0, 0.0], [0.0, 0.0, 0.0]],
+    "SUM": 5.0,
+    "SUM_OVER_BATCH_SIZE": 0.8333333134651184,
+    "MEAN": 0.8333333134651184,
+    "SUM_BY_NONZERO_WEIGHTS": 1.6666666269302368,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_losses_are_one_number_over_the_weights_that_are_not_0(name: str) -> None:
+    arguments: dict[str, Any] = {"axis": 1} if name == "cosine_distance" else {}
+    made = np.clip(abs(MADE), 0, 1) if name == "log_loss" else MADE
+    plain, weighted = VALUES[name]
+    loss = getattr(losses, name)
+    np.testing.assert_allclose(loss(TRUE, made, **arguments).numpy(), plain, rtol=1e-5)
+    wide = np.broadcast_to(WEIGHTS, TRUE.shape) if name == "mean_pairwise_squared_error" else WEIGHTS
+    given = WEIGHTS[:, 0] if name == "softmax_cross_entropy" else wide
+    np.testing.assert_allclose(loss(TRUE, made, weights=given, **arguments).numpy(), weighted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_reductions(name: str) -> None:
+    found = losses.absolute_difference(TRUE, MADE, WEIGHTS, reduction=getattr(R, name))
+    np.testing.assert_allclose(found.numpy(), REDUCED[name], rtol=1e-6)
+
+
+@pytest.mark.parametrize("labels", [[0, 2], [[0], [2]]])
+@pytest.mark.parametrize("weights", [[1.0, 0.0], [[1.0], [0.0]]])
+def test_classes_by_number(labels: Any, weights: Any) -> None:
+    found = losses.sparse_softmax_cross_entropy(labels, constant(MADE), weights)
+    np.testing.assert_allclose(found.numpy(), -np.log(np.exp(0.5) / np.exp(MADE[0]).sum()), rtol=1e-5)
+
+
+def test_a_graph_collects_losses() -> None:
+    with tf1.Graph().as_default():
+        x = tf1.placeholder("float32", [None, 3])
+        squared = tf1.losses.mean_squared_error(TRUE, x, scope="own")
+        tf1.losses.huber_loss(TRUE, x, loss_collection=None)
+        absolute = tf1.losses.absolute_difference(TRUE, x)
+        tf1.add_to_collection(tf1.GraphKeys.REGULARIZATION_LOSSES, tf1.constant(0.5))
+        assert tf1.losses.get_losses() == [squared, absolute]
+        assert tf1.losses.get_losses("own") == [squared]
+        total, penalty = tf1.losses.get_total_loss(), tf1.losses.get_regularization_loss()
+        (gradient,) = tf1.gradients(squared, [x])
+        with tf1.Session() as session:
+            values = session.run([squared, absolute, penalty, total, gradient], {x: MADE})
+    np.testing.assert_allclose(values[3], sum(values[:3]), rtol=1e-6)
+    np.testing.assert_allclose(values[4], 2 * (MADE - TRUE) / 6, rtol=1e-6)
+
+
+def test_losses_that_cannot_be() -> None:
+    wrong: list[Any] = [
+        (lambda: losses.mean_squared_error(TRUE, MADE[:1]), "are incompatible"),
+        (lambda: losses.mean_squared_error(None, MADE), "`labels` must not be None"),
+        (lambda: losses.mean_squared_error(TRUE, MADE, weights=np.ones(2)), "can not be broadcast"),
+        (lambda: losses.mean_squared_error(TRUE, MADE, reduction="sum"), "Invalid Reduction Key sum"),
+        (lambda: losses.cosine_distance(TRUE, MADE), "must specify argument `axis`"),
+    ]
+    for call, text in wrong:
+        with pytest.raises(ValueError, match=text):
+            call()
+    assert v1.losses is losses
