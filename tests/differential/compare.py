@@ -8,10 +8,13 @@ import numpy as np
 from outcome import Array, Failed, Raised, Shape, Type
 from programs import Tolerance
 
-#: The kinds of difference. ``raises``: here alone. ``accepts``: TensorFlow alone raises. ``less known``: of a static
-#: shape that TensorFlow knows more of; ``more known``, which is no fault, is counted and not reported.
+#: The kinds of difference. ``not finite``: of complex numbers, each of which has a part that is infinite or NaN here or
+#: there. ``sign of zero``: of nothing else. ``raises``: here alone. ``accepts``: TensorFlow alone raises. ``less known``:
+#: of a static shape that TensorFlow knows more of; ``more known``, which is no fault, is counted and not reported.
 KINDS = (
     "value",
+    "not finite",
+    "sign of zero",
     "dtype",
     "shape",
     "static shape",
@@ -113,40 +116,44 @@ def _arrays(here: Array, there: Array, tolerance: Tolerance, where: str) -> list
         return [Difference("dtype", f"{where}: {here.dtype} for {there.dtype}")]
     if here.array.shape != there.array.shape:
         return [Difference("shape", f"{where}: {here.array.shape} for {there.array.shape}")]
-    if _are_near(here.array, there.array, tolerance):
-        return []
-    return [Difference("value", where)]
+    kind = _difference(here.array, there.array, tolerance)
+    return [] if kind is None else [Difference(kind, where)]
 
 
-def _are_near(here: np.ndarray, there: np.ndarray, tolerance: Tolerance) -> bool:
-    if here.dtype.kind == "c":
-        largest = _largest(np.abs(there))
-        return all(
-            _floats_are_near(getattr(here, part), getattr(there, part), tolerance, largest)
-            for part in ("real", "imag")
-        )
-    if here.dtype.kind != "f":
-        return bool(np.array_equal(here, there))
-    return _floats_are_near(here, there, tolerance, _largest(there))
-
-
-def _largest(there: np.ndarray) -> float:
-    finite = np.abs(there[np.isfinite(there)]).astype(np.float64)
-    return float(finite.max()) if finite.size else 0.0
-
-
-def _floats_are_near(here: np.ndarray, there: np.ndarray, tolerance: Tolerance, largest: float) -> bool:
-    info = np.finfo(there.dtype)
+def _difference(here: np.ndarray, there: np.ndarray, tolerance: Tolerance) -> str | None:
+    if here.dtype.kind not in "fc":
+        return None if np.array_equal(here, there) else "value"
     with np.errstate(all="ignore"):
-        a, b = here.astype(np.float64), there.astype(np.float64)
-        if not np.array_equal(np.isnan(a), np.isnan(b)):
-            return False
-        infinite = np.isinf(a) | np.isinf(b)
-        # TensorFlow's kernels flush denormal numbers to zero.
-        allowed = float(info.tiny) + float(info.eps) * (
-            tolerance.ulps * np.maximum(np.abs(a), np.abs(b)) + tolerance.of_largest * largest
-        )
-        near = np.where(infinite, a == b, np.abs(a - b) <= allowed)
-        zeros = (a == 0) & (b == 0)
-        near &= ~zeros | (np.signbit(a) == np.signbit(b)) | (tolerance.of_largest > 0)
-    return bool(np.all(near | np.isnan(a)))
+        size = np.abs(there).astype(np.float64)
+        largest = float(size.max(initial=0, where=np.isfinite(size)))
+        if here.dtype.kind == "f":
+            far = _far(here, there, size, largest, tolerance)
+        else:
+            # The error of a product of complex numbers follows the size of the number, not of the part.
+            size = np.maximum(size, np.abs(here))
+            parts = ((getattr(each, part) for each in (here, there)) for part in ("real", "imag"))
+            far = np.logical_or.reduce([_far(a, b, size, largest, tolerance) for a, b in parts])
+    if far.any():
+        odd = ~(np.isfinite(here) & np.isfinite(there))
+        return "not finite" if here.dtype.kind == "c" and odd[far].all() else "value"
+    if tolerance.of_largest:
+        return None
+    return None if _zeros_agree(here, there) else "sign of zero"
+
+
+def _far(here: np.ndarray, there: np.ndarray, size: np.ndarray, largest: float, allowed: Tolerance) -> Any:
+    """Where real numbers are further apart than is allowed."""
+    info = np.finfo(there.dtype)
+    a, b = here.astype(np.float64), there.astype(np.float64)
+    scale = np.maximum(np.abs(a), np.where(np.isfinite(size), size, np.abs(b)))
+    # TensorFlow's kernels flush denormal numbers to zero.
+    gap = float(info.tiny) + float(info.eps) * (allowed.ulps * scale + allowed.of_largest * largest)
+    near = np.where(np.isinf(a) | np.isinf(b), a == b, np.abs(a - b) <= gap)
+    return ~np.where(np.isnan(a) | np.isnan(b), np.isnan(a) & np.isnan(b), near)
+
+
+def _zeros_agree(here: np.ndarray, there: np.ndarray) -> bool:
+    if here.dtype.kind == "c":
+        return _zeros_agree(here.real, there.real) and _zeros_agree(here.imag, there.imag)
+    zeros = (here == 0) & (there == 0)
+    return bool(np.array_equal(np.signbit(here)[zeros], np.signbit(there)[zeros]))

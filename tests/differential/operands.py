@@ -44,7 +44,6 @@ _SPECIAL_FLOATS = (
     -1e4,
     1e30,
     -1e30,
-    1e-40,
 )
 
 
@@ -52,8 +51,8 @@ def operand(dtype: str, shape: tuple[int, ...], kind: str = "ordinary", seed: in
     """Return an array of a type and shape; its elements follow from the kind and the seed.
 
     Kinds: ``ordinary`` (small numbers of both signs), ``positive``, ``unit`` (between -1 and 1), ``whole`` (whole
-    numbers in any type), ``index`` (0 to 3), ``special`` (NaN, infinities, both zeros, denormals, extreme integers)
-    and ``distinct`` (no element twice).
+    numbers in any type), ``index`` (0 to 3), ``special`` (NaN, infinities, both zeros, extreme integers), ``denormal``
+    (and others, both zeros among them) and ``distinct`` (no element twice).
     """
     rng = np.random.default_rng(seed)
     size = math.prod(shape)
@@ -85,6 +84,9 @@ def _elements(dtype: np.dtype, size: int, kind: str, rng: np.random.Generator) -
         return rng.integers(1, 10, size) if kind == "positive" else rng.integers(low, 10, size)
     if kind == "special":
         return np.array(_SPECIAL_FLOATS)[rng.integers(0, len(_SPECIAL_FLOATS), size)]
+    if kind == "denormal":
+        small = float(np.finfo(dtype).tiny)
+        return np.array((small / 2, -small / 8, small, 0.0, -0.0, 1.5, -2.5))[rng.integers(0, 7, size)]
     if kind == "whole":
         return rng.integers(-4, 5, size).astype(np.float64)
     if kind == "unit":
