@@ -15,7 +15,7 @@ from allotment.ops.comparison import (
 from allotment.ops.complex_numbers import angle, conj, imag, real
 from allotment.ops.confusion import confusion_matrix
 from allotment.ops.counts import bincount
-from allotment.ops.division import divide, divide_no_nan, floordiv, floormod, mod, truediv
+from allotment.ops.division import divide, divide_no_nan, floordiv, floormod, mod, reciprocal_no_nan, truediv
 from allotment.ops.extremes import argmax, argmin
 from allotment.ops.guarded import (
     is_non_decreasing,
@@ -23,7 +23,6 @@ from allotment.ops.guarded import (
     log_sigmoid,
     nextafter,
     polyval,
-    reciprocal_no_nan,
     scalar_mul,
     xdivy,
     xlog1py,

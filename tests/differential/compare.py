@@ -9,7 +9,7 @@ from outcome import Array, Failed, Raised, Shape, Type
 from programs import Tolerance
 
 #: The kinds of difference. ``not finite``: of complex numbers, each of which has a part that is infinite or NaN here or
-#: there. ``sign of zero``: of nothing else. ``raises``: here alone. ``accepts``: TensorFlow alone raises. ``less known``:
+#: there. ``sign of zero``: of nothing else. ``raises``: here alone. ``accepts``: TensorFlow alone. ``less known``:
 #: of a static shape that TensorFlow knows more of; ``more known``, which is no fault, is counted and not reported.
 KINDS = (
     "value",

@@ -18,7 +18,7 @@ from allotment.ops.real import log1p_into, sigmoid, tanh
 from allotment.ops.scalars import flag_argument, float_argument
 from allotment.ops.special import erfc
 from allotment.ops.table import operation
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 
 _FLOAT: Any = {"takes": FLOATS.__contains__}
 _ZERO: Final = np.array(0)
@@ -106,7 +106,9 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Eage
     features = to_tensor(features)
     if features._dtype.is_integer:
         features = cast(features, float32)
-    slope = _single(float_argument(alpha, "alpha"))
+    if isinstance(alpha, Tensor):
+        raise TypeError(f"Expected float for argument 'alpha' not {alpha!r}.")
+    slope = _single(0.2 if alpha is None else float_argument(alpha, "alpha"))
     return run(_leaky_relu, (features,), slope, name=name)  # type: ignore[no-any-return]
 
 
@@ -133,7 +135,7 @@ def softsign(features: Any, name: str | None = None) -> EagerTensor:
 def silu(features: Any, beta: Any = 1.0) -> EagerTensor:
     """``x * sigmoid(beta * x)``. As ``tf.nn.silu``, also called ``swish``."""
     features = to_tensor(features)
-    return multiply(features, sigmoid(multiply(beta, features)))
+    return multiply(features, sigmoid(multiply(cast(to_tensor(beta), features._dtype), features)))
 
 
 swish = silu

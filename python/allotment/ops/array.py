@@ -100,16 +100,30 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> EagerTensor:
 
 
 def _saturate(array: Array, dtype: DType) -> Array:
-    if dtype.is_bool or dtype.is_complex or array.dtype.kind in "bc":
-        return _cast(array, dtype)
-    low, high = dtype.min, dtype.max
-    if array.dtype.kind == "f" and dtype.is_integer:
-        # The type's own limits may lie between two floats: the ones inside are the limits that can be cast.
-        low, high = _inside(low, array.dtype), _inside(high, array.dtype)
-    elif array.dtype.kind in "iu":
-        have = np.iinfo(array.dtype)
-        low, high = max(int(low), int(have.min)), min(int(high), int(have.max))
-    return np.clip(array, np.array(low, array.dtype), np.array(high, array.dtype)).astype(dtype.numpy)
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        array = array.real
+    low, high = saturation_limits(array.real.dtype, dtype)
+    if array.dtype.kind != "c":
+        return np.clip(array, low, high).astype(dtype.numpy)
+    made = np.empty(array.shape, array.dtype)
+    np.clip(array.real, low, high, out=made.real)
+    np.clip(array.imag, low, high, out=made.imag)
+    return made.astype(dtype.numpy, copy=False)
+
+
+def saturation_limits(have: np.dtype[Any], dtype: DType) -> tuple[Array, Array]:
+    """The least and the greatest value of a real type that can be cast to another; infinities are outside."""
+    real = dtype.real_dtype
+    if have.kind == "f":
+        own = np.finfo(have)
+        if real.is_integer:
+            # The type's own limits may lie between two floats: the ones inside are the limits that can be cast.
+            return _inside(real.min, have), _inside(real.max, have)
+        low, high = max(float(own.min), float(real.min)), min(float(own.max), float(real.max))
+    else:
+        whole = np.iinfo(have)
+        low, high = max(int(real.min), int(whole.min)), min(int(real.max), int(whole.max))
+    return np.array(low, have), np.array(high, have)
 
 
 def _inside(limit: int, floats: np.dtype[Any]) -> Any:
@@ -124,11 +138,16 @@ _saturate_row = operation("SaturateCast", _saturate, host=Host.NEVER)
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> EagerTensor:
-    """Change the element type; what lies outside of it becomes its limit. As ``tf.saturate_cast``."""
+    """Change the element type; what lies outside of it becomes its limit. As ``tf.saturate_cast``.
+
+    Raises:
+        TypeError: Truth values or texts, which have no limits.
+    """
     wanted = as_dtype(dtype)
     tensor = to_tensor(value)
-    if tensor._dtype is wanted or string in (tensor._dtype, wanted):
-        return cast(tensor, wanted, name)
+    for each in (tensor._dtype, wanted):
+        if not each.is_numeric:
+            raise TypeError(f"Cannot find minimum value of {each!r} with type {each!r}.")
     return run(_saturate_row, (tensor,), wanted, name=name)  # type: ignore[no-any-return]
 
 

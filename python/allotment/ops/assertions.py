@@ -165,7 +165,7 @@ def _signed(
             x = to_tensor(x)
             if data is None:
                 data = [f"{message}.  " if message else "", *_shown(symbol, x, end)]
-            return _check(relation, symbol, inner, x, np.zeros((), x.dtype.numpy), data, summarize, None)
+            return _check(relation, symbol, inner, x, to_tensor(0, x._dtype), data, summarize, None)
 
     def call(
         x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None

@@ -8,7 +8,7 @@ from allotment.dtypes import float32, float64
 from allotment.ops.array import ones_like, zeros_like
 from allotment.ops.arrays import Array
 from allotment.ops.comparison import less
-from allotment.ops.convert import to_pair, to_tensor
+from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import COMPLEX, FLOATS
 from allotment.ops.execute import run, same_shapes
 from allotment.ops.gathering import where
@@ -44,7 +44,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> EagerTensor:  # no
     Raises:
         TypeError: The parts have different types, or one of no complex number.
     """
-    real, imag = to_pair(real, imag)
+    real, imag = to_tensor(real), to_tensor(imag)
     if real._dtype is not imag._dtype or real._dtype not in (float32, float64):
         raise TypeError(
             f"The `real` and `imag` components have incorrect types: {real._dtype.name} {imag._dtype.name}. They "
@@ -60,8 +60,8 @@ def real(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - Te
 
 
 def imag(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
-    """The imaginary part, zero of real numbers. As ``tf.math.imag``."""
-    tensor = _numeric(input)
+    """The imaginary part, zero (false, an empty text) of everything else. As ``tf.math.imag``."""
+    tensor = to_tensor(input)
     if tensor._dtype.is_complex:
         return run(_take_imag, (tensor,), name=name)  # type: ignore[no-any-return]
     return zeros_like(tensor)

@@ -35,6 +35,7 @@ def confusion_matrix(
 
     Raises:
         InvalidArgumentError: A number is negative or not below that of the classes, or the shapes differ.
+        ValueError: The weights have another shape.
     """
     wanted = as_dtype(dtype)
     labels, predictions = to_tensor(labels), to_tensor(predictions)
@@ -56,7 +57,10 @@ def confusion_matrix(
         assert_less(predictions, count, message="`predictions` out of bound")
     values = ones_like(predictions, wanted)
     if weights is not None:
-        values = multiply(cast(to_tensor(weights), wanted), values)
+        weights = to_tensor(weights)
+        if not predictions.shape.is_compatible_with(weights.shape):
+            raise ValueError(f"Shapes {predictions.shape} and {weights.shape} are incompatible")
+        values = multiply(cast(weights, wanted), values)
     return scatter_nd(stack([labels, predictions], 1), values, stack([count, count]))
 
 

@@ -99,15 +99,15 @@ def bincount(
         InvalidArgumentError: Something is negative, or the weights have another shape.
         ValueError: Another axis, or weights with ``binary_output``.
     """
+    binary = flag_argument(binary_output, "binary_output")
+    if binary and weights is not None:
+        raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive.")
     array = to_tensor(arr)
     number = None if axis is None else number_argument(axis, "axis")
     if number not in (None, 0, -1):
         raise ValueError(
             f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
         )
-    binary = flag_argument(binary_output, "binary_output")
-    if binary and weights is not None:
-        raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive.")
     inputs = (array,) if weights is None else (array, to_tensor(weights))
     return run(  # type: ignore[no-any-return]
         _row,

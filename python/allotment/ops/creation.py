@@ -155,11 +155,12 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> EagerTensor:
 
 
 def _full(value: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    return np.full(shape, value, value.dtype)
+    return np.full(shape, value.reshape(()), value.dtype)
 
 
 def _fill_fault(value: npt.NDArray[Any], shape: tuple[int, ...]) -> str | None:
-    if value.ndim != 0:
+    # A vector of one number counts as the number.
+    if value.shape not in ((), (1,)):
         return f"value must be a scalar, got shape {shown(value)}"
     negative = [length for length in shape if length < 0]
     return f"Dimension {negative[0]} must be >= 0" if negative else None

@@ -7,7 +7,7 @@ import numpy as np
 from allotment.dtypes import float32, float64
 from allotment.ops.array import cast
 from allotment.ops.arrays import Array, in_single
-from allotment.ops.convert import to_pair, to_pair_by_first
+from allotment.ops.convert import to_pair, to_pair_by_first, to_tensor
 from allotment.ops.element_types import INEXACT, INTEGERS, NUMBERS, REALS
 from allotment.ops.execute import binary, same_shapes
 from allotment.ops.public import public, public_binary
@@ -29,12 +29,12 @@ def truediv(x: Any, y: Any, name: str | None = None) -> EagerTensor:
     Raises:
         TypeError: The operands have different types.
     """
-    x, y = _operands(x, y)
+    x, y = _operands(x, y, "__truediv__")
     return real_divide(x, y, name)
 
 
-def _operands(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
-    """Two operands of one type that has fractions."""
+def _operands(x: Any, y: Any, name: str) -> tuple[EagerTensor, EagerTensor]:
+    """Two operands of one type that has fractions, of a function of this name."""
     if type(x) is not EagerTensor or type(y) is not EagerTensor:
         x, y = to_pair_by_first(x, y)
     dtype = x._dtype
@@ -43,6 +43,9 @@ def _operands(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
     if dtype in INTEGERS:
         wanted = float32 if dtype.size <= 2 else float64
         x, y = cast(x, wanted), cast(y, wanted)
+    elif dtype not in INEXACT:
+        allowed = ", ".join(map(repr, NUMBERS))
+        raise TypeError(f"Invalid dtype {dtype!r} in {name}. Expected one of {{{allowed}}}.")
     return x, y
 
 
@@ -98,7 +101,11 @@ floordiv = public_binary(
 
 def _floor_mod(x: Array, y: Array) -> Array:
     _guarded(x, y)
-    return np.remainder(x, y)
+    # Not NumPy's remainder, whose zeros have the sign of the divisor.
+    rest = np.asarray(np.fmod(x, y))
+    if y.dtype.kind != "u":
+        np.add(rest, y, out=rest, where=(rest != 0) & ((rest < 0) != (y < 0)))
+    return rest
 
 
 floormod = public_binary(
@@ -167,8 +174,16 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> EagerTensor:
     Raises:
         TypeError: The operands have different types.
     """
-    x, y = _operands(x, y)
+    if not isinstance(x, Tensor) and isinstance(y, Tensor):
+        x, y = to_pair(x, y)
+    x, y = _operands(x, y, "tf.math.divide_no_nan")
     return _divide_no_nan_pair(x, y, name)
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> EagerTensor:
+    """One divided by the element, and zero where that is zero. As ``tf.math.reciprocal_no_nan``."""
+    x = to_tensor(x)
+    return _divide_no_nan_pair(to_tensor(1, x._dtype), x, name)
 
 
 __all__ = [
@@ -178,6 +193,7 @@ __all__ = [
     "floormod",
     "mod",
     "real_divide",
+    "reciprocal_no_nan",
     "truediv",
     "truncatediv",
     "truncatemod",

@@ -11,7 +11,6 @@ from allotment.ops.arrays import Array, in_single
 from allotment.ops.comparison import greater, greater_equal
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.creation import reshape
-from allotment.ops.division import divide_no_nan
 from allotment.ops.element_types import INEXACT
 from allotment.ops.execute import binary, same_shapes
 from allotment.ops.math import add, multiply, negative
@@ -96,12 +95,6 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> EagerTensor:
     return multiply(number, x, name)
 
 
-def reciprocal_no_nan(x: Any, name: str | None = None) -> EagerTensor:
-    """One divided by the element, and zero where that is zero. As ``tf.math.reciprocal_no_nan``."""
-    x = to_tensor(x)
-    return divide_no_nan(np.ones((), x._dtype.numpy), x, name)
-
-
 def log_sigmoid(x: Any, name: str | None = None) -> EagerTensor:
     """The logarithm of ``sigmoid``. As ``tf.math.log_sigmoid``."""
     return negative(softplus(negative(x)), name)
@@ -128,7 +121,6 @@ __all__ = [
     "log_sigmoid",
     "nextafter",
     "polyval",
-    "reciprocal_no_nan",
     "scalar_mul",
     "xdivy",
     "xlog1py",

@@ -125,13 +125,20 @@ def _multiply_no_nan(x: Array, y: Array) -> Array:
     return product
 
 
-multiply_no_nan = public_binary(
-    "multiply_no_nan",
-    "MulNoNan",
-    _multiply_no_nan,
-    "Multiply; where ``y`` is zero the result is, even if ``x`` is infinite or a NaN. As ``tf.math.multiply_no_nan``.",
-    takes=INEXACT.__contains__,
-)
+_multiply_no_nan_pair = binary(operation("MulNoNan", _multiply_no_nan, fault=_same_shapes))
+
+
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> EagerTensor:
+    """Multiply; where ``y`` is zero the result is, even if ``x`` is infinite or a NaN.
+
+    As ``tf.math.multiply_no_nan``.
+
+    Raises:
+        ValueError: ``y`` is a tensor of another type.
+    """
+    x = to_tensor(x)
+    return _multiply_no_nan_pair(x, to_tensor(y, x._dtype), name)
+
 
 negative = public_unary(
     "negative", "Neg", np.negative, "Change the sign. As ``tf.negative``.", takes=SIGNED.__contains__

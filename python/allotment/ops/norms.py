@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from allotment.ops.array import cast, ones_like
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.comparison import greater, is_finite
 from allotment.ops.convert import to_tensor
-from allotment.ops.division import real_divide
+from allotment.ops.division import real_divide, truediv
 from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run
 from allotment.ops.gathering import where
@@ -48,12 +49,15 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> EagerTensor:
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> EagerTensor:
     """Shrink a tensor, or its parts along axes, to a Euclidean norm if its own is larger. As ``tf.clip_by_norm``."""
     t = to_tensor(t)
+    clip_norm = max(clip_norm, 0) if np.isscalar(clip_norm) else cast(maximum(clip_norm, 0), t._dtype)
     squares = reduce_sum(multiply(t, t), axes, keepdims=True)
     positive = greater(squares, 0)
     # The root of a zero has no slope.
-    norm = sqrt(where(positive, squares, 1.0))
-    norm = where(positive, norm, squares)
-    return real_divide(multiply(t, clip_norm), maximum(norm, clip_norm), name)
+    norm = where(positive, sqrt(where(positive, squares, ones_like(squares))), squares)
+    shrunk = multiply(t, clip_norm)
+    if not t.shape.is_compatible_with(shrunk.shape):
+        raise ValueError(f"Shapes {t.shape} and {shrunk.shape} are incompatible")
+    return truediv(shrunk, maximum(norm, clip_norm), name)
 
 
 def clip_by_global_norm(

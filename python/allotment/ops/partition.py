@@ -9,10 +9,10 @@ from allotment import errors
 from allotment.dtypes import as_dtype, int32
 from allotment.ops import faults
 from allotment.ops.arguments import number_argument, to_tensors
-from allotment.ops.array import _anything, cast
+from allotment.ops.array import _anything
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_pair, to_tensor
-from allotment.ops.element_types import INDICES, REALS, check_attribute
+from allotment.ops.element_types import FLOATS, INDICES, REALS, check_attribute
 from allotment.ops.execute import run
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor
@@ -160,21 +160,33 @@ def _range_fault(values: Array, ends: Array, count: int) -> str | None:
     return None if count > 0 else f"nbins should be a positive number, but got '{count}'"
 
 
-def _bins(values: Array, ends: Array, count: int) -> Array:
+def _counts(values: Array, ends: Array, count: int, dtype: Any) -> Array:
     low, high = (float(end) for end in ends)
     # What lies outside goes into the outermost bins.
     places = np.floor((values.reshape(-1).astype(np.float64) - low) / ((high - low) / count))
-    # A NaN becomes what C makes of it, the lowest number.
-    return np.clip(places, 0, count - 1).astype(np.int32)
-
-
-def _counts(values: Array, ends: Array, count: int, dtype: Any) -> Array:
-    bins = _bins(values, ends, count)
-    return np.asarray(np.bincount(np.maximum(bins, 0, out=bins), minlength=count), dtype)
+    bins = np.asarray(np.clip(places, 0, count - 1), np.int32)
+    return np.asarray(np.bincount(bins, minlength=count), dtype)
 
 
 def _counts_fault(values: Array, ends: Array, count: int, dtype: Any) -> str | None:
-    return _range_fault(values, ends, count)
+    fault = _range_fault(values, ends, count)
+    if fault is None and values.dtype.kind == "f" and np.isnan(values).any():
+        return "Histogram values must not contain NaN"
+    return fault
+
+
+def _bin_numbers(values: Array, ends: Array, count: int) -> Array:
+    places = np.subtract(values, ends[0])
+    places = np.asarray(np.true_divide(places, ends[1] - ends[0]))
+    np.multiply(places, values.dtype.type(count), out=places)
+    np.floor(places, out=places)
+    return np.clip(places, 0, count - 1).astype(np.int32)
+
+
+def _bin_numbers_fault(values: Array, ends: Array, count: int) -> str | None:
+    if ends.shape != (2,):
+        return f"value_range should be a vector of 2 elements, but got shape {dims(ends)}"
+    return None if count > 0 else f"nbins {count} must > 0"
 
 
 _histogram = operation(
@@ -186,9 +198,9 @@ _histogram = operation(
 )
 _bins_row = operation(
     "HistogramFixedWidthBins",
-    lambda values, ends, count: _bins(values, ends, count).reshape(values.shape),
-    fault=_range_fault,
-    takes=REALS.__contains__,
+    _bin_numbers,
+    fault=_bin_numbers_fault,
+    takes=FLOATS.__contains__,
 )
 
 
@@ -209,9 +221,12 @@ def histogram_fixed_width(
 def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> EagerTensor:
-    """Say in which bin each value is. As ``tf.histogram_fixed_width_bins``; see ``histogram_fixed_width``."""
-    found = run(_bins_row, to_pair(values, value_range), number_argument(nbins, "nbins"), name=name)
-    return cast(found, dtype)
+    """Say in which bin each of some floats is, in int32. As ``tf.histogram_fixed_width_bins``.
+
+    See ``histogram_fixed_width``. The range may go down. ``dtype`` has no effect.
+    """
+    inputs = to_tensor(values), to_tensor(value_range)
+    return run(_bins_row, inputs, number_argument(nbins, "nbins"), name=name)  # type: ignore[no-any-return]
 
 
 def _identity_n(*arrays: Array) -> tuple[Array, ...]:

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from allotment.dtypes import bool as bool_
 from allotment.ops.arrays import Array, in_single, quotient
 from allotment.ops.axes import Axes, axes_argument, axes_fault, check_whole
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import NUMBERS, REALS, TRUTHS
 from allotment.ops.execute import run
 from allotment.ops.folding import multiply_folded, reduce_folded
+from allotment.ops.logical import to_truths
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import Operation, operation
 from allotment.tensor import EagerTensor
@@ -177,7 +177,8 @@ def reduce_all(
 
 
 def _reduce_truths(row: Operation, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> EagerTensor:
-    return _reduce(row, to_tensor(tensor, like=bool_), axis, keepdims, name)
+    (truths,) = to_truths(tensor, plain=not isinstance(axis, list | tuple))
+    return _reduce(row, truths, axis, keepdims, name)
 
 
 __all__ = [

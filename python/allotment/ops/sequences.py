@@ -5,28 +5,30 @@ from typing import Any
 
 import numpy as np
 
-from allotment.dtypes import DType, as_dtype, float32, float64, int32, int64, string
+from allotment import errors
+from allotment.dtypes import as_dtype, float16, float32, float64, int32, int64, string
 from allotment.dtypes import bool as bool_
+from allotment.ops import faults
 from allotment.ops.arguments import attribute_argument, axis_of, number_argument
 from allotment.ops.array import _anything, cast
 from allotment.ops.arrays import Array
-from allotment.ops.convert import to_pair, to_tensor
+from allotment.ops.convert import to_tensor, to_tensor_if_it_fits
 from allotment.ops.creation import eager_const, fill
 from allotment.ops.deferred import is_known, operand
 from allotment.ops.element_types import FLOATS, REALS
-from allotment.ops.execute import run
+from allotment.ops.execute import check_types, run
 from allotment.ops.math import minimum
 from allotment.ops.shapes import shape_argument
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor, Tensor
 
 #: Types of ranges, each before those that it becomes beside them.
-_RANGE_TYPES = (int32, int64, float32, float64)
+_RANGE_TYPES = (int32, int64, float16, float32, float64)
 
 
 def _range_fault(start: Array, limit: Array, delta: Array) -> str | None:
     for what, value in (("start", start), ("limit", limit), ("delta", delta)):
-        if value.ndim:
+        if value.shape not in ((), (1,)):
             return f"{what} must be a scalar, not shape {dims(value)}"
     first, last, step = start.item(), limit.item(), delta.item()
     if step == 0:
@@ -44,7 +46,7 @@ def _range(start: Array, limit: Array, delta: Array) -> Array:
     if start.dtype.kind != "f":
         return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
     # Counted in the type itself: in a wider one, 0.3 / 0.1 of float32 is more than 3.
-    made = np.arange(math.ceil(np.abs((limit - start) / delta)), dtype=start.dtype)
+    made = np.arange(math.ceil(np.abs((limit - start) / delta).item()), dtype=start.dtype)
     made *= delta
     made += start
     return made
@@ -59,7 +61,7 @@ def range(  # noqa: A001 - the name TensorFlow has
     """Numbers from ``start`` up to, but not including, ``limit``. As ``tf.range``.
 
     With one number that is the limit, and the start is 0. The type is the widest of the arguments', of int32, int64,
-    float32 and float64, unless ``dtype`` says it.
+    float16, float32 and float64, unless ``dtype`` says it.
 
     Raises:
         InvalidArgumentError: ``delta`` is zero or leads away from ``limit``.
@@ -68,20 +70,19 @@ def range(  # noqa: A001 - the name TensorFlow has
     if limit is None:
         start, limit = 0, start
     wanted = None if dtype is None else as_dtype(dtype)
-    values = [_bound(value, wanted) for value in (start, limit, delta)]
+    values = [
+        value if isinstance(value, Tensor) else to_tensor(value, wanted) for value in (start, limit, delta)
+    ]
     if wanted is None:
+        for value in values:
+            if value._dtype not in _RANGE_TYPES:
+                allowed = ", ".join(dtype.name for dtype in _RANGE_TYPES)
+                raise TypeError(
+                    f"a range without dtype= is of {allowed}, not of {value._dtype.name}: {value!r}"
+                )
         wanted = max((value._dtype for value in values), key=_RANGE_TYPES.index)
     values = [cast(value, wanted) for value in values]
     return run(_range_row, values, name=name)  # type: ignore[no-any-return]
-
-
-def _bound(value: Any, wanted: DType | None) -> EagerTensor:
-    tensor = value if isinstance(value, Tensor) else to_tensor(value, wanted)
-    if tensor._dtype not in _RANGE_TYPES:
-        raise TypeError(
-            f"a range is of int32, int64, float32 or float64, not of {tensor._dtype.name}: {value!r}"
-        )
-    return tensor  # type: ignore[return-value]
 
 
 def _linspace_fault(start: Array, stop: Array, num: int, axis: int) -> str | None:
@@ -215,15 +216,19 @@ def one_hot(
     Raises:
         TypeError: The values have different types, or not ``dtype``.
     """
-    on, off, wanted = on_value, off_value, None if dtype is None else as_dtype(dtype)
-    if on is None and off is None:
-        wanted = wanted or float32
-    elif on is not None and off is not None and wanted is None:
-        on, off = to_tensor(on), to_tensor(off)
-        if on._dtype is not off._dtype:
-            raise TypeError(f"dtype {on._dtype} of on_value does not match dtype {off._dtype} of off_value")
-    on = _mark(1 if on is None else on, wanted, off)
-    off = _mark(0 if off is None else off, wanted or on._dtype, None)
+    wanted = None if dtype is None else as_dtype(dtype)
+    on, off = (None if mark is None else to_tensor_if_it_fits(mark, wanted) for mark in (on_value, off_value))
+    for what, mark in (("on_value", on), ("off_value", off)):
+        if mark is not None and wanted is not None and mark._dtype is not wanted:
+            raise TypeError(f"dtype {mark._dtype} of {what} does not match dtype parameter {wanted}")
+    wanted = wanted or next((mark._dtype for mark in (on, off) if mark is not None), float32)
+    on = to_tensor(1, wanted) if on is None else on
+    off = to_tensor(0, wanted) if off is None else off
+    if on._dtype is not off._dtype:
+        raise TypeError(f"dtype {on._dtype} of on_value does not match dtype {off._dtype} of off_value")
+    if isinstance(depth, list | tuple):
+        text = f"depth must be a scalar, but got: [{len(depth)}]{faults.tail('OneHot', name)}"
+        raise errors.InvalidArgumentError(None, None, text)
     numbers = to_tensor([] if _is_nothing(indices) else indices, int32 if _is_nothing(indices) else None)
     place = -1 if axis is None else attribute_argument(axis, "axis")
     return run(  # type: ignore[no-any-return]
@@ -235,19 +240,13 @@ def _is_nothing(value: Any) -> bool:
     return isinstance(value, list | tuple) and not value
 
 
-def _mark(value: Any, wanted: DType | None, beside: Any) -> EagerTensor:
-    if isinstance(beside, Tensor) and wanted is None:
-        return to_pair(value, beside)[0]
-    return to_tensor(value, wanted)
-
-
 def _sequence_mask_fault(lengths: Array, limit: int | None) -> str | None:
     return None if limit is None or limit >= 0 else f"maxlen must be >= 0, but got {limit}"
 
 
 def _sequence_mask(lengths: Array, limit: int | None) -> Array:
-    longest = max(int(lengths.max(initial=0)), 0) if limit is None else limit
-    return np.less(np.arange(longest), lengths[..., np.newaxis])
+    longest = math.ceil(lengths.max(initial=0)) if limit is None else limit
+    return np.less(np.arange(longest, dtype=lengths.dtype), lengths[..., np.newaxis])
 
 
 _sequence_mask_row = operation(
@@ -263,6 +262,7 @@ def sequence_mask(
     Raises:
         ValueError: ``maxlen`` is no scalar.
     """
+    tensor = to_tensor(lengths)
     if maxlen is not None:
         if getattr(maxlen, "shape", ()) != () or isinstance(maxlen, list | tuple):
             shape = tuple(to_tensor(maxlen)._array.shape)
@@ -270,9 +270,11 @@ def sequence_mask(
                 f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen} with shape "
                 f"'{shape}' instead"
             )
+        # Its type is the one in which places are counted.
+        tensor = cast(tensor, as_dtype(getattr(maxlen, "dtype", int32)))
         maxlen = number_argument(maxlen, "maxlen")
-    mask = run(_sequence_mask_row, (to_tensor(lengths),), maxlen, name=name)
-    return cast(mask, dtype)
+    check_types(_range_row, (tensor,), name)
+    return cast(run(_sequence_mask_row, (tensor,), maxlen, name=name), dtype)
 
 
 __all__ = ["eye", "linspace", "one_hot", "range", "sequence_mask"]

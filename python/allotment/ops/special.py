@@ -11,7 +11,9 @@ import numpy as np
 
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.element_types import FLOATS
+from allotment.ops.math import multiply, negative
 from allotment.ops.public import public_unary
+from allotment.tensor import EagerTensor
 
 #: Elements that are Python numbers at one time.
 _BLOCK: Final = 4096
@@ -85,9 +87,6 @@ erfc = public_unary(
 erfinv = public_unary(
     "erfinv", "Erfinv", by_scipy("erfinv"), "The inverse of ``erf``. As ``tf.math.erfinv``.", **_FLOATS
 )
-erfcinv = public_unary(
-    "erfcinv", "Erfcinv", by_scipy("erfcinv"), "The inverse of ``erfc``. As ``tf.math.erfcinv``.", **_FLOATS
-)
 ndtri = public_unary(
     "ndtri",
     "Ndtri",
@@ -105,6 +104,12 @@ lgamma = public_unary(
 digamma = public_unary(
     "digamma", "Digamma", digamma_of, "The derivative of ``lgamma``. As ``tf.math.digamma``.", **_FLOATS
 )
+
+
+def erfcinv(x: Any, name: str | None = None) -> EagerTensor:
+    """The inverse of ``erfc``. As ``tf.math.erfcinv``, which has no kernel of its own."""
+    return multiply(negative(ndtri(multiply(0.5, x))), math.sqrt(0.5), name)
+
 
 __all__ = [
     "by_libm",

@@ -161,7 +161,8 @@ def _matrix_norm(tensor: EagerTensor, ord: Any, axes: Any) -> EagerTensor:  # no
 def _spectral_norm(tensor: EagerTensor, axes: tuple[int, ...]) -> EagerTensor:
     """The largest singular value, with the axes of the matrices brought to the end and back."""
     rank = tensor.ndim
-    last = tuple(axis % rank for axis in axes)
+    # Axes that a scalar lacks are left to the transposition.
+    last = tuple(axis % rank for axis in axes) if rank else axes
     order = [axis for axis in range(rank) if axis not in last] + list(last)
     values = svd(transpose(tensor, order), compute_uv=False)
     largest = expand_dims(reduce_max(values, -1, keepdims=True), -1)

@@ -76,6 +76,7 @@ def _type_problem(row: Operation, types: tuple[DType, ...]) -> TypeProblem | Non
     if recorded is None:
         return _unrecorded_problem(row, types)
     decided: dict[str, tuple[DType, _Input, int]] = {}
+    mismatch: TypeProblem | None = None
     for index, found in enumerate(types):
         numbered = recorded.input(row, index, len(types))
         if numbered is None or not numbered[1].type_of:
@@ -85,11 +86,11 @@ def _type_problem(row: Operation, types: tuple[DType, ...]) -> TypeProblem | Non
             # A fixed type. Handles of variables are no tensors here.
             fixed = _BY_NAME.get(each.type_of)
             if fixed is not None and found is not fixed:
-                return TypeProblem("mismatch", number, each.name, found, fixed)
+                mismatch = mismatch or TypeProblem("mismatch", number, each.name, found, fixed)
         else:
             wanted, by, _ = decided.setdefault(each.type_of, (found, each, number))
             if found is not wanted:
-                return TypeProblem("mismatch", number, each.name, found, wanted, by.name)
+                mismatch = mismatch or TypeProblem("mismatch", number, each.name, found, wanted, by.name)
     problems: tuple[tuple[Literal["not allowed", "no kernel"], dict[str, tuple[str, ...]]], ...] = (
         ("not allowed", recorded.allowed),
         ("no kernel", recorded.kernels),
@@ -99,7 +100,8 @@ def _type_problem(row: Operation, types: tuple[DType, ...]) -> TypeProblem | Non
             allowed = names[attribute]
             if allowed and found.name not in allowed:
                 return TypeProblem(kind, number, each.name, found, attribute=attribute, allowed=allowed)
-    return None
+    # The first input of an attribute decides which kernel it is, and the kernel looks at the others.
+    return mismatch
 
 
 def _unrecorded_problem(row: Operation, types: tuple[DType, ...]) -> TypeProblem | None:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from allotment.ops.array import cast
+from allotment.ops.array import cast, saturation_limits, zeros_like
 from allotment.ops.creation import reshape
 from allotment.ops.differentiation import Call, gradient, is_differentiable, not_differentiable
 from allotment.ops.gathering import where
 from allotment.ops.gradients.broadcasting import shape_of
-from allotment.ops.logical import logical_and
+from allotment.ops.logical import logical_or
 from allotment.ops.reduce import reduce_sum
 
 
@@ -31,10 +31,11 @@ def _cast(call: Call, upstream: Any) -> Any:
 def _saturate_cast(call: Call, upstream: Any) -> Any:
     (x,), (wanted,) = call.inputs, call.args
     slope = cast(upstream, x._dtype)
-    if wanted.is_complex or x._dtype.is_complex or wanted.max >= x._dtype.max:
+    if x._dtype.is_complex:
         return slope
     # What was moved to a limit does not depend on the input.
-    return where(logical_and(x >= float(wanted.min), x <= float(wanted.max)), slope, 0)
+    low, high = saturation_limits(x._dtype.numpy, wanted)
+    return where(logical_or(x < low, x > high), zeros_like(slope), slope)
 
 
 @gradient("Fill", inputs=False)
