@@ -60,18 +60,18 @@ def divide(x: Any, y: Any, name: str | None = None) -> EagerTensor:
 
 
 def _division_fault(x: Array, y: Array) -> str | None:
-    if _has_zero_divisor(y):
+    if _has_zero_divisor(x, y):
         return "Integer division by zero"
     return same_shapes(x, y)
 
 
-def _has_zero_divisor(y: Array) -> bool:
-    return y.dtype.kind in "iu" and not y.all()
+def _has_zero_divisor(x: Array, y: Array) -> bool:
+    return y.dtype.kind in "iu" and x.size > 0 and not y.all()
 
 
 def _guarded(x: Array, y: Array) -> None:
     """Raise what the quick way of an operation takes for a sign to look for the words of a fault."""
-    if _has_zero_divisor(y):
+    if _has_zero_divisor(x, y):
         raise ValueError("division by zero")
 
 
