@@ -125,7 +125,7 @@ def _difference(here: np.ndarray, there: np.ndarray, tolerance: Tolerance) -> st
         return None if np.array_equal(here, there) else "value"
     with np.errstate(all="ignore"):
         size = np.abs(there).astype(np.float64)
-        largest = float(size.max(initial=0, where=np.isfinite(size)))
+        largest = float(size.max(initial=tolerance.terms, where=np.isfinite(size)))
         if here.dtype.kind == "f":
             far = _far(here, there, size, largest, tolerance)
         else:

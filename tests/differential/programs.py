@@ -18,6 +18,8 @@ class Tolerance:
     ulps: float = 8
     #: And in those of the largest element of the result: for sums, whose rounding errors follow the largest term.
     of_largest: float = 0
+    #: How large the terms are in any case: the result may be what is left of them.
+    terms: float = 0
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def _program(function: str, call: Call, mode: str, rng: random.Random) -> Progra
     tolerance = call.tolerance
     if "gradients" in mode:
         # Gradients are sums of products: rounding errors follow the largest term, and signs of zeros the order.
-        tolerance = Tolerance(tolerance.ulps, max(tolerance.of_largest, tolerance.ulps))
+        tolerance = Tolerance(tolerance.ulps, max(tolerance.of_largest, tolerance.ulps), terms=4)
     return Program(function, mode, source, tolerance, types)
 
 

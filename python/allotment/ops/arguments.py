@@ -28,6 +28,19 @@ def number_argument(value: Any, what: str) -> int:
     return numbers[0]  # type: ignore[no-any-return]
 
 
+def scalar_argument(value: Any, what: str) -> int:
+    """The same for a kernel that does not take a vector of one number for the number.
+
+    Raises:
+        InvalidArgumentError, ValueError: As ``number_argument``; the value has axes.
+    """
+    number = number_argument(value, what)
+    shape = (len(value),) if isinstance(value, list | tuple) else getattr(value, "shape", ())
+    if len(shape):
+        raise errors.InvalidArgumentError(None, None, f"{what} must be a scalar, but has shape {list(shape)}")
+    return number
+
+
 def attribute_argument(value: Any, what: str) -> int:
     """A whole number that is an attribute of TensorFlow's operation and no input: Python's ``int`` of it.
 
@@ -81,4 +94,12 @@ def dtype_of(value: Any) -> DType | None:
     return dtype if isinstance(dtype, DType) else None
 
 
-__all__ = ["attribute_argument", "axis_of", "dtype_of", "number_argument", "numbers_argument", "to_tensors"]
+__all__ = [
+    "attribute_argument",
+    "axis_of",
+    "dtype_of",
+    "number_argument",
+    "numbers_argument",
+    "scalar_argument",
+    "to_tensors",
+]

@@ -1,14 +1,16 @@
 """Operations that make tensors of values: constants, fills, ranges."""
 
 import math
-from typing import Any
+from contextlib import suppress
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
-from allotment import placement_log
+from allotment import errors, placement_log
 from allotment.devices.placement import Placement, current_placement, thread
 from allotment.dtypes import BY_NUMPY, DType, as_dtype, float32, int32, string
+from allotment.ops import faults
 from allotment.ops.convert import dtype_argument, to_array, to_tensor, to_tensor_if_it_fits
 from allotment.ops.execute import bring, compute, run
 from allotment.ops.shapes import shape_argument
@@ -16,6 +18,7 @@ from allotment.ops.table import CPU_ONLY, EVERYWHERE, Host, operation
 from allotment.ops.table import dims as shown
 from allotment.ops.values import TensorsInsideError
 from allotment.tensor import EagerTensor, Tensor, tensor_of
+from allotment.tensor_shape import TensorShape
 
 _INT32_MAX = 2**31 - 1
 
@@ -118,16 +121,45 @@ def convert_to_tensor(
     return to_tensor(value, as_dtype(dtype))
 
 
-def shape_input(shape: Any) -> tuple[int, ...]:
+def shape_input(shape: Any, vector_for: str | None = None) -> tuple[int, ...]:
     """The lengths of a shape that is an input of an operation: a constant of its own, unless it is a tensor.
 
-    The constant is made only where somebody sees it, in the log.
+    The constant is made only where somebody sees it, in the log. ``vector_for`` is the name of an operation that takes
+    no single number for a shape.
+
+    Raises:
+        InvalidArgumentError, ValueError, TypeError: It is no shape.
     """
     lengths = shape_argument(shape)
+    if vector_for is not None and _is_number(shape):
+        text = "shape must be a vector of {int32,int64}, got shape []"
+        raise errors.InvalidArgumentError(None, None, text + faults.tail(vector_for, None))
     if current_placement().logging and not isinstance(shape, Tensor):
         large = any(length > _INT32_MAX for length in lengths)
         eager_const(np.array(lengths, np.int64 if large else np.int32))
     return lengths
+
+
+def _is_number(shape: Any) -> bool:
+    if isinstance(shape, Tensor):
+        return shape.shape.rank == 0
+    return isinstance(shape, SupportsIndex) and getattr(shape, "ndim", 0) == 0
+
+
+def check_int32(shape: Any) -> None:
+    """Check an argument that TensorFlow converts to int32 before it calls the operation.
+
+    Raises:
+        TypeError: A Python value that is no whole number.
+        ValueError: A value that has no tensor.
+    """
+    if isinstance(shape, Tensor | TensorShape) or type(shape) is int:
+        return
+    if isinstance(shape, list | tuple) and all(type(each) is int for each in shape):
+        return
+    # Tensors among lengths are looked at where the shape is read.
+    with suppress(TensorsInsideError):
+        to_array(shape, int32)
 
 
 def _reshape_fault(array: npt.NDArray[Any], shape: tuple[int, ...]) -> str | None:
@@ -192,12 +224,14 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> EagerTensor:
     """Make a tensor of zeros (false, empty texts). As ``tf.zeros``; ``layout`` has no effect."""
     wanted = as_dtype(dtype)
+    check_int32(shape)
     return fill(shape, "" if wanted is string else np.zeros((), wanted.numpy), name)
 
 
 def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> EagerTensor:
     """Make a tensor of ones. As ``tf.ones``; ``layout`` has no effect."""
     wanted = as_dtype(dtype)
+    check_int32(shape)
     return fill(shape, to_array(1, string) if wanted is string else np.ones((), wanted.numpy), name)
 
 

@@ -5,17 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from allotment.dtypes import DType, as_dtype, int16, int32, int64, uint16
-from allotment.ops.arguments import number_argument
+from allotment.dtypes import DType, as_dtype, int64
+from allotment.ops.arguments import scalar_argument
 from allotment.ops.arrays import Array
 from allotment.ops.axes import axis_fault
 from allotment.ops.convert import to_tensor
-from allotment.ops.element_types import REALS, TRUTHS
+from allotment.ops.element_types import REALS, TRUTHS, check_attribute
 from allotment.ops.execute import run
 from allotment.ops.table import Host, Operation, dims, operation
 from allotment.tensor import EagerTensor
-
-_POSITIONS = (int64, int32, int16, uint16)
 
 
 def _position(find: Callable[..., Any], worst: float) -> Callable[[Array, int, np.dtype[Any]], Any]:
@@ -59,8 +57,7 @@ def argmax(
         name: Only looked at in error texts.
 
     Raises:
-        InvalidArgumentError: The tensor has no such axis, or nothing along it.
-        ValueError: Another output type.
+        InvalidArgumentError: The tensor has no such axis, or nothing along it; another output type.
     """
     return _run(_argmax, input, axis, output_type, name)
 
@@ -77,10 +74,8 @@ def argmin(
 
 def _run(row: Operation, tensor: Any, axis: Any, output_type: Any, name: str | None) -> EagerTensor:
     dtype: DType = as_dtype(output_type)
-    if dtype not in _POSITIONS:
-        allowed = ", ".join(each.name for each in _POSITIONS)
-        raise ValueError(f"output_type must be one of {allowed}, not {dtype.name}")
-    number = 0 if axis is None else number_argument(axis, "axis")
+    check_attribute(row.name, "output_type", dtype, name)
+    number = 0 if axis is None else scalar_argument(axis, "axis")
     return run(row, (to_tensor(tensor),), number, dtype.numpy, name=name)  # type: ignore[no-any-return]
 
 

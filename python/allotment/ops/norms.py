@@ -49,7 +49,8 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> EagerTensor:
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> EagerTensor:
     """Shrink a tensor, or its parts along axes, to a Euclidean norm if its own is larger. As ``tf.clip_by_norm``."""
     t = to_tensor(t)
-    clip_norm = max(clip_norm, 0) if np.isscalar(clip_norm) else cast(maximum(clip_norm, 0), t._dtype)
+    is_number = bool(np.isscalar(clip_norm))
+    clip_norm = max(clip_norm, 0) if is_number else cast(maximum(clip_norm, 0), t._dtype)
     squares = reduce_sum(multiply(t, t), axes, keepdims=True)
     positive = greater(squares, 0)
     # The root of a zero has no slope.

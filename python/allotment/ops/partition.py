@@ -180,7 +180,7 @@ def _bin_numbers(values: Array, ends: Array, count: int) -> Array:
     places = np.asarray(np.true_divide(places, ends[1] - ends[0]))
     np.multiply(places, values.dtype.type(count), out=places)
     np.floor(places, out=places)
-    return np.clip(places, 0, count - 1).astype(np.int32)
+    return np.asarray(np.clip(places, 0, count - 1), np.int32)
 
 
 def _bin_numbers_fault(values: Array, ends: Array, count: int) -> str | None:

@@ -13,11 +13,11 @@ from allotment.ops.arguments import number_argument
 from allotment.ops.array import _anything, zeros_like
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
-from allotment.ops.creation import shape_input
+from allotment.ops.creation import check_int32, shape_input
 from allotment.ops.division import real_divide
 from allotment.ops.draws import Source
-from allotment.ops.element_types import FLOATS, INDICES, REALS
-from allotment.ops.execute import run
+from allotment.ops.element_types import FLOATS, INDICES, REALS, check_attribute
+from allotment.ops.execute import check_types, run
 from allotment.ops.math import add, maximum, multiply, subtract
 from allotment.ops.seeds import generator
 from allotment.ops.table import Host, Operation, dims, operation
@@ -73,7 +73,7 @@ def uniform(
         )
     if wanted.is_integer and maxval is None:
         raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
-    lengths = shape_input(shape)
+    lengths = shape_input(shape, _uniform_int.name if wanted.is_integer else _uniform.name)
     if wanted.is_integer:
         low, high = to_tensor(minval, wanted), to_tensor(maxval, wanted)
         return run(  # type: ignore[no-any-return]
@@ -104,10 +104,10 @@ def _drawn(
 def _moved(
     row: Operation, shape: Any, mean: Any, stddev: Any, dtype: Any, seed: Any, name: str | None
 ) -> EagerTensor:
-    wanted, lengths = as_dtype(dtype), shape_input(shape)
+    wanted = as_dtype(dtype)
     middle, width = to_tensor(mean, wanted), to_tensor(stddev, wanted)
-    if not wanted.is_floating:
-        raise TypeError(f"normal numbers are floats, not {wanted.name}")
+    lengths = shape_input(shape, row.name)
+    check_attribute(row.name, "dtype", wanted, name)
     return add(multiply(_drawn(row, lengths, wanted, seed, name), width), middle, name)
 
 
@@ -190,13 +190,12 @@ def poisson(
     shape: Any, lam: Any, dtype: Any = float32, seed: Any = None, name: str | None = None
 ) -> EagerTensor:
     """Draw counts of events, ``shape`` of them for each rate of ``lam``. As ``tf.random.poisson``."""
-    wanted, lengths = as_dtype(dtype), shape_input(shape)
-    if wanted not in FLOATS + INDICES:
-        raise ValueError(f"counts are floats, int32 or int64, not {wanted.name}")
+    wanted = as_dtype(dtype)
+    check_int32(shape)
+    rates, lengths = to_tensor(lam), shape_input(shape, _poisson.name)
+    check_attribute(_poisson.name, "dtype", wanted, name)
     source = generator(_poisson.name, seed)
-    return run(  # type: ignore[no-any-return]
-        _poisson, (to_tensor(lam, like=float32),), lengths, wanted, source, name=name
-    )
+    return run(_poisson, (rates,), lengths, wanted, source, name=name)  # type: ignore[no-any-return]
 
 
 _gamma = operation("RandomGamma", draws.gamma, fault=_shape_behind_fault, takes=FLOATS.__contains__)
@@ -221,13 +220,14 @@ def gamma(
         name: For error texts.
 
     Raises:
-        ValueError: A type that is no float.
+        InvalidArgumentError: A type that is no float.
     """
-    wanted, lengths = as_dtype(dtype), shape_input(shape)
-    if not wanted.is_floating:
-        raise ValueError(f"gamma numbers are floats, not {wanted.name}")
+    wanted = as_dtype(dtype)
+    check_int32(shape)
     shapes = to_tensor(alpha, wanted)
-    rates = to_tensor(1.0 if beta is None else beta, wanted)
+    rates = to_tensor(1 if beta is None else beta, wanted)
+    lengths = shape_input(shape, _gamma.name)
+    check_types(_gamma, (shapes,), name)
     # Of the shape of both.
     drawn = run(_gamma, (add(shapes, zeros_like(rates)),), lengths, generator(_gamma.name, seed), name=name)
     # Not zero, whose logarithm has no use.

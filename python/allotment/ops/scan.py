@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.ops.arguments import number_argument
+from allotment.ops.arguments import scalar_argument
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import FLOATS, NUMBERS
@@ -80,7 +80,7 @@ def cumulative_logsumexp(
 
 def _run(row: Operation, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> EagerTensor:
     flags = flag_argument(exclusive, "exclusive"), flag_argument(reverse, "reverse")
-    return run(row, (to_tensor(x),), number_argument(axis, "axis"), *flags, name=name)  # type: ignore[no-any-return]
+    return run(row, (to_tensor(x),), scalar_argument(axis, "axis"), *flags, name=name)  # type: ignore[no-any-return]
 
 
 __all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]

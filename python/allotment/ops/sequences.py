@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from allotment import errors
 from allotment.dtypes import as_dtype, float16, float32, float64, int32, int64, string
 from allotment.dtypes import bool as bool_
-from allotment.ops import faults
-from allotment.ops.arguments import attribute_argument, axis_of, number_argument
+from allotment.ops.arguments import attribute_argument, axis_of, number_argument, scalar_argument
 from allotment.ops.array import _anything, cast
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor, to_tensor_if_it_fits
@@ -70,7 +68,7 @@ def range(  # noqa: A001 - the name TensorFlow has
     if limit is None:
         start, limit = 0, start
     wanted = None if dtype is None else as_dtype(dtype)
-    values = [
+    values: list[Any] = [
         value if isinstance(value, Tensor) else to_tensor(value, wanted) for value in (start, limit, delta)
     ]
     if wanted is None:
@@ -122,11 +120,11 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
     Raises:
         TypeError: ``num`` is not whole.
     """
-    count = number_argument(num, "num")
     first = to_tensor(start)
     last = to_tensor(stop, like=first._dtype)
     if last._dtype is not first._dtype:
         last = to_tensor(last, first._dtype)
+    count = number_argument(num, "num")
     if first._dtype.is_integer:
         first, last = cast(first, float64), cast(last, float64)
     return run(  # type: ignore[no-any-return]
@@ -148,6 +146,12 @@ def eye(
     """
     from allotment.ops.diagonals import diag
 
+    for given in (num_rows, num_columns):
+        if isinstance(given, list | tuple):
+            raise TypeError(
+                "Arguments `num_rows` and `num_columns` must be positive integer values. Received: "
+                f"num_rows={num_rows}, num_columns={num_columns}"
+            )
     rows = number_argument(num_rows, "num_rows")
     columns = rows if num_columns is None else number_argument(num_columns, "num_columns")
     wanted = as_dtype(dtype)
@@ -226,13 +230,10 @@ def one_hot(
     off = to_tensor(0, wanted) if off is None else off
     if on._dtype is not off._dtype:
         raise TypeError(f"dtype {on._dtype} of on_value does not match dtype {off._dtype} of off_value")
-    if isinstance(depth, list | tuple):
-        text = f"depth must be a scalar, but got: [{len(depth)}]{faults.tail('OneHot', name)}"
-        raise errors.InvalidArgumentError(None, None, text)
     numbers = to_tensor([] if _is_nothing(indices) else indices, int32 if _is_nothing(indices) else None)
     place = -1 if axis is None else attribute_argument(axis, "axis")
     return run(  # type: ignore[no-any-return]
-        _one_hot_row, (on, off, numbers), number_argument(depth, "depth"), place, name=name
+        _one_hot_row, (on, off, numbers), scalar_argument(depth, "depth"), place, name=name
     )
 
 

@@ -72,20 +72,28 @@ def uniform_from(
     source: Source, shape: Any, minval: Any, maxval: Any, dtype: Any, name: str | None
 ) -> EagerTensor:
     """Draw numbers that are all as likely from a generator."""
-    wanted, lengths = as_dtype(dtype), shape_input(shape)
+    wanted = as_dtype(dtype)
     _check(wanted, (*FLOATS, int32, int64, uint32, uint64))
     if wanted.is_floating:
-        drawn = run(_uniform, (), lengths, wanted, source, name=name)
-        return between(drawn, minval, 1 if maxval is None else maxval, name)
+        maxval = 1 if maxval is None else maxval
+        for bound in (minval, maxval):
+            to_tensor(bound, wanted)
+        drawn = run(_uniform, (), shape_input(shape, _uniform.name), wanted, source, name=name)
+        return between(drawn, minval, maxval, name)
     if (minval is None) != (maxval is None):
         raise ValueError(
             f"For integer `dtype` argument {wanted}, argument `minval` and `maxval` must be both None or not None. "
             f"Got `minval`={minval} and `maxval`={maxval}."
         )
     if minval is None:
-        return run(_full_int, (), lengths, wanted, source, name=name)  # type: ignore[no-any-return]
+        return run(_full_int, (), shape_input(shape, _full_int.name), wanted, source, name=name)  # type: ignore[no-any-return]
+    if wanted in (uint32, uint64):
+        raise ValueError(
+            f"Argument `dtype` got invalid value {wanted} when argument `minval` is not None. Please don't use "
+            "unsigned integers in this case."
+        )
     bounds = to_tensor(minval, wanted), to_tensor(maxval, wanted)
-    return run(_uniform_int, bounds, lengths, wanted, source, name=name)  # type: ignore[no-any-return]
+    return run(_uniform_int, bounds, shape_input(shape, _uniform_int.name), wanted, source, name=name)  # type: ignore[no-any-return]
 
 
 def _check(dtype: DType, allowed: tuple[DType, ...]) -> None:
@@ -142,10 +150,11 @@ def truncated_normal_from(
 def _moved(
     row: Operation, source: Source, shape: Any, mean: Any, stddev: Any, dtype: Any, name: str | None
 ) -> EagerTensor:
-    wanted, lengths = as_dtype(dtype), shape_input(shape)
-    _check(wanted, FLOATS)
-    drawn = run(row, (), lengths, wanted, source, name=name)
-    return add(multiply(drawn, to_tensor(stddev, wanted)), to_tensor(mean, wanted), name)
+    wanted = as_dtype(dtype)
+    middle, width = to_tensor(mean, wanted), to_tensor(stddev, wanted)
+    lengths = shape_input(shape, row.name)
+    check_attribute(row.name, "dtype", wanted, name)
+    return add(multiply(run(row, (), lengths, wanted, source, name=name), width), middle, name)
 
 
 def _more_seeds(seed: Array, *words: int, count: int) -> Array:

@@ -47,9 +47,10 @@ def reduce_variance(
         TypeError: The tensor has integers.
     """
     tensor = to_tensor(input_tensor)
+    mean = reduce_mean(tensor, axis, keepdims=True)
     if tensor._dtype.is_integer:
         raise TypeError(f"Input must be either real or complex. Received integer type {tensor._dtype}.")
-    distance = subtract(tensor, reduce_mean(tensor, axis, keepdims=True))
+    distance = subtract(tensor, mean)
     if distance._dtype.is_complex:
         distance = absolute(distance)
     return reduce_mean(square(distance), axis, keepdims, name)

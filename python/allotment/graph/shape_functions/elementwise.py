@@ -30,7 +30,6 @@ from allotment.graph.shape_functions.inference import Inference, Output, shape_f
     "Elu",
     "Erf",
     "Erfc",
-    "Erfcinv",
     "Erfinv",
     "Exp",
     "Expm1",
