@@ -68,12 +68,19 @@ def test_texts_cannot_be_cast() -> None:
         (np.array([6e4, -6e4], np.float16), "int32", [60000, -60000]),
         (np.array([6e4], np.float16), "uint8", [255]),
         (np.array([70000]), "float16", [65504]),
-        ([True, False], "uint8", [1, 0]),
-        ([1.5], "float32", [1.5]),
+        ([1.5, np.inf], "float64", [1.5, float(np.finfo(np.float32).max)]),
+        ([300 + 5j, -7j], "uint8", [255, 0]),
+        (np.array([1e300 + 5j]), "complex64", [np.finfo(np.float32).max + 5j]),
     ],
 )
 def test_saturate_cast(value: object, dtype: str, expected: object) -> None:
     check(array.saturate_cast(value, dtype), np.asarray(expected), dtype)
+
+
+def test_what_has_no_limits_is_not_saturated() -> None:
+    for value, dtype in (([True], "uint8"), ([1], "bool"), (["a"], "float32")):
+        with pytest.raises(TypeError, match="Cannot find minimum value of"):
+            array.saturate_cast(value, dtype)
 
 
 def test_bitcast_reads_the_same_bytes() -> None:

@@ -223,8 +223,7 @@ def test_counts_of_events() -> None:
         assert abs(values[:, column].mean() - rate) < 0.1
         assert abs(values[:, column].var() - rate) < 0.5
     assert random.poisson([], 5, "int32").dtype.name == "int32"
-    with pytest.raises(ValueError, match="counts are floats, int32 or int64, not uint8"):
-        random.poisson([], 5.0, "uint8")
+    check_refused(random.poisson, [], 5.0, "uint8", text="Value for attr 'dtype' of uint8 is not in the list")
 
 
 def test_gamma_numbers() -> None:
@@ -285,8 +284,21 @@ def test_numbers_that_no_seed_makes() -> None:
     for options in ({"maxval": None}, {"minval": None, "maxval": 5}):
         with pytest.raises(ValueError, match="must be both None or not None"):
             random.stateless_uniform([2], [1, 2], dtype="int32", **options)
-    with pytest.raises(ValueError, match="Accepted dtypes"):
+    with pytest.raises(TypeError, match=r"Cannot convert 0\.0 to EagerTensor of dtype int32"):
         random.stateless_normal([2], [1, 2], dtype="int32")
+    with pytest.raises(ValueError, match="Please don't use unsigned integers"):
+        random.stateless_uniform([2], [1, 2], 0, 5, "uint32")
+
+
+def test_a_number_is_no_shape_of_random_numbers() -> None:
+    for draw in (random.normal, random.uniform, random.truncated_normal):
+        for shape in (3, np.int64(3), tensor(3, "int32")):
+            check_refused(draw, shape, text="shape must be a vector of {int32,int64}, got shape []")
+    check_refused(random.poisson, 3, 1.0, text="shape must be a vector")
+    check_refused(random.stateless_normal, 3, [1, 2], text="shape must be a vector")
+    for draw in (random.gamma, random.poisson):
+        with pytest.raises(TypeError, match=r"Cannot convert \[2\.5\] to EagerTensor of dtype int32"):
+            draw([2.5], 1.0)
 
 
 def test_generators() -> None:

@@ -220,12 +220,14 @@ def gamma(
         name: For error texts.
 
     Raises:
-        InvalidArgumentError: A type that is no float.
+        ValueError: A type that is no float.
     """
     wanted = as_dtype(dtype)
     check_int32(shape)
     shapes = to_tensor(alpha, wanted)
     rates = to_tensor(1 if beta is None else beta, wanted)
+    if not (wanted.is_floating or wanted.is_complex):
+        raise ValueError(f"gamma numbers are floats, not {wanted.name}")
     lengths = shape_input(shape, _gamma.name)
     check_types(_gamma, (shapes,), name)
     # Of the shape of both.
