@@ -296,9 +296,9 @@ def test_a_number_is_no_shape_of_random_numbers() -> None:
             check_refused(draw, shape, text="shape must be a vector of {int32,int64}, got shape []")
     check_refused(random.poisson, 3, 1.0, text="shape must be a vector")
     check_refused(random.stateless_normal, 3, [1, 2], text="shape must be a vector")
-    for draw in (random.gamma, random.poisson):
+    for by_rate in (random.gamma, random.poisson):
         with pytest.raises(TypeError, match=r"Cannot convert \[2\.5\] to EagerTensor of dtype int32"):
-            draw([2.5], 1.0)
+            by_rate([2.5], 1.0)
 
 
 def test_generators() -> None:
