@@ -61,7 +61,7 @@ def test_slices_by_numbers_of_each_batch_entry() -> None:
             "Value for attr 'Tindices' of float is not in the list of allowed values: int16, int32, int64",
         ),
         ([[0]], {"batch_dims": 1}, "params.shape[0]: 2 should be equal to indices.shape[0]: 1"),
-        ([0, 1], {"axis": 0, "batch_dims": 1}, "batch_dims (1) must be less than or equal to axis (0)."),
+        ([0, 1], {"axis": -3, "batch_dims": 1}, "batch_dims (1) must be less than or equal to axis (0)."),
         ([0, 1], {"axis": 2, "batch_dims": 2}, "Expected batch_dims in the range [-1, 1], but got 2"),
     ],
 )

@@ -136,7 +136,7 @@ def test_a_scalar_has_no_parts() -> None:
         np.float32(1),
         np.array([0, 1]),
         np.True_,
-        (0, True),
+        (True, 0),
         slice(0, 1.5),
         slice(np.array([1]), None),
         tensor([0, 1]),

@@ -153,9 +153,9 @@ def test_grids() -> None:
     first, second = repetition.meshgrid([1, 2], [3, 4, 5])
     check(first, [[1, 2], [1, 2], [1, 2]], "int32")
     check(second, [[3, 3], [4, 4], [5, 5]], "int32")
-    first, second = repetition.meshgrid([1, 2], [3.0, 4.0, 5.0], indexing="ij")
+    first, second = repetition.meshgrid([1, 2], [3, 4, 5], indexing="ij")
     check(first, [[1, 1, 1], [2, 2, 2]], "int32")
-    check(second, [[3, 4, 5], [3, 4, 5]], "float32")
+    check(second, [[3, 4, 5], [3, 4, 5]], "int32")
     grid = repetition.meshgrid([1, 2], [3, 4, 5], [6, 7])
     assert [each.shape.as_list() for each in grid] == [[3, 2, 2]] * 3
     for y, x, z in np.ndindex(3, 2, 2):

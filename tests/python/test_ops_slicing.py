@@ -14,7 +14,7 @@ X = np.arange(24).reshape(2, 3, 4)
 def test_a_part_by_begin_and_size() -> None:
     check(slicing.slice_(X, [1, 0, 2], [1, -1, 2]), X[1:2, :, 2:], "int64")
     check(slicing.slice_(X, tensor([0, 3, 0]), [-1, -1, 1]), np.zeros((2, 0, 1)), "int64")
-    check(slicing.slice_(5.0, [], []), 5, "float32")
+    check(slicing.slice_(5.0, *np.zeros((2, 0), int)), 5, "float32")
     check(slicing.slice_(["a", "b"], [1], [1]), np.array([b"b"], object), "string")
     x = tensor(X)
     assert not np.shares_memory(slicing.slice_(x, [0, 0, 0], [-1, -1, -1])._array, x._array)
@@ -56,6 +56,5 @@ def test_parts_by_stride_that_are_not_there() -> None:
     check_refused(
         part, X, [0] * 4, [1] * 4, text="Index out of range using input dim 3; input has only 3 dims"
     )
-    with pytest.raises(ValueError, match="must be of one length, not 1, 2 and 1"):
-        part(X, [0], [1, 1])
+    check_refused(part, X, [0], [1, 1], text="must be of one length, not 1, 2 and 1")
     check_refused(part, X, [0.5], [1], text="begin must be whole numbers")

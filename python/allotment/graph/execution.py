@@ -216,7 +216,7 @@ def _homes(program: Program) -> dict[int, Any]:
 
 def _invalid(
     segment: Segment, at: int, steps: Sequence[Step], values: list[Any], error: Exception
-) -> errors.InvalidArgumentError:
+) -> errors.OpError:
     """The error of inputs that do not go together, in the words of the row's own check if it has some."""
     operation, step = segment.operations[at], steps[at]
     text = str(error)
@@ -224,7 +224,7 @@ def _invalid(
         arrays = [values[each] for each in step.inputs]
         with contextlib.suppress(TypeError, ValueError):
             text = operation._row.fault(*arrays, *step.args, **step.kwargs) or text
-    return graph_error(errors.InvalidArgumentError, operation, text)
+    return graph_error(faults.class_of(text), operation, text)
 
 
 __all__ = ["Trace", "execute"]

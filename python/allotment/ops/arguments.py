@@ -1,9 +1,10 @@
 """Single whole numbers and lists of inputs as arguments of operations."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from allotment import errors
+from allotment.devices.placement import thread
 from allotment.dtypes import DType
 from allotment.ops.convert import to_tensor
 from allotment.ops.deferred import Deferred
@@ -67,6 +68,11 @@ def numbers_argument(value: Any, what: str) -> tuple[int, ...]:
     return shape_argument(value, f"{what} must be whole numbers")
 
 
+def kernel_error(kind: Callable[..., Exception], text: str) -> Exception:
+    """The error of an argument that a kernel refuses, and in a graph already the function of the shape."""
+    return kind(None, None, text) if thread.state.graph is None else ValueError(text)
+
+
 def axis_of(axis: int, rank: int) -> int:
     """An axis counted from the start, if it was counted from the end."""
     return axis + rank if axis < 0 else axis
@@ -98,6 +104,7 @@ __all__ = [
     "attribute_argument",
     "axis_of",
     "dtype_of",
+    "kernel_error",
     "number_argument",
     "numbers_argument",
     "scalar_argument",

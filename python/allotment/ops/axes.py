@@ -31,14 +31,17 @@ def axes_argument(axis: Any) -> Axes:
     )
 
 
-def check_whole(op: str, attribute: str, value: Any, name: str | None = None) -> None:
+def check_whole(
+    op: str, attribute: str, value: Any, name: str | None = None, *, is_int32: bool = True
+) -> None:
     """Check that an argument that TensorFlow takes as a tensor has no fractions.
+
+    ``is_int32``: a Python number is converted to int32, which is the conversion's error of a float.
 
     Raises:
         InvalidArgumentError: It has; the text is of its element type.
     """
-    # A float of Python's is no axis at all: that is the conversion's error.
-    if type(value) in (int, float) or value is None:
+    if type(value) is int or value is None or (is_int32 and type(value) is float):
         return
     first = value[0] if isinstance(value, list | tuple) and value else value
     if isinstance(first, float | np.floating) or getattr(getattr(first, "dtype", None), "kind", "") == "f":

@@ -162,12 +162,23 @@ def check_int32(shape: Any) -> None:
         to_array(shape, int32)
 
 
+def _counted(array: npt.NDArray[Any], shape: tuple[int, ...]) -> tuple[int, int]:
+    """The products of the lengths of an array and of a shape with a -1 in it.
+
+    Lengths of zero do not count where both have some, so that -1 gets a length there, too.
+    """
+    if 0 not in shape:
+        return array.size, math.prod(length for length in shape if length != -1)
+    return math.prod(filter(None, array.shape)), math.prod(each for each in shape if each not in (0, -1))
+
+
 def _reshape_fault(array: npt.NDArray[Any], shape: tuple[int, ...]) -> str | None:
     known = math.prod(length for length in shape if length != -1)
     if shape.count(-1) > 1:
         return f"Only one input size may be -1, not both {shape.index(-1)} and {shape.index(-1, shape.index(-1) + 1)}"
     if -1 in shape:
-        if known == 0 or array.size % known:
+        size, divisor = _counted(array, shape)
+        if (0 in shape and array.size) or (0 not in array.shape and size % divisor):
             return (
                 f"Input to reshape is a tensor with {array.size} values, but the requested shape requires a "
                 f"multiple of {known}"
@@ -177,8 +188,15 @@ def _reshape_fault(array: npt.NDArray[Any], shape: tuple[int, ...]) -> str | Non
     return None
 
 
+def _reshaped(array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    if -1 in shape and array.size == 0:
+        size, divisor = _counted(array, shape)
+        shape = tuple(size // divisor if length == -1 else length for length in shape)
+    return np.reshape(array, shape)
+
+
 # The result shares the input's memory, as TensorFlow's does.
-_reshape = operation("Reshape", np.reshape, fault=_reshape_fault, takes=lambda _: True)
+_reshape = operation("Reshape", _reshaped, fault=_reshape_fault)
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> EagerTensor:
@@ -198,7 +216,7 @@ def _fill_fault(value: npt.NDArray[Any], shape: tuple[int, ...]) -> str | None:
     return f"Dimension {negative[0]} must be >= 0" if negative else None
 
 
-_fill = operation("Fill", _full, fault=_fill_fault, takes=lambda _: True, reads_anywhere=True)
+_fill = operation("Fill", _full, fault=_fill_fault, reads_anywhere=True)
 
 
 def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:

@@ -16,6 +16,7 @@ from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.placement import Placement, current_placement, thread
 from allotment.dtypes import BY_NUMPY, DType, float32, int32, string
+from allotment.dtypes import bool as bool_
 from allotment.ops import faults
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.table import CPU_ONLY, Host, Operation, broadcast_fault
@@ -83,11 +84,15 @@ def run_on(
 
 
 def binary(
-    row: Operation, texts: Operation | None = None, pair: Callable[..., Any] = to_pair
+    row: Operation,
+    texts: Operation | None = None,
+    pair: Callable[..., Any] = to_pair,
+    truths: Callable[..., EagerTensor] | None = None,
 ) -> Callable[..., EagerTensor]:
     """Make the function of an operation with two inputs of one type that are broadcast to each other.
 
-    ``texts`` is the row for texts, if there is one; ``pair`` converts operands that are no tensors.
+    ``texts`` is the row for texts, ``truths`` the function where an input has truth values, if there is one; ``pair``
+    converts operands that are no tensors.
     """
     function = row.function
     fixed = row.result
@@ -122,15 +127,17 @@ def binary(
                 kept = _integers(placement, home, function, fixed, x._array, y._array)
                 if kept is not None:
                     return kept
-        chosen = texts if texts is not None and dtype is string else row
+        return by_types(x, y, name)
+
+    def by_types(x: Any, y: Any, name: str | None) -> EagerTensor:
+        if truths is not None and bool_ in (x._dtype, y._dtype):
+            return truths(x, y, name)
+        chosen = texts if texts is not None and x._dtype is string else row
         return run(chosen, (x, y), name=name)  # type: ignore[no-any-return]
 
     def record(x: Any, y: Any, name: str | None) -> Any:
-        def add(x: Any, y: Any, name: str) -> Any:
-            return run(texts if texts is not None and x._dtype is string else row, (x, y), name=name)
-
         recording: Any = current_placement()
-        return recording.pair(add, pair, x, y, name or row.name)
+        return recording.pair(by_types, pair, x, y, name or row.name)
 
     return call
 

@@ -26,9 +26,33 @@ def tail(op: str, name: str | None) -> str:
     return f" [Op:{op}] name: {name or ''}"
 
 
-def invalid(op: str, device: Device, text: str, name: str | None) -> errors.InvalidArgumentError:
+class Unimplemented(str):
+    """A fault's text, of inputs that TensorFlow's kernel is not written for."""
+
+    __slots__ = ()
+
+
+class Unprepared(str):
+    """A fault's text, of inputs that TensorFlow's kernel takes for a failed precondition."""
+
+    __slots__ = ()
+
+
+KernelErrorClass = (
+    type[errors.InvalidArgumentError] | type[errors.UnimplementedError] | type[errors.FailedPreconditionError]
+)
+
+
+def class_of(text: str) -> KernelErrorClass:
+    """The class of the error that a fault's text is for."""
+    if isinstance(text, Unimplemented):
+        return errors.UnimplementedError
+    return errors.FailedPreconditionError if isinstance(text, Unprepared) else errors.InvalidArgumentError
+
+
+def invalid(op: str, device: Device, text: str, name: str | None) -> errors.OpError:
     """The error of a kernel that does not like its inputs."""
-    return errors.InvalidArgumentError(None, None, f"{_head(op, device)}{text}{tail(op, name)}")
+    return class_of(text)(None, None, f"{_head(op, device)}{text}{tail(op, name)}")
 
 
 def mismatched(

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import thread
 from allotment.dtypes import bool as bool_
 from allotment.ops import faults
 from allotment.ops.arguments import attribute_argument, axis_of, number_argument
@@ -15,6 +14,7 @@ from allotment.ops.blocks import choose
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.element_types import NUMBERS, TRUTHS
 from allotment.ops.execute import run
+from allotment.ops.known_shapes import rank_of
 from allotment.ops.slicing import take
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor, Tensor
@@ -38,6 +38,9 @@ def _gather_fault(params: Array, indices: Array, axis: int, batch_dims: int) -> 
                 f"{indices.shape[dim]}"
             )
     length = params.shape[axis]
+    if params.size == 0 and length:
+        # Slices without elements are not looked for.
+        return None
     wrong = (indices < 0) | (indices >= length)
     if wrong.any():
         place = np.argwhere(wrong)[0].tolist()
@@ -53,6 +56,8 @@ def _all(axes: int) -> tuple[Any, ...]:
 
 def _gather(params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
     batch, axis = axis_of(batch_dims, indices.ndim), axis_of(axis, params.ndim)
+    if params.size == 0:
+        indices = np.zeros_like(indices)
     if indices.ndim == 0:
         # A scalar of NumPy would lose the type of texts.
         return take(params, (*_all(axis), int(indices)))
@@ -92,9 +97,12 @@ def gather(
         InvalidArgumentError: A number is negative or too large, or the shapes do not go together.
     """
     numbers = to_tensor(indices)
-    check_whole("GatherV2", "Taxis", axis, name)
+    check_whole("GatherV2", "Taxis", axis, name, is_int32=False)
     batch = attribute_argument(batch_dims, "batch_dims")
     place = batch if axis is None else number_argument(axis, "axis")
+    if place == 0:
+        # Along the first axis TensorFlow does not look at `batch_dims`.
+        batch = 0
     return run(_gather_row, (to_tensor(params), numbers), place, batch, name=name)  # type: ignore[no-any-return]
 
 
@@ -132,10 +140,10 @@ def _gather_nd(params: Array, indices: Array, batch_dims: int) -> Array:
     entries = np.ogrid[tuple(slice(length) for length in indices.shape[:batch_dims])]
     more = (1,) * (indices.ndim - 1 - batch_dims)
     before = (entry.reshape(entry.shape + more) for entry in entries) if batch_dims else ()
-    places = np.moveaxis(indices, -1, 0)
-    if batch_dims == 0 and indices.shape[-1] == 0:
-        return np.broadcast_to(params, indices.shape[:-1] + params.shape).copy()
-    return owned(params[(*before, *places, ...)])
+    if indices.shape[-1] == 0:
+        whole = params.reshape(params.shape[:batch_dims] + more + params.shape[batch_dims:])
+        return np.broadcast_to(whole, indices.shape[:-1] + params.shape[batch_dims:]).copy()
+    return owned(params[(*before, *np.moveaxis(indices, -1, 0), ...)])
 
 
 _gather_nd_row = operation("GatherNd", _gather_nd, fault=_gather_nd_fault, takes=_anything, same_dtype=False)
@@ -152,15 +160,18 @@ def gather_nd(
 
     Raises:
         InvalidArgumentError: A place is outside of the tensor.
+        ValueError: One of both has not more axes than ``batch_dims``.
     """
-    numbers = to_tensor(indices)
-    batch, picked = attribute_argument(batch_dims, "batch_dims"), to_tensor(params)
-    if batch and thread.state.graph is not None:
-        for what, tensor in (("indices", numbers), ("params", picked)):
-            rank = tensor.shape.rank
-            if rank is not None and batch >= rank:
-                raise ValueError(f"Argument `batch_dims` = {batch} must be less than rank(`{what}`) = {rank}")
-    return run(_gather_nd_row, (picked, numbers), batch, name=name)  # type: ignore[no-any-return]
+    inputs = to_tensor(params), to_tensor(indices)
+    batch = attribute_argument(batch_dims, "batch_dims")
+    if batch:
+        for what, tensor in (("indices", inputs[1]), ("params", inputs[0])):
+            rank = rank_of(tensor)
+            if batch < 0 or (rank is not None and batch >= rank):
+                raise ValueError(
+                    f"batch_dims must be at least 0 and less than the rank of {what}, which is {rank}; got {batch}"
+                )
+    return run(_gather_nd_row, inputs, batch, name=name)  # type: ignore[no-any-return]
 
 
 def _masked(array: Array, mask: Array, axis: int) -> Array:
@@ -200,6 +211,8 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
 
 
 def _where_fault(condition: Array) -> str | None:
+    if condition.dtype == np.float16:
+        return faults.Unimplemented("No WhereOp available for float16/half type on CPU")
     return None if condition.ndim else "WhereOp : Unhandled input dimensions: 0"
 
 
@@ -236,9 +249,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     if x is None:
         return run(_where, (to_tensor(condition),), name=name)  # type: ignore[no-any-return]
     test: Any = condition if isinstance(condition, Tensor) else to_tensor(condition, like=bool_)
+    x, y = to_pair(x, y)
     if test._dtype is not bool_:
         raise faults.mismatched("SelectV2", 0, bool_, test._dtype, name)
-    x, y = to_pair(x, y)
     if x._dtype is not y._dtype:
         raise faults.mismatched("SelectV2", 2, x._dtype, y._dtype, name)
     return run(_select, (test, x, y), name=name)  # type: ignore[no-any-return]

@@ -19,6 +19,10 @@ from allotment.ops.slicing import Index, strided_slice_row, take
 from allotment.tensor import EagerTensor, Tensor, tensor_of
 
 _NAME: Final = "strided_slice/"
+_INVALID: Final = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid "
+    "indices"
+)
 #: Element types of scalars that can be an index.
 _WHOLE: Final = frozenset({int16, int32, int64})
 
@@ -70,6 +74,8 @@ def index_of(key: Any) -> Index:
     # A list is read like a tuple, unlike NumPy's.
     if isinstance(key, tuple | list):
         _refuse_truths(key)
+        if key and isinstance(key[0], bool):
+            raise TypeError(f"{_INVALID}, got {key!r}")
     return tuple(_part(each) for each in (key if isinstance(key, tuple | list) else (key,)))
 
 
@@ -98,19 +104,16 @@ def _is_plain(bound: Any) -> bool:
 
 
 def _number(value: Any) -> int:
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+    if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu":
         return int(value)
     if isinstance(value, Tensor) and value._dtype in _WHOLE and value.shape.rank in (0, None):
         # In a graph it may be known only when it runs.
-        return number_argument(value, "index")
+        return int(value._array) if type(value) is EagerTensor else number_argument(value, "index")
     if dtype_of(value) in _WHOLE and tuple(value.shape) == ():
         return int(value)
-    raise TypeError(
-        "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are "
-        f"valid indices, got {value!r}"
-    )
+    raise TypeError(f"{_INVALID}, got {value!r}")
 
 
 def is_mask(key: Any) -> bool:

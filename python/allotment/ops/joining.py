@@ -12,6 +12,7 @@ from allotment.ops.arguments import (
     attribute_argument,
     axis_of,
     dtype_of,
+    kernel_error,
     number_argument,
     numbers_argument,
     to_tensors,
@@ -64,6 +65,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> EagerTensor:
         values = [values]
     place = number_argument(axis, "axis")
     if len(values) == 1:
+        if np.ndim(axis):
+            raise ValueError(f"axis must be one number where there is one tensor, not {axis!r}")
         return identity(values[0], name)
     if not values:
         raise errors.InvalidArgumentError(
@@ -175,16 +178,21 @@ def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unst
     """Take a tensor apart along an axis. As ``tf.unstack``.
 
     Raises:
-        ValueError: The tensor has no such axis.
+        ValueError: The tensor has no such axis. With ``num`` this is an ``InvalidArgumentError``.
         InvalidArgumentError: It has another length there than ``num``.
     """
     tensor = to_tensor(value)
     place, rank = attribute_argument(axis, "axis"), rank_of(tensor)
+    count = None if num is None else attribute_argument(num, "num")
+    if count is not None and count < 0:
+        raise kernel_error(
+            errors.InvalidArgumentError,
+            f"Value for attr 'num' of {count} must be at least minimum 0{faults.tail('Unpack', name)}",
+        )
     if rank is not None and not -rank <= place < rank:
-        raise ValueError(f"Argument `axis` = {place} not in range [{-rank}, {rank})")
-    if num is not None and num < 0:
-        raise ValueError(f"Argument `num` must not be negative, but is {num}")
-    return list(run(_unpack, (tensor,), num, place, name=name))
+        text = f"Argument `axis` = {place} not in range [{-rank}, {rank})"
+        raise ValueError(text) if count is None else kernel_error(errors.InvalidArgumentError, text)
+    return list(run(_unpack, (tensor,), count, place, name=name))
 
 
 def _axis_words(array: Array, axis: int) -> str | None:
@@ -211,6 +219,8 @@ def _split_sizes_fault(array: Array, sizes: tuple[int, ...], axis: int) -> str |
     words = _axis_words(array, axis)
     if words is not None:
         return words
+    if sizes == (-1,):
+        return f"If there is only one output, it must have the same size as the input: {array.shape[axis]}, not -1"
     if sizes.count(-1) > 1:
         return "There can only be one -1 in the input."
     known = sum(size for size in sizes if size != -1)

@@ -4,7 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from allotment.ops.arguments import attribute_argument, axis_of, number_argument, numbers_argument
+from allotment import errors
+from allotment.ops.arguments import (
+    attribute_argument,
+    axis_of,
+    kernel_error,
+    number_argument,
+    numbers_argument,
+)
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array, owned
 from allotment.ops.axes import check_whole
@@ -47,6 +54,8 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     """Put the axes in another order, the reverse one unless ``perm`` says which. As ``tf.transpose``."""
     tensor = to_tensor(a)
     check_whole("Transpose", "Tperm", perm, name)
+    if isinstance(perm, int) or (isinstance(perm, np.ndarray | EagerTensor) and perm.ndim == 0):
+        raise kernel_error(errors.InvalidArgumentError, f"perm must be a vector, not {perm!r}")
     order = None if perm is None else numbers_argument(perm, "perm")
     row = _conjugate_row if conjugate and tensor._dtype.is_complex else _transpose_row
     return run(row, (tensor,), order, name=name)  # type: ignore[no-any-return]
@@ -90,11 +99,14 @@ _squeeze_row = operation("Squeeze", _squeeze, fault=_squeeze_fault, takes=_anyth
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
     """Take away axes of length 1: all of them, or those named. As ``tf.squeeze``."""
-    axes = () if axis is None else numbers_argument(axis, "axis")
+    listed = [] if axis is None else axis if isinstance(axis, list | tuple) or np.ndim(axis) else [axis]
+    axes = tuple(attribute_argument(each, "axis") for each in listed)
     return run(_squeeze_row, (to_tensor(input),), axes, name=name)  # type: ignore[no-any-return]
 
 
 def _reverse_fault(array: Array, axes: tuple[int, ...], scalar: bool) -> str | None:
+    if array.ndim == 0 or array.size == 0:
+        return None
     if scalar:
         return "'dims' must be 1-dimension, not 0"
     seen = set()
@@ -109,7 +121,8 @@ def _reverse_fault(array: Array, axes: tuple[int, ...], scalar: bool) -> str | N
 
 
 def _reversed(array: Array, axes: tuple[int, ...], scalar: bool) -> Array:
-    return np.flip(array, axes).copy() if axes else array.copy()
+    # TensorFlow does not look at the axes of a scalar or of nothing.
+    return np.flip(array, axes).copy() if array.ndim and array.size else array.copy()
 
 
 _reverse = operation(
@@ -148,8 +161,8 @@ _roll = operation("Roll", np.roll, fault=_roll_fault, takes=_anything)
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
     """Move elements along axes; what leaves at one end comes in at the other. As ``tf.roll``."""
-    check_whole("Roll", "Tshift", shift, name)
-    check_whole("Roll", "Taxis", axis, name)
+    check_whole("Roll", "Tshift", shift, name, is_int32=False)
+    check_whole("Roll", "Taxis", axis, name, is_int32=False)
     shifts, axes = numbers_argument(shift, "shift"), numbers_argument(axis, "axis")
     return run(_roll, (to_tensor(input),), shifts, axes, name=name)  # type: ignore[no-any-return]
 

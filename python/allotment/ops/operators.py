@@ -9,12 +9,14 @@ from typing import Any, Final
 
 from allotment.dtypes import bool as bool_
 from allotment.ops import comparison, copies, logical, math
+from allotment.ops.array import cast
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.creation import eager_const
 from allotment.ops.division import floordiv, floormod, truediv
+from allotment.ops.execute import binary
 from allotment.ops.indexing import getitem
 from allotment.ops.products import matmul
-from allotment.ops.table import broadcast_fault
+from allotment.ops.table import OPERATIONS, broadcast_fault
 from allotment.tensor import EagerTensor, Tensor
 
 Operator = Callable[..., Any]
@@ -77,6 +79,12 @@ def _invert(x: Any) -> EagerTensor:
     return logical.logical_not(x) if x._dtype is bool_ else logical.invert(x)
 
 
+def _both(x: EagerTensor, y: EagerTensor, name: str | None = None) -> EagerTensor:
+    """The product where a factor has truth values: whether both are true."""
+    return logical.logical_and(cast(x, bool_), cast(y, bool_), name)
+
+
+_times = binary(OPERATIONS["Mul"], truths=_both)
 _and = _truths_or_bits(logical.logical_and, logical.bitwise_and)
 _or = _truths_or_bits(logical.logical_or, logical.bitwise_or)
 _xor = _truths_or_bits(logical.logical_xor, logical.bitwise_xor)
@@ -96,7 +104,7 @@ OPERATORS: Final[dict[str, Operator]] = {
     "__lt__": comparison.less,
     "__matmul__": matmul,
     "__mod__": floormod,
-    "__mul__": math.multiply,
+    "__mul__": _times,
     "__ne__": _not_equal,
     "__neg__": math.negative,
     "__or__": _or,
@@ -106,7 +114,7 @@ OPERATORS: Final[dict[str, Operator]] = {
     "__rfloordiv__": _reflected(floordiv),
     "__rmatmul__": _reflected(matmul),
     "__rmod__": _reflected(floormod),
-    "__rmul__": _reflected(math.multiply),
+    "__rmul__": _reflected(_times),
     "__ror__": _reflected(_or),
     "__rpow__": _reflected(math.pow),
     "__rsub__": _reflected(math.subtract),

@@ -91,7 +91,7 @@ def _stitch(*arrays: Array) -> Array:
     dtype = data[0].dtype
     made = np.full((length, *rest), b"" if dtype.kind == "O" else 0, dtype)
     for values, places in zip(data, indices, strict=True):
-        made[places.reshape(-1)] = values.reshape(-1, *rest)
+        made[places.reshape(-1)] = values.reshape(places.size, *rest)
     return made
 
 

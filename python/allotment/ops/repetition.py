@@ -12,7 +12,7 @@ from allotment.ops.arguments import number_argument, numbers_argument
 from allotment.ops.array import _anything, get_static_value
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
-from allotment.ops.creation import reshape, shape_input
+from allotment.ops.creation import ones, reshape, shape_input
 from allotment.ops.deferred import is_known
 from allotment.ops.element_types import INDICES, check_attribute
 from allotment.ops.execute import run
@@ -104,7 +104,16 @@ def _tile_fault(array: Array, multiples: tuple[int, ...]) -> str | None:
     for index, times in enumerate(multiples):
         if times < 0:
             return f"Expected multiples[{index}] >= 0, but got {times}"
-    return None
+    return _type_fault(array, multiples)
+
+
+def _type_fault(array: Array, multiples: tuple[int, ...]) -> str | None:
+    """TensorFlow's words for the one type that its kernel of ``Tile`` is registered for and cannot repeat."""
+    if array.dtype != np.uint16 or array.size == 0 or 0 in multiples or set(multiples) <= {1}:
+        return None
+    return faults.Unimplemented(
+        f"TileOp : The input data type is not supported, DataType : uint16, Dimension : {array.ndim}"
+    )
 
 
 def _tile(array: Array, multiples: tuple[int, ...]) -> Array:
@@ -129,7 +138,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> EagerTensor:  #
 def _repeat_fault(array: Array, repeats: tuple[int, ...], axis: int) -> str | None:
     if any(times < 0 for times in repeats):
         return f"repeats must be >= 0, but got {min(repeats)}"
-    return None
+    return _type_fault(array, (max(repeats, default=1),))
 
 
 _repeat_row = operation("Repeat", np.repeat, fault=_repeat_fault, takes=_anything)
@@ -231,19 +240,18 @@ def pad(
         ValueError: There is no such mode.
     """
     tensor = to_tensor(tensor)
-    widths = _widths(paddings, name)
     kind = mode.upper() if isinstance(mode, str) else mode
-    if kind == "CONSTANT":
-        if not isinstance(constant_values, Tensor) and np.isscalar(constant_values) and constant_values == 0:
-            return run(_pad_row, (tensor,), widths, name=name)  # type: ignore[no-any-return]
-        value = to_tensor(constant_values, like=tensor._dtype)
-        return run(_pad_with_row, (tensor, value), widths, name=name)  # type: ignore[no-any-return]
-    if kind in ("REFLECT", "SYMMETRIC"):
-        return run(_mirror_row, (tensor,), widths, kind.lower(), name=name)  # type: ignore[no-any-return]
-    raise ValueError(
-        'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". '
-        f"Received `mode` = {mode}"
-    )
+    if kind not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
+        raise ValueError(
+            'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". '
+            f"Received `mode` = {mode}"
+        )
+    if kind != "CONSTANT":
+        return run(_mirror_row, (tensor,), _widths(paddings, name), kind.lower(), name=name)  # type: ignore[no-any-return]
+    if not isinstance(constant_values, Tensor) and np.isscalar(constant_values) and constant_values == 0:
+        return run(_pad_row, (tensor,), _widths(paddings, name), name=name)  # type: ignore[no-any-return]
+    value = to_tensor(constant_values, like=tensor._dtype)
+    return run(_pad_with_row, (tensor, value), _widths(paddings, name), name=name)  # type: ignore[no-any-return]
 
 
 def _widths(paddings: Any, name: str | None) -> Widths:
@@ -277,17 +285,19 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[E
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
-    vectors = [reshape(value, [-1]) for value in args]
-    lengths = [size_of(vector) for vector in vectors]
-    order = list(range(len(vectors)))
-    if indexing == "xy" and len(vectors) > 1:
+    tensors = [to_tensor(value) for value in args]
+    lengths = [size_of(tensor) for tensor in tensors]
+    order = list(range(len(tensors)))
+    if indexing == "xy" and len(tensors) > 1:
         order[:2] = (1, 0)
     shape = [lengths[place] for place in order]
+    # The product with ones is broadcast, and refused where TensorFlow refuses it: texts, and types that differ.
+    factor = ones(shape, tensors[0]._dtype) if tensors else None
     grid = []
-    for place, vector in enumerate(vectors):
-        along = [1] * len(vectors)
+    for place, tensor in enumerate(tensors):
+        along = [1] * len(tensors)
         along[order.index(place)] = lengths[place]
-        grid.append(broadcast_to(reshape(vector, along), shape, name))
+        grid.append(reshape(tensor, along) * factor)
     return grid
 
 

@@ -5,19 +5,21 @@ from typing import Any, Final
 
 import numpy as np
 
+from allotment.devices.placement import thread
 from allotment.dtypes import DType
 from allotment.ops import faults
+from allotment.ops.arguments import dtype_of
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import shape_input
 from allotment.ops.element_types import NUMBERS, REALS
-from allotment.ops.execute import run
+from allotment.ops.execute import check_types, run
 from allotment.ops.gathering import places_fault
 from allotment.ops.public import public
 from allotment.ops.rows import at
 from allotment.ops.table import dims, operation
-from allotment.tensor import EagerTensor
+from allotment.tensor import EagerTensor, Tensor
 
 #: What may be said about places that are outside of a tensor.
 _POLICIES: Final = ("", "DEFAULT", "ERROR", "IGNORE")
@@ -79,12 +81,17 @@ def _scatter_nd_fault(updates: Array, indices: Array, shape: tuple[int, ...], po
         return f"Unknown bad indices handling attribute: {policy}"
     if any(length < 0 for length in shape):
         return f"Dimension {min(shape)} must be >= 0"
-    if indices.ndim < 1:
-        return f"Indices must be at least a vector, but their shape is {dims(indices)}"
+    for what, array in (("Indices", indices), ("Updates", updates)):
+        if array.ndim < 1:
+            return f"{what} shape must have rank at least one. Found:{dims(array)}"
+    if (indices.size == 0) != (updates.size == 0):
+        return f"Indices and updates specified for empty output. indices shape: {dims(indices)}"
     lead, depth = indices.ndim - 1, indices.shape[-1]
-    if updates.shape[:lead] != indices.shape[:-1]:
+    # Of one place alone TensorFlow compares the number of coordinates with the length of the updates.
+    outer = max(lead, 1)
+    if updates.shape[:outer] != indices.shape[:outer]:
         return (
-            f"Dimensions [0,{lead}) of indices[shape={dims(indices)}] must match dimensions [0,{lead}) of "
+            f"Dimensions [0,{outer}) of indices[shape={dims(indices)}] must match dimensions [0,{outer}) of "
             f"updates[shape={dims(updates)}]"
         )
     if depth > len(shape) or updates.shape[lead:] != shape[depth:]:
@@ -119,9 +126,25 @@ def scatter_nd(
     Raises:
         InvalidArgumentError: A place is outside of the shape, or the shapes do not go together.
     """
-    numbers = to_tensor(indices)
-    inputs = to_tensor(updates), numbers
+    inputs = to_tensor(updates), to_tensor(indices)
+    if thread.state.graph is None:
+        _check_shape_type(inputs, shape, isinstance(indices, Tensor), name)
     return run(_scatter_row, inputs, shape_input(shape), bad_indices_policy, name=name)  # type: ignore[no-any-return]
+
+
+def _check_shape_type(
+    inputs: tuple[EagerTensor, EagerTensor], shape: Any, is_typed: bool, name: str | None
+) -> None:
+    """Check that a shape that has an element type has that of the places, if these are a tensor, too.
+
+    Raises:
+        InvalidArgumentError: It has another.
+        NotFoundError: There is no kernel for the type of the places.
+    """
+    check_types(_scatter_row, inputs, name)
+    found = dtype_of(shape)
+    if is_typed and found is not None and found is not inputs[1]._dtype:
+        raise faults.mismatched(_scatter_row.name, 2, inputs[1]._dtype, found, name)
 
 
 def assign_at(array: Array, places: Any, updates: Array) -> None:

@@ -2,10 +2,14 @@
 
 from typing import Any
 
-from allotment.ops.arguments import numbers_argument
-from allotment.ops.array import _anything
+import numpy as np
+
+from allotment import errors
+from allotment.dtypes import float32
+from allotment.ops.arguments import kernel_error, numbers_argument
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
+from allotment.ops.element_types import check_attribute
 from allotment.ops.execute import run
 from allotment.ops.table import operation
 from allotment.tensor import EagerTensor
@@ -51,7 +55,7 @@ def index_fault(array: Array, index: Index) -> str | None:
     return None
 
 
-strided_slice_row = operation("StridedSlice", take, fault=index_fault, takes=_anything)
+strided_slice_row = operation("StridedSlice", take, fault=index_fault)
 
 
 def strided_slice(
@@ -72,11 +76,12 @@ def strided_slice(
     A set bit of a mask is about one axis: its begin or end is not looked at, it stands for ``...``, it is a new one,
     or only its begin is taken and the axis goes.
     """
-    begins, ends = numbers_argument(begin, "begin"), numbers_argument(end, "end")
-    steps = (1,) * len(begins) if strides is None else numbers_argument(strides, "strides")
+    begins, ends = _vector("StridedSlice", begin, "begin", name), _vector("StridedSlice", end, "end", name)
+    steps = (1,) * len(begins) if strides is None else _vector("StridedSlice", strides, "strides", name)
     if not len(begins) == len(ends) == len(steps):
-        raise ValueError(
-            f"begin, end and strides must be of one length, not {len(begins)}, {len(ends)} and {len(steps)}"
+        raise kernel_error(
+            errors.InvalidArgumentError,
+            f"begin, end and strides must be of one length, not {len(begins)}, {len(ends)} and {len(steps)}",
         )
     index: list[Any] = []
     for place, (first, last, step) in enumerate(zip(begins, ends, steps, strict=True)):
@@ -86,12 +91,29 @@ def strided_slice(
         elif new_axis_mask & bit:
             index.append(None)
         elif shrink_axis_mask & bit:
+            if step < 1:
+                raise kernel_error(
+                    errors.InvalidArgumentError, f"only stride 1 allowed on non-range indexing, not {step}"
+                )
             index.append(first)
         else:
             index.append(slice(None if begin_mask & bit else first, None if end_mask & bit else last, step))
     return run(  # type: ignore[no-any-return]
         strided_slice_row, (to_tensor(input_),), tuple(index), name=name
     )
+
+
+def _vector(op: str, value: Any, what: str, name: str | None) -> tuple[int, ...]:
+    """Whole numbers from a list, an array or a tensor of rank 1.
+
+    Raises:
+        InvalidArgumentError: It is no vector, or an empty list, which is of floats for want of other elements.
+    """
+    if isinstance(value, list | tuple) and not value:
+        check_attribute(op, "Index", float32, name)
+    if isinstance(value, int) or (isinstance(value, np.ndarray | EagerTensor) and value.ndim == 0):
+        raise kernel_error(errors.InvalidArgumentError, f"{what} must be a vector, not {value!r}")
+    return numbers_argument(value, what)
 
 
 def _slice_fault(array: Array, begins: tuple[int, ...], sizes: tuple[int, ...]) -> str | None:
@@ -113,12 +135,12 @@ def _slice(array: Array, begins: tuple[int, ...], sizes: tuple[int, ...]) -> Arr
     return take(array, tuple(slice(begin, None if size == -1 else begin + size) for begin, size in pairs))
 
 
-_slice_row = operation("Slice", _slice, fault=_slice_fault, takes=_anything)
+_slice_row = operation("Slice", _slice, fault=_slice_fault)
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> EagerTensor:
     """Take a part of a tensor by where it begins and how long it is, -1 for all that is left. As ``tf.slice``."""
-    begins, sizes = numbers_argument(begin, "begin"), numbers_argument(size, "size")
+    begins, sizes = _vector("Slice", begin, "begin", name), _vector("Slice", size, "size", name)
     return run(  # type: ignore[no-any-return]
         _slice_row, (to_tensor(input_),), begins, sizes, name=name
     )

@@ -1,14 +1,13 @@
 """Windows that slide over the two axes of images: how many there are, and what is padded."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from allotment import errors
-from allotment.devices.placement import thread
 from allotment.ops import faults
-from allotment.ops.arguments import attribute_argument, numbers_argument
+from allotment.ops.arguments import attribute_argument, kernel_error, numbers_argument
 from allotment.ops.arrays import Array, size_fault
 
 
@@ -137,13 +136,13 @@ def pair_argument(value: Any, what: str, channels_first: bool) -> tuple[int, int
     if len(numbers) == 4:
         ends = (numbers[0], numbers[1 if channels_first else 3])
         if ends != (1, 1):
-            raise _of_kernel(
+            raise kernel_error(
                 errors.UnimplementedError,
                 f"{what} must be 1 in the batch and depth dimensions. Received: {what}={value}",
             )
         numbers = numbers[2:] if channels_first else numbers[1:3]
     if min(numbers) < 1:
-        raise _of_kernel(errors.InvalidArgumentError, f"{what} must be positive. Received: {what}={value}")
+        raise kernel_error(errors.InvalidArgumentError, f"{what} must be positive. Received: {what}={value}")
     return numbers[0], numbers[-1]
 
 
@@ -152,11 +151,6 @@ def _attributes(value: Any, what: str) -> tuple[int, ...]:
         return (1,)
     listed = value if isinstance(value, list | tuple) or np.ndim(value) else [value]
     return tuple(attribute_argument(each, what) for each in listed)
-
-
-def _of_kernel(kind: Callable[..., Exception], text: str) -> Exception:
-    """The error of an argument that a kernel refuses, and in a graph already the function of the shape."""
-    return kind(None, None, text) if thread.state.graph is None else ValueError(text)
 
 
 def padding_argument(

@@ -55,7 +55,8 @@ def _scattered_nd(picked: Array, indices: Array, shape: tuple[int, ...], batch_d
 def _unmasked(picked: Array, mask: Array, shape: tuple[int, ...], axis: int) -> Array:
     whole = np.zeros(shape, picked.dtype)
     place: Any = (*(slice(None),) * axis, mask.astype(np.bool_, copy=False))
-    whole[place] = picked
+    # Added, as TensorFlow adds them, so that a negative zero becomes a positive one.
+    whole[place] += picked
     return whole
 
 

@@ -74,6 +74,8 @@ def _pad_with(call: Call, upstream: Any) -> list[Any]:
 
 def _inside(call: Call, upstream: Any) -> Any:
     widths = call.args[0]
+    if is_known(widths) and not widths:
+        return upstream
     starts = [before for before, _ in widths] if is_known(widths) else operand(widths)[:, 0]
     return slice_(upstream, starts, shape_of(call.inputs[0]))
 
