@@ -86,11 +86,10 @@ def _norm(array: Array, axes: Axes, keepdims: bool) -> Any:
         # Without an array of the squares.
         flat = array.reshape(-1)
         return np.sqrt(np.dot(flat, flat)).reshape((1,) * array.ndim if keepdims else ())
-    if array.dtype.kind == "f" and axes is not None and len(axes) == 1:
-        # The same for one axis.
-        rows = np.moveaxis(array, axes[0], -1)
-        norm = np.sqrt(np.vecdot(rows, rows))
-        return np.expand_dims(norm, axes[0]) if keepdims else norm
+    if array.dtype.kind == "f" and axes is not None and len(axes) == 1 and axes[0] in (-1, array.ndim - 1):
+        # The same for the last axis.
+        norm = np.sqrt(np.vecdot(array, array))
+        return np.expand_dims(norm, -1) if keepdims else norm
     # Squares of integers and their sums are of the same type, as TensorFlow's: they wrap around.
     squares = np.square(np.abs(array) if array.dtype.kind == "c" else array)
     total = np.asarray(reduce_folded(np.add, squares, axes, squares.dtype, keepdims))
