@@ -105,6 +105,7 @@ bench: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## speed, fill and bookkeep
 		$(BIN)/pytest benches/python/*.py --benchmark-only --benchmark-columns=min,median,iqr,rounds
 	$(BIN)/python benches/python/bench_numpy.py
 	$(BIN)/python benches/python/bench_replicas.py
+	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/python benches/python/bench_operations.py
 	$(BIN)/python benches/draw.py target/bench benches/pictures
 
 bench-check:  ## the benchmarks compile
