@@ -40,5 +40,5 @@ def test_digits_are_learned_on_any_number_of_gpus(replicas: int) -> None:
     rows = re.findall(r"/device:GPU:(\d+) │ (\d\.\d\d) MiB │ (\d\.\d\d) MiB", done.stdout)
     assert [int(index) for index, _, _ in rows] == list(range(replicas))
     for _, now, peak in rows:
-        # The net's 150 KiB three times over, for Adam; and gradients and pictures on top while it trains.
-        assert 0.4 < float(now) < float(peak) < 2
+        # The net's 150 KiB three times over, for Adam; gradients, pictures and a part of their windows while it trains.
+        assert 0.4 < float(now) < float(peak) < 2.1

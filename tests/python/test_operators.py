@@ -163,6 +163,6 @@ def test_numpy_leaves_operators_to_tensors() -> None:
 def test_the_commonest_operators_have_no_frame_of_their_own() -> None:
     from allotment.ops import math
 
-    assert OPERATORS["__mul__"] is math.multiply
-    assert EagerTensor.__mul__ is math.multiply
-    assert Variable.__mul__ is math.multiply
+    assert OPERATORS["__mul__"].__code__ is math.multiply.__code__
+    assert EagerTensor.__mul__ is OPERATORS["__mul__"]
+    assert Variable.__mul__ is OPERATORS["__mul__"]

@@ -55,12 +55,15 @@ not_differentiable(
     "Substr",
 )
 
-# Changes of variables, checks, and the time.
+# Changes of variables, checks, data, and the time.
 not_differentiable(
     "Assert",
     "AssignVariableOp",
     "AssignAddVariableOp",
     "AssignSubVariableOp",
+    "IteratorGetNext",
+    "IteratorV2",
+    "MakeIterator",
     *(f"ResourceScatter{kind}" for kind in ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update")),
     "ResourceScatterNdUpdate",
     "ResourceScatterNdAdd",
@@ -71,6 +74,9 @@ not_differentiable(
     "ResourceApplyAdamWithAmsgrad",
     "ResourceApplyGradientDescent",
     "ResourceApplyKerasMomentum",
+    "ResourceApplyKerasMovingAverage",
+    "ResourceApplyKerasOverwrite",
+    "ResourceApplyKerasWeightDecay",
     "ResourceApplyRMSProp",
     "Timestamp",
 )
