@@ -8,7 +8,7 @@ from allotment.dtypes import int32
 from allotment.ops.array import cast, shape
 from allotment.ops.comparison import greater
 from allotment.ops.convert import to_tensor
-from allotment.ops.division import real_divide
+from allotment.ops.division import real_divide, truediv
 from allotment.ops.factor import svd
 from allotment.ops.gathering import where
 from allotment.ops.known_shapes import rank_of
@@ -85,7 +85,7 @@ def normalize(
     """Divide by the norm along axes; returns the result and the norms. As ``tf.linalg.normalize``; see ``norm``."""
     tensor = to_tensor(tensor)
     size = cast(norm(tensor, ord, axis, keepdims=True), tensor._dtype)
-    return real_divide(tensor, size, name), size
+    return truediv(tensor, size, name), size
 
 
 __all__ = ["matrix_rank", "normalize", "pinv"]

@@ -7,8 +7,9 @@ from programs import Call, Family, Tolerance, any_kind, any_shape, any_type, bro
 
 FAMILY = Family()
 
-#: Polynomials and series of special functions lose more digits than elementary ones.
-SPECIAL = Tolerance(ulps=64, of_largest=0)
+#: Polynomials and series of special functions lose more digits than elementary ones. TensorFlow's have the error of the
+#: largest term, which shows near a root: that of `digamma` at 1.46 in float32, and that of `erfinv` at zero.
+SPECIAL = Tolerance(ulps=64, of_largest=64)
 
 
 def _one(function: str, rng: random.Random, tolerance: Tolerance, *kinds: str) -> Call:
@@ -31,7 +32,9 @@ def simple(function: str, rng: random.Random) -> Call:
     "tan tanh nn.elu nn.selu nn.silu nn.gelu math.softplus",
 )
 def transcendental(function: str, rng: random.Random) -> Call:
-    return _one(function, rng, Tolerance(ulps=32))
+    # TensorFlow's `elu` and `selu` near zero are what is left of `exp(x) - 1`, in vectors by another `exp`.
+    of_largest = 16 if function in ("nn.elu", "nn.selu") else 0
+    return _one(function, rng, Tolerance(ulps=32, of_largest=of_largest))
 
 
 @FAMILY.of(

@@ -3,6 +3,7 @@
 from typing import Any
 
 from allotment.ops.array import cast, saturation_limits, zeros_like
+from allotment.ops.complex_numbers import real
 from allotment.ops.creation import reshape
 from allotment.ops.differentiation import Call, gradient, is_differentiable, not_differentiable
 from allotment.ops.gathering import where
@@ -31,11 +32,12 @@ def _cast(call: Call, upstream: Any) -> Any:
 def _saturate_cast(call: Call, upstream: Any) -> Any:
     (x,), (wanted,) = call.inputs, call.args
     slope = cast(upstream, x._dtype)
-    if x._dtype.is_complex:
+    if wanted.is_complex and x._dtype.is_complex:
         return slope
     # What was moved to a limit does not depend on the input.
-    low, high = saturation_limits(x._dtype.numpy, wanted)
-    return where(logical_or(x < low, x > high), zeros_like(slope), slope)
+    place = real(x)
+    low, high = saturation_limits(place._dtype.numpy, wanted)
+    return where(logical_or(place < low, place > high), zeros_like(slope), slope)
 
 
 @gradient("Fill", inputs=False)
