@@ -21,21 +21,19 @@ from allotment.ops.table import operation
 from allotment.tensor import EagerTensor, Tensor
 
 _FLOAT: Any = {"takes": FLOATS.__contains__}
-_ZERO: Final = np.array(0)
-_SIX: Final = np.array(6)
 
 #: Of ``selu``: they keep mean 0 and variance 1 from layer to layer.
 SELU_SCALE: Final = 1.0507009873554804934193349852946
 SELU_ALPHA: Final = 1.6732632423543772848170429916717
 
 
-def _relu_of(x: Array) -> Array:
-    return limit(np.maximum, x, _ZERO)
+def _relu_of(x: Array) -> Any:
+    return limit(np.maximum, x, 0)
 
 
-def _relu6_of(x: Array) -> Array:
-    result = limit(np.maximum, x, _ZERO)
-    return limit(np.minimum, result, _SIX, result)
+def _relu6_of(x: Array) -> Any:
+    result = np.asarray(limit(np.maximum, x, 0))
+    return limit(np.minimum, result, 6, result)
 
 
 @in_blocks

@@ -56,7 +56,8 @@ def pair_in_blocks(
     """Do the same with two inputs of one type that are broadcast to each other."""
 
     def call(x: Array, y: Array, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> Array:
-        result = np.empty(np.broadcast_shapes(x.shape, y.shape), x.dtype)
+        shape = x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape)
+        result = np.empty(shape, x.dtype)
         for out, a, b in blocks(result, x, y):
             kernel(out, a, b, *args, **kwargs)
         return result
@@ -75,10 +76,10 @@ def choose(condition: Array, x: Array, y: Array) -> Array:
 
     A branch that depends on the elements is guessed wrongly as often as not. Here the bits of both are combined.
     """
-    shape = np.broadcast_shapes(condition.shape, x.shape, y.shape)
-    if x.dtype.hasobject or x.dtype.itemsize not in _INTEGERS or math.prod(shape) <= _FEW:
+    few = max(condition.size, x.size, y.size) <= _FEW
+    if few or x.dtype.hasobject or x.dtype.itemsize not in _INTEGERS:
         return np.asarray(np.where(condition, x, y))
-    result = np.empty(shape, x.dtype)
+    result = np.empty(np.broadcast_shapes(condition.shape, x.shape, y.shape), x.dtype)
     for out, test, a, b in blocks(result, condition, x, y):
         choose_into(out, test, a, b)
     return result
@@ -86,6 +87,9 @@ def choose(condition: Array, x: Array, y: Array) -> Array:
 
 def choose_into(out: Array, condition: Array, x: Array, y: Array) -> None:
     """Fill an array by ``choose``; it may be ``x``, but not ``y``."""
+    if out.size <= _FEW:
+        np.copyto(out, np.where(condition, x, y))
+        return
     integer = _INTEGERS[out.dtype.itemsize]
     # -1 has all bits set.
     mask = np.negative(condition.view(np.int8), dtype=integer)
@@ -95,8 +99,10 @@ def choose_into(out: Array, condition: Array, x: Array, y: Array) -> None:
     np.bitwise_xor(bits, other, out=bits)
 
 
-def limit(ufunc: np.ufunc, x: Array, bound: Array, out: Array | None = None) -> Array:
+def limit(ufunc: np.ufunc, x: Array, bound: Any, out: Array | None = None) -> Any:
     """Compute the maximum or the minimum of elements and one number: NumPy has vector code for two arrays only."""
+    if x.size <= _FEW:
+        return ufunc(x, bound, out=out)
     result = np.empty(x.shape, x.dtype) if out is None else out
     level = np.full(min(x.size, BLOCK), bound, x.dtype)
     for filled, part in blocks(result, x):
