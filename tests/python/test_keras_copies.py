@@ -179,3 +179,18 @@ def test_a_variable_without_copies_is_changed_once_by_the_sum() -> None:
         """,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_losses_of_replicas_add_up_to_a_mean() -> None:
+    run(
+        """
+strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
+labels, predictions = tf.constant([[1.0], [2.0]]), tf.constant([[0.0], [0.0]])
+mean, total = k.losses.MeanSquaredError(), k.losses.MeanSquaredError(reduction="sum")
+with strategy.scope():
+    assert float(mean(labels, predictions)) == 1.25
+found = strategy.run(lambda: (mean(labels, predictions), total(labels, predictions)))
+assert [[float(each) for each in one.values] for one in found] == [[1.25, 1.25], [5.0, 5.0]]
+assert float(mean(labels, predictions)) == 2.5
+"""
+    )

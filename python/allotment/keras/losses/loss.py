@@ -9,6 +9,7 @@ from allotment.keras.absent import lacks
 from allotment.keras.engine.masks import mask_of
 from allotment.keras.engine.names import snake_case, unique_name
 from allotment.keras.engine.precision import converted
+from allotment.keras.engine.replicas import number_of_replicas
 from allotment.keras.losses.functions import (
     binary_crossentropy,
     categorical_crossentropy,
@@ -71,7 +72,15 @@ class Loss:
         raise NotImplementedError(f"Loss {type(self).__name__} does not have a `call()` method implemented.")
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> EagerTensor:
-        """Compute the loss of a batch."""
+        """Compute the loss of a batch.
+
+        Under a strategy a mean is divided by the number of replicas, so that those of all replicas add up to one.
+        """
+        found = self._of_batch(y_true, y_pred, sample_weight)
+        count = number_of_replicas() if self.reduction in _MEANS else 1
+        return found if count == 1 else multiply(found, 1 / count)
+
+    def _of_batch(self, y_true: Any, y_pred: Any, sample_weight: Any) -> EagerTensor:
         return self._reduced(*self._weighted(y_true, y_pred, sample_weight))
 
     def _weighted(
@@ -107,7 +116,7 @@ class Loss:
 
         The parts of a batch add up to its loss, however the batch is divided.
         """
-        found = self(y_true, y_pred, sample_weight)
+        found = self._of_batch(y_true, y_pred, sample_weight)
         own = len(nest.flatten(y_pred)[0])
         if own == samples or self.reduction in (None, "none"):
             return found

@@ -40,7 +40,8 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> EagerTensor:
             "categorical_accuracy: labels and predictions must have the same rank. Received: labels of rank "
             f"{true.ndim + 1}, predictions of shape {predicted._array.shape}"
         )
-    return _matches(true, predicted)
+    # In the type of the predictions, as Keras compares them: classes of booleans are those that are 0 and the others.
+    return _matches(cast(true, predicted._dtype), predicted)
 
 
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> EagerTensor:
