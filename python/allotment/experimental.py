@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from allotment import placement_log
 from allotment.devices import growth, live, own_limits
 from allotment.devices.context import context
 from allotment.devices.memory import find_device
@@ -101,6 +102,15 @@ def memory_scope(
     return make_scope(context().ready().devices, name, device, limit, every_thread)
 
 
+def set_log_device_copies(enabled: bool) -> None:
+    """Log each input that an eager operation copies from another device, to where placement is logged.
+
+    A line names the operation, the input, both devices and the bytes; those of ``tf.identity`` are copies that the
+    program asks for.
+    """
+    placement_log.show_copies(bool(enabled))
+
+
 def get_logical_device_details(device: LogicalDevice | str) -> dict[str, Any]:
     """Return what a logical device is made of. Initializes the runtime.
 
@@ -137,6 +147,7 @@ __all__ = [
     "get_memory_growth",
     "memory_scope",
     "metrics_text",
+    "set_log_device_copies",
     "set_memory_growth",
     "set_memory_limit",
     "trim",

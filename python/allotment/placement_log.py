@@ -40,6 +40,21 @@ def executing(op: str, device: str) -> None:
     logger.info("Executing op %s in device %s", op, device)
 
 
+#: Whether copies of inputs that operations bring along are logged, too.
+shows_copies = False
+
+
+def show_copies(enabled: bool) -> None:
+    """Log copies of inputs from now on, or no more."""
+    global shows_copies
+    shows_copies = enabled
+
+
+def copying(op: str, index: int, source: str, goal: str, nbytes: int) -> None:
+    """Say that an input of an operation is copied to another device, whether placement is logged or not."""
+    said(f"Copying input #{index} of op {op} from device {source} to device {goal}: {nbytes} bytes")
+
+
 def copied(text: str) -> None:
     """Warn of a copy that the device policy wants to be told of, whether placement is logged or not."""
     logger.addHandler(_handler)

@@ -3,6 +3,7 @@
 import pytest
 
 from support.child import run_program
+from support.devices import run_on_gpus
 
 J = "/job:localhost/replica:0/task:0/device:"
 
@@ -97,3 +98,53 @@ with tf.device("/cpu:1"):
         print(made.backing_device[-1], end="")
 """)
     assert out.split() == ["0" * 12, "1" * 6]
+
+
+def test_each_input_is_warned_of_also_if_it_is_there_twice() -> None:
+    done = run_program(
+        HEAD + 'tf.config.experimental.set_device_policy("warn")\nb + b\ntf.add_n([b, b, b])\n'
+    )
+    lines = done.stderr.splitlines()
+    expected = [("AddV2", 0), ("AddV2", 1), ("AddN", 0), ("AddN", 1), ("AddN", 2)]
+    assert len(lines) == len(expected)
+    for line, (op, number) in zip(lines, expected, strict=True):
+        assert line.startswith(f"before computing {op} input #{number} was expected to be on {J}CPU:0")
+
+
+def test_copies_are_logged_if_asked() -> None:
+    done = run_program(
+        HEAD
+        + """
+tf.add(a, b)
+tf.experimental.set_log_device_copies(True)
+tf.add(a, b), tf.add(b, b), tf.add(a, a)
+tf.experimental.set_log_device_copies(False)
+tf.add(a, b)
+"""
+    )
+    line = "Copying input #{} of op AddV2 from device " + f"{J}CPU:1 to device {J}CPU:0: 4 bytes"
+    assert done.stderr.splitlines() == [line.format(1), line.format(0)]
+
+
+def test_what_has_no_kernel_for_a_device_that_is_there_runs_on_the_cpu() -> None:
+    done = run_on_gpus(
+        "1:16MiB",
+        """
+import sys
+import allotment as tf
+with tf.device("/GPU:0"):
+    tf.print("text", tf.constant([1.0]), output_stream=sys.stdout)
+    made = [tf.constant("a"), tf.strings.length("ab"), tf.Variable("s")]
+assert all(each.device.endswith("CPU:0") for each in made)
+def refused(device):
+    try:
+        with tf.device(device):
+            tf.constant("a")
+    except tf.errors.InvalidArgumentError as error:
+        return "Supported device types [CPU]" in str(error)
+assert refused("/GPU:1")
+tf.config.set_soft_device_placement(False)
+assert refused("/GPU:0")
+""",
+    )
+    assert (done.returncode, done.stdout) == (0, "text [1]\n"), done.stderr

@@ -40,6 +40,7 @@ class Placement:
 
     __slots__ = (
         "_inside",
+        "_kernels_elsewhere",
         "_placed",
         "_ready",
         "_soft",
@@ -70,6 +71,8 @@ class Placement:
         self.host = ready.devices[0]
         self._ready: Ready = ready
         self._soft: bool = _context.soft_device_placement
+        #: Whether an operation without a kernel for the device that is asked for, and is there, runs elsewhere.
+        self._kernels_elsewhere: bool = _context.soft_placement is not False
         #: The wish as kernels are placed by it: in the runtime's grammar ``*`` is a part that is not set.
         self._wish: DeviceName | None = None if wish is None else parse_runtime_slashes(wish.to_string())
         #: Whether values cannot be made. They go to a ``CPU:0`` by its name, and nothing stands in for it.
@@ -149,12 +152,16 @@ class Placement:
         return f"\n{self._ready.configuration.why_gpus_are_absent()}".rstrip()
 
     def _pick(self, kinds: tuple[str, ...]) -> Device | None:
-        """The first device of the best kind that agrees with the wish; with soft placement, of any kind and index."""
+        """The first device of the best kind that agrees with the wish; with soft placement, of any kind and index.
+
+        Unless soft placement was turned off, an operation that has no kernel for a device which is there gets one of
+        any kind, too.
+        """
         if self.wish is None:
             wishes = [DeviceName()]
         elif self._wish is None:
             return None
-        elif self._soft:
+        elif self._soft or (self._kernels_elsewhere and self._is_there(self._wish)):
             wishes = [self._wish, replace(self._wish, kind=None, index=None)]
         else:
             wishes = [self._wish]
@@ -164,6 +171,9 @@ class Placement:
                     if device.kind == kind and each.matches(parse(device.name)):
                         return device
         return None
+
+    def _is_there(self, wish: DeviceName) -> bool:
+        return any(wish.matches(parse(device.name)) for device in self._ready.devices)
 
     def inside(self, device: Device) -> Callable[..., Any]:
         """A function that calls another one so that the arrays it makes are in a device's memory.

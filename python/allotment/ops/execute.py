@@ -68,9 +68,11 @@ def run_on(
     home = home_of(placement, device, row, inputs)
     arrays: list[np.ndarray[Any, Any]] = []
     for index, tensor in enumerate(inputs):
-        # A tensor that is both operands is brought along once.
+        # A tensor that is both operands is brought along once, and warned of twice, as in TensorFlow.
         again = index > 0 and tensor is inputs[index - 1]
-        arrays.append(arrays[-1] if again else bring(placement, row, device, home, index, tensor, name))
+        if not again or (placement.policy != "silent" and tensor._home is not home):
+            array = bring(placement, row, device, home, index, tensor, name, arrays[-1] if again else None)
+        arrays.append(array)
     if placement.logging:
         placement_log.executing(row.name, device.name)
     if row.fault is not None:
@@ -222,8 +224,12 @@ def bring(
     index: int,
     tensor: EagerTensor,
     name: str | None,
+    brought: np.ndarray[Any, Any] | None = None,
 ) -> np.ndarray[Any, Any]:
-    """The input's array in the memory where the kernel wants it: a copy if it lives elsewhere."""
+    """The input's array in the memory where the kernel wants it.
+
+    If it lives elsewhere that is a copy, or what was ``brought`` along before.
+    """
     if row.reads_anywhere or tensor._dtype is string:
         return tensor._array
     if row.host is Host.OUTPUT:
@@ -237,6 +243,10 @@ def bring(
             check_policy(placement.policy, row.name, device, home, number, tensor, name)
     if row.host is Host.OUTPUT:
         return tensor._array
+    if brought is not None:
+        return brought
+    if placement_log.shows_copies:
+        placement_log.copying(row.name, index, tensor._home.name, home.name, tensor._array.nbytes)
     copied: np.ndarray[Any, Any] = compute(placement, device, home, row.name, name, np.copy, tensor._array)
     return copied
 
