@@ -15,6 +15,7 @@ from allotment.ops.element_types import INEXACT
 from allotment.ops.execute import binary, same_shapes
 from allotment.ops.math import add, multiply, negative
 from allotment.ops.public import public_binary
+from allotment.ops.real import log1p_of
 from allotment.ops.reduce import reduce_all
 from allotment.ops.table import operation
 from allotment.tensor import EagerTensor
@@ -41,7 +42,7 @@ xlogy = public_binary(
 xlog1py = public_binary(
     "xlog1py",
     "Xlog1py",
-    _zero_wins(lambda x, y: np.multiply(x, np.log1p(y))),
+    _zero_wins(lambda x, y: np.multiply(x, log1p_of(y))),
     "``x * log(1 + y)``, and zero where ``x`` is. As ``tf.math.xlog1py``.",
     **_INEXACT,
 )

@@ -11,6 +11,7 @@ from allotment.ops import faults
 from allotment.ops.arguments import number_argument, to_tensors
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array
+from allotment.ops.blocks import BLOCK
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.element_types import FLOATS, INDICES, REALS, check_attribute
 from allotment.ops.execute import run
@@ -162,10 +163,14 @@ def _range_fault(values: Array, ends: Array, count: int) -> str | None:
 
 def _counts(values: Array, ends: Array, count: int, dtype: Any) -> Array:
     low, high = (float(end) for end in ends)
-    # What lies outside goes into the outermost bins.
-    places = np.floor((values.reshape(-1).astype(np.float64) - low) / ((high - low) / count))
-    bins = np.asarray(np.clip(places, 0, count - 1), np.int32)
-    return np.asarray(np.bincount(bins, minlength=count), dtype)
+    total, elements = np.zeros(count, np.int64), values.reshape(-1)
+    for start in range(0, values.size, BLOCK):
+        places = np.subtract(elements[start : start + BLOCK], low, dtype=np.float64)
+        np.true_divide(places, (high - low) / count, out=places)
+        # What lies outside goes into the outermost bins.
+        bins = np.clip(places, 0, count - 1, out=places).astype(np.int32)
+        total += np.bincount(bins, minlength=count)
+    return np.asarray(total, dtype)
 
 
 def _counts_fault(values: Array, ends: Array, count: int, dtype: Any) -> str | None:

@@ -58,7 +58,8 @@ def _expm1_of(x: Array) -> Any:
     return _expm1_single(x) if x.dtype == np.float32 else np.expm1(x)
 
 
-def _log1p_real(x: Array) -> Any:
+def log1p_of(x: Array) -> Any:
+    """Compute ``log(1 + x)``, exact near zero."""
     return np.log1p(x) if x.dtype.kind == "c" else _log1p_of(x)
 
 
@@ -87,7 +88,7 @@ expm1 = public_unary(
 )
 log = public_unary("log", "Log", np.log, "The natural logarithm. As ``tf.math.log``.", **_INEXACT)
 log1p = public_unary(
-    "log1p", "Log1p", _log1p_real, "``log(1 + x)``, exact near zero. As ``tf.math.log1p``.", **_INEXACT
+    "log1p", "Log1p", log1p_of, "``log(1 + x)``, exact near zero. As ``tf.math.log1p``.", **_INEXACT
 )
 sigmoid = public_unary(
     "sigmoid",
