@@ -47,13 +47,13 @@ def step():
     y = ctx().all_reduce("SUM", x)
     if {when!r} == "between" and rid() == {who}:
         raise mine
-    z = ctx().all_reduce("SUM", "not a number" if {when!r} == "within" and rid() == {who} else y)
+    z = ctx().all_reduce("SUM", object() if {when!r} == "within" and rid() == {who} else y)
     if rid() == {who}:
         raise mine
     return x, y, z
 error = fails(step)
 if {when!r} == "within":
-    assert type(error) is tf.errors.InvalidArgumentError, error
+    assert type(error) is ValueError and "unsupported type" in str(error), error
 else:
     assert error is mine and error.args == ("mine", 3)
 text = note(error)
@@ -62,6 +62,19 @@ others = [line for line in text.splitlines()[1:]]
 assert len(others) == 3 and all(f"device:GPU:{{i}} " in text for i in range(4) if i != {who}), text
 if {when!r} == "after":
     assert text.count("had returned") >= 0
+""",
+        GPUS,
+    )
+
+
+@pytest.mark.parametrize("who", [0, 2])
+def test_values_that_cannot_be_reduced_are_an_error_of_all(who: int) -> None:
+    run(
+        CHECKED
+        + f"""
+error = fails(lambda: ctx().all_reduce("SUM", "a text" if rid() == {who} else own()))
+assert type(error) is tf.errors.InvalidArgumentError and "string" in str(error), error
+assert "raised for all replicas, not by one of them" in note(error)
 """,
         GPUS,
     )
