@@ -1,6 +1,6 @@
 """Runs programs in both packages, compares their outcomes and reports what the table of differences does not have.
 
-python judge.py --tensorflow PYTHON [--functions 'math.*'] [--modes eager] [--count 50] [--seed 1] [--all]
+python judge.py --tensorflow PYTHON [--functions 'math.*,@reductions'] [--modes eager] [--count 50] [--seed 1] [--all]
 """
 
 import argparse
@@ -80,11 +80,18 @@ def judge(chosen: Sequence[Program], tensorflow: str, python: str = sys.executab
 
 
 def choose(pattern: str, modes: Sequence[str], count: int, seed: int) -> list[Program]:
-    """Return ``count`` programs about each function whose name matches one of the comma-separated patterns."""
+    """Return ``count`` programs about each function that is chosen.
+
+    ``pattern`` has names of functions as file names have them, or families as ``@reductions``, separated by commas.
+    """
+    wanted: set[str] = set()
+    for each in pattern.split(","):
+        known = families.members(each[1:]) if each.startswith("@") else families.recipes()
+        wanted.update(known if each.startswith("@") else fnmatch.filter(known, each))
     return [
         program
         for function, recipe in families.recipes().items()
-        if any(fnmatch.fnmatch(function, each) for each in pattern.split(","))
+        if function in wanted
         for program in itertools.islice(programs(function, recipe, seed, modes), count)
     ]
 
@@ -191,6 +198,8 @@ def main() -> None:
     )
     parser.add_argument("--all", action="store_true", help="report differences of the table, too")
     options = parser.parse_args()
+    if options.tensorflow is None:
+        parser.error("name a Python that has TensorFlow: --tensorflow, or ALLOTMENT_TENSORFLOW")
     chosen = choose(options.functions, options.modes.split(","), options.count, options.seed)
     found = judge(chosen, options.tensorflow, options.python)
     report(found, len(chosen), options.examples, options.all)

@@ -63,3 +63,13 @@ def recipes() -> dict[str, Recipe]:
                 raise ValueError(f"{function} is in two families")
             found[function] = recipe
     return found
+
+
+def members(name: str) -> set[str]:
+    """Return the functions of one family, by the name of its module.
+
+    Raises:
+        KeyError: There is no such family.
+    """
+    by_name = {family.__name__.rpartition(".")[2]: family.FAMILY for family in _FAMILIES}
+    return set(by_name[name].recipes)
