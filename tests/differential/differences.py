@@ -1,4 +1,7 @@
-"""The table of differences from TensorFlow: ``differences.toml``, from which the README's table is made."""
+"""The table of differences from TensorFlow: ``differences.toml``, from which the README's table is made.
+
+python differences.py writes that table into the README.
+"""
 
 import fnmatch
 import re
@@ -11,6 +14,8 @@ from compare import Difference
 from programs import Program
 
 FILE = Path(__file__).with_name("differences.toml")
+README = FILE.parents[2] / "README.md"
+_HEAD = ("| where | TensorFlow 2.21 | here |", "|---|---|---|")
 
 
 @dataclass(frozen=True)
@@ -78,8 +83,7 @@ class Table:
 
     def markdown(self) -> str:
         """Return the table as the README shows it."""
-        lines = ["| where | TensorFlow 2.21 | here |", "|---|---|---|"]
-        return "\n".join(lines + [f"| {row.where} | {row.tensorflow} | {row.here} |" for row in self.rows])
+        return "\n".join([*_HEAD, *(f"| {row.where} | {row.tensorflow} | {row.here} |" for row in self.rows)])
 
 
 def _match(fields: dict[str, Any]) -> Match:
@@ -91,3 +95,9 @@ def _match(fields: dict[str, Any]) -> Match:
 
 def _any(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+if __name__ == "__main__":
+    old = re.search(re.escape("\n".join(_HEAD)) + r"(\n\|.*)*", README.read_text())
+    assert old is not None, f"{README} has no table of differences"
+    README.write_text(README.read_text().replace(old.group(), Table.read().markdown()))

@@ -2,18 +2,16 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 import families
 from compare import Difference
-from differences import Table
+from differences import README, Table
 from judge import Finding, choose, judge, open_differences
 from programs import MODES, Program
 
 TENSORFLOW = os.environ.get("ALLOTMENT_TENSORFLOW")
-README = Path(__file__).parents[2] / "README.md"
 
 with_tensorflow = pytest.mark.skipif(
     TENSORFLOW is None, reason="ALLOTMENT_TENSORFLOW names no Python that has TensorFlow"
