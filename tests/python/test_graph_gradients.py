@@ -246,3 +246,23 @@ def test_factors_of_unknown_rank_are_matrices() -> None:
         with v1.Session() as session:
             made = session.run(found, {x: np.ones((3, 4)), keep: 1.0})
     assert made.tolist() == [[6.0] * 2] * 4
+
+
+@pytest.mark.parametrize("axes", [[0, 2], [-1], [], 1])
+@pytest.mark.parametrize("given", [False, True])
+def test_products_and_norms_of_unknown_rank(axes: Any, given: bool) -> None:
+    values = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
+    x = tf.constant(values)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        product = tf.reduce_prod(x, axes) + tf.linalg.norm(x, 2, [2, 0], keepdims=True)[0, 0, 0]
+    wanted = tape.gradient(product, x)
+    with tf.compat.v1.Graph().as_default():
+        fed, places = v1.placeholder(tf.float32), v1.placeholder(tf.int32, [None])
+        product = tf.reduce_prod(fed, places if given else axes)
+        product += tf.linalg.norm(fed, 2, [2, 0], keepdims=True)[0, 0, 0]
+        with v1.Session() as session:
+            found = session.run(
+                tf.gradients(product, fed)[0], {fed: values, places: np.atleast_1d(np.int32(axes))}
+            )
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)

@@ -59,6 +59,16 @@ def test_an_epoch_that_gets_fewer_batches_than_asked_for_ends_with_a_warning() -
     assert history.history == wanted.history
 
 
+@pytest.mark.parametrize(("steps", "epochs"), [(2, 3), (4, 3), (5, 3)])
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_a_data_set_that_was_read_to_its_end_begins_again(steps: int, epochs: int) -> None:
+    data = tf_data.Dataset.from_tensor_slices((X, Y)).batch(2)
+    history = linear().fit(data, epochs=epochs, steps_per_epoch=steps, verbose=0)
+    wanted = linear().fit(data.repeat(), epochs=epochs, steps_per_epoch=min(steps, 4), verbose=0)
+    assert history.epoch == list(range(epochs))
+    assert history.history == wanted.history
+
+
 def test_validation_that_has_no_batch_any_more_is_left_out_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="there was no batch for this validation"):
         history = linear().fit(X, Y, validation_data=batches(2), epochs=2, verbose=0)

@@ -167,7 +167,7 @@ def test_axes_that_are_not_there(reduce: Callable[..., Any]) -> None:
     text = "Value for attr 'Tidx' of float is not in the list of allowed values: int32, int64"
     for wrong in ([0, 1.5][1:], np.float32(1)):
         check_refused(reduce, x, wrong, text=text)
-    check_refused(reduce, x, "rows", text="axis must be None")
+    check_refused(reduce, x, "rows", text="Value for attr 'Tidx' of string is not in the list")
     for kind, no_axis in ((TypeError, 1.5), (ValueError, [None]), (ValueError, object())):
         with pytest.raises(kind, match="axis must be None"):
             reduce(x, no_axis)
@@ -184,3 +184,11 @@ def test_a_reduction_over_no_axis_is_a_copy() -> None:
     x = tensor([1.0, 2.0])
     for reduce in REDUCTIONS[:5]:
         assert not np.shares_memory(reduce(x, [])._array, x._array)
+
+
+@pytest.mark.parametrize("axis", [None, 0, [-1]])
+def test_a_norm_of_halves_whose_squares_are_none_is_infinite(axis: Any) -> None:
+    # As in TensorFlow, although the norm itself would be a half.
+    found = tf_math.reduce_euclidean_norm(tensor([[300, 1], [1, 300]], "float16"), axis)
+    assert np.isinf(np.asarray(found)).all()
+    check(tf_math.reduce_euclidean_norm(tensor([[3, 3], [4, 4]], "float16"), 0), [5, 5], "float16")

@@ -202,7 +202,6 @@ def test_what_is_no_number_has_no_decomposition() -> None:
         check_refused(values, tensor([[np.inf]], "float64"), text="Self-adjoint eigen decomposition")
     check(linalg.eigvalsh(tensor([[1.0, np.nan], [0.0, 2.0]])), [1, 2], "float32")
     check_refused(linalg.eig, lost, text="Eigen decomposition was not successful.")
-    check_refused(linalg.svd, lost, text="SVD was not successful.")
 
 
 def test_right_hand_sides_that_do_not_fit() -> None:
@@ -213,3 +212,12 @@ def test_right_hand_sides_that_do_not_fit() -> None:
         check_refused(
             solve, tensor([np.eye(2)] * 2), tensor(np.ones((3, 2, 1))), text="the same outer dimensions"
         )
+
+
+def test_matrices_that_are_not_finite_have_no_singular_values() -> None:
+    matrices = np.array([[[3, 0], [0, 4]], [[np.inf, 1], [2, 3]], [[1, np.nan], [2, 3]]], np.float32)
+    values, left, right = (np.asarray(each) for each in linalg.svd(matrices))
+    np.testing.assert_allclose(values[0], [4, 3], rtol=1e-6)
+    assert np.isfinite(left[0]).all()
+    assert all(np.isnan(each[1:]).all() for each in (values, left, right))
+    np.testing.assert_array_equal(linalg.svd(matrices, compute_uv=False), values)

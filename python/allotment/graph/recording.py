@@ -12,12 +12,11 @@ from allotment.graph.node import SymbolicTensor
 from allotment.graph.numbers import numbers_of
 from allotment.graph.shape_functions import MANY, infer
 from allotment.graph.sources import SHARED, Fixed, Shared, Start
-from allotment.ops import faults
 from allotment.ops.convert import to_array
 from allotment.ops.deferred import deferred_in, with_numbers
+from allotment.ops.execute import check_types_in_graph
 from allotment.ops.table import Host, operation
 from allotment.ops.table import Operation as Row
-from allotment.ops.type_checks import type_problem
 from allotment.tensor import EagerTensor
 from allotment.tensor_shape import TensorShape
 
@@ -119,7 +118,7 @@ class Recording:
             ValueError: An input of another graph, or shapes that do not go together.
         """
         self._check_graph(inputs)
-        _check_types(row, inputs)
+        check_types_in_graph(row, inputs)
         outputs = [] if row.effect_only else infer(row, inputs, args, kwargs)
         count = len(inputs)
         row, inputs = _with_deferred(row, inputs, args, kwargs)
@@ -158,15 +157,6 @@ def _with_deferred(
     fault = None if row.fault is None else with_numbers(row.fault, count, args, kwargs)
     row = replace(row, function=with_numbers(row.function, count, args, kwargs), fault=fault)
     return row, (*inputs, *found)
-
-
-def _check_types(row: Row, inputs: Sequence[Any]) -> None:
-    if not inputs:
-        return
-    problem = type_problem(row, [tensor._dtype for tensor in inputs])
-    if problem is None or problem.kind == "no kernel":
-        return  # A session that runs the node refuses it.
-    raise faults.of_types_in_graph(row.name, problem)
 
 
 def _shaped(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

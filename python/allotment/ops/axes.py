@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment.dtypes import float32, float64
+from allotment.devices.placement import thread
+from allotment.dtypes import DType, float32, float64, string
 from allotment.ops.arrays import Array
 from allotment.ops.element_types import check_attribute
 from allotment.ops.shapes import shape_argument
@@ -21,8 +22,11 @@ def axes_argument(axis: Any) -> Axes:
     """
     if type(axis) is int:
         return (axis,)
-    # A matrix of axes counts as all of them.
     if isinstance(axis, list) and axis and all(type(each) is list for each in axis):
+        if thread.state.graph is not None:
+            # The function of the shape refuses it.
+            return tuple(map(tuple, axis))  # type: ignore[arg-type]
+        # For a kernel a matrix of axes counts as all of them.
         axis = [each for row in axis for each in row]
     return (
         None
@@ -34,7 +38,7 @@ def axes_argument(axis: Any) -> Axes:
 def check_whole(
     op: str, attribute: str, value: Any, name: str | None = None, *, is_int32: bool = True
 ) -> None:
-    """Check that an argument that TensorFlow takes as a tensor has no fractions.
+    """Check that an argument that TensorFlow takes as a tensor has no fractions and no texts.
 
     ``is_int32``: a Python number is converted to int32, which is the conversion's error of a float.
 
@@ -44,8 +48,12 @@ def check_whole(
     if type(value) is int or value is None or (is_int32 and type(value) is float):
         return
     first = value[0] if isinstance(value, list | tuple) and value else value
-    if isinstance(first, float | np.floating) or getattr(getattr(first, "dtype", None), "kind", "") == "f":
+    found: DType | None = None
+    if isinstance(first, str | bytes):
+        found = string
+    elif isinstance(first, float | np.floating) or getattr(getattr(first, "dtype", None), "kind", "") == "f":
         found = float64 if isinstance(first, np.float64) else float32
+    if found is not None:
         check_attribute(op, attribute, found, name)
 
 

@@ -323,9 +323,22 @@ def check_types(
         raise faults.of_types(row.name, problem, name, pinned=pinned)
 
 
+def check_types_in_graph(row: Operation, inputs: Sequence[Any]) -> None:
+    """Check the element types of the inputs of a node; a kernel that is missing is refused when a session runs it.
+
+    Raises:
+        TypeError: TensorFlow's operation does not allow a type, or types that must be equal differ.
+    """
+    if not inputs:
+        return
+    problem = type_problem(row, [tensor._dtype for tensor in inputs])
+    if problem is not None and problem.kind != "no kernel":
+        raise faults.of_types_in_graph(row.name, problem)
+
+
 def same_shapes(*arrays: Any) -> str | None:
     """``fault`` of the operations that broadcast their inputs."""
     return broadcast_fault(arrays)
 
 
-__all__ = ["binary", "run", "run_on", "same_shapes", "unary"]
+__all__ = ["binary", "check_types_in_graph", "run", "run_on", "same_shapes", "unary"]

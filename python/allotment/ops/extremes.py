@@ -8,7 +8,7 @@ import numpy as np
 from allotment.dtypes import DType, as_dtype, int64
 from allotment.ops.arguments import scalar_argument
 from allotment.ops.arrays import Array
-from allotment.ops.axes import axis_fault
+from allotment.ops.axes import axis_fault, check_whole
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import REALS, TRUTHS, check_attribute
 from allotment.ops.execute import run
@@ -59,6 +59,8 @@ def argmax(
     Raises:
         InvalidArgumentError: The tensor has no such axis, or nothing along it; another output type.
     """
+    if not (axis is None or isinstance(axis, int) or hasattr(axis, "dtype")):
+        raise TypeError(f"axis must be int or Tensor with integer datatype, not {axis!r}")
     return _run(_argmax, input, axis, output_type, name)
 
 
@@ -75,6 +77,7 @@ def argmin(
 def _run(row: Operation, tensor: Any, axis: Any, output_type: Any, name: str | None) -> EagerTensor:
     dtype: DType = as_dtype(output_type)
     check_attribute(row.name, "output_type", dtype, name)
+    check_whole(row.name, "Tidx", axis, name, is_int32=False)
     number = 0 if axis is None else scalar_argument(axis, "axis")
     return run(row, (to_tensor(tensor),), number, dtype.numpy, name=name)  # type: ignore[no-any-return]
 

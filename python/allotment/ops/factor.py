@@ -36,6 +36,14 @@ def _qr(matrix: Array, full: bool) -> tuple[Array, Array]:
 
 @in_single
 def _svd(matrix: Array, full: bool, vectors: bool) -> Any:
+    finite = np.asarray(np.isfinite(matrix).all((-2, -1), keepdims=True))
+    if not finite.all():
+        # LAPACK would refuse them all.
+        found = _svd(np.where(finite, matrix, 0), full, vectors)
+        of_each = (finite[..., 0], finite, finite) if vectors else (finite[..., 0],)
+        parts = zip(of_each, found if vectors else (found,), strict=True)
+        made = tuple(np.where(known, each, np.nan).astype(each.dtype, copy=False) for known, each in parts)
+        return made if vectors else made[0]
     if not vectors:
         return owned(np.linalg.svd(matrix, compute_uv=False))
     u, s, adjoint_v = np.linalg.svd(matrix, full_matrices=full)

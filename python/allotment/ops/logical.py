@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from allotment.devices.placement import thread
 from allotment.dtypes import bool as bool_
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
@@ -21,14 +22,16 @@ _not = unary(operation("LogicalNot", np.logical_not, result=bool_))
 def to_truths(*values: Any, plain: bool = True) -> list[EagerTensor]:
     """Convert operands to tensors of truth values.
 
-    TensorFlow leaves tensors of other types to the kernel, which refuses them, where the others are numbers or arrays;
-    otherwise it converts one after the other.
+    TensorFlow leaves tensors of other types to the operation, which refuses them, in graphs and where the others are
+    numbers or arrays; otherwise it converts one after the other.
 
     Raises:
         ValueError: An operand is a tensor of another type, and one is no tensor.
         TypeError: A Python value of another sort.
     """
-    plain = plain and all(isinstance(value, Tensor | int | float | np.ndarray) for value in values)
+    plain = thread.state.graph is not None or (
+        plain and all(isinstance(value, Tensor | int | float | np.ndarray) for value in values)
+    )
     return [to_tensor(value, like=bool_) if plain else to_tensor(value, bool_) for value in values]
 
 

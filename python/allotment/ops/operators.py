@@ -10,7 +10,7 @@ from typing import Any, Final
 from allotment.dtypes import bool as bool_
 from allotment.ops import comparison, copies, logical, math
 from allotment.ops.array import cast
-from allotment.ops.convert import to_pair, to_tensor
+from allotment.ops.convert import to_pair, to_pair_by_first, to_tensor
 from allotment.ops.creation import eager_const
 from allotment.ops.division import floordiv, floormod, truediv
 from allotment.ops.execute import binary
@@ -84,7 +84,12 @@ def _both(x: EagerTensor, y: EagerTensor, name: str | None = None) -> EagerTenso
     return logical.logical_and(cast(x, bool_), cast(y, bool_), name)
 
 
-_times = binary(OPERATIONS["Mul"], truths=_both)
+def _factors(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
+    """Two factors as tensors: beside truth values on the left any number will do."""
+    return (to_pair_by_first if getattr(x, "dtype", None) is bool_ else to_pair)(x, y)
+
+
+_times = binary(OPERATIONS["Mul"], pair=_factors, truths=_both)
 _and = _truths_or_bits(logical.logical_and, logical.bitwise_and)
 _or = _truths_or_bits(logical.logical_or, logical.bitwise_or)
 _xor = _truths_or_bits(logical.logical_xor, logical.bitwise_xor)

@@ -80,19 +80,19 @@ def _bound(array: Array, sign: int) -> Any:
     return limits.max if sign > 0 else limits.min
 
 
-@in_single
 def _norm(array: Array, axes: Axes, keepdims: bool) -> Any:
-    if array.dtype.kind == "f" and (axes is None or len(axes) == array.ndim):
+    is_wide = array.dtype.kind == "f" and array.dtype != np.float16
+    if is_wide and (axes is None or len(axes) == array.ndim):
         # Without an array of the squares.
         flat = array.reshape(-1)
         return np.sqrt(np.dot(flat, flat)).reshape((1,) * array.ndim if keepdims else ())
-    if array.dtype.kind == "f" and axes is not None and len(axes) == 1 and axes[0] in (-1, array.ndim - 1):
+    if is_wide and axes is not None and len(axes) == 1 and axes[0] in (-1, array.ndim - 1):
         # The same for the last axis.
         norm = np.sqrt(np.vecdot(array, array))
         return np.expand_dims(norm, -1) if keepdims else norm
-    # Squares of integers and their sums are of the same type, as TensorFlow's: they wrap around.
+    # Squares are of the type of the elements, as TensorFlow's: integers wrap around, halves soon are infinite.
     squares = np.square(np.abs(array) if array.dtype.kind == "c" else array)
-    total = np.asarray(reduce_folded(np.add, squares, axes, squares.dtype, keepdims))
+    total = np.asarray(reduce_folded(np.add, squares, axes, _wide(squares), keepdims))
     norm = np.sqrt(total, dtype=np.float64) if array.dtype.kind in "iu" else np.sqrt(total)
     return norm.astype(array.dtype, copy=False)
 
@@ -176,7 +176,7 @@ def reduce_all(
 
 
 def _reduce_truths(row: Operation, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> EagerTensor:
-    (truths,) = to_truths(tensor, plain=not isinstance(axis, list | tuple))
+    (truths,) = to_truths(tensor, plain=not isinstance(axis, list | tuple | str))
     return _reduce(row, truths, axis, keepdims, name)
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from allotment.devices.placement import thread
 from allotment.ops.arguments import scalar_argument
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import FLOATS, NUMBERS
-from allotment.ops.execute import run
+from allotment.ops.execute import check_types_in_graph, run
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import Operation, operation
 from allotment.tensor import EagerTensor
@@ -80,7 +81,11 @@ def cumulative_logsumexp(
 
 def _run(row: Operation, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> EagerTensor:
     flags = flag_argument(exclusive, "exclusive"), flag_argument(reverse, "reverse")
-    return run(row, (to_tensor(x),), scalar_argument(axis, "axis"), *flags, name=name)  # type: ignore[no-any-return]
+    x = to_tensor(x)
+    if thread.state.graph is not None:
+        # There the axis is looked at behind what it is of.
+        check_types_in_graph(row, (x,))
+    return run(row, (x,), scalar_argument(axis, "axis"), *flags, name=name)  # type: ignore[no-any-return]
 
 
 __all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]

@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
+from allotment.dtypes import float32
 from allotment.ops.activations import relu
-from allotment.ops.arguments import attribute_argument
+from allotment.ops.arguments import attribute_argument, kernel_error, number_argument
 from allotment.ops.array import cast, zeros_like
 from allotment.ops.array import rank as number_of_axes
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.comparison import greater_equal
 from allotment.ops.convert import to_tensor
-from allotment.ops.element_types import FLOATS
+from allotment.ops.element_types import FLOATS, check_attribute
 from allotment.ops.execute import run, same_shapes
 from allotment.ops.gathering import where
 from allotment.ops.joining import concat
@@ -150,7 +151,9 @@ def _along(row: Operation, logits: EagerTensor, axis: Any, name: str | None) -> 
 def _order(logits: EagerTensor, axis: Any) -> Any:
     """The axes with one moved to the end, ``None`` if it is there; a tensor where a graph does not know the rank."""
     rank = rank_of(logits)
-    number = -1 if axis is None else attribute_argument(axis, "axis")
+    if isinstance(axis, float) and rank is not None:
+        axis = _whole_axis(axis, rank)
+    number = -1 if axis is None else _axis_argument(axis)
     if number == -1:
         return None
     if rank is None:
@@ -166,6 +169,25 @@ def _order(logits: EagerTensor, axis: Any) -> Any:
             "the input.",
         )
     return [axis for axis in range(rank) if axis != number % rank] + [number % rank]
+
+
+def _axis_argument(axis: Any) -> int:
+    return number_argument(axis, "axis") if isinstance(axis, Tensor) else attribute_argument(axis, "axis")
+
+
+def _whole_axis(axis: float, rank: int) -> float:
+    """Check an axis that is no whole number: it may be the last one and no other.
+
+    Raises:
+        InvalidArgumentError, ValueError, TypeError: As TensorFlow's operations that move the axis to the end.
+    """
+    if axis in (-1, rank - 1) or not -rank <= axis < rank:
+        return axis
+    if axis + 1 > rank - 1:
+        text = f"Requires start <= limit when delta > 0: {axis + 1}/{rank - 1}"
+        raise kernel_error(errors.InvalidArgumentError, text)
+    check_attribute("Transpose", "Tperm", float32)
+    return axis
 
 
 def softmax_cross_entropy_with_logits(

@@ -6,20 +6,27 @@ import numpy as np
 
 from allotment.dtypes import as_dtype, int64, string
 from allotment.ops.array import cast, shape, zeros_like
+from allotment.ops.array import rank as number_of_axes
 from allotment.ops.axes import axes_argument
 from allotment.ops.comparison import is_finite, not_equal
 from allotment.ops.complex_numbers import conj
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import reshape
+from allotment.ops.division import floormod
 from allotment.ops.factor import svd
 from allotment.ops.gathering import where
+from allotment.ops.known_shapes import rank_of
 from allotment.ops.layout import expand_dims, squeeze, transpose
 from allotment.ops.math import abs as absolute
 from allotment.ops.math import add, maximum, multiply, square, subtract
 from allotment.ops.math import pow as power
+from allotment.ops.partition import invert_permutation
 from allotment.ops.real import exp, log, rsqrt, sqrt
 from allotment.ops.reduce import reduce_max, reduce_mean, reduce_sum
 from allotment.ops.scalars import flag_argument, float_argument
+from allotment.ops.scattering import tensor_scatter_nd_update
+from allotment.ops.sequences import range as range_of
+from allotment.ops.sorting import argsort
 from allotment.tensor import EagerTensor
 
 
@@ -161,13 +168,27 @@ def _matrix_norm(tensor: EagerTensor, ord: Any, axes: Any) -> EagerTensor:  # no
 
 def _spectral_norm(tensor: EagerTensor, axes: tuple[int, ...]) -> EagerTensor:
     """The largest singular value, with the axes of the matrices brought to the end and back."""
-    rank = tensor.ndim
+    rank = rank_of(tensor)
+    order, back = _order_of_unknown(tensor, axes) if rank is None else _order(rank, axes)
+    values = svd(transpose(tensor, order), compute_uv=False)
+    largest = expand_dims(reduce_max(values, -1, keepdims=True), -1)
+    return transpose(largest, back)
+
+
+def _order(rank: int, axes: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    """The order that brings two axes to the end, and the one back."""
     # Axes that a scalar lacks are left to the transposition.
     last = tuple(axis % rank for axis in axes) if rank else axes
     order = [axis for axis in range(rank) if axis not in last] + list(last)
-    values = svd(transpose(tensor, order), compute_uv=False)
-    largest = expand_dims(reduce_max(values, -1, keepdims=True), -1)
-    return transpose(largest, np.argsort(order).tolist())
+    return order, np.argsort(order).tolist()
+
+
+def _order_of_unknown(tensor: EagerTensor, axes: tuple[int, ...]) -> tuple[EagerTensor, EagerTensor]:
+    """The same in a graph that does not know the rank."""
+    count = number_of_axes(tensor)
+    places = expand_dims(floormod(list(axes), count), -1)
+    order = argsort(tensor_scatter_nd_update(range_of(count) * 0, places, [1, 2]), stable=True)
+    return order, invert_permutation(order)
 
 
 __all__ = [

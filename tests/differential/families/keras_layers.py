@@ -98,7 +98,7 @@ def dense(function: str, rng: random.Random) -> Call:
     )
     shape = rng.choice(_RANKS)
     if rng.random() < 0.1:
-        more = rng.choice(("input_dim=3", "input_shape=(3,)", "nothing=1", "batch_size=4"))
+        more = rng.choice(("input_dim=3", "input_shape=(3,)", "input_shape=3", "nothing=1", "batch_size=4"))
         options += f"{', ' if options else ''}{more}"
     return _called(
         f"keras.layers.Dense({units}{', ' if options else ''}{options})",
@@ -124,7 +124,7 @@ def convolutions(function: str, rng: random.Random) -> Call:
     size = rng.choice(("2", "3", "(2, 1)", "1", "[1, 2]", "(1,)", "9"))
     filters = rng.choice(("2", "3", "6", "4"))
     layer = f"keras.layers.Conv2D({filters}, {size}{', ' if options else ''}{options})"
-    return _called(layer, [(rng.choice(_TYPES[:-1]), rng.choice(_IMAGES), "ordinary")], rng)
+    return _called(layer, [(_dtype(rng), rng.choice(_IMAGES), "ordinary")], rng)
 
 
 @FAMILY.of("keras.layers.MaxPooling2D keras.layers.AveragePooling2D keras.layers.GlobalAveragePooling2D")
@@ -140,7 +140,7 @@ def pools(function: str, rng: random.Random) -> Call:
             {
                 "pool_size": ("2", "(1, 2)", "3", "0"),
                 "strides": ("2", "(1, 2)", "1", "None"),
-                "padding": ("'same'", "'valid'"),
+                "padding": ("'same'", "'valid'", "'x'"),
             },
         )
     return _called(f"{function}({options})", [(_dtype(rng), rng.choice(_IMAGES), "ordinary")], rng)
@@ -148,7 +148,7 @@ def pools(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.layers.Flatten keras.layers.Reshape")
 def shapes(function: str, rng: random.Random) -> Call:
-    shape = rng.choice([each for each in _RANKS if each])
+    shape = rng.choice(_RANKS)
     if function.endswith("Flatten"):
         options = _given(rng, {"data_format": ("'channels_last'", "None")}, 0.2)
     else:
@@ -200,7 +200,7 @@ def elementwise(function: str, rng: random.Random) -> Call:
     elif name == "Softmax":
         options = _given(rng, {"axis": ("-1", "0", "1", "2", "(0, 1)", "[-1]")})
     elif name == "Rescaling":
-        options = rng.choice(("0.5", "1.0 / 255", "2, offset=1", "0.5, offset=-1.0", "2"))
+        options = rng.choice(("0.5", "1.0 / 255", "2, offset=1", "[1.0, 2.0, 3.0]", "0.5, offset=-1.0", "2"))
     elif name == "Lambda":
         options = rng.choice(
             (
@@ -217,7 +217,8 @@ def elementwise(function: str, rng: random.Random) -> Call:
             ("", ", training=False", ", training=True" if options in ("0.0", "0", "1.0") else "")
         )
     dtype = _dtype(rng) if name != "Lambda" else rng.choice(("float32", "float16", "float64", "int32"))
-    return _called(f"{function}({options})", [(dtype, rng.choice(_RANKS), "ordinary")], rng, call)
+    kind = "ordinary" if rng.random() < 0.8 else "special"
+    return _called(f"{function}({options})", [(dtype, rng.choice(_RANKS), kind)], rng, call)
 
 
 @FAMILY.of("keras.layers.BatchNormalization keras.layers.LayerNormalization")
@@ -237,8 +238,7 @@ def normalizations(function: str, rng: random.Random) -> Call:
         0.2,
     )
     call = rng.choice(("", ", training=True", ", training=False")) if batch else ""
-    dtype = rng.choice(_TYPES if batch else _TYPES[:7])
-    return _called(f"{function}({options})", [(dtype, rng.choice(_RANKS), "ordinary")], rng, call)
+    return _called(f"{function}({options})", [(_dtype(rng), rng.choice(_RANKS), "ordinary")], rng, call)
 
 
 @FAMILY.of("keras.layers.Embedding")
@@ -379,7 +379,11 @@ def by_name(function: str, rng: random.Random) -> Call:
 @FAMILY.of("keras.initializers.Zeros keras.initializers.Ones keras.initializers.Constant")
 def initializers(function: str, rng: random.Random) -> Call:
     """Those that draw nothing."""
-    value = rng.choice(("0.5", "2", "-1.0", "True", "[1., 2.]")) if function.endswith("Constant") else ""
+    value = (
+        rng.choice(("0.5", "2", "-1.0", "np.ones(3)", "True", "[1., 2.]"))
+        if function.endswith("Constant")
+        else ""
+    )
     shape = rng.choice(
         ("(2, 3)", "[3]", "()", "(0,)", "tf.TensorShape([2, 2])", "3", "(2,)", "tf.constant([2, 3])")
     )

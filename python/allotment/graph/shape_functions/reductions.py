@@ -21,6 +21,8 @@ def reduced(c: Inference, axes: Any, keepdims: bool) -> Dims:
         ValueError: The input has no such axis.
     """
     dims = c.shape()
+    if is_known(axes) and axes and type(axes[0]) is tuple:
+        c.refuse("Shape must be at most rank 1 but is rank 2")
     if axes is None:
         return () if not keepdims else None if dims is None else (1,) * len(dims)
     if dims is None or not is_known(axes):

@@ -96,7 +96,7 @@ def binary_crossentropy(
     predicted = to_tensor(y_pred)
     true = cast(y_true, predicted._dtype)
     if label_smoothing:
-        true = add(multiply(true, 1.0 - label_smoothing), 0.5 * label_smoothing)
+        true = true * (1.0 - label_smoothing) + 0.5 * label_smoothing
     _check_shapes("binary_crossentropy", true, predicted)
     if from_logits:
         return mean(sigmoid_cross_entropy_with_logits(true, predicted), axis)
@@ -142,11 +142,15 @@ def sparse_categorical_crossentropy(
     if true.ndim == predicted.ndim and true._array.shape[axis] == 1:
         true = squeeze(true, axis)
     counts: EagerTensor | None = None
+    samples: list[int] = []
     if ignore_class is not None:
         if not -predicted.ndim <= axis < predicted.ndim:
             raise ValueError(
                 f"axis {axis} is out of bounds for predictions of shape {predicted._array.shape}"
             )
+        samples = [
+            length for place, length in enumerate(predicted._array.shape) if place != axis % predicted.ndim
+        ]
         counts = not_equal(true, cast(constant(ignore_class), true._dtype))
         true = where(counts, true, cast(constant(0), true._dtype))
         predicted = where(expand_dims(counts, axis), predicted, cast(constant(0), predicted._dtype))
@@ -164,7 +168,7 @@ def sparse_categorical_crossentropy(
     logits = predicted if from_logits else log(_clipped(predicted))
     values = sparse_softmax_cross_entropy_with_logits(true, logits)
     if counts is not None:
-        counts = reshape(counts, values._array.shape)
+        counts = reshape(counts, samples)
         values = where(counts, values, cast(constant(0), values._dtype))
         set_mask(values, counts)
     return values

@@ -112,7 +112,14 @@ class Stream:
         self._wanted = steps
         #: Where the next pass goes on, if a pass is not all there is.
         self._reader: Iterator[Any] | None = None
-        self.steps = _count(source) if steps is None else steps
+        #: How many batches there are in all, if that is known, and how many of them were read.
+        self._count, self._read = _count(source), 0
+        if steps is None and self._count == _ENDLESS:
+            raise ValueError(
+                "When passing an infinitely repeating dataset, please specify a `steps_per_epoch` value so that epoch "
+                "level callbacks continue to work."
+            )
+        self.steps = self._count if steps is None else steps
 
     def batches(self) -> Iterator[Batch]:
         """Give the batches of one pass.
@@ -128,6 +135,9 @@ class Stream:
             if element is _END:
                 return
             yield self._batch(element)
+        if self._read == self._count:
+            # What has been read to its end begins again; a generator, whose length is not known, cannot.
+            self.restart()
 
     def restart(self) -> None:
         """Let the next pass begin with the first batch."""
@@ -143,12 +153,14 @@ class Stream:
 
     def _next(self) -> Any:
         if self._reader is None:
-            self._reader = iter(self._source)
+            self._reader, self._read = iter(self._source), 0
         try:
-            return next(self._reader)
+            element = next(self._reader)
         except StopIteration:
             self._reader = None
             return _END
+        self._read += 1
+        return element
 
 
 def data_of(
@@ -277,21 +289,12 @@ def check_all_came(done: int, wanted: int | None, what: str) -> None:
 
 
 def _count(source: Any) -> int | None:
-    """How many batches something gives, ``None`` if it does not say.
-
-    Raises:
-        ValueError: It never ends.
-    """
+    """How many batches something gives, ``None`` if it does not say, ``_ENDLESS`` of one that never ends."""
     cardinality = getattr(source, "cardinality", None)
     if not callable(cardinality):
         return len(source) if hasattr(source, "__len__") else None
     count = int(cardinality())
-    if count == _ENDLESS:
-        raise ValueError(
-            "When passing an infinitely repeating dataset, please specify a `steps_per_epoch` value so that epoch "
-            "level callbacks continue to work."
-        )
-    return count if count >= 0 else None
+    return count if count >= 0 or count == _ENDLESS else None
 
 
 class _Again:

@@ -6,19 +6,21 @@ from allotment.ops.arguments import axis_of
 from allotment.ops.array import cast, ones_like, shape, size
 from allotment.ops.comparison import equal
 from allotment.ops.complex_numbers import conj
-from allotment.ops.creation import reshape
+from allotment.ops.creation import fill, reshape
 from allotment.ops.deferred import is_known, listed, operand
 from allotment.ops.differentiation import Call, gradient, not_differentiable
 from allotment.ops.division import divide_no_nan, floordiv, floormod
-from allotment.ops.gathering import where
+from allotment.ops.gathering import gather, where
 from allotment.ops.gradients.broadcasting import lengths_of, rank_of, shape_of
 from allotment.ops.layout import transpose
 from allotment.ops.math import maximum
+from allotment.ops.partition import invert_permutation
 from allotment.ops.real import exp, log
-from allotment.ops.reduce import reduce_sum
+from allotment.ops.reduce import reduce_prod, reduce_sum
 from allotment.ops.repetition import broadcast_to
 from allotment.ops.scan import cumprod, cumsum, cumulative_logsumexp
 from allotment.ops.scattering import tensor_scatter_nd_update
+from allotment.ops.sorting import argsort
 
 
 def _kept(call: Call, reduced: Any) -> Any:
@@ -35,9 +37,13 @@ def _kept(call: Call, reduced: Any) -> Any:
 
 def _kept_shape(x: Any, axes: Any) -> Any:
     """The shape of the input with ones at the reduced axes, where a graph does not know these or the rank."""
-    lengths = shape(x)
-    places = reshape(floormod(listed(axes), size(lengths)), [-1, 1])
-    return tensor_scatter_nd_update(lengths, places, ones_like(places[:, 0]))
+    return _marked(shape(x), axes, 1)
+
+
+def _marked(numbers: Any, axes: Any, mark: int) -> Any:
+    """Numbers, one for each axis, with another one at the reduced axes."""
+    places = reshape(floormod(listed(axes), size(numbers)), [-1, 1])
+    return tensor_scatter_nd_update(numbers, places, fill(reshape(size(places), [1]), mark))
 
 
 def _axes(call: Call) -> set[int]:
@@ -87,20 +93,40 @@ def _norm(call: Call, upstream: Any) -> Any:
 
 @gradient("Prod")
 def _prod(call: Call, upstream: Any) -> Any:
-    x = call.inputs[0]
+    x, axes = call.inputs[0], call.args[0]
+    if axes is None:
+        return conj(reshape(_slopes(reshape(x, [-1, 1])), shape_of(x))) * _kept(call, upstream)
+    if not is_known(axes) or x.shape.rank is None:
+        return _prod_of_unknown(call, upstream)
     gone, lengths = _axes(call), lengths_of(x)
     rank = len(lengths)
     order = sorted(range(rank), key=lambda axis: (axis not in gone, axis))
-    # One axis to multiply along in front: what is before and behind an element gives its slope, zeros or not.
     turned = transpose(x, order)
     rows = reshape(
         turned,
         [_product(lengths[axis] for axis in part) for part in (order[: len(gone)], order[len(gone) :])],
     )
-    slopes = cumprod(rows, 0, exclusive=True) * cumprod(rows, 0, exclusive=True, reverse=True)
     back = transpose(
-        reshape(slopes, [lengths[axis] for axis in order]), sorted(range(rank), key=order.__getitem__)
+        reshape(_slopes(rows), [lengths[axis] for axis in order]), sorted(range(rank), key=order.__getitem__)
     )
+    return conj(back) * _kept(call, upstream)
+
+
+def _slopes(rows: Any) -> Any:
+    """For each element the product of those before and behind it along the first axis: its slope, zeros or not."""
+    return cumprod(rows, 0, exclusive=True) * cumprod(rows, 0, exclusive=True, reverse=True)
+
+
+def _prod_of_unknown(call: Call, upstream: Any) -> Any:
+    """The same where a graph does not know the axes, or how many there are."""
+    x = call.inputs[0]
+    lengths = shape(x)
+    results = reduce_prod(_kept_shape(x, call.args[0]))
+    # The reduced axes come first.
+    order = argsort(_marked(ones_like(lengths), call.args[0], 0), stable=True)
+    turned = transpose(x, order)
+    rows = reshape(turned, [floordiv(size(x), maximum(results, 1)), results])
+    back = transpose(reshape(_slopes(rows), gather(lengths, order)), invert_permutation(order))
     return conj(back) * _kept(call, upstream)
 
 
