@@ -77,6 +77,17 @@ def test_functions_with_other_arguments() -> None:
     assert pooled.numpy().reshape(-1).tolist() == [1.0]
     losses = v1.nn.softmax_cross_entropy_with_logits_v2(labels=[[0.0, 1.0]], logits=[[0.0, 0.0]], dim=-1)
     assert np.allclose(losses, np.log(2))
+    entropies = v1.nn.softmax_cross_entropy_with_logits
+    with tf.GradientTape() as tape:
+        labels, logits = tf.constant([[0.0, 1.0]]), tf.constant([[0.0, 0.0]])
+        tape.watch([labels, logits])
+        losses = entropies(labels=labels, logits=logits, dim=-1)
+    by_labels, by_logits = tape.gradient(losses, [labels, logits])
+    assert by_labels is None
+    assert np.allclose(by_logits, [[0.5, -0.5]])
+    assert np.allclose(entropies(labels=[[0.0], [1.0]], logits=[[0.0], [0.0]], axis=0), np.log(2))
+    with pytest.raises(ValueError, match="Cannot specify both 'dim' and 'axis'"):
+        entropies(labels=labels, logits=logits, dim=0, axis=1)
 
 
 def test_quotients_of_the_first_releases() -> None:

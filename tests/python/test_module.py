@@ -41,6 +41,11 @@ def test_an_average_is_over_the_samples_of_all_replicas() -> None:
     assert float(tf.nn.scale_regularization_loss([1.0, 2.0])) == 3
     with pytest.raises(ValueError, match="rank of at least 1"):
         tf.nn.compute_average_loss(1.0)
+    # Weights stand for whole rows; whole numbers stay whole; no sample is no loss.
+    assert float(tf.nn.compute_average_loss([[1.0, 2.0], [3.0, 4.0]], [1.0, 0.5])) == 3.25
+    assert float(tf.nn.compute_average_loss([[1, 2], [3, 4]], [1.0, 0.5])) == 3
+    assert float(tf.nn.compute_average_loss([1.0, 2.0], [[1.0], [0.5]])) == 1
+    assert float(tf.nn.compute_average_loss([1.0, 2.0], global_batch_size=0)) == 0
     for bad, error in ((-1, ValueError), (1.5, TypeError)):
         with pytest.raises(error, match="global_batch_size"):
             tf.nn.compute_average_loss([1.0], global_batch_size=bad)

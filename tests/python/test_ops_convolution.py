@@ -90,6 +90,9 @@ def test_nothing_to_slide_over() -> None:
     filters = tensor(np.ones((2, 2, 3, 4)))
     check(nn.conv2d(tensor(np.ones((0, 5, 5, 3))), filters, 1, "SAME"), np.zeros((0, 5, 5, 4)), "float64")
     check(nn.conv2d(tensor(np.ones((1, 1, 5, 3))), filters, 1, "VALID"), np.zeros((1, 0, 4, 4)), "float64")
+    # How many windows there are is rounded to zero, so that images may be smaller by almost a stride.
+    far = nn.conv2d(tensor(np.ones((1, 2, 5, 3))), tensor(np.ones((3, 1, 3, 4))), 2, "VALID", dilations=2)
+    check(far, np.zeros((1, 0, 3, 4)), "float64")
 
 
 def slow_pool(images: Array, size: Any, stride: Any, padding: str, reduce: Any) -> Array:

@@ -93,6 +93,7 @@ def test_embeddings() -> None:
     check(nn.embedding_lookup(table, [2, 1]), [[0, 2], [3, 4]], "float32")
     check(nn.embedding_lookup(table, tensor([[0], [1]])), [[[1, 0]], [[3, 4]]], "float32")
     check(nn.embedding_lookup(table, [1, 0], max_norm=1.0), [[0.6, 0.8], [1, 0]], "float32")
+    check(nn.embedding_lookup(tensor([1.0, -3.0, 0.5]), [0, 1, 2], max_norm=2.0), [1, -2, 0.5], "float32")
     check(nn.embedding_lookup([table, table], [4, 0]), [[3, 4], [1, 0]], "float32")
     check_refused(nn.embedding_lookup, table, [3], text="[Op:GatherV2]")
     with pytest.raises(ValueError, match="params should not be empty"):

@@ -76,6 +76,16 @@ def test_systems(dtype: str) -> None:
     close(tensor(adjoint(np.triu(x)) @ upper.numpy()), rhs, dtype)
 
 
+def test_triangles_and_right_hand_sides_are_broadcast() -> None:
+    triangle = tensor([[2.0, 0.0], [1.0, 4.0]])
+    sides = tensor([[[2.0], [5.0]], [[4.0], [10.0]], [[-2.0], [3.0]]])
+    check(linalg.triangular_solve(triangle, sides), [[[1], [1]], [[2], [2]], [[-1], [1]]], "float32")
+    twice = linalg.triangular_solve(tensor([[[2.0, 0.0], [1.0, 4.0]]] * 2), sides[0])
+    check(twice, [[[1], [1]]] * 2, "float32")
+    solved = [[[0.375], [0.25]], [[0.75], [0.5]], [[-0.625], [0.25]]]
+    check(linalg.cholesky_solve(triangle, sides), solved, "float32")
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_cholesky(dtype: str) -> None:
     x = of_type(TALL, dtype)
@@ -162,6 +172,8 @@ def test_exponentials(dtype: str) -> None:
     close(linalg.expm(tensor(np.array([turn, 0 * turn]))), [expected, np.eye(2)], dtype)
     check(linalg.expm(tensor([[10.0]])), [[math.exp(10)]], "float32", rtol=1e-5)
     check(linalg.expm(tensor([[0.0, 1.0], [0.0, 0.0]])), [[1, 1], [0, 1]], "float32")
+    with pytest.raises(ValueError, match="does not support matrices of type"):
+        linalg.expm(tensor([[1]]))
 
 
 SQUARE_ONLY = [linalg.inv, linalg.det, linalg.slogdet, linalg.cholesky, linalg.eigh, linalg.eig, linalg.expm]
@@ -171,7 +183,7 @@ SQUARE_ONLY = [linalg.inv, linalg.det, linalg.slogdet, linalg.cholesky, linalg.e
 def test_matrices_must_be_square(operation: Callable[..., Any]) -> None:
     check_refused(operation, tensor([[1.0, 2.0]]), text="Input matrix must be square, got shape [1,2] [Op:")
     check_refused(operation, tensor([1.0]), text="Input tensor 0 must have rank >= 2, got shape [1]")
-    check_refused(operation, tensor([[1]]), text="[Op:")
+    check_refused(operation, tensor([[True]]), text="[Op:")
 
 
 def test_matrices_without_an_inverse() -> None:
@@ -206,7 +218,13 @@ def test_what_is_no_number_has_no_decomposition() -> None:
 
 def test_right_hand_sides_that_do_not_fit() -> None:
     x = tensor([[1.0, 0.0], [0.0, 1.0]])
-    for solve in (linalg.solve, linalg.triangular_solve, linalg.lstsq):
+    check_refused(linalg.triangular_solve, x, tensor([1.0, 2.0]), text="ndims must be >= 2: 1")
+    check_refused(linalg.triangular_solve, x, tensor([[1.0]]), text="Input matrix and rhs are incompatible")
+    twice = tensor([np.eye(2)] * 2)
+    check_refused(
+        linalg.triangular_solve, twice, tensor(np.ones((3, 2, 1))), text="compatible batch dimensions"
+    )
+    for solve in (linalg.solve, linalg.lstsq):
         check_refused(solve, x, tensor([1.0, 2.0]), text="All input tensors must have the same rank")
         check_refused(solve, x, tensor([[1.0]]), text="Input matrix and rhs are incompatible")
         check_refused(

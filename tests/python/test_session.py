@@ -37,6 +37,14 @@ def test_a_result_is_the_callers_own(session: v1.Session) -> None:
     assert session.run(x).tolist() == [1.0, 2.0]
 
 
+def test_nothing_runs_for_no_fetches(session: v1.Session) -> None:
+    no_kernel = tf.linalg.svd(v1.placeholder(tf.float16, [2, 2]), compute_uv=False)
+    assert session.run([]) == []
+    assert session.run({"nothing": ()}) == {"nothing": ()}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="No OpKernel was registered"):
+        session.run(no_kernel, {no_kernel.op.inputs[0]: np.eye(2, dtype=np.float16)})
+
+
 @pytest.mark.parametrize(
     ("fetch", "error", "words"),
     [

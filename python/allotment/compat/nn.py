@@ -7,7 +7,7 @@ from allotment import nn
 from allotment.compat.signatures import as_in_1
 from allotment.dtypes import int32
 from allotment.missing_names import missing
-from allotment.ops.array import cast, is_tensor, shape, size
+from allotment.ops.array import cast, is_tensor, shape, size, stop_gradient
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import reshape
 from allotment.ops.division import floordiv, floormod
@@ -96,6 +96,23 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
     return nn.in_top_k(targets, predictions, k, name)
 
 
+def softmax_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, dim: Any = -1, name: str | None = None, axis: Any = None
+) -> Any:
+    """The cross entropy between distributions and the softmax of logits, without a gradient by the distributions.
+
+    As ``tf.compat.v1.nn.softmax_cross_entropy_with_logits``; ``axis`` is another name of ``dim``.
+
+    Raises:
+        InvalidArgumentError: The shapes do not fit.
+        ValueError: Labels or logits are missing, or the axis is given by both names.
+    """
+    if axis is not None and dim != -1:
+        raise ValueError("Cannot specify both 'dim' and 'axis'.")
+    fixed = None if labels is None else stop_gradient(labels)
+    return nn.softmax_cross_entropy_with_logits(fixed, logits, dim if axis is None else axis, name)
+
+
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
     """The product of two matrices, and a row added. As ``tf.compat.v1.nn.xw_plus_b``."""
     return add(matmul(x, weights), biases, name)
@@ -111,6 +128,7 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "embedding_lookup": embedding_lookup,
     "in_top_k": in_top_k,
     "relu_layer": relu_layer,
+    "softmax_cross_entropy_with_logits": softmax_cross_entropy_with_logits,
     "softmax_cross_entropy_with_logits_v2": as_in_1(
         "softmax_cross_entropy_with_logits_v2", nn.softmax_cross_entropy_with_logits
     ),

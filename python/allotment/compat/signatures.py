@@ -74,7 +74,6 @@ _PARAMETERS: Final = {
     "shape": "input, name=None, out_type=None",
     "size": "input, name=None, out_type=None",
     "softmax": _SOFTMAX,
-    "softmax_cross_entropy_with_logits": ("labels=None, logits=None, dim=-1 > axis, name=None, axis=None"),
     "softmax_cross_entropy_with_logits_v2": "labels, logits, axis=None, name=None, dim=None > axis",
     "sparse_softmax_cross_entropy_with_logits": "labels=None, logits=None, name=None",
     "squeeze": "input, axis=None, name=None, squeeze_dims=None > axis",

@@ -4,12 +4,16 @@ from typing import Any
 
 from allotment.distribute.scopes import current_scope
 from allotment.distribute.strategy import Strategy
-from allotment.ops.array import cast, get_static_value, is_tensor, shape
+from allotment.dtypes import float32, float64
+from allotment.ops.array import cast, get_static_value, identity, shape
+from allotment.ops.control import control_dependencies
 from allotment.ops.convert import to_tensor
-from allotment.ops.division import divide
+from allotment.ops.division import divide, divide_no_nan
 from allotment.ops.known_shapes import rank_of
+from allotment.ops.layout import expand_dims, squeeze
 from allotment.ops.math import multiply
 from allotment.ops.reduce import reduce_sum
+from allotment.ops.shape_assertions import assert_rank_at_least
 from allotment.tensor import EagerTensor
 
 
@@ -32,15 +36,31 @@ def compute_average_loss(
     losses = to_tensor(per_example_loss)
     if rank_of(losses) == 0:
         raise ValueError("Loss must have a rank of at least 1: a loss for each sample, not one of all")
+    if rank_of(losses) is None:
+        # Only a session knows.
+        with control_dependencies([assert_rank_at_least(losses, 1)]):
+            losses = identity(losses)
     if sample_weight is not None:
-        losses = multiply(losses, to_tensor(sample_weight, like=losses._dtype))
+        losses = cast(_weighted(losses, to_tensor(sample_weight)), losses._dtype)
     if global_batch_size is None:
         here: Any = losses.shape[0]
         samples = (shape(losses)[0] if here is None else here) * _replicas()
     else:
         samples = _whole(global_batch_size)
-    # What only a session knows has the type of the losses.
-    return divide(reduce_sum(losses), cast(samples, losses._dtype) if is_tensor(samples) else samples)
+    return divide_no_nan(reduce_sum(losses), cast(samples, losses._dtype))
+
+
+def _weighted(losses: EagerTensor, weights: EagerTensor) -> EagerTensor:
+    """The products of losses and weights, of which one may have an axis of length 1 more at its end."""
+    wide = float64 if losses._dtype == float64 else float32
+    losses, weights = cast(losses, wide), cast(weights, wide)
+    rank, own = rank_of(losses), rank_of(weights)
+    if rank is not None and own:
+        if own == rank + 1:
+            weights = squeeze(weights, [-1])
+        elif own == rank - 1:
+            weights = expand_dims(weights, -1)
+    return multiply(losses, weights)
 
 
 def scale_regularization_loss(regularization_loss: Any) -> EagerTensor:

@@ -176,6 +176,9 @@ class BaseSession:
             context().report_options(options.without_effect())
         found = read_fetches(self._graph, fetches)
         feeds = read_feeds(self._graph, feed_dict)
+        if not found:
+            # Nothing runs, so that a graph with a node that has no kernel is no fault.
+            return arranged(fetches, iter(()))
         program = self._program(found, tuple(feeds))
         traced = options is not None and options.trace_level > 0 and run_metadata is not None
         tracer = Tracer() if traced else None

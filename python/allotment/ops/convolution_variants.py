@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment.ops.arguments import number_argument, numbers_argument
+from allotment import errors
+from allotment.ops.arguments import kernel_error, number_argument, numbers_argument
 from allotment.ops.arrays import Array, in_single, owned
 from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.convolution import avg_pool2d, conv2d, filter_size, max_pool2d
@@ -77,13 +78,23 @@ def depthwise_conv2d(
 ) -> EagerTensor:
     """Slide filters over images, those of each channel over that channel alone. As ``tf.nn.depthwise_conv2d``.
 
-    ``filter`` has the shape (height, width, channels, results for each channel); see ``conv2d`` for the rest.
+    ``filter`` has the shape (height, width, channels, results for each channel), and ``strides`` are four; see
+    ``conv2d`` for the rest.
 
     Raises:
-        InvalidArgumentError: The shapes do not fit.
+        InvalidArgumentError: The shapes do not fit, or there are not four strides. In a graph a ``ValueError``.
+        TypeError: The strides are no list.
         ValueError: Another argument is of no use.
     """
     images, kernel = to_pair(input, filter)
+    if not isinstance(strides, list | tuple):
+        raise TypeError(
+            f"Expected list for 'strides' argument to 'depthwise_conv2d_native' Op, not {strides}."
+        )
+    if len(strides) != 4:
+        raise kernel_error(
+            errors.InvalidArgumentError, "Sliding window strides field must specify 4 dimensions"
+        )
     windows = windows_argument(
         filter_size(kernel), strides, dilations, padding, data_format, _depthwise_row.name
     )

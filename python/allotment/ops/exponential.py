@@ -6,7 +6,7 @@ import numpy as np
 
 from allotment.ops.arrays import Array, in_single
 from allotment.ops.convert import to_tensor
-from allotment.ops.element_types import INEXACT
+from allotment.ops.element_types import INEXACT, SIGNED_INTEGERS
 from allotment.ops.execute import run
 from allotment.ops.lapack import square_fault
 from allotment.ops.table import operation
@@ -37,8 +37,16 @@ _row = operation("MatrixExponential", _exponential, fault=square_fault, takes=IN
 
 
 def expm(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
-    """The exponential of square matrices. As ``tf.linalg.expm``."""
-    return run(_row, (to_tensor(input),), name=name)  # type: ignore[no-any-return]
+    """The exponential of square matrices. As ``tf.linalg.expm``.
+
+    Raises:
+        InvalidArgumentError: A matrix is not square.
+        ValueError: The elements are signed integers.
+    """
+    matrix = to_tensor(input)
+    if matrix._dtype in SIGNED_INTEGERS:
+        raise ValueError(f"tf.linalg.expm does not support matrices of type {matrix._dtype!r}")
+    return run(_row, (matrix,), name=name)  # type: ignore[no-any-return]
 
 
 __all__ = ["expm"]

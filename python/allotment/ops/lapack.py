@@ -58,6 +58,25 @@ def square_system_fault(matrix: Array, rhs: Array, *arguments: Any) -> str | Non
     return square_fault(matrix) or system_fault(matrix, rhs)
 
 
+def triangular_system_fault(matrix: Array, rhs: Array, *arguments: Any) -> str | None:
+    """TensorFlow's words for triangles and right-hand sides that make no system of equations, or ``None``.
+
+    Their outer axes are broadcast, unlike those of any other system.
+    """
+    if rhs.ndim < 2:
+        return f"In[1] ndims must be >= 2: {rhs.ndim}"
+    fault = square_fault(matrix)
+    if fault is not None:
+        return fault
+    try:
+        np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+    except ValueError:
+        return f"In[0] and In[1] must have compatible batch dimensions: {dims(matrix)} vs. {dims(rhs)}"
+    if rhs.shape[-2] != matrix.shape[-2]:
+        return f"Input matrix and rhs are incompatible: {dims(matrix)} and {dims(rhs)}"
+    return None
+
+
 def adjoint_of(array: Array) -> Array:
     """A view, or of complex numbers a copy, of the adjoint of each matrix."""
     turned = np.swapaxes(array, -1, -2)

@@ -1,5 +1,6 @@
 """Operations of neural networks' layers: biases, dropout, normalisation, embeddings."""
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def dropout(
         name: Only looked at in error texts.
 
     Raises:
-        ValueError: The rate is not in that interval, or ``x`` has no floats.
+        ValueError: The rate is not in that interval, no number or of another type than ``x``, or ``x`` has no floats.
     """
     from allotment.ops.random import uniform
 
@@ -97,6 +98,13 @@ def dropout(
     if not dtype.is_floating:
         raise ValueError(
             f"`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x.dtype={dtype!r}"
+        )
+    if not is_tensor(rate) and not isinstance(rate, numbers.Real):
+        raise ValueError(f"`rate` must be a scalar or scalar tensor. Received: rate={rate}")
+    if is_tensor(rate) and rate.dtype.base_dtype != dtype:
+        raise ValueError(
+            f"`x.dtype` must be compatible with `rate.dtype`. Received: x.dtype={dtype!r} and "
+            f"rate.dtype={rate.dtype!r}"
         )
     shape = shape_of(tensor) if noise_shape is None else _noise_shape(tensor, noise_shape)
     if is_tensor(rate) and get_static_value(rate) is None:
@@ -188,7 +196,7 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | No
     if first is None or rank is None:
         axes: Any = range_of(number_of_axes(to_tensor(ids)), number_of_axes(rows))
     else:
-        axes = list(range(first, rank)) if rank > first else None
+        axes = list(range(first, rank))
     return clip_by_norm(rows, max_norm, axes=axes)
 
 

@@ -6,7 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.dtypes import as_dtype, int32
-from allotment.ops.array import cast, shape
+from allotment.ops import faults
+from allotment.ops.array import cast, is_tensor, shape
 from allotment.ops.array import rank as number_of_axes
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_pair, to_pair_by_first, to_tensor
@@ -128,6 +129,11 @@ def matmul(
         a, b = cast(a, dtype), cast(b, dtype)
     forms = _form(transpose_a, adjoint_a), _form(transpose_b, adjoint_b)
     row = _matmul if _rank(a) <= 2 and _rank(b) <= 2 else _batch_matmul
+    # The operation of batches can take adjoints alone, that of two matrices can transpose alone: TensorFlow conjugates.
+    conjugated = TRANSPOSED if row is _batch_matmul else ADJOINT
+    for factor, form in zip((a, b), forms, strict=True):
+        if form == conjugated and not factor._dtype.is_numeric:
+            raise TypeError(f"Expected numeric or variant tensor, got dtype {factor._dtype!r}.")
     return run(row, (a, b), *forms, name=name)  # type: ignore[no-any-return]
 
 
@@ -167,10 +173,17 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> EagerTensor
         name: Only looked at in error texts.
 
     Raises:
-        ValueError: ``axes`` is of another form, or names an axis that a tensor has not.
+        IndexError: ``axes`` names an axis that a tensor has not.
+        TypeError: ``axes`` are no whole numbers.
+        ValueError: ``axes`` is of another form.
         InvalidArgumentError: The lengths of a pair differ.
     """
     a, b = to_tensor(a), to_tensor(b)
+    if not isinstance(axes, int | np.integer | list | tuple):
+        both = to_tensor(axes, int32)
+        axes = [each.numpy().tolist() if type(each) is EagerTensor else each for each in (both[0], both[1])]
+        if is_tensor(axes[0]):
+            return _of_any_rank(a, b, axes, name)
     if rank_of(a) is None or rank_of(b) is None:
         return _of_any_rank(a, b, axes, name)
     axes_a, axes_b = _pairs(axes, a.ndim, b.ndim)
@@ -188,16 +201,11 @@ def _of_any_rank(a: EagerTensor, b: EagerTensor, axes: Any, name: str | None) ->
     from allotment.ops.reduce import reduce_all, reduce_prod
     from allotment.ops.sequences import range as range_of
 
-    if isinstance(axes, int):
+    if isinstance(axes, int | np.integer):
         last = number_of_axes(a)
         pair: Any = (range_of(last - axes, last), range_of(axes))
     else:
-        found = [[each] if isinstance(each, int) else list(each) for each in axes]
-        if len(found[0]) != len(found[1]):
-            raise ValueError(
-                f"Different number of contraction axes `a` and `b`, {len(found[0])} != {len(found[1])}."
-            )
-        pair = [to_tensor(each, int32) for each in found]
+        pair = axes if is_tensor(axes[0]) else [to_tensor(each, int32) for each in _two_lists(axes)]
     matrices: list[Any] = []
     kept: list[Any] = []
     for tensor, places in zip((a, b), pair, strict=True):
@@ -215,9 +223,7 @@ def _of_any_rank(a: EagerTensor, b: EagerTensor, axes: Any, name: str | None) ->
 
 
 def _pairs(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
-    if isinstance(axes, EagerTensor | np.ndarray):
-        axes = np.asarray(axes).tolist()
-    if isinstance(axes, int) and not isinstance(axes, bool):
+    if isinstance(axes, int | np.integer):
         if axes < 0:
             raise ValueError(f"`axes` must be at least 0. Received: {axes}.")
         if axes > min(rank_a, rank_b):
@@ -225,20 +231,29 @@ def _pairs(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
                 f"`axes` must not be larger than the number of dimensions of tensor. Received: {axes}."
             )
         return list(range(rank_a - axes, rank_a)), list(range(axes))
-    if not isinstance(axes, list | tuple) or len(axes) != 2:
-        raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
-    found = [list(each) if isinstance(each, list | tuple) else [each] for each in axes]
-    if len(found[0]) != len(found[1]):
-        raise ValueError(
-            f"Different number of contraction axes `a` and `b`, {len(found[0])} != {len(found[1])}."
-        )
+    found = _two_lists(axes)
     for each, rank in zip(found, (rank_a, rank_b), strict=True):
         for axis in each:
-            if not isinstance(axis, int | np.integer) or not -rank <= axis < rank:
-                raise ValueError(
+            if not isinstance(axis, int | np.integer):
+                raise TypeError(f"`axes` {axes} has something else than whole numbers: {axis!r}")
+            if not -rank <= axis < rank:
+                raise IndexError(
                     f"`axes` {axes} names an axis that a tensor with {rank} axes has not: {axis}"
                 )
     return [axis % rank_a for axis in found[0]], [axis % rank_b for axis in found[1]]
+
+
+def _two_lists(axes: Any) -> list[list[Any]]:
+    """The axes of each tensor, where they are no single number."""
+    if len(axes) != 2:
+        raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
+    if all(isinstance(each, int | np.integer) for each in axes):
+        return [[axes[0]], [axes[1]]]
+    if len(axes[0]) != len(axes[1]):
+        raise ValueError(
+            f"Different number of contraction axes `a` and `b`, {len(axes[0])} != {len(axes[1])}."
+        )
+    return [list(each) for each in axes]
 
 
 def _flattened(tensor: EagerTensor, axes: list[int], *, last: bool) -> tuple[EagerTensor, tuple[int, ...]]:
@@ -297,7 +312,7 @@ def _cross_fault(a: Array, b: Array) -> str | None:
     if a.ndim == 0:
         return f"Input must be at least 1D{dims(a)}"
     if a.shape[-1] != 3:
-        return f"Cross-products are only defined for 3-element vectors.{dims(a)}"
+        return faults.Unprepared(f"Cross-products are only defined for 3-element vectors.{dims(a)}")
     return None
 
 

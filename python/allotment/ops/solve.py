@@ -11,7 +11,14 @@ from allotment.ops.diagonals import diag_part
 from allotment.ops.element_types import INEXACT
 from allotment.ops.execute import run
 from allotment.ops.factor import cholesky
-from allotment.ops.lapack import adjoint_of, run_lapack, square_fault, square_system_fault, system_fault
+from allotment.ops.lapack import (
+    adjoint_of,
+    run_lapack,
+    square_fault,
+    square_system_fault,
+    system_fault,
+    triangular_system_fault,
+)
 from allotment.ops.math import multiply
 from allotment.ops.real import log
 from allotment.ops.reduce import reduce_sum
@@ -71,7 +78,9 @@ _inv_row = operation("MatrixInverse", _inv, fault=square_fault, **_INEXACT)
 _det_row = operation("MatrixDeterminant", _det, fault=square_fault, **_INEXACT)
 _slogdet_row = operation("LogMatrixDeterminant", _slogdet, fault=square_fault, **_INEXACT)
 _solve_row = operation("MatrixSolve", _solve, fault=square_system_fault, **_INEXACT)
-_triangular_row = operation("MatrixTriangularSolve", _triangular_solve, fault=square_system_fault, **_INEXACT)
+_triangular_row = operation(
+    "MatrixTriangularSolve", _triangular_solve, fault=triangular_system_fault, **_INEXACT
+)
 _least_squares_row = operation("MatrixSolveLs", _least_squares, fault=system_fault, **_INEXACT)
 
 
@@ -126,7 +135,10 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
 def triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> EagerTensor:
-    """Solve ``matrix @ x = rhs`` with one triangle of the matrix. As ``tf.linalg.triangular_solve``."""
+    """Solve ``matrix @ x = rhs`` with one triangle of the matrix. As ``tf.linalg.triangular_solve``.
+
+    The axes in front of the matrices' two are broadcast.
+    """
     flags = flag_argument(lower, "lower"), flag_argument(adjoint, "adjoint")
     return run_lapack(  # type: ignore[no-any-return]
         _triangular_row, to_pair(matrix, rhs), *flags, failure=_SINGULAR, name=name

@@ -46,12 +46,14 @@ class Windows(NamedTuple):
 
     def counts(self, lengths: Sequence[int]) -> list[int]:
         """How many windows there are; a negative number where not even an empty result fits."""
-        return [
-            (length + sum(pad) - span + stride) // stride
-            for length, pad, span, stride in zip(
-                lengths, self.pads(lengths), self.spans(), self.strides, strict=True
-            )
-        ]
+        found = []
+        for length, pad, span, stride in zip(
+            lengths, self.pads(lengths), self.spans(), self.strides, strict=True
+        ):
+            room = length + sum(pad) - span + stride
+            # TensorFlow's division rounds to zero.
+            found.append(room // stride if room >= 0 else -(-room // stride))
+        return found
 
     def channels_last(self, images: Array) -> Array:
         """A view of images with the channels behind the images' axes."""

@@ -130,7 +130,11 @@ def norms(function: str, rng: random.Random) -> Call:
     shape = any_shape(rng)
     axis = any_axis(rng, len(shape))
     names = ("axis", "dim") if function.endswith("normalize") else ("axis",)
-    return Call(f"{function}(x0, {rng.choice(names)}={axis})", [(any_type(rng), shape, any_kind(rng))], SUMS)
+    # Gradients are differences of terms as large as the reciprocals of the norms.
+    tolerance = Tolerance(64, 2048) if function.endswith("normalize") else SUMS
+    return Call(
+        f"{function}(x0, {rng.choice(names)}={axis})", [(any_type(rng), shape, any_kind(rng))], tolerance
+    )
 
 
 @FAMILY.of("v1.to_float v1.to_int32 v1.to_int64 v1.to_double")

@@ -105,7 +105,8 @@ def of_squares(function: str, rng: random.Random) -> Call:
     dtype, shape = _square(rng)
     x = "x0"
     if function == "linalg.logdet":
-        x = "tf.matmul(x0, x0, adjoint_b=True)"
+        # Without a shift the determinant may be zero: its logarithm is then that of rounding errors.
+        x = "tf.matmul(x0, x0, adjoint_b=True) + tf.eye(tf.shape(x0)[-2], dtype=x0.dtype)"
     more = rng.choice(("", "", ", adjoint=True")) if function == "linalg.inv" else ""
     return Call(f"tf.{function}({x}{more})", [(dtype, shape, "ordinary")], SOLUTIONS)
 
@@ -113,9 +114,14 @@ def of_squares(function: str, rng: random.Random) -> Call:
 @FAMILY.of("linalg.cholesky linalg.eigvalsh")
 def of_positive(function: str, rng: random.Random) -> Call:
     dtype, shape = _square(rng)
-    x = "tf.matmul(x0, x0, adjoint_b=True)" if rng.random() < 0.9 else "x0"
-    shift = " + tf.eye(tf.shape(x0)[-1], dtype=x0.dtype)" if rng.random() < 0.9 else ""
-    return Call(f"tf.{function}({x}{shift})", [(dtype, shape, "ordinary")], SOLUTIONS)
+    # A product without a shift may be nearly singular: what differs then is rounding errors.
+    shift = "tf.eye(tf.shape(x0)[-1], dtype=x0.dtype)"
+    x = (
+        f"tf.matmul(x0, x0, adjoint_b=True) + {shift}"
+        if rng.random() < 0.9
+        else rng.choice((f"x0 + {shift}", "x0"))
+    )
+    return Call(f"tf.{function}({x})", [(dtype, shape, "ordinary")], SOLUTIONS)
 
 
 @FAMILY.of("linalg.eigh linalg.eig linalg.eigvals linalg.svd linalg.qr")

@@ -84,9 +84,14 @@ def pools(function: str, rng: random.Random) -> Call:
         any_kind(rng),
     )
     size = rng.choice((1, 2, 3, [1, 2, 3, 1], [2, 1]))
-    stride = rng.choice((1, 2, 3, [1, 2, 1, 1])) if rng.random() < 0.96 else rng.choice((0, -1, [1, 1]))
+    stride, padding = rng.choice((1, 2, 3, [1, 2, 1, 1])), _padding(rng)
+    if rng.random() < 0.04:
+        # One fault in a call: the elements are floats.
+        stride, operand = rng.choice((0, -1, [1, 1])), ("float32", *operand[1:])
+    if padding == "'same'":
+        operand = ("float32", *operand[1:])
     return Call(
-        f"tf.{function}(x0, {size}, {stride}, {_padding(rng)})",
+        f"tf.{function}(x0, {size}, {stride}, {padding})",
         [operand],
         SUMS if "avg" in function else Tolerance(),
     )
@@ -94,13 +99,14 @@ def pools(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("nn.max_pool1d nn.avg_pool1d")
 def pools_1d(function: str, rng: random.Random) -> Call:
+    padding = _padding(rng)
     operand = (
-        any_type(rng, ("float32", "float32", "float64")),
+        "float32" if padding == "'same'" else any_type(rng, ("float32", "float32", "float64")),
         _image(rng, rng.randrange(1, 4), 1),
         any_kind(rng),
     )
     return Call(
-        f"tf.{function}(x0, {rng.choice((1, 2, 3))}, {rng.choice((1, 2))}, {_padding(rng)})", [operand], SUMS
+        f"tf.{function}(x0, {rng.choice((1, 2, 3))}, {rng.choice((1, 2))}, {padding})", [operand], SUMS
     )
 
 
@@ -204,4 +210,7 @@ def losses(function: str, rng: random.Random) -> Call:
         if "average" in function
         else ""
     )
-    return Call(f"tf.{function}(x0{more})", [(any_type(rng), shape, "ordinary")], SUMS)
+    dtype = any_type(rng)
+    # TensorFlow multiplies with weights in float32.
+    tolerance = Tolerance(1 << 30, 1 << 30) if dtype == "float64" and "sample_weight" in more else SUMS
+    return Call(f"tf.{function}(x0{more})", [(dtype, shape, "ordinary")], tolerance)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment import linalg
+from allotment import linalg, stack
 from allotment import math as m
 from support.arrays import complexes, reals
 
@@ -96,6 +96,11 @@ MATRIX_SAMPLES: dict[str, Sample] = {
     "triangular_solve, upper": (
         lambda x, y: linalg.triangular_solve(x, y, lower=False, adjoint=True),
         [_positive(3, complexes), complexes(3, 2)],
+    ),
+    "triangular_solve, one matrix": (linalg.triangular_solve, [_positive(3), reals(2, 3, 2)]),
+    "triangular_solve, one side": (
+        lambda x, y: linalg.triangular_solve(stack([x, 2.0 * x]), y),
+        [_positive(3), reals(3, 2)],
     ),
     "lstsq, tall": (linalg.lstsq, [reals(5, 3), reals(5, 2)]),
     "lstsq, wide": (linalg.lstsq, [reals(2, 3, 5), reals(2, 3, 2)]),

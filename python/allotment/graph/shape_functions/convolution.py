@@ -34,12 +34,11 @@ def _counts(c: Inference, size: Size, window: Size, windows: Windows) -> Size:
             found.append(None)
         else:
             around = 0 if windows.padding == "VALID" else sum(windows.padding[axis])  # type: ignore[arg-type]
-            count = (length + around - ((side - 1) * dilation + 1) + stride) // stride
-            if count < 0:
-                c.refuse(
-                    f"Negative dimension size caused by subtracting {(side - 1) * dilation + 1} from {length + around}"
-                )
-            found.append(count)
+            span = (side - 1) * dilation + 1
+            # A kernel makes an empty result of images that are only a little too small; a graph has no node for it.
+            if length + around < span:
+                c.refuse(f"Negative dimension size caused by subtracting {span} from {length + around}")
+            found.append((length + around - span) // stride + 1)
     return found[0], found[1]
 
 

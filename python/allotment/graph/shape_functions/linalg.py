@@ -89,7 +89,17 @@ def _eigen(c: Inference, vectors: bool, dtype: Any) -> list[Output]:
     return [values, (dtype, dims)] if vectors else [values]
 
 
-@shape_function("MatrixSolve", "MatrixTriangularSolve")
+@shape_function("MatrixTriangularSolve")
+def _triangular_solve(c: Inference, *flags: bool) -> list[Output]:
+    matrix, rhs = _square(c, c.at_least(0, 2)), c.at_least(1, 2)
+    if matrix is None or rhs is None:
+        return c.one(None)
+    batch = c.broadcast(matrix[:-2], rhs[:-2])
+    assert batch is not None
+    return c.one((*batch, c.same(matrix[-1], rhs[-2]), rhs[-1]))
+
+
+@shape_function("MatrixSolve")
 def _solve(c: Inference, *flags: bool) -> list[Output]:
     return _system(c, square=True)
 
@@ -157,15 +167,13 @@ def _sizes(c: Inference, least: Matrix, rows: int | None, columns: int | None) -
 def _diag_part(c: Inference, band: Band) -> list[Output]:
     dims = c.at_least(0, 2)
     c.ranked(1, 0)
-    count = _diagonals(c, band)
+    count = None if dims is None else _diagonals(c, band)
     if dims is None or count is None:
         return c.one(None)
+    _check_bounds(c, band, dims)
     rows, columns = dims[-2:]
     room = None
     if rows is not None and columns is not None:
-        for diagonal in (band.lowest, band.highest):
-            if diagonal and not -rows < diagonal < columns:
-                c.refuse(f"diagonal {diagonal} is out of bound: it must be between {-rows} and {columns}")
         room = max(length_of(diagonal, rows, columns) for diagonal in band.diagonals())
     return c.one((*dims[:-2], room) if band.is_one() else (*dims[:-2], count, room))
 
@@ -173,14 +181,28 @@ def _diag_part(c: Inference, band: Band) -> list[Output]:
 @shape_function("MatrixSetDiagV3")
 def _set_diag(c: Inference, band: Band) -> list[Output]:
     dims, packed = c.at_least(0, 2), c.at_least(1, 1)
-    _diagonals(c, band)
-    if dims is None and packed is not None and _diagonals(c, band) is not None:
+    if _diagonals(c, band) is None:
+        return c.one(dims)
+    if dims is None and packed is not None:
         dims = unknown(len(packed) + (1 if band.is_one() else 0))
+    if dims is not None:
+        _check_bounds(c, band, dims)
     if dims is not None and packed is not None and band.is_one():
         if len(packed) != len(dims) - 1:
             c.refuse(f"Shape must be rank {len(dims) - 1} but is rank {len(packed)}")
-        c.merged(dims[:-2], packed[:-1])
+        batch = c.merged(dims[:-2], packed[:-1])
+        assert batch is not None
+        dims = (*batch, *dims[-2:])
     return c.one(dims)
+
+
+def _check_bounds(c: Inference, band: Band, dims: tuple[int | None, ...]) -> None:
+    rows, columns = dims[-2:]
+    if rows is None or columns is None:
+        return
+    for diagonal in (band.lowest, band.highest):
+        if diagonal and not -rows < diagonal < columns:
+            c.refuse(f"diagonal {diagonal} is out of bound: it must be between {-rows} and {columns}")
 
 
 __all__: list[str] = []

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from allotment.ops.array import cast
 from allotment.ops.complex_numbers import conj
 from allotment.ops.diagonals import band_part
 from allotment.ops.differentiation import Call, gradient
-from allotment.ops.gradients.broadcasting import length_of
+from allotment.ops.factor import svd
+from allotment.ops.gradients.broadcasting import length_of, shape_of, summed_to
 from allotment.ops.layout import expand_dims
 from allotment.ops.products import matmul
 from allotment.ops.sequences import eye
@@ -50,12 +52,14 @@ def _by_matrix(solution: Any, by_rhs: Any, adjoint_: bool) -> Any:
 
 @gradient("MatrixTriangularSolve", outputs=True)
 def _triangular_solve(call: Call, upstream: Any) -> list[Any]:
-    matrix, (lower, adjoint_) = call.inputs[0], call.args
+    (matrix, rhs), (lower, adjoint_) = call.inputs, call.args
     by_rhs = triangular_solve(matrix, upstream, lower=lower, adjoint=not adjoint_)
-    if not call.wanted[0]:
-        return [None, by_rhs]
-    whole = _by_matrix(call.outputs[0], by_rhs, adjoint_)
-    return [band_part(whole, -1, 0) if lower else band_part(whole, 0, -1), by_rhs]
+    by_matrix = None
+    if call.wanted[0]:
+        whole = _by_matrix(call.outputs[0], by_rhs, adjoint_)
+        triangle = band_part(whole, -1, 0) if lower else band_part(whole, 0, -1)
+        by_matrix = summed_to(triangle, shape_of(matrix))
+    return [by_matrix, summed_to(by_rhs, shape_of(rhs))]
 
 
 @gradient("MatrixSolveLs", outputs=True)
@@ -63,9 +67,7 @@ def _least_squares(call: Call, upstream: Any) -> list[Any]:
     (a, b), x, regularizer = call.inputs, call.outputs[0], call.args[0]
     sides = a.shape[-2:]
     if not regularizer and not sides.is_fully_defined():
-        raise ValueError(
-            f"whether {a!r} has more rows or columns must be known when the graph is built. Use `set_shape`."
-        )
+        return _least_squares_of_any_sides(a, b, x, upstream)
     if regularizer or sides[0] >= sides[1]:
         columns = length_of(a, -1)
         # x solves (aᴴa + λ) x = aᴴ b.
@@ -80,6 +82,17 @@ def _least_squares(call: Call, upstream: Any) -> list[Any]:
     y = solve(normal, b)
     spare = upstream - matmul(a, by_b, adjoint_a=True)
     return [matmul(y, spare, adjoint_b=True) - matmul(by_b, x, adjoint_b=True), by_b]
+
+
+def _least_squares_of_any_sides(a: Any, b: Any, x: Any, upstream: Any) -> list[Any]:
+    """The same in a graph that does not know whether there are more rows or columns."""
+    s, u, v = svd(a)
+    inverse = matmul(v / expand_dims(cast(s, v._dtype), -2), u, adjoint_b=True)
+    by_b = matmul(inverse, upstream, adjoint_a=True)
+    y = matmul(inverse, x, adjoint_a=True)
+    rest, spare = b - matmul(a, x), upstream - matmul(a, by_b, adjoint_a=True)
+    by_a = matmul(rest, matmul(inverse, by_b), adjoint_b=True) + matmul(y, spare, adjoint_b=True)
+    return [by_a - matmul(by_b, x, adjoint_b=True), by_b]
 
 
 __all__: list[str] = []
