@@ -121,14 +121,19 @@ def parts(images: int, rows: int, size: int) -> Iterator[Part]:
             yield slice(image, image + together), slice(row, row + (rows if together > 1 else rows_together))
 
 
-def pair_argument(value: Any, what: str, channels_first: bool) -> tuple[int, int]:
+def pair_argument(
+    value: Any,
+    what: str,
+    channels_first: bool,
+    of_others: type[errors.OpError] = errors.UnimplementedError,
+) -> tuple[int, int]:
     """Two lengths from a number, two, or four of which those of batch and channels are 1.
 
     Raises:
         TypeError: These are no whole numbers.
         ValueError: There are other counts of numbers.
         InvalidArgumentError: One is not positive. In a graph a ``ValueError``.
-        UnimplementedError: Those of batch and channels are not 1. In a graph a ``ValueError``.
+        UnimplementedError: Those of batch and channels are not 1; or ``of_others``. In a graph a ``ValueError``.
     """
     numbers = _attributes(value, what)
     if len(numbers) not in (1, 2, 4):
@@ -139,7 +144,7 @@ def pair_argument(value: Any, what: str, channels_first: bool) -> tuple[int, int
         ends = (numbers[0], numbers[1 if channels_first else 3])
         if ends != (1, 1):
             raise kernel_error(
-                errors.UnimplementedError,
+                of_others,
                 f"{what} must be 1 in the batch and depth dimensions. Received: {what}={value}",
             )
         numbers = numbers[2:] if channels_first else numbers[1:3]
@@ -211,6 +216,11 @@ def channels_first_argument(data_format: Any, op: str) -> bool:
     return _one_of(op, "data_format", data_format, ("NHWC", "NCHW")) == "NCHW"
 
 
+def _error_of_strides(op: str) -> type[errors.OpError]:
+    """The error of strides over images or channels: what a kernel is not written for, or will not take."""
+    return errors.InvalidArgumentError if op.startswith("Depthwise") else errors.UnimplementedError
+
+
 def windows_argument(
     size: Any, strides: Any, dilations: Any, padding: Any, data_format: Any, op: str
 ) -> Windows:
@@ -223,7 +233,7 @@ def windows_argument(
     first = channels_first_argument(data_format, op)
     return Windows(
         pair_argument(size, "ksize", first),
-        pair_argument(strides, "strides", first),
+        pair_argument(strides, "strides", first, _error_of_strides(op)),
         pair_argument(1 if dilations is None else dilations, "dilations", first),
         padding_argument(padding, first, op),
         first,
