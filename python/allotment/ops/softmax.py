@@ -148,8 +148,11 @@ def _along(row: Operation, logits: EagerTensor, axis: Any, name: str | None) -> 
     return transpose(run(row, (transpose(logits, order),), name=name), back)
 
 
-def _order(logits: EagerTensor, axis: Any) -> Any:
-    """The axes with one moved to the end, ``None`` if it is there; a tensor where a graph does not know the rank."""
+def _order(logits: EagerTensor, axis: Any, *, by_a_kernel: bool = False) -> Any:
+    """The axes with one moved to the end, ``None`` if it is there; a tensor where a graph does not know the rank.
+
+    ``by_a_kernel`` says that in TensorFlow an operation refuses an axis that is not there.
+    """
     rank = rank_of(logits)
     if isinstance(axis, float) and rank is not None:
         axis = _whole_axis(axis, rank)
@@ -162,12 +165,13 @@ def _order(logits: EagerTensor, axis: Any) -> Any:
     if number == rank - 1:
         return None
     if not -rank <= number < rank:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        text = (
             f"`axis` ({number}) must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in "
-            "the input.",
+            "the input."
         )
+        if by_a_kernel:
+            raise kernel_error(errors.InvalidArgumentError, text)
+        raise errors.InvalidArgumentError(None, None, text)
     return [axis for axis in range(rank) if axis != number % rank] + [number % rank]
 
 
@@ -210,7 +214,7 @@ def softmax_cross_entropy_with_logits(
     _check_given("softmax_cross_entropy_with_logits", labels, logits)
     logits = to_tensor(logits)
     labels = cast(to_tensor(labels, like=logits._dtype), logits._dtype)
-    order = _order(logits, axis)
+    order = _order(logits, axis, by_a_kernel=True)
     if order is not None:
         logits, labels = transpose(logits, order), transpose(labels, order)
     return run(_cross_entropy_row, (logits, labels), name=name)  # type: ignore[no-any-return]
