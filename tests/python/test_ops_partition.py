@@ -188,3 +188,7 @@ def test_far_arguments_of_zeta(function: str, first: float, second: Any, dtype: 
 
 def test_parameters_of_zeta_are_named() -> None:
     assert tf.math.zeta(x=2.0, q=1.0).numpy() == tf.math.polygamma(a=1.0, x=1.0).numpy()
+
+
+def test_one_bin_has_all_elements() -> None:
+    check(tf.histogram_fixed_width([float("nan"), 1.0], [0.0, 1.0], 1), [2], "int32")

@@ -158,6 +158,21 @@ def test_rounding(dtype: str) -> None:
         check(tf_math.rint(x), [-2, 0, 0, 2, 2, 3], dtype)
 
 
+def test_the_logarithm_of_nearly_one_is_exact_for_complex_numbers() -> None:
+    made = tf_math.log1p(tensor([1e-5, 1e-5 + 1e-5j, 3 + 4j], "complex128")).numpy()
+    wanted = [9.99995000033333e-06, 9.999999999333344e-06 + 9.999900000666666e-06j, cmath.log(4 + 4j)]
+    np.testing.assert_allclose(made, wanted, rtol=1e-15)
+
+
+def test_special_functions_far_from_one() -> None:
+    np.testing.assert_allclose(
+        tf_math.digamma(tensor(-4.999738259731843, "float64")), -3818.874468120915, rtol=1e-15
+    )
+    large = tensor([1e30, 1e30, 1e30], "float64")
+    check(tf_math.zeta(large, tensor([3.0, 1.0, 0.5], "float64")), [0.0, 1.0, np.inf], "float64")
+    check(tf_math.polygamma(large[:2], tensor([0.5, 0.86], "float64")), [np.inf, np.inf], "float64")
+
+
 def test_integers_are_round() -> None:
     x = tensor([1, 2])
     assert tf_math.round(x) is x

@@ -100,6 +100,12 @@ def test_counts() -> None:
     check(count(tensor(np.zeros(0, np.int32))), np.zeros(0), "int32")
 
 
+def test_rows_without_elements_go_nowhere() -> None:
+    check(
+        tf_math.unsorted_segment_sum(np.zeros((3, 0), np.float32), [0, 1, 9], 2), np.zeros((2, 0)), "float32"
+    )
+
+
 def test_what_cannot_be_counted() -> None:
     check_refused(tf_math.bincount, [1, -1], text="Input arr must be non-negative!")
     check_refused(tf_math.bincount, [2**31 - 1], text="size (2147483648) must be less than 2**31")

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from allotment.devices.placement import thread
 from allotment.ops import creation
+from allotment.ops.convert import dtype_argument
 
 
 def constant(
@@ -15,10 +17,14 @@ def constant(
     """Make a constant. As ``tf.compat.v1.constant``; in a graph the last of too few values fills the shape.
 
     Raises:
-        TypeError: ``verify_shape``, and the value has another shape; or more values than the shape has.
-        ValueError: A value that no tensor can hold.
+        TypeError: ``verify_shape``, and the value has another shape.
+        ValueError: A value that no tensor can hold, or more values than the shape has.
     """
-    made = creation.constant(value, dtype, None if verify_shape else shape, name)
+    wanted = None if verify_shape else shape
+    if thread.state.graph is None:
+        made = creation.constant(value, dtype, wanted, name)
+    else:
+        made = creation.graph_constant(value, dtype_argument(dtype), wanted, name, repeats_last=True)
     if verify_shape and shape is not None and not made.shape.is_compatible_with(shape):
         raise TypeError(f"Expected Tensor's shape: {tuple(shape)}, got {made.shape}.")
     return made

@@ -211,7 +211,7 @@ def huber_loss(
     def values(true: Any, made: Any) -> Any:
         error = absolute(subtract(made, true))
         curved = minimum(error, delta)
-        return add(multiply(0.5, square(curved)), multiply(delta, subtract(error, curved)))
+        return add(multiply(square(curved), 0.5), multiply(delta, subtract(error, curved)))
 
     return _loss(values, "huber_loss")(labels, predictions, weights, scope, loss_collection, reduction)
 
@@ -229,7 +229,7 @@ def log_loss(
 
     def values(true: Any, made: Any) -> Any:
         right = multiply(true, log(add(made, epsilon)))
-        wrong = multiply(subtract(1.0, true), log(add(subtract(1.0, made), epsilon)))
+        wrong = multiply(1.0 - true, log(add(1.0 - made, epsilon)))
         return subtract(negative(right), wrong)
 
     return _loss(values, "log_loss")(labels, predictions, weights, scope, loss_collection, reduction)
@@ -257,7 +257,7 @@ def cosine_distance(
         raise ValueError("You must specify argument `axis`.")
 
     def values(true: Any, made: Any) -> Any:
-        return subtract(1.0, reduce_sum(multiply(made, true), [along], keepdims=True))
+        return 1.0 - reduce_sum(multiply(made, true), [along], keepdims=True)
 
     return _loss(values, "cosine_distance_loss")(
         labels, predictions, weights, scope, loss_collection, reduction
@@ -289,7 +289,7 @@ def mean_pairwise_squared_error(
             count = reduce_sum(_present(differences, factors), axes, keepdims=True)
         squares = reduce_sum(square(differences), axes, keepdims=True)
         total = reduce_sum(differences, axes, keepdims=True)
-        first = multiply(2.0, divide_no_nan(squares, maximum(subtract(count, 1.0), 0.0)))
+        first = multiply(divide_no_nan(squares, maximum(subtract(count, 1.0), 0.0)), 2.0)
         second = multiply(
             2.0, divide_no_nan(square(total), maximum(multiply(count, subtract(count, 1.0)), 0.0))
         )

@@ -13,7 +13,7 @@ from allotment.ops.creation import reshape
 from allotment.ops.division import floordiv, floormod
 from allotment.ops.gathering import gather
 from allotment.ops.joining import concat
-from allotment.ops.math import add, subtract
+from allotment.ops.math import add
 from allotment.ops.norms import clip_by_norm
 from allotment.ops.partition import dynamic_partition, dynamic_stitch
 from allotment.ops.products import matmul
@@ -46,7 +46,7 @@ def dropout(
     if keep_prob is not None:
         if not is_tensor(keep_prob) and not 0 < float(keep_prob) <= 1:
             raise ValueError(f"keep_prob must be a number above 0 and up to 1, not {keep_prob!r}")
-        rate = subtract(1.0, keep_prob) if is_tensor(keep_prob) else 1 - keep_prob
+        rate = 1 - keep_prob
     return nn.dropout(x, rate, noise_shape, seed, name)
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import numpy as np
 
 from allotment.dtypes import BY_NUMPY, DType
+from allotment.graph.constants import constant_array, shaped
 from allotment.graph.node import SymbolicTensor
 from allotment.graph.numbers import numbers_of
 from allotment.graph.shape_functions import MANY, infer
 from allotment.graph.sources import SHARED, Fixed, Shared, Start
-from allotment.ops.convert import to_array
 from allotment.ops.deferred import deferred_in, with_numbers
 from allotment.ops.execute import check_types_in_graph
 from allotment.ops.table import Host, operation
@@ -75,16 +75,18 @@ class Recording:
         dtype: DType | None = None,
         shape: tuple[int, ...] | None = None,
         name: str | None = None,
+        repeats_last: bool = False,
     ) -> SymbolicTensor:
-        """Add a constant; of fewer values than the shape has, the last one fills the rest.
+        """Add a constant; one value fills a shape, or the last of too few.
 
         Raises:
             TensorsInsideError: A sequence of tensors.
-            TypeError: More values than the shape has.
+            TypeError: Another number of values than the shape has, or a value of another sort than the type.
+            ValueError: The last value is to fill the shape, and there are more than it has.
         """
-        array = to_array(value, dtype)
+        array = constant_array(value, dtype, shape)
         if shape is not None:
-            array = _shaped(array, shape)
+            array = shaped(array, shape, repeats_last)
         name = name or self._operands.get(id(value)) or "Const"
         output = (BY_NUMPY[array.dtype], TensorShape(array.shape))
         return self.graph.add(CONST, (), [output], (_frozen(array),), name=name)._outputs[0]
@@ -157,19 +159,6 @@ def _with_deferred(
     fault = None if row.fault is None else with_numbers(row.fault, count, args, kwargs)
     row = replace(row, function=with_numbers(row.function, count, args, kwargs), fault=fault)
     return row, (*inputs, *found)
-
-
-def _shaped(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    count = int(np.prod(shape, dtype=np.int64))
-    if array.size == count:
-        return array.reshape(shape)
-    if array.size > count or array.size == 0:
-        raise TypeError(
-            f"a constant of {array.size} values cannot have the shape {list(shape)}, which has {count}. Give as many "
-            "values as the shape has, or one."
-        )
-    flat = array.reshape(-1)
-    return np.concatenate([flat, np.full(count - array.size, flat[-1], array.dtype)]).reshape(shape)
 
 
 def _frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

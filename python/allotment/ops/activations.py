@@ -157,12 +157,12 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> E
             f"`features.dtype` must be a floating point tensor. Received:features.dtype={features._dtype!r}"
         )
     if flag_argument(approximate, "approximate"):
-        cubes = multiply(_single(0.044715), power(features, 3))
-        inner = multiply(0.7978845608028654, add(features, cubes))
-        return multiply(multiply(0.5, features), add(tanh(inner), 1.0), name)
+        cubes = multiply(power(features, 3), _single(0.044715))
+        inner = multiply(add(features, cubes), 0.7978845608028654)
+        return multiply(multiply(features, 0.5), add(tanh(inner), 1.0), name)
     # Not one plus the error function, of which nothing is left far below zero.
     tail = erfc(multiply(negative(features), _single(0.5**0.5)))
-    return multiply(multiply(0.5, features), tail, name)
+    return multiply(multiply(features, 0.5), tail, name)
 
 
 def _single(number: float) -> float:

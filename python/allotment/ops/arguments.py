@@ -36,10 +36,21 @@ def scalar_argument(value: Any, what: str) -> int:
         InvalidArgumentError, ValueError: As ``number_argument``; the value has axes.
     """
     number = number_argument(value, what)
+    check_scalar(value, what)
+    return number
+
+
+def check_scalar(value: Any, what: str) -> None:
+    """Check that a whole number has no axes.
+
+    Raises:
+        InvalidArgumentError, ValueError: It has; the text says what the argument is called.
+    """
     shape = (len(value),) if isinstance(value, list | tuple) else getattr(value, "shape", ())
     if len(shape):
-        raise errors.InvalidArgumentError(None, None, f"{what} must be a scalar, but has shape {list(shape)}")
-    return number
+        raise kernel_error(
+            errors.InvalidArgumentError, f"{what} must be a scalar, but has shape {list(shape)}"
+        )
 
 
 def attribute_argument(value: Any, what: str) -> int:
@@ -103,6 +114,7 @@ def dtype_of(value: Any) -> DType | None:
 __all__ = [
     "attribute_argument",
     "axis_of",
+    "check_scalar",
     "dtype_of",
     "kernel_error",
     "number_argument",

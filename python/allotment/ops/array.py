@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.placement import thread
-from allotment.dtypes import DType, as_dtype, int32, string
+from allotment.dtypes import BY_NUMPY, DType, as_dtype, int32, string
 from allotment.ops import faults
 from allotment.ops.arguments import dtype_of, to_tensors
 from allotment.ops.arrays import Array
@@ -70,12 +70,18 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> EagerTensor:
 
 
 def _cast(array: Array, dtype: DType) -> Array:
+    if string.numpy in (array.dtype, dtype.numpy):
+        raise errors.UnimplementedError(None, None, _no_cast(BY_NUMPY[array.dtype], dtype))
     if array.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         array = array.real
     return array.astype(dtype.numpy)
 
 
 _cast_row = operation("Cast", _cast, host=Host.NEVER, takes=_anything)
+
+
+def _no_cast(have: DType, wanted: DType) -> str:
+    return f"Cast {have.error_name} to {wanted.error_name} is not supported"
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> EagerTensor:
@@ -85,7 +91,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> EagerTensor:
     not zero is true. A tensor that has the type is returned as it is.
 
     Raises:
-        UnimplementedError: Texts, which have ``tf.strings.to_number`` and ``tf.strings.as_string``.
+        UnimplementedError: Texts, which have ``tf.strings.to_number`` and ``tf.strings.as_string``; in a graph when
+            it runs.
     """
     wanted = as_dtype(dtype)
     if dtype_of(x) is wanted:
@@ -93,8 +100,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> EagerTensor:
     tensor = to_tensor(x)
     if tensor._dtype is wanted:
         return tensor
-    if tensor._dtype is string or wanted is string:
-        text = f"Cast {tensor._dtype.error_name} to {wanted.error_name} is not supported"
+    if (tensor._dtype is string or wanted is string) and thread.state.graph is None:
+        text = _no_cast(tensor._dtype, wanted)
         raise errors.UnimplementedError(None, None, text + faults.tail("Cast", name))
     return run(_cast_row, (tensor,), wanted, name=name)  # type: ignore[no-any-return]
 

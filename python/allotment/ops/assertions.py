@@ -11,7 +11,7 @@ from allotment.ops import comparison
 from allotment.ops.array import is_tensor
 from allotment.ops.arrays import Array
 from allotment.ops.assert_op import Assert, called, decided, elements, failed, shown_count
-from allotment.ops.convert import to_pair, to_tensor
+from allotment.ops.convert import to_tensor
 from allotment.ops.creation import constant
 from allotment.ops.element_types import FLOATS
 from allotment.ops.execute import run
@@ -215,7 +215,8 @@ def _near(
 ) -> Any:
     graph = thread.state.graph
     with nullcontext() if graph is None else graph.name_scope(name or "assert_near"):
-        x, y = to_pair(x, y)
+        x = to_tensor(x)
+        y = to_tensor(y, x._dtype)
         try:
             default = 10 * np.finfo(x._dtype.numpy).eps
         except ValueError as error:
@@ -225,7 +226,7 @@ def _near(
         rtol = constant(np.array(default if rtol is None else rtol, real), name="rtol")
         atol = constant(np.array(default if atol is None else atol, real), name="atol")
         limit = add(atol, multiply(rtol, absolute(y)))
-        condition = reduce_all(comparison.less_equal(absolute(subtract(x, y)), limit))
+        condition = reduce_all(comparison.less(absolute(subtract(x, y)), limit))
         if data is None:
             data = [
                 f"{message}.  " if message else "",
@@ -247,7 +248,7 @@ def assert_near(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Check that ``abs(x - y) <= atol + rtol * abs(y)``. As ``tf.debugging.assert_near``.
+    """Check that ``abs(x - y) < atol + rtol * abs(y)``. As ``tf.debugging.assert_near``.
 
     Without tolerances each is ten times the distance from one to the next float. In a graph: return an operation
     that checks when it is run.

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from allotment.devices.placement import thread
 from allotment.dtypes import DType, as_dtype, int32, int64
 from allotment.ops.values import TensorsInsideError, to_array
 from allotment.tensor import EagerTensor, Tensor
@@ -37,6 +38,10 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
     from allotment.ops.creation import eager_const
 
     wanted = dtype or like
+    if type(value) is range:
+        from allotment.ops.sequences import range as numbers
+
+        return numbers(value.start, value.stop, value.step, wanted)
     if isinstance(value, TensorShape):
         wanted = _type_of_shape(value, wanted)
         return eager_const(value.as_list(), wanted)
@@ -60,7 +65,13 @@ def to_tensor_if_it_fits(value: Any, hint: DType | None) -> EagerTensor:
 
 
 def to_pair(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
-    """Convert two operands of one type: what is no tensor takes the type of the tensor beside it, or of the first."""
+    """Convert two operands of one type: what is no tensor takes the type of the tensor beside it, or of the first.
+
+    In a graph that is the type of the first in any case: nodes' inputs are converted one behind the other.
+    """
+    if thread.state.graph is not None:
+        x = to_tensor(x)
+        return x, to_tensor(y, like=x._dtype)
     if isinstance(x, Tensor) or hasattr(x, "_as_tensor"):
         x = to_tensor(x)
         return x, to_tensor(y, like=x._dtype)

@@ -65,7 +65,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     """
     wanted = dtype_argument(dtype)
     if thread.state.graph is not None:
-        return _graph_constant(value, wanted, shape, name)
+        return graph_constant(value, wanted, shape, name)
     if isinstance(value, EagerTensor):
         if wanted is not None and wanted is not value._dtype:
             raise TypeError(
@@ -83,6 +83,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     if shape is None:
         return made
     lengths = shape_argument(shape)
+    if any(length < 0 for length in lengths):
+        raise ValueError(f"Dimension {min(lengths)} must be >= 0")
     if lengths == made._array.shape:
         return made
     if math.prod(lengths) == made._array.size:
@@ -95,16 +97,24 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     )
 
 
-def _graph_constant(value: Any, dtype: DType | None, shape: Any, name: str) -> EagerTensor:
+def graph_constant(
+    value: Any, dtype: DType | None, shape: Any, name: str, *, repeats_last: bool = False
+) -> EagerTensor:
+    """Add a constant to the graph; the last of too few values may fill the shape.
+
+    Raises:
+        TypeError: A tensor, or a sequence with tensors in it; another number of values than the shape has.
+        ValueError: A value that no tensor can hold.
+    """
     if isinstance(value, Tensor):
         raise TypeError(f"a constant of a graph is made of a value, and {value!r} is a tensor of its own")
     recording: Any = current_placement()
     lengths = None if shape is None else shape_argument(shape)
     try:
-        return recording.constant(value, dtype, lengths, name)  # type: ignore[no-any-return]
+        return recording.constant(value, dtype, lengths, name, repeats_last)  # type: ignore[no-any-return]
     except TensorsInsideError as error:
         error.__traceback__ = None
-        raise ValueError(str(error)) from None
+        raise TypeError(str(error)) from None
 
 
 def convert_to_tensor(
@@ -147,13 +157,13 @@ def _is_number(shape: Any) -> bool:
 
 
 def check_int32(shape: Any) -> None:
-    """Check an argument that TensorFlow converts to int32 before it calls the operation.
+    """Check an argument that TensorFlow converts to int32 before it calls the operation; in graphs that is usual.
 
     Raises:
         TypeError: A Python value that is no whole number.
         ValueError: A value that has no tensor.
     """
-    if isinstance(shape, Tensor | TensorShape) or type(shape) is int:
+    if thread.state.graph is not None or isinstance(shape, Tensor | TensorShape) or type(shape) is int:
         return
     if isinstance(shape, list | tuple) and all(type(each) is int for each in shape):
         return
@@ -235,7 +245,13 @@ def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:
 
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> EagerTensor:
     """Make a tensor of a shape whose elements are all one value. As ``tf.fill``; ``layout`` has no effect."""
-    lengths = shape_input(dims)
+    if thread.state.graph is not None and _is_number(dims):
+        raise ValueError(f"Shape must be rank 1 but is rank 0 for '{_fill.name}' with dims = {dims!r}.")
+    return _filled(dims, value, name)
+
+
+def _filled(shape: Any, value: Any, name: str | None) -> EagerTensor:
+    lengths = shape_input(shape)
     return run(_fill, (_filling(value),), lengths, name=name)  # type: ignore[no-any-return]
 
 
@@ -243,14 +259,23 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any
     """Make a tensor of zeros (false, empty texts). As ``tf.zeros``; ``layout`` has no effect."""
     wanted = as_dtype(dtype)
     check_int32(shape)
-    return fill(shape, "" if wanted is string else np.zeros((), wanted.numpy), name)
+    return _filled(shape, "" if wanted is string else np.zeros((), wanted.numpy), name)
 
 
 def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> EagerTensor:
     """Make a tensor of ones. As ``tf.ones``; ``layout`` has no effect."""
     wanted = as_dtype(dtype)
     check_int32(shape)
-    return fill(shape, to_array(1, string) if wanted is string else np.ones((), wanted.numpy), name)
+    return _filled(shape, to_array(1, string) if wanted is string else np.ones((), wanted.numpy), name)
 
 
-__all__ = ["constant", "convert_to_tensor", "eager_const", "fill", "ones", "reshape", "zeros"]
+__all__ = [
+    "constant",
+    "convert_to_tensor",
+    "eager_const",
+    "fill",
+    "graph_constant",
+    "ones",
+    "reshape",
+    "zeros",
+]

@@ -7,7 +7,7 @@ import numpy as np
 from allotment.dtypes import float32, float64
 from allotment.ops.array import cast
 from allotment.ops.arrays import Array, in_single
-from allotment.ops.convert import to_pair, to_pair_by_first, to_tensor
+from allotment.ops.convert import to_pair_by_first, to_tensor
 from allotment.ops.element_types import INEXACT, INTEGERS, NUMBERS, REALS
 from allotment.ops.execute import binary, same_shapes
 from allotment.ops.public import public, public_binary
@@ -55,7 +55,8 @@ def divide(x: Any, y: Any, name: str | None = None) -> EagerTensor:
     A number or an array takes the type of the tensor beside it, on either side.
     """
     if not isinstance(x, Tensor) and (isinstance(y, Tensor) or hasattr(y, "_as_tensor")):
-        x, y = to_pair(x, y)
+        y = to_tensor(y)
+        x = to_tensor(x, like=y._dtype)
     return truediv(x, y, name)
 
 
@@ -175,7 +176,8 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> EagerTensor:
         TypeError: The operands have different types.
     """
     if not isinstance(x, Tensor) and isinstance(y, Tensor):
-        x, y = to_pair(x, y)
+        y = to_tensor(y)
+        x = to_tensor(x, like=y._dtype)
     x, y = _operands(x, y, "tf.math.divide_no_nan")
     return _divide_no_nan_pair(x, y, name)
 

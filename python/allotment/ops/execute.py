@@ -317,7 +317,11 @@ def check_types(
     Raises:
         InvalidArgumentError: TensorFlow's operation does not allow a type, or types that must be equal differ.
         NotFoundError: It has no kernel for a type. Of a pinned operation this is an ``InvalidArgumentError``, too.
+        TypeError: In a graph, see ``check_types_in_graph``.
     """
+    if thread.state.graph is not None:
+        check_types_in_graph(row, inputs)
+        return
     problem = type_problem(row, [tensor._dtype for tensor in inputs])
     if problem is not None:
         raise faults.of_types(row.name, problem, name, pinned=pinned)

@@ -55,10 +55,12 @@ def invalid(op: str, device: Device, text: str, name: str | None) -> errors.OpEr
     return class_of(text)(None, None, f"{_head(op, device)}{text}{tail(op, name)}")
 
 
-def mismatched(
-    op: str, index: int, wanted: DType, found: DType, name: str | None
-) -> errors.InvalidArgumentError:
-    """The error of an input whose element type is not that of the first."""
+def mismatched(op: str, index: int, wanted: DType, found: DType, name: str | None) -> Exception:
+    """The error of an input whose element type is not that of the first; in a graph no node can be made."""
+    if thread.state.graph is not None:
+        return TypeError(
+            f"Input {index} of '{op}' Op has type {found.name} that does not match type {wanted.name}."
+        )
     return errors.InvalidArgumentError(
         None,
         None,
@@ -67,7 +69,7 @@ def mismatched(
     )
 
 
-def of_types(op: str, problem: TypeProblem, name: str | None, *, pinned: bool = False) -> errors.OpError:
+def of_types(op: str, problem: TypeProblem, name: str | None, *, pinned: bool = False) -> Exception:
     """The error of element types that an operation does not compute with."""
     found = problem.found
     if problem.wanted is not None:

@@ -110,7 +110,7 @@ def dropout(
     if is_tensor(rate) and get_static_value(rate) is None:
         fed = cast(rate, dtype)
         chances = greater_equal(uniform(shape, dtype=dtype, seed=seed), fed)
-        return where(chances, real_divide(tensor, subtract(1.0, fed)), 0.0, name)
+        return where(chances, real_divide(tensor, 1.0 - fed), 0.0, name)
     share = float_argument(rate, "rate")
     if not 0 <= share < 1:
         raise ValueError(

@@ -81,7 +81,8 @@ def clip_by_global_norm(
     tensors = _tensors(t_list)
     norm = global_norm(tensors) if use_norm is None else to_tensor(use_norm)
     limit = to_tensor(clip_norm, like=norm._dtype)
-    scale = multiply(limit, minimum(real_divide(1.0, norm), real_divide(1.0, limit)))
+    one = to_tensor(1.0, norm._dtype)
+    scale = multiply(limit, minimum(real_divide(one, norm), real_divide(one, limit)))
     scale = where(is_finite(norm), scale, np.nan)
     return [None if each is None else multiply(each, scale) for each in tensors], norm
 

@@ -162,6 +162,8 @@ def _range_fault(values: Array, ends: Array, count: int) -> str | None:
 
 
 def _counts(values: Array, ends: Array, count: int, dtype: Any) -> Array:
+    if count == 1:
+        return np.asarray([values.size], dtype)
     low, high = (float(end) for end in ends)
     total, elements = np.zeros(count, np.int64), values.reshape(-1)
     for start in range(0, values.size, BLOCK):
@@ -175,7 +177,8 @@ def _counts(values: Array, ends: Array, count: int, dtype: Any) -> Array:
 
 def _counts_fault(values: Array, ends: Array, count: int, dtype: Any) -> str | None:
     fault = _range_fault(values, ends, count)
-    if fault is None and values.dtype.kind == "f" and np.isnan(values).any():
+    # One bin has all elements, whatever they are.
+    if fault is None and count > 1 and values.dtype.kind == "f" and np.isnan(values).any():
         return "Histogram values must not contain NaN"
     return fault
 

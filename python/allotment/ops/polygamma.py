@@ -49,6 +49,9 @@ def _zeta_of(x: Array, q: Array) -> Any:
 def _in_double(power: Array, start: Array) -> Array:
     zeta, far = scipy_ufunc("zeta"), np.less(start, _FAR)
     total = np.asarray(zeta(power, np.where(far, 1, start)))
+    # All terms but the first are nothing beside it, and it may be zero or infinite.
+    lost = np.isnan(total) & np.isfinite(power) & np.greater(power, 1) & np.greater(start, 0)
+    np.copyto(total, np.power(start, -power, where=lost, out=np.zeros_like(total)), where=lost)
     if far.any():
         # The terms up to zero are a sum to the right of zero, read backwards.
         steps = np.ceil(-np.where(far, start, 0))
@@ -103,7 +106,7 @@ def _polygamma_of(a: Array, x: Array) -> Any:
     order, place = np.broadcast_arrays(a, x)
     known = np.greater_equal(order, 0) & (order == np.floor(order))
     factorial = np.exp(_log_gamma(np.asarray(order + 1, x.dtype)))
-    sign = np.where(np.fmod(order, 2) == 0, -1, 1).astype(x.dtype)
+    sign = np.where(np.fmod(order + 1, 2) == 0, 1, -1).astype(x.dtype)
     value = np.asarray(sign * factorial * _zeta_of(np.asarray(order + 1, x.dtype), place))
     np.copyto(value, digamma_of(place), where=order == 0)
     np.copyto(value, np.nan, where=~known)

@@ -60,7 +60,15 @@ def _expm1_of(x: Array) -> Any:
 
 def log1p_of(x: Array) -> Any:
     """Compute ``log(1 + x)``, exact near zero."""
-    return np.log1p(x) if x.dtype.kind == "c" else _log1p_of(x)
+    return _complex_log1p_of(x) if x.dtype.kind == "c" else _log1p_of(x)
+
+
+def _complex_log1p_of(x: Array) -> Array:
+    result, near = np.asarray(np.log(1 + x)), np.less(np.abs(x), 0.5)
+    real, imag = x.real[near], x.imag[near]
+    # The square of the size less one, whose digits the sum loses; NumPy's own loses them, too.
+    result.real[near] = np.log1p(real * (2 + real) + imag * imag) / 2
+    return result
 
 
 def _logistic(x: Array) -> Any:

@@ -120,7 +120,8 @@ def _unsorted_fault(data: Array, ids: Array, count: int) -> str | None:
         return f"data.shape = {dims(data)} does not start with segment_ids.shape = {dims(ids)}"
     if count < 0:
         return "Input num_segments must be non-negative"
-    if ids.size and ids.max() >= count:
+    # Rows without elements go nowhere, whatever their numbers are.
+    if data.size and ids.max() >= count:
         place = np.unravel_index(int(np.argmax(ids >= count)), ids.shape)
         where = ",".join(map(str, place))
         return f"segment_ids[{where}] = {ids[place]} is out of range [0, {count})"

@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.dtypes import as_dtype, float16, float32, float64, int32, int64, string
 from allotment.dtypes import bool as bool_
-from allotment.ops.arguments import attribute_argument, axis_of, number_argument, scalar_argument
+from allotment.ops.arguments import attribute_argument, axis_of, check_scalar, number_argument
 from allotment.ops.array import _anything, cast
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor, to_tensor_if_it_fits
@@ -232,9 +232,10 @@ def one_hot(
         raise TypeError(f"dtype {on._dtype} of on_value does not match dtype {off._dtype} of off_value")
     numbers = to_tensor([] if _is_nothing(indices) else indices, int32 if _is_nothing(indices) else None)
     place = -1 if axis is None else attribute_argument(axis, "axis")
-    return run(  # type: ignore[no-any-return]
-        _one_hot_row, (on, off, numbers), scalar_argument(depth, "depth"), place, name=name
-    )
+    length = number_argument(depth, "depth")
+    check_types(_one_hot_row, (on, off, numbers), name)
+    check_scalar(depth, "depth")
+    return run(_one_hot_row, (on, off, numbers), length, place, name=name)  # type: ignore[no-any-return]
 
 
 def _is_nothing(value: Any) -> bool:

@@ -59,16 +59,27 @@ def plain_numbers(shape: Any, what: str) -> tuple[int, ...]:
 
 def _not_whole(value: Any, what: str) -> Exception:
     """The error of an argument that is no whole numbers; its text begins with ``what``."""
-    if type(value) is float:
-        return TypeError(f"{what}, not {value!r}")
-    flat = value if isinstance(value, list | tuple) else [value]
     text = f"{what}, not {value!r}"
+    if thread.state.graph is not None:
+        # No node can be made: of other elements for their type, of whole numbers for their axes.
+        return ValueError(text) if value is None or _is_whole(value) else TypeError(text)
+    if type(value) is float:
+        return TypeError(text)
+    flat = value if isinstance(value, list | tuple) else [value]
     if not all(
         isinstance(each, int | float | complex | str | bytes | list | np.generic | np.ndarray)
         for each in flat
     ):
         return ValueError(text)
     return errors.InvalidArgumentError(None, None, text)
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_whole, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "iu"
+    return isinstance(value, SupportsIndex) and not isinstance(value, bool)
 
 
 def _length(length: Any, what: str) -> int:

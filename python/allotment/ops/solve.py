@@ -113,7 +113,7 @@ def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:  # noq
 
 def logdet(matrix: Any, name: str | None = None) -> EagerTensor:
     """The logarithm of the determinant of Hermitian positive definite matrices. As ``tf.linalg.logdet``."""
-    return multiply(2.0, reduce_sum(log(real(diag_part(cholesky(matrix)))), -1), name)
+    return multiply(reduce_sum(log(real(diag_part(cholesky(matrix)))), -1), 2.0, name)
 
 
 def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> EagerTensor:

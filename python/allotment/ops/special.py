@@ -71,6 +71,12 @@ def digamma_of(x: Array) -> Any:
     """The derivative of ``lgamma``; NaN at its poles, zero among them."""
     result = np.asarray(by_scipy("psi")(x))
     np.copyto(result, np.nan, where=np.equal(x, 0))
+    if x.dtype == np.float64:
+        # Near its poles SciPy's has the error of the tangent of a large angle.
+        distance = x - np.rint(x)
+        near = np.less(x, 0) & np.less(np.abs(distance), 0.1) & (distance != 0)
+        place = distance[near] * np.pi
+        result[near] = by_scipy("psi")(1 - x[near]) - np.pi / np.tan(place)
     return result
 
 
@@ -108,7 +114,7 @@ digamma = public_unary(
 
 def erfcinv(x: Any, name: str | None = None) -> EagerTensor:
     """The inverse of ``erfc``. As ``tf.math.erfcinv``, which has no kernel of its own."""
-    return multiply(negative(ndtri(multiply(0.5, x))), math.sqrt(0.5), name)
+    return multiply(negative(ndtri(multiply(x, 0.5))), math.sqrt(0.5), name)
 
 
 __all__ = [

@@ -2,14 +2,16 @@
 
 import random
 
-from operands import COMPLEX, FLOATS, INTEGERS, TYPES
-from programs import Call, Family, Tolerance, any_kind, any_shape, any_type, broadcast_with
+from operands import COMPLEX, FLOATS, INTEGERS, NUMBERS, TYPES
+from programs import MODES, Call, Family, Tolerance, any_kind, any_shape, any_type, broadcast_with
 
 FAMILY = Family()
 
 #: Polynomials and series of special functions lose more digits than elementary ones. TensorFlow's have the error of the
 #: largest term, which shows near a root: that of `digamma` at 1.46 in float32, and that of `erfinv` at zero.
 SPECIAL = Tolerance(ulps=64, of_largest=64)
+
+QUOTIENTS = ("divide", "truediv", "realdiv", "math.divide_no_nan", "math.xdivy")
 
 
 def _one(function: str, rng: random.Random, tolerance: Tolerance, *kinds: str) -> Call:
@@ -58,9 +60,14 @@ def _two(
         number = rng.choice(
             ("2", "-1.5", "0", "True", "[1, 2]", "1 + 2j", "3000000000", "'a'", "None", "1e40")
         )
+        if number in ("'a'", "None"):
+            # The type of the tensor is no fault beside that of the other operand.
+            operands[0] = (types[0], *operands[0][1:])
         return Call(f"tf.{function}(x0, {number})", operands[:1], tolerance)
     if how < 0.2:
-        return Call(f"tf.{function}(x0, x0)", operands[:1], tolerance)
+        # Second derivatives of quotients of near-equal terms leave the rounding errors of terms of any size.
+        modes = ("gradients", "in_graph", "graph_gradients") if function in QUOTIENTS else MODES
+        return Call(f"tf.{function}(x0, x0)", operands[:1], tolerance, modes)
     if how < 0.25:
         return Call(f"tf.{function}({rng.choice(('2', '-1.5', '0'))}, x0)", operands[:1], tolerance)
     return Call(f"tf.{function}(x0, x1)", operands, tolerance)
@@ -150,7 +157,8 @@ def scaled(function: str, rng: random.Random) -> Call:
 def sums(function: str, rng: random.Random) -> Call:
     dtype, shape = any_type(rng, ("float32", *FLOATS, *INTEGERS, *COMPLEX)), any_shape(rng)
     count = rng.randrange(1, 4)
-    shapes = [shape if rng.random() < 0.93 else any_shape(rng) for _ in range(count)]
+    alike = 0.93 if dtype in NUMBERS else 1
+    shapes = [shape if rng.random() < alike else any_shape(rng) for _ in range(count)]
     names = ", ".join(f"x{i}" for i in range(count))
     return Call(
         f"tf.{function}([{names}])", [(dtype, each, any_kind(rng)) for each in shapes], Tolerance(ulps=32)

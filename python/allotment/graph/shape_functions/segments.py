@@ -14,13 +14,16 @@ def _sorted(c: Inference) -> list[Output]:
 @shape_function("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
 def _unsorted(c: Inference, count: Any) -> list[Output]:
     data, ids, length = c.shape(0), c.shape(1), number(count)
+    if ids is None:
+        return c.one(None)
+    if data is not None and len(data) < len(ids):
+        c.refuse(f"Shape must be at least rank {len(ids)} but is rank {len(data)}")
+    if data is not None:
+        c.merged(data[: len(ids)], ids)
     if length is not None and length < 0:
         c.refuse(f"Dimension size, given by scalar input, must be non-negative but is {length}")
-    if data is None or ids is None:
+    if data is None:
         return c.one(None)
-    if len(data) < len(ids):
-        c.refuse(f"Shape must be at least rank {len(ids)} but is rank {len(data)}")
-    c.merged(data[: len(ids)], ids)
     return c.one((length, *data[len(ids) :]))
 
 

@@ -102,7 +102,7 @@ def binary_crossentropy(
         return mean(sigmoid_cross_entropy_with_logits(true, predicted), axis)
     likely = _clipped(predicted)
     right = multiply(true, log(likely))
-    wrong = multiply(subtract(1, true), log(subtract(1, likely)))
+    wrong = multiply(1 - true, log(1 - likely))
     return mean(negative(add(right, wrong)), axis)
 
 

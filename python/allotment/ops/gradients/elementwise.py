@@ -14,11 +14,14 @@ from allotment.ops.table import operation
 
 
 def by_input(name: str, derivative: Callable[[Any], Any]) -> None:
-    """Enter the gradient of a function whose derivative is computed from the input."""
+    """Enter the gradient of a function whose derivative is computed from the input.
+
+    On the two sides of a cut it is that of TensorFlow, which conjugates the input and not the derivative.
+    """
 
     @gradient(name)
     def back(call: Call, upstream: Any) -> Any:
-        return upstream * conj(derivative(call.inputs[0]))
+        return upstream * derivative(conj(call.inputs[0]))
 
 
 def by_output(name: str, derivative: Callable[[Any], Any]) -> None:
@@ -26,7 +29,7 @@ def by_output(name: str, derivative: Callable[[Any], Any]) -> None:
 
     @gradient(name, inputs=False, outputs=True)
     def back(call: Call, upstream: Any) -> Any:
-        return upstream * conj(derivative(call.outputs[0]))
+        return upstream * derivative(conj(call.outputs[0]))
 
 
 def with_zeros(name: str, kernel: Callable[[Array, Array], Any]) -> Callable[[Any, Any], Any]:

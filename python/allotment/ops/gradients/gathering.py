@@ -105,7 +105,7 @@ def _select(call: Call, upstream: Any) -> list[Any]:
     return [
         None,
         summed_to(where(condition, upstream, 0), shape_of(x)) if call.wanted[1] else None,
-        summed_to(where(condition, 0, upstream), shape_of(y)) if call.wanted[2] else None,
+        summed_to(where(~condition, upstream, 0), shape_of(y)) if call.wanted[2] else None,
     ]
 
 

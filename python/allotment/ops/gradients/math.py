@@ -38,12 +38,12 @@ of_pair(
 of_pair(
     "Maximum",
     lambda upstream, x, y: where(x >= y, upstream, 0),
-    lambda upstream, x, y: where(x >= y, 0, upstream),
+    lambda upstream, x, y: where(~(x >= y), upstream, 0),
 )
 of_pair(
     "Minimum",
     lambda upstream, x, y: where(x <= y, upstream, 0),
-    lambda upstream, x, y: where(x <= y, 0, upstream),
+    lambda upstream, x, y: where(~(x <= y), upstream, 0),
 )
 of_pair(
     "SquaredDifference",

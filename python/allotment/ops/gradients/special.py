@@ -5,6 +5,7 @@ from typing import Any
 
 from allotment.dtypes import float16, float32
 from allotment.ops.array import cast
+from allotment.ops.convert import to_tensor
 from allotment.ops.differentiation import Call, gradient
 from allotment.ops.gradients.broadcasting import shape_of, summed_to
 from allotment.ops.gradients.elementwise import by_input, by_output
@@ -24,7 +25,7 @@ by_input("Lgamma", digamma)
 
 def _trigamma(x: Any) -> Any:
     wide = cast(x, float32) if x._dtype is float16 else x
-    return cast(polygamma(1, wide), x._dtype)
+    return cast(polygamma(to_tensor(1, wide._dtype), wide), x._dtype)
 
 
 by_input("Digamma", _trigamma)
