@@ -78,7 +78,7 @@ def angle(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - T
     tensor = _numeric(input)
     if tensor._dtype.is_complex:
         return run(_angle, (tensor,), name=name)  # type: ignore[no-any-return]
-    return where(less(tensor, 0), multiply(np.pi, ones_like(tensor)), zeros_like(tensor))
+    return where(less(tensor, 0), multiply(ones_like(tensor), np.pi), zeros_like(tensor))
 
 
 def _numeric(value: Any) -> EagerTensor:

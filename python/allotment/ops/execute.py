@@ -335,8 +335,8 @@ def check_types_in_graph(row: Operation, inputs: Sequence[Any]) -> None:
     """
     if not inputs:
         return
-    problem = type_problem(row, [tensor._dtype for tensor in inputs])
-    if problem is not None and problem.kind != "no kernel":
+    problem = type_problem(row, [tensor._dtype for tensor in inputs], kernels=False)
+    if problem is not None:
         raise faults.of_types_in_graph(row.name, problem)
 
 

@@ -106,7 +106,7 @@ def _polygamma_of(a: Array, x: Array) -> Any:
     order, place = np.broadcast_arrays(a, x)
     known = np.greater_equal(order, 0) & (order == np.floor(order))
     factorial = np.exp(_log_gamma(np.asarray(order + 1, x.dtype)))
-    sign = np.where(np.fmod(order + 1, 2) == 0, 1, -1).astype(x.dtype)
+    sign = np.where(np.fmod(order + 1, 2) == 1, -1, 1).astype(x.dtype)
     value = np.asarray(sign * factorial * _zeta_of(np.asarray(order + 1, x.dtype), place))
     np.copyto(value, digamma_of(place), where=order == 0)
     np.copyto(value, np.nan, where=~known)

@@ -65,13 +65,16 @@ class _Types:
         return None
 
 
-def type_problem(row: Operation, types: Sequence[DType]) -> TypeProblem | None:
-    """What TensorFlow finds wrong with the element types of the inputs of a row, or ``None``."""
-    return _type_problem(row, tuple(types))
+def type_problem(row: Operation, types: Sequence[DType], *, kernels: bool = True) -> TypeProblem | None:
+    """What TensorFlow finds wrong with the element types of the inputs of a row, or ``None``.
+
+    ``kernels`` says whether a kernel is looked for.
+    """
+    return _type_problem(row, tuple(types), kernels)
 
 
 @cache
-def _type_problem(row: Operation, types: tuple[DType, ...]) -> TypeProblem | None:
+def _type_problem(row: Operation, types: tuple[DType, ...], kernels: bool) -> TypeProblem | None:
     recorded = _recorded(row.name)
     if recorded is None:
         return _unrecorded_problem(row, types)
@@ -91,10 +94,11 @@ def _type_problem(row: Operation, types: tuple[DType, ...]) -> TypeProblem | Non
             wanted, by, _ = decided.setdefault(each.type_of, (found, each, number))
             if found is not wanted:
                 mismatch = mismatch or TypeProblem("mismatch", number, each.name, found, wanted, by.name)
-    problems: tuple[tuple[Literal["not allowed", "no kernel"], dict[str, tuple[str, ...]]], ...] = (
-        ("not allowed", recorded.allowed),
-        ("no kernel", recorded.kernels),
-    )
+    problems: list[tuple[Literal["not allowed", "no kernel"], dict[str, tuple[str, ...]]]] = [
+        ("not allowed", recorded.allowed)
+    ]
+    if kernels:
+        problems.append(("no kernel", recorded.kernels))
     for kind, names in problems:
         for attribute, (found, each, number) in decided.items():
             allowed = names[attribute]
@@ -136,7 +140,7 @@ def _input(text: str) -> _Input:
 def has_kernel(row: Operation, dtype: DType) -> bool:
     """Whether a row computes with inputs that all have one type."""
     count = 2 if _recorded(row.name) is None else max(len(KERNEL_TYPES[row.name][0].split()), 1)
-    return _type_problem(row, (dtype,) * count) is None
+    return _type_problem(row, (dtype,) * count, True) is None
 
 
 __all__: Final = ["TypeProblem", "has_kernel", "type_problem"]
