@@ -92,6 +92,9 @@ def test_truth_values(make: Callable[[Any], Any]) -> None:
         check(function(make(p), True), function(p, True), "bool")
         check(function(False, make(p)), function(False, p), "bool")
     check(~make(p), ~p, "bool")
+    # The product of the whole parts, as TensorFlow has it.
+    for factor in (tensor([0.5, 2.0, -0.3, 256.0]), np.array([0.5, 2.0, -0.3, 256.0])):
+        check(make([True, True, True, False]) * factor, [False, True, False, False], "bool")
     check_refused(operator.and_, make(X), make(X), text="[Op:BitwiseAnd]")
     check_refused(operator.invert, make(X), text="[Op:Invert]")
 

@@ -108,6 +108,9 @@ def test_pads(options: dict[str, Any], expected: list[int]) -> None:
 
 
 def test_pads_of_other_shapes() -> None:
+    text = repetition.pad(tensor("a"), np.zeros((0, 2), int))
+    assert text.numpy() == b"a"
+    assert type(text.numpy()) is bytes
     check(repetition.pad(X, [[0, 1], [1, 0]]), [[0, 0, 1, 2], [0, 3, 4, 5], [0, 0, 0, 0]], "int64")
     check(repetition.pad(5.0, []), 5, "float32")
     check(repetition.pad(["a"], [[1, 0]]), np.array([b"", b"a"], object), "string")

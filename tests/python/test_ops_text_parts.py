@@ -18,6 +18,15 @@ def test_parts() -> None:
     check(tf.strings.substr("hello", 1, 3), texts(b"ell"), "string")
     check(tf.strings.substr("wörld", 1, 2, unit="UTF8_CHAR"), texts("ör".encode()), "string")
     check(tf.strings.substr("abc", [0, -2], [1, -1]), texts([b"a", b"bc"]), "string")
+    # In characters, a negative length is none, and refused from the end.
+    check(tf.strings.substr("abc", 1, -1, unit="UTF8_CHAR"), texts(b""), "string")
+    check_refused(tf.strings.substr, "abc", -1, -1, "UTF8_CHAR", text="pos -1 out of range for string b'abc'")
+    # The bytes that no character begins with are one in front of the others.
+    check(
+        tf.strings.substr(b"\x80\x80a", [0, -1], [1, 5], unit="UTF8_CHAR"),
+        texts([b"\x80\x80", b"a"]),
+        "string",
+    )
     check_refused(
         tf.strings.substr, "abc", 5, 1, text="pos 5 out of range for string b'abc' at index 0 [Op:Substr]"
     )

@@ -58,6 +58,15 @@ def test_letters() -> None:
         ([5, -5], {"width": 4, "fill": "+"}, ["  +5", "  -5"]),
         ([1 + 2j], {"precision": 1}, ["(1.0,2.0)"]),
         ([2**40], {}, ["1099511627776"]),
+        (np.array([200], np.uint8), {"width": 5, "fill": "+"}, ["  200"]),
+        ([5, -5], {"fill": " "}, [" 5", "-5"]),
+        ([True], {"width": 6, "fill": "0"}, ["true"]),
+        ([np.nan, -np.nan, -np.inf], {"width": 6, "fill": "0"}, ["   nan", "  -nan", "  -inf"]),
+        ([1 - 2j], {"width": 10, "fill": "0"}, ["(001.000000,-02.000000)"]),
+        ([2.5], {"precision": 0, "shortest": True, "fill": "#"}, ["2."]),
+        (["ab", "é"], {"width": 4}, ["  ab", "  é"]),
+        (["ab"], {"width": 4, "fill": "-", "precision": 1}, ["a   "]),
+        (["ab"], {"precision": 1}, ["ab"]),
     ],
 )
 def test_numbers_as_texts(values: Any, options: dict[str, Any], expected: list[str]) -> None:
@@ -71,14 +80,20 @@ def test_numbers_that_cannot_be_written() -> None:
     check_refused(
         strings.as_string, [1.0], scientific=True, shortest=True, text="Cannot select both scientific"
     )
-    x = tensor("a")
-    assert strings.as_string(x) is x
+    check_refused(strings.as_string, [1], fill="x", text='Fill argument not supported: "x"')
+    check_refused(strings.as_string, [1], shortest=True, text="scientific and shortest format not supported")
 
 
 def test_texts_as_numbers() -> None:
     check(strings.to_number(["1.5", " 2 ", "1e400", "-inf"]), [1.5, 2, np.inf, -np.inf], "float32")
     check(strings.to_number(["1", "-7"], "int64"), [1, -7], "int64")
     check(strings.to_number("4294967295", "uint32"), 2**32 - 1, "uint32")
+    check(strings.to_number(["0x1F", "-0x1.8p1", "0x1p5000", "nan(1)"]), [31, -3, np.inf, np.nan], "float32")
+    check(strings.to_number("-0X1P5000", "float64"), -np.inf, "float64")
+    # Rounded once: the nearest float64 is as near to one float32 as to the next, or infinite as one.
+    check(strings.to_number("1.000000059604644775390625000000001"), np.float32(1.0000001), "float32")
+    check(strings.to_number("1.000000178813934326171874999999"), np.float32(1.0000001), "float32")
+    check(strings.to_number("3.4028235677973366e38"), np.finfo(np.float32).max, "float32")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +102,8 @@ def test_texts_as_numbers() -> None:
         ("x", "float32"),
         ("", "float32"),
         ("1_0", "float32"),
+        ("0x", "float64"),
+        ("0x_1", "float32"),
         ("1.5", "int32"),
         ("99999999999", "int32"),
         ("-1", "uint32"),

@@ -72,3 +72,7 @@ def test_tensors_in_texts() -> None:
     check(made, np.array(b"x 1 y [1 2]", object), "string")
     with pytest.raises(ValueError, match="The template expects 1 tensors, but the inputs only has 2"):
         tf.strings.format("x {}", [1, 2])
+    made = tf.strings.format("{}", tensor(['\t"', "\\\x00", "é'\x7f"]), summarize=-1)
+    check(made, np.array(r'["\t\"" "\\\000" "é\'\177"]'.encode(), object), "string")
+    # Of complex numbers TensorFlow says only how many there are.
+    check(tf.strings.format("{}", tensor([[1j] * 4] * 2)), np.array(b"[? ? ?...]", object), "string")

@@ -13,6 +13,7 @@ from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.graph.faults import graph_error
 from allotment.graph.node import Operation
 from allotment.graph.sources import Fixed, generator_in
+from allotment.ops import faults
 from allotment.ops.draws import Source
 from allotment.ops.resources import ADD, SUBTRACT, Storage
 from allotment.ops.table import CPU_ONLY, Host, operation
@@ -192,7 +193,7 @@ def _change(node: Operation, state: State) -> Callable[..., Any]:
         with storage.lock:
             wrong = None if fault is None else fault(*arrays, *args, storage)
             if wrong is not None:
-                raise graph_error(errors.InvalidArgumentError, node, wrong)
+                raise graph_error(faults.class_of(wrong), node, wrong)
             storage.array = np.asarray(function(*arrays, *args, storage))
             return storage.array
 
@@ -206,7 +207,7 @@ def _drawn_alike(node: Operation) -> Callable[..., Any]:
     def call(*arrays: Any) -> Any:
         wrong = None if fault is None else fault(*arrays, *args, **kwargs)
         if wrong is not None:
-            raise graph_error(errors.InvalidArgumentError, node, wrong)
+            raise graph_error(faults.class_of(wrong), node, wrong)
         started = [each.generator() if isinstance(each, Fixed) else each for each in args]
         return function(*arrays, *started, **kwargs)
 

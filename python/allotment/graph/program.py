@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.dtypes import int32, string
 from allotment.graph.faults import graph_error
@@ -19,6 +18,7 @@ from allotment.graph.kernels import State, kernel
 from allotment.graph.node import Operation, SymbolicTensor, variable_read
 from allotment.graph.ordering import needed, ordered
 from allotment.graph.shape_functions import MANY
+from allotment.ops import faults
 from allotment.ops.execute import same_shapes
 from allotment.ops.table import Host
 
@@ -275,7 +275,7 @@ def _checked(operation: Operation) -> Callable[..., Any]:
     def call(*arrays_and_args: Any, **kwargs: Any) -> Any:
         wrong = fault(*arrays_and_args, **kwargs)
         if wrong is not None:
-            raise graph_error(errors.InvalidArgumentError, operation, wrong)
+            raise graph_error(faults.class_of(wrong), operation, wrong)
         return function(*arrays_and_args, **kwargs)
 
     return call

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from allotment import errors
 from allotment.devices.placement import thread
 from allotment.dtypes import DType
 from allotment.ops.convert import to_tensor
 from allotment.ops.deferred import Deferred
-from allotment.ops.shapes import shape_argument
+from allotment.ops.shapes import refused, shape_argument
 from allotment.tensor import EagerTensor
 
 
@@ -25,7 +24,7 @@ def number_argument(value: Any, what: str) -> int:
         # A vector of one number counts as the number.
         return numbers if numbers.known is None else numbers[0]  # type: ignore[return-value]
     if len(numbers) != 1:
-        raise errors.InvalidArgumentError(None, None, f"{what} must be one whole number, not {value!r}")
+        raise refused(value, f"{what} must be one whole number, not {value!r}")
     return numbers[0]  # type: ignore[no-any-return]
 
 
@@ -48,9 +47,7 @@ def check_scalar(value: Any, what: str) -> None:
     """
     shape = (len(value),) if isinstance(value, list | tuple) else getattr(value, "shape", ())
     if len(shape):
-        raise kernel_error(
-            errors.InvalidArgumentError, f"{what} must be a scalar, but has shape {list(shape)}"
-        )
+        raise refused(value, f"{what} must be a scalar, but has shape {list(shape)}")
 
 
 def attribute_argument(value: Any, what: str) -> int:

@@ -1,6 +1,5 @@
 """The operation that checks a condition. Eagerly it raises; in a graph it is a node that fails when it is run."""
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from allotment.ops.array import _anything, get_static_value, is_tensor
 from allotment.ops.arrays import Array
 from allotment.ops.convert import to_tensor
 from allotment.ops.execute import run
-from allotment.ops.printing import element
+from allotment.ops.printing import element, escaped, unworded
 from allotment.ops.table import dims, operation
 
 #: How many elements an error shows unless it is told.
@@ -118,6 +117,8 @@ _assert = operation(
 
 def summary(array: Array, shown: int) -> str:
     """The first elements of an array, each axis but a lone one in brackets."""
+    if array.dtype.kind == "c":
+        return unworded(array, shown)
     flat = array.reshape(-1)
     shown = min(shown, flat.size)
     text = _axis(iter([_escaped(each) for each in flat[:shown]]), array.shape, 0, shown)[0]
@@ -144,14 +145,7 @@ def _escaped(value: Any) -> str:
     if not isinstance(value, str | bytes):
         return element(value)
     text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
-    return re.sub(r"[\\\"'\x00-\x1f\x7f]", _escape, text)
-
-
-def _escape(found: re.Match[str]) -> str:
-    return _ESCAPES.get(found[0]) or f"\\{ord(found[0]):03o}"
-
-
-_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    return escaped(text)
 
 
 def decided(condition: Any, data: Sequence[Any], summarize: int | None, *known: Any) -> Any:

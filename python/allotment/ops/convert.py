@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from allotment.devices.placement import thread
 from allotment.dtypes import DType, as_dtype, int32, int64
 from allotment.ops.values import TensorsInsideError, to_array
@@ -91,6 +93,25 @@ def to_pair_by_first(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
     return x, to_tensor_if_it_fits(y, x._dtype)
 
 
+def to_fixed_type(dtype: DType, *values: Any, plain: bool = True) -> list[EagerTensor]:
+    """Convert inputs whose element type an operation fixes; tensors of another type are left to it to refuse.
+
+    TensorFlow converts one after the other where an argument is a list or the like: of the inputs, or of the others if
+    they are not ``plain``.
+
+    Raises:
+        ValueError: An input is a tensor of another type, and an argument is not plain.
+        TypeError: A Python value of another sort.
+    """
+    plain = plain and all(
+        isinstance(value, Tensor | int | float | np.ndarray) or hasattr(value, "_as_tensor")
+        for value in values
+    )
+    if plain or thread.state.graph is not None:
+        return [to_tensor(value, like=dtype) for value in values]
+    return [to_tensor(value, dtype) for value in values]
+
+
 def _type_of_shape(shape: TensorShape, wanted: DType | None) -> DType:
     """The type of a shape as a tensor.
 
@@ -117,4 +138,12 @@ def dtype_argument(dtype: Any) -> DType | None:
     return None if dtype is None else as_dtype(dtype)
 
 
-__all__ = ["dtype_argument", "to_array", "to_pair", "to_pair_by_first", "to_tensor", "to_tensor_if_it_fits"]
+__all__ = [
+    "dtype_argument",
+    "to_array",
+    "to_fixed_type",
+    "to_pair",
+    "to_pair_by_first",
+    "to_tensor",
+    "to_tensor_if_it_fits",
+]

@@ -131,26 +131,29 @@ def convert_to_tensor(
     return to_tensor(value, as_dtype(dtype))
 
 
-def shape_input(shape: Any, vector_for: str | None = None) -> tuple[int, ...]:
+def shape_input(shape: Any, vector_for: str | None = None, *, or_length: bool = False) -> tuple[int, ...]:
     """The lengths of a shape that is an input of an operation: a constant of its own, unless it is a tensor.
 
     The constant is made only where somebody sees it, in the log. ``vector_for`` is the name of an operation that takes
-    no single number for a shape.
+    no single length for a shape. In a graph none does, but for functions that make a vector of it: ``or_length``.
 
     Raises:
         InvalidArgumentError, ValueError, TypeError: It is no shape.
     """
     lengths = shape_argument(shape)
-    if vector_for is not None and _is_number(shape):
+    in_graph = thread.state.graph is not None
+    if (vector_for is not None or in_graph) and not or_length and _is_length(shape):
+        if in_graph:
+            raise ValueError("Shape must be rank 1 but is rank 0")
         text = "shape must be a vector of {int32,int64}, got shape []"
-        raise errors.InvalidArgumentError(None, None, text + faults.tail(vector_for, None))
+        raise errors.InvalidArgumentError(None, None, text + faults.tail(vector_for or "", None))
     if current_placement().logging and not isinstance(shape, Tensor):
         large = any(length > _INT32_MAX for length in lengths)
         eager_const(np.array(lengths, np.int64 if large else np.int32))
     return lengths
 
 
-def _is_number(shape: Any) -> bool:
+def _is_length(shape: Any) -> bool:
     if isinstance(shape, Tensor):
         return shape.shape.rank == 0
     return isinstance(shape, SupportsIndex) and getattr(shape, "ndim", 0) == 0
@@ -245,28 +248,24 @@ def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:
 
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> EagerTensor:
     """Make a tensor of a shape whose elements are all one value. As ``tf.fill``; ``layout`` has no effect."""
-    if thread.state.graph is not None and _is_number(dims):
-        raise ValueError(f"Shape must be rank 1 but is rank 0 for '{_fill.name}' with dims = {dims!r}.")
-    return _filled(dims, value, name)
-
-
-def _filled(shape: Any, value: Any, name: str | None) -> EagerTensor:
-    lengths = shape_input(shape)
-    return run(_fill, (_filling(value),), lengths, name=name)  # type: ignore[no-any-return]
+    return run(_fill, (_filling(value),), shape_input(dims), name=name)  # type: ignore[no-any-return]
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> EagerTensor:
     """Make a tensor of zeros (false, empty texts). As ``tf.zeros``; ``layout`` has no effect."""
     wanted = as_dtype(dtype)
-    check_int32(shape)
-    return _filled(shape, "" if wanted is string else np.zeros((), wanted.numpy), name)
+    return _full_of("" if wanted is string else np.zeros((), wanted.numpy), shape, name)
 
 
 def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> EagerTensor:
     """Make a tensor of ones. As ``tf.ones``; ``layout`` has no effect."""
     wanted = as_dtype(dtype)
+    return _full_of(to_array(1, string) if wanted is string else np.ones((), wanted.numpy), shape, name)
+
+
+def _full_of(value: Any, shape: Any, name: str | None) -> EagerTensor:
     check_int32(shape)
-    return _filled(shape, to_array(1, string) if wanted is string else np.ones((), wanted.numpy), name)
+    return run(_fill, (_filling(value),), shape_input(shape, or_length=True), name=name)  # type: ignore[no-any-return]
 
 
 __all__ = [

@@ -38,16 +38,29 @@ class Unprepared(str):
     __slots__ = ()
 
 
+class OutOfRange(str):
+    """A fault's text, of places that there are none of, where TensorFlow's kernel tells them from other faults."""
+
+    __slots__ = ()
+
+
 KernelErrorClass = (
-    type[errors.InvalidArgumentError] | type[errors.UnimplementedError] | type[errors.FailedPreconditionError]
+    type[errors.InvalidArgumentError]
+    | type[errors.UnimplementedError]
+    | type[errors.FailedPreconditionError]
+    | type[errors.OutOfRangeError]
 )
+
+_CLASSES: Final[dict[type, KernelErrorClass]] = {
+    Unimplemented: errors.UnimplementedError,
+    Unprepared: errors.FailedPreconditionError,
+    OutOfRange: errors.OutOfRangeError,
+}
 
 
 def class_of(text: str) -> KernelErrorClass:
     """The class of the error that a fault's text is for."""
-    if isinstance(text, Unimplemented):
-        return errors.UnimplementedError
-    return errors.FailedPreconditionError if isinstance(text, Unprepared) else errors.InvalidArgumentError
+    return _CLASSES.get(type(text), errors.InvalidArgumentError)
 
 
 def invalid(op: str, device: Device, text: str, name: str | None) -> errors.OpError:

@@ -4,50 +4,33 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import thread
 from allotment.dtypes import bool as bool_
 from allotment.ops.arrays import Array
-from allotment.ops.convert import to_tensor
+from allotment.ops.convert import to_fixed_type
 from allotment.ops.element_types import INTEGERS
 from allotment.ops.execute import binary, same_shapes, unary
 from allotment.ops.public import public_binary, public_unary
 from allotment.ops.table import operation
-from allotment.tensor import EagerTensor, Tensor
+from allotment.tensor import EagerTensor
 
 _and = binary(operation("LogicalAnd", np.logical_and, fault=same_shapes, result=bool_))
 _or = binary(operation("LogicalOr", np.logical_or, fault=same_shapes, result=bool_))
 _not = unary(operation("LogicalNot", np.logical_not, result=bool_))
 
 
-def to_truths(*values: Any, plain: bool = True) -> list[EagerTensor]:
-    """Convert operands to tensors of truth values.
-
-    TensorFlow leaves tensors of other types to the operation, which refuses them, in graphs and where the others are
-    numbers or arrays; otherwise it converts one after the other.
-
-    Raises:
-        ValueError: An operand is a tensor of another type, and one is no tensor.
-        TypeError: A Python value of another sort.
-    """
-    plain = thread.state.graph is not None or (
-        plain and all(isinstance(value, Tensor | int | float | np.ndarray) for value in values)
-    )
-    return [to_tensor(value, like=bool_) if plain else to_tensor(value, bool_) for value in values]
-
-
 def logical_and(x: Any, y: Any, name: str | None = None) -> EagerTensor:
     """Whether both are true. As ``tf.logical_and``."""
-    return _and(*to_truths(x, y), name)
+    return _and(*to_fixed_type(bool_, x, y), name)
 
 
 def logical_or(x: Any, y: Any, name: str | None = None) -> EagerTensor:
     """Whether one or both are true. As ``tf.logical_or``."""
-    return _or(*to_truths(x, y), name)
+    return _or(*to_fixed_type(bool_, x, y), name)
 
 
 def logical_not(x: Any, name: str | None = None) -> EagerTensor:
     """Whether it is false. As ``tf.logical_not``."""
-    return _not(*to_truths(x), name)
+    return _not(*to_fixed_type(bool_, x), name)
 
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> EagerTensor:

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.dtypes import bool as bool_
+from allotment.dtypes import int32
 from allotment.ops import comparison, copies, logical, math
+from allotment.ops.arguments import dtype_of
 from allotment.ops.array import cast
-from allotment.ops.convert import to_pair, to_pair_by_first, to_tensor
+from allotment.ops.convert import to_pair, to_tensor
 from allotment.ops.creation import eager_const
 from allotment.ops.division import floordiv, floormod, truediv
 from allotment.ops.execute import binary
@@ -79,17 +81,19 @@ def _invert(x: Any) -> EagerTensor:
     return logical.logical_not(x) if x._dtype is bool_ else logical.invert(x)
 
 
-def _both(x: EagerTensor, y: EagerTensor, name: str | None = None) -> EagerTensor:
-    """The product where a factor has truth values: whether both are true."""
-    return logical.logical_and(cast(x, bool_), cast(y, bool_), name)
-
-
 def _factors(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
-    """Two factors as tensors: beside truth values on the left any number will do."""
-    return (to_pair_by_first if getattr(x, "dtype", None) is bool_ else to_pair)(x, y)
+    """Convert factors as other operands, but for those beside truth values, which keep their types."""
+    if bool_ in (dtype_of(x), dtype_of(y)):
+        return to_tensor(x), to_tensor(y)
+    return to_pair(x, y)
 
 
-_times = binary(OPERATIONS["Mul"], pair=_factors, truths=_both)
+def _whole_product(x: EagerTensor, y: EagerTensor, name: str | None = None) -> EagerTensor:
+    """The product where a factor has truth values: whether that of their whole parts is not zero."""
+    return cast(math.multiply(cast(x, int32), cast(y, int32), name), bool_)
+
+
+_times = binary(OPERATIONS["Mul"], truths=_whole_product, pair=_factors)
 _and = _truths_or_bits(logical.logical_and, logical.bitwise_and)
 _or = _truths_or_bits(logical.logical_or, logical.bitwise_or)
 _xor = _truths_or_bits(logical.logical_xor, logical.bitwise_xor)

@@ -11,7 +11,7 @@ from allotment.dtypes import bool as bool_
 from allotment.dtypes import string
 from allotment.ops import faults
 from allotment.ops.arrays import Array
-from allotment.ops.convert import to_tensor
+from allotment.ops.convert import to_fixed_type, to_tensor
 from allotment.ops.execute import run
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import CPU_ONLY, dims, operation
@@ -135,7 +135,7 @@ def regex_replace(
     """
     everywhere = flag_argument(replace_global, "replace_global")
     arguments = _one(pattern, "Pattern", name), _one(rewrite, "Rewrite", name), everywhere
-    return run(_replace_row, (to_tensor(input, string),), *arguments, name=name)  # type: ignore[no-any-return]
+    return run(_replace_row, to_fixed_type(string, input), *arguments, name=name)  # type: ignore[no-any-return]
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -145,7 +145,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Eager
         InvalidArgumentError: It is no pattern.
     """
     wanted = _one(pattern, "Pattern", name)
-    return run(_match_row, (to_tensor(input, string),), wanted, name=name)  # type: ignore[no-any-return]
+    return run(_match_row, to_fixed_type(string, input), wanted, name=name)  # type: ignore[no-any-return]
 
 
 def _one(value: Any, what: str, name: str | None) -> bytes:

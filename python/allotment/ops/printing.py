@@ -1,9 +1,10 @@
 """Tensors in texts: ``tf.strings.format`` and ``tf.print``."""
 
 import pprint
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,16 +18,24 @@ from allotment.ops.execute import run
 from allotment.ops.table import CPU_ONLY, operation
 from allotment.tensor import EagerTensor
 
+_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def escaped(text: str) -> str:
+    """A text as C writes it, but for what is no ASCII."""
+    return re.sub(
+        r"[\\\"'\x00-\x1f\x7f]",
+        lambda found: _ESCAPES.get(found[0]) or f"\\{ord(found[0]):03o}",
+        text,
+    )
+
 
 def element(value: Any) -> str:
     """One element of an array as a text."""
     if isinstance(value, bytes):
-        return '"' + value.decode("utf-8", "surrogateescape") + '"'
+        return '"' + escaped(value.decode("utf-8", "surrogateescape")) + '"'
     if isinstance(value, np.bool_):
         return str(int(value))
-    if isinstance(value, np.complexfloating):
-        # TensorFlow has no words for these.
-        return "?"
     if isinstance(value, np.floating):
         return _float(value)
     return str(value)
@@ -43,9 +52,16 @@ def _float(value: Any) -> str:
 
 
 def summarized(array: Array, shown: int) -> str:
-    """An array in brackets, with so many entries at both ends of each axis, all of them for -1."""
-    ends = array.size if shown == -1 else min(shown, array.size)
+    """An array in brackets, with so many entries at both ends of each axis, all of them for a negative number."""
+    ends = array.size if shown < 0 else min(shown, array.size)
+    if array.dtype.kind == "c":
+        return f"[{unworded(array, ends)}]" if array.ndim else unworded(array, ends)
     return _axis(array, 0, array.ndim, ends)
+
+
+def unworded(array: Array, shown: int) -> str:
+    """The first of complex numbers: TensorFlow has no words for them, and forgets their shape."""
+    return " ".join("?" * min(shown, array.size)) + ("..." if shown < array.size else "")
 
 
 def _axis(array: Array, depth: int, rank: int, ends: int) -> str:
@@ -186,4 +202,4 @@ def _has_one_value(value: Any) -> bool:
     return is_tensor(value) and not hasattr(type(value), "_with_values")
 
 
-__all__ = ["element", "print_", "string_format", "summarized"]
+__all__ = ["element", "escaped", "print_", "string_format", "summarized", "unworded"]

@@ -290,8 +290,8 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
     tensor, conjugated = to_tensor(a), flag_argument(conjugate, "conjugate")
     rank = rank_of(tensor)
     if rank is None:
-        places = range_of(number_of_axes(tensor))
-        order = concat([places[:-2], places[-1:], places[-2:-1]], 0)
+        axes = number_of_axes(tensor)
+        order = concat([range_of(axes - 2), [axes - 1, axes - 2]], 0)
         return transpose(tensor, order, conjugated, name)
     if rank < 2:
         raise ValueError(

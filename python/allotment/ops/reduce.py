@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from allotment.dtypes import bool as bool_
 from allotment.ops.arrays import Array, in_single, quotient
 from allotment.ops.axes import Axes, axes_argument, axes_fault, check_whole
-from allotment.ops.convert import to_tensor
+from allotment.ops.convert import to_fixed_type, to_tensor
 from allotment.ops.element_types import NUMBERS, REALS, TRUTHS
 from allotment.ops.execute import run
 from allotment.ops.folding import multiply_folded, reduce_folded
-from allotment.ops.logical import to_truths
 from allotment.ops.scalars import flag_argument
 from allotment.ops.table import Operation, operation
 from allotment.tensor import EagerTensor
@@ -176,7 +176,7 @@ def reduce_all(
 
 
 def _reduce_truths(row: Operation, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> EagerTensor:
-    (truths,) = to_truths(tensor, plain=not isinstance(axis, list | tuple | str))
+    (truths,) = to_fixed_type(bool_, tensor, plain=not isinstance(axis, list | tuple | str))
     return _reduce(row, truths, axis, keepdims, name)
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from allotment import errors
 from allotment.devices.placement import current_placement
 from allotment.dtypes import int32
 from allotment.ops import faults
@@ -17,6 +16,7 @@ from allotment.ops.deferred import is_known
 from allotment.ops.element_types import INDICES, check_attribute
 from allotment.ops.execute import run
 from allotment.ops.known_shapes import rank_of, size_of
+from allotment.ops.shapes import refused
 from allotment.ops.table import Host, dims, operation
 from allotment.tensor import EagerTensor, Tensor
 from allotment.tensor_shape import TensorShape
@@ -138,6 +138,8 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> EagerTensor:  #
 def _repeat_fault(array: Array, repeats: tuple[int, ...], axis: int) -> str | None:
     if any(times < 0 for times in repeats):
         return f"repeats must be >= 0, but got {min(repeats)}"
+    if len(repeats) not in (1, array.shape[axis]):
+        return f"Dimensions {array.shape[axis]} and {len(repeats)} are not compatible"
     return _type_fault(array, (max(repeats, default=1),))
 
 
@@ -186,7 +188,9 @@ def _pad(array: Array, widths: Widths, value: Array | None = None) -> Array:
     around: Any = (b"" if array.dtype == object else 0) if value is None else value
     padded = np.full(lengths, around, array.dtype)
     starts = zip(widths, array.shape, strict=True)
-    padded[tuple(slice(before, before + length) for (before, _), length in starts)] = array
+    place: tuple[Any, ...] = tuple(slice(before, before + length) for (before, _), length in starts)
+    # `...` for scalars of texts: an item of an array of objects would become the array itself.
+    padded[(*place, ...)] = array
     return padded
 
 
@@ -267,8 +271,9 @@ def _widths(paddings: Any, name: str | None) -> Widths:
     if array.ndim != 2 or array.shape[1] != 2:
         if array.size == 0:
             return ()
-        text = f"paddings must be a matrix with 2 columns: {dims(array)}{faults.tail('Pad', name)}"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise refused(
+            array, f"paddings must be a matrix with 2 columns: {dims(array)}{faults.tail('Pad', name)}"
+        )
     return tuple((int(before), int(after)) for before, after in array)
 
 

@@ -71,7 +71,21 @@ def _not_whole(value: Any, what: str) -> Exception:
         for each in flat
     ):
         return ValueError(text)
-    return errors.InvalidArgumentError(None, None, text)
+    return refused(value, text)
+
+
+def refused(value: Any, text: str) -> Exception:
+    """The error of an argument that is another tensor than an operation takes.
+
+    Eagerly that is the operation's; in a graph one of the element type or else of the shape.
+    """
+    if thread.state.graph is None:
+        return errors.InvalidArgumentError(None, None, text)
+    try:
+        is_whole = np.asarray(value).dtype.kind in "iu"
+    except ValueError:
+        is_whole = True  # Ragged.
+    return ValueError(text) if is_whole else TypeError(text)
 
 
 def _is_whole(value: Any) -> bool:

@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from allotment import errors
-from allotment.devices.placement import thread
 from allotment.dtypes import string
 from allotment.ops import faults
 from allotment.ops.array import rank as number_of_axes
 from allotment.ops.arrays import Array
 from allotment.ops.axes import axes_argument
-from allotment.ops.convert import to_pair, to_tensor
+from allotment.ops.convert import to_fixed_type, to_pair, to_tensor
 from allotment.ops.execute import run
 from allotment.ops.known_shapes import rank_of
 from allotment.ops.scalars import flag_argument
@@ -24,21 +22,24 @@ _TEXTS: Any = {"kinds": CPU_ONLY, "takes": (string,).__contains__}
 
 
 def _characters(text: bytes) -> list[bytes]:
-    """The characters of UTF-8 text: each begins with a byte that does not look like 10xxxxxx."""
-    starts = [place for place, byte in enumerate(text) if byte & 0xC0 != 0x80] + [len(text)]
+    """The characters of UTF-8 text: each but the first begins with a byte that does not look like 10xxxxxx."""
+    starts = [place for place, byte in enumerate(text) if place == 0 or byte & 0xC0 != 0x80] + [len(text)]
     return [text[start:stop] for start, stop in pairwise(starts)]
 
 
 def _cut(text: bytes, first: int, count: int, unit: str) -> bytes | None:
-    """A part of a text, ``None`` if it begins outside."""
+    """A part of a text, ``None`` if it begins outside.
+
+    A negative length is one without end to TensorFlow in bytes, and in characters none, or an error from the end.
+    """
     parts: Any = text if unit == "BYTE" else _characters(text)
     size = len(parts)
-    if not -size <= first <= size:
+    if not -size <= first <= size or (first < 0 and count < 0 and unit != "BYTE"):
         return None
     start = first + size if first < 0 else first
-    # A negative length is one without end to TensorFlow.
-    part = parts[start:] if count < 0 else parts[start : start + count]
-    return part if unit == "BYTE" else b"".join(part)
+    if unit != "BYTE":
+        return b"".join(parts[start : start + max(count, 0)])
+    return bytes(parts[start:] if count < 0 else parts[start : start + count])
 
 
 def _spread(*arrays: Array) -> Any:
@@ -79,11 +80,20 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     if unit not in ("BYTE", "UTF8_CHAR"):
         raise faults.not_listed("Substr", "unit", unit, ("BYTE", "UTF8_CHAR"), name)
     first, count = to_pair(pos, len)
-    return run(_substr_row, (to_tensor(input, string), first, count), unit, name=name)  # type: ignore[no-any-return]
+    return run(_substr_row, (*to_fixed_type(string, input), first, count), unit, name=name)  # type: ignore[no-any-return]
 
 
 def _bytes(value: Any) -> bytes:
     return bytes(to_tensor(value, string)._array.item())
+
+
+def _reduce_fault(array: Array, axes: tuple[int, ...], keep: bool, separator: bytes) -> str | None:
+    for axis in axes:
+        if not -array.ndim <= axis < array.ndim:
+            return faults.OutOfRange(
+                f"Invalid reduction dimension {axis} for input with {array.ndim} dimension(s)"
+            )
+    return None
 
 
 def _reduce(array: Array, axes: tuple[int, ...], keep: bool, separator: bytes) -> Array:
@@ -102,7 +112,7 @@ def _reduce(array: Array, axes: tuple[int, ...], keep: bool, separator: bytes) -
     )
 
 
-_reduce_row = operation("ReduceJoin", _reduce, **_TEXTS)
+_reduce_row = operation("ReduceJoin", _reduce, fault=_reduce_fault, **_TEXTS)
 
 
 def reduce_join(
@@ -113,7 +123,7 @@ def reduce_join(
     Raises:
         OutOfRangeError: There is no such axis.
     """
-    texts = to_tensor(inputs, string)
+    (texts,) = to_fixed_type(string, to_tensor(inputs), plain=not isinstance(axis, list | tuple))
     rank = rank_of(texts)
     axes: Any
     if axis is not None:
@@ -122,15 +132,6 @@ def reduce_join(
         axes = tuple(range(rank))[::-1]
     else:
         axes = axes_argument(range_of(number_of_axes(texts))[::-1])
-    # A graph refuses them with the shapes.
-    for place in axes if thread.state.graph is None else ():
-        if not -texts.ndim <= place < texts.ndim:
-            raise errors.OutOfRangeError(
-                None,
-                None,
-                f"Invalid reduction dimension {place} for input with {texts.ndim} dimension(s)"
-                f"{faults.tail('ReduceJoin', name)}",
-            )
     keep = flag_argument(keepdims, "keepdims")
     return run(_reduce_row, (texts,), axes, keep, _bytes(separator), name=name)  # type: ignore[no-any-return]
 

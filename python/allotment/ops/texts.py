@@ -1,20 +1,26 @@
 """Operations on texts: bytes, usually UTF-8. They have kernels for the CPU only."""
 
+import math
+import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
 
 import numpy as np
 
-from allotment import errors
-from allotment.dtypes import DType, as_dtype, float32, string
+from allotment.dtypes import BY_NUMPY, DType, as_dtype, float32, string
 from allotment.ops import faults
 from allotment.ops.array import _anything
 from allotment.ops.arrays import Array
-from allotment.ops.convert import to_tensor
+from allotment.ops.convert import to_fixed_type, to_tensor
 from allotment.ops.element_types import check_attribute
 from allotment.ops.execute import run
 from allotment.ops.table import CPU_ONLY, dims, operation
 from allotment.tensor import EagerTensor
+
+_NAN: Final = re.compile(rb"\s*[+-]?nan\(\w*\)\s*", re.IGNORECASE)
+_HEXADECIMAL: Final = re.compile(rb"\s*[+-]?0x", re.IGNORECASE)
 
 _TEXTS: Any = {"kinds": CPU_ONLY, "takes": (string,).__contains__}
 
@@ -52,7 +58,7 @@ def join(inputs: Sequence[Any], separator: str | bytes = "", name: str | None = 
     Raises:
         InvalidArgumentError: The shapes differ; scalars go with every shape.
     """
-    tensors = [to_tensor(value, string) for value in inputs]
+    tensors = to_fixed_type(string, *inputs)
     if not tensors:
         return to_tensor("")
     between = separator.encode() if isinstance(separator, str) else separator
@@ -77,7 +83,7 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> EagerTens
     """
     if unit not in ("BYTE", "UTF8_CHAR"):
         raise faults.not_listed("StringLength", "unit", unit, ("BYTE", "UTF8_CHAR"), name)
-    return run(_length_row, (to_tensor(input, string),), unit, name=name)  # type: ignore[no-any-return]
+    return run(_length_row, to_fixed_type(string, input), unit, name=name)  # type: ignore[no-any-return]
 
 
 def _encoding_fault(array: Array, encoding: str) -> str | None:
@@ -105,55 +111,81 @@ _strip_row = operation("StringStrip", lambda array: each(bytes.strip, array), **
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> EagerTensor:  # noqa: A002
     """Texts in small letters: of ASCII, or with ``encoding="utf-8"`` of every script. As ``tf.strings.lower``."""
-    return run(_lower_row, (to_tensor(input, string),), encoding, name=name)  # type: ignore[no-any-return]
+    return run(_lower_row, to_fixed_type(string, input), encoding, name=name)  # type: ignore[no-any-return]
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> EagerTensor:  # noqa: A002
     """Texts in capitals: of ASCII, or with ``encoding="utf-8"`` of every script. As ``tf.strings.upper``."""
-    return run(_upper_row, (to_tensor(input, string),), encoding, name=name)  # type: ignore[no-any-return]
+    return run(_upper_row, to_fixed_type(string, input), encoding, name=name)  # type: ignore[no-any-return]
 
 
 def strip(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - the name TensorFlow has
     """Texts without blanks at their ends. As ``tf.strings.strip``."""
-    return run(_strip_row, (to_tensor(input, string),), name=name)  # type: ignore[no-any-return]
+    return run(_strip_row, to_fixed_type(string, input), name=name)  # type: ignore[no-any-return]
 
 
-def _as_string_fault(array: Array, form: str, width: int, fill: str) -> str | None:
-    if len(fill) > 1:
-        return "Fill string must be one or fewer characters"
-    return None
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How elements are written: a conversion of C's ``printf``."""
 
+    fill: str
+    width: int
+    precision: int
+    scientific: bool
+    shortest: bool
 
-def _as_string(array: Array, form: str, width: int, fill: str) -> Array:
-    def written(value: Any) -> bytes:
-        if array.dtype.kind == "b":
-            text = "true" if value else "false"
-        elif array.dtype.kind == "c":
-            text = f"({format(value.real, form)},{format(value.imag, form)})"
-        elif array.dtype.kind == "f":
-            text = format(float(value), form)
-            if np.isnan(value) and np.signbit(value):
-                text = f"-{text}"
-        else:
-            text = str(int(value))
-        return _padded(text, width, fill).encode()
+    def fault(self, array: Array) -> str | None:
+        """What is wrong with it for the elements of an array."""
+        dtype = BY_NUMPY[array.dtype]
+        has_point = dtype.is_floating or dtype.is_complex
+        if max(self.precision, self.width) >= 2**16:
+            return f"precision {self.precision} and width {self.width} must be less than {2**16}"
+        if (self.scientific or self.shortest) and not has_point and dtype is not string:
+            return f"scientific and shortest format not supported for datatype {dtype.error_name}"
+        if self.scientific and self.shortest:
+            return "Cannot select both scientific and shortest notation"
+        if self.precision >= 0 and not has_point and dtype is not string:
+            return f"precision not supported for datatype {dtype.error_name}"
+        if len(self.fill) > 1:
+            return "Fill string must be one or fewer characters"
+        if self.fill not in ("", " ", "+", "-", "0", "#"):
+            return f'Fill argument not supported: "{self.fill}"'
+        return None
 
-    return each(written, array)
+    def write(self, value: Any) -> bytes:
+        """An element as text."""
+        if isinstance(value, bytes):
+            return value if self.width < 0 else self._conversion("s").encode() % value
+        if isinstance(value, np.bool_):
+            return b"true" if value else b"false"
+        if isinstance(value, np.integer):
+            # C prints no sign of unsigned numbers, not even where it is asked for.
+            no_sign = isinstance(value, np.unsignedinteger) and self.fill in ("+", " ")
+            return (self._conversion("d", fill="" if no_sign else self.fill) % value).encode()
+        if isinstance(value, np.complexfloating):
+            return f"({self._real(value.real)},{self._real(value.imag)})".encode()
+        return self._real(value).encode()
 
+    def _real(self, value: Any) -> str:
+        letter = "e" if self.scientific else "g" if self.shortest else "f"
+        if np.isfinite(value):
+            return self._conversion(letter) % float(value)
+        # Python forgets the sign of NaN, and has zeros before it and infinity.
+        text: str = self._conversion(letter, fill="" if self.fill == "0" else self.fill) % np.copysign(
+            np.inf, value
+        )
+        return text.replace("inf", "nan") if np.isnan(value) else text
 
-def _padded(text: str, width: int, fill: str) -> str:
-    """A number in a field, as C's ``printf`` fills it: zeros behind the sign, ``-`` for the left end."""
-    if fill == "+" and not text.startswith("-"):
-        text = f"+{text}"
-    if fill == "0":
-        return text.zfill(width)
-    return text.ljust(width) if fill == "-" else text.rjust(width)
+    def _conversion(self, letter: str, fill: str | None = None) -> str:
+        width = f"{self.width}" if self.width >= 0 else ""
+        precision = f".{self.precision}" if self.precision >= 0 else ""
+        return f"%{self.fill if fill is None else fill}{width}{precision}{letter}"
 
 
 _as_string_row = operation(
     "AsString",
-    _as_string,
-    fault=_as_string_fault,
+    lambda array, form: each(form.write, array),
+    fault=lambda array, form: form.fault(array),
     kinds=CPU_ONLY,
     takes=_anything,
 )
@@ -171,46 +203,60 @@ def as_string(
     """Write numbers as texts. As ``tf.strings.as_string``.
 
     Args:
-        input: The numbers; texts are returned as they are.
-        precision: Digits behind the point, 6 unless given.
+        input: The numbers; or texts, which are filled up as well.
+        precision: Digits behind the point, 6 unless given; of texts in a ``width``, how many bytes are left.
         scientific: Whether to write an exponent.
         shortest: Whether to write whichever form is shorter.
         width: The least length, filled up from the left.
-        fill: What to fill up with: a blank unless given, ``0``, ``-`` for blanks on the right, ``+`` to write a sign.
+        fill: A flag of C's ``printf``: ``0`` to fill up with zeros, ``-`` for blanks on the right, ``+`` or a blank in
+            front of what is positive, ``#`` to write a point in any case.
         name: For error texts.
 
     Raises:
-        InvalidArgumentError: ``precision`` for integers, both forms at once, or a ``fill`` that is too long.
+        InvalidArgumentError: ``precision`` or a form for integers or truth values, both forms at once, or no such flag.
     """
-    tensor = to_tensor(input)
-    if tensor._dtype is string:
-        return tensor
-    wrong = None
-    if scientific and shortest:
-        wrong = "Cannot select both scientific and shortest notation"
-    elif max(precision, width) >= 2**16:
-        wrong = f"precision {precision} and width {width} must be less than {2**16}"
-    elif precision >= 0 and not (tensor._dtype.is_floating or tensor._dtype.is_complex):
-        wrong = f"precision not supported for datatype {tensor._dtype.error_name}"
-    if wrong is not None:
-        raise errors.InvalidArgumentError(None, None, wrong + faults.tail("AsString", name))
-    form = f".{precision if precision >= 0 else 6}{'e' if scientific else 'g' if shortest else 'f'}"
-    return run(  # type: ignore[no-any-return]
-        _as_string_row, (tensor,), form, width, fill, name=name
-    )
+    form = _Form(fill, width, precision, scientific, shortest)
+    return run(_as_string_row, (to_tensor(input),), form, name=name)  # type: ignore[no-any-return]
 
 
 def _number(text: bytes, dtype: DType) -> Any:
     """The number that a text says, ``None`` if it says none that the type has."""
     try:
-        if b"_" in text:
+        if b"_" in text and not _NAN.fullmatch(text):
             return None
         if dtype.is_floating:
-            return float(text)
+            return _single(text) if dtype is float32 else _double(text)
         number = int(text)
     except ValueError:
         return None
     return number if dtype.min <= number <= dtype.max else None
+
+
+def _double(text: bytes) -> float:
+    """The nearest float64, as C reads numbers: also in hexadecimal digits, and NaN with something in brackets.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if _NAN.fullmatch(text):
+        return math.nan
+    if not _HEXADECIMAL.match(text):
+        return float(text)
+    try:
+        return float.fromhex(text.decode())
+    except OverflowError:
+        return -math.inf if b"-" in text.lower().partition(b"x")[0] else math.inf
+
+
+def _single(text: bytes) -> Any:
+    """The same in float32, rounded once: the float64 between two of them need not be what the text says."""
+    number = _double(text)
+    with np.errstate(over="ignore"):
+        below, above = (np.float32(math.nextafter(number, end)) for end in (-math.inf, math.inf))
+        if below == above or _HEXADECIMAL.match(text) or not math.isfinite(number):
+            return np.float32(number)
+    exact = Decimal(text.decode().strip())
+    return np.float32(number) if exact == number else above if exact > number else below
 
 
 def _to_number_fault(array: Array, dtype: DType) -> str | None:
@@ -236,7 +282,7 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> E
     """
     wanted = as_dtype(out_type)
     check_attribute("StringToNumber", "out_type", wanted, name)
-    return run(_to_number_row, (to_tensor(input, string),), wanted, name=name)  # type: ignore[no-any-return]
+    return run(_to_number_row, to_fixed_type(string, input), wanted, name=name)  # type: ignore[no-any-return]
 
 
 __all__ = ["as_string", "join", "length", "lower", "strip", "to_number", "upper"]

@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from allotment.devices.placement import thread
 from allotment.dtypes import (
     BY_NUMPY,
     DType,
@@ -301,6 +302,8 @@ def _texts(array: Array) -> Array:
 
 
 def _not_a_text(value: Any) -> NoReturn:
+    if thread.state.graph is not None:
+        raise TypeError(f"Expected binary or unicode string, got {value!r}")
     raise ValueError(
         f"Failed to convert a NumPy array to a Tensor (Unsupported object type {type(value).__name__})."
     )

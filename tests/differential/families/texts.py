@@ -46,7 +46,11 @@ def simple(function: str, rng: random.Random) -> Call:
             for _ in range(2)
         ]
         return Call(f"tf.strings.to_number({numbers}{rng.choice(more)})", modes=())
-    return Call(f"tf.{function}(x0{rng.choice(more)})", [operand], modes=("in_graph",))
+    options = rng.choice(more)
+    if options.endswith("'x'"):
+        # One fault to a call.
+        operand = ("string", *operand[1:])
+    return Call(f"tf.{function}(x0{options})", [operand], modes=("in_graph",))
 
 
 @FAMILY.of("strings.as_string")

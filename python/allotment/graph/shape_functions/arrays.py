@@ -23,18 +23,20 @@ def _reshape(c: Inference, shape: Any) -> list[Output]:
     dims, source = lengths(shape), c.shape()
     if dims is None:
         return c.one(None)
-    if type(shape) is tuple and shape.count(-1) > 1:
-        c.refuse(f"Only one input size may be -1, but there are {shape.count(-1)}")
     total = None if source is None else multiplied(*source)
     wanted = multiplied(*(each for each in dims if each is not None))
+    holes = dims.count(None)
+    if source is not None and source.count(None) == 1 and holes == 0 and wanted is not None:
+        known = multiplied(*(each for each in source if each is not None))
+        if known and wanted % known:
+            c.refuse(f"Dimension size must be evenly divisible by {known} but is {wanted}")
     if total is None or wanted is None:
         return c.one(dims)
-    holes = dims.count(None)
     if holes == 0 and wanted != total:
         c.refuse(f"Cannot reshape a tensor with {total} elements to shape {_shown(dims)} ({wanted} elements)")
+    if holes and wanted == 0 and total != 0:
+        c.refuse(f"Cannot reshape a tensor with {total} elements to shape {_shown(dims)} (0 elements)")
     if holes == 1:
-        if wanted == 0 and total != 0:
-            c.refuse(f"Cannot reshape a tensor with {total} elements to shape {_shown(dims)} (0 elements)")
         if wanted and total % wanted:
             c.refuse(
                 f"Cannot reshape a tensor with {total} elements to shape {_shown(dims)}: {total} is not a multiple of "
@@ -116,7 +118,8 @@ def _broadcast_to(c: Inference, shape: Any) -> list[Output]:
     if len(source) > len(dims):
         c.refuse(f"Rank of input ({len(source)}) must be no greater than rank of output shape ({len(dims)})")
     for have, wanted in zip(reversed(source), reversed(dims), strict=False):
-        if have not in (None, 1, wanted) and wanted is not None:
+        # TensorFlow leaves lengths of zero to the session.
+        if have not in (None, 0, 1, wanted) and wanted is not None:
             c.refuse(f"Dimensions must be equal, but are {have} and {wanted}")
     return c.one(dims)
 
@@ -134,14 +137,13 @@ def _broadcast_args(c: Inference) -> list[Output]:
 
 @shape_function("Tile")
 def _tile(c: Inference, multiples: Any) -> list[Output]:
-    source, times = c.shape(), numbers(multiples)
-    if source is None or times is None:
-        return c.one(unknown(len(source) if source is not None else None if times is None else len(times)))
+    source, times = c.shape(), _given(c, multiples)
+    if times is None:
+        return c.one(unknown(None if source is None else len(source)))
+    if source is None:
+        source = (None,) * len(times)
     if len(source) != len(times):
         c.refuse(f"Shape must be rank {len(times)} but is rank {len(source)}")
-    for each in times:
-        if each is not None and each < 0:
-            c.refuse(f"Multiples must not be negative, but one is {each}")
     return c.one(tuple(multiplied(*pair) for pair in zip(source, times, strict=True)))
 
 

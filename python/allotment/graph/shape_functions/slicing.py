@@ -81,18 +81,17 @@ def _slice(c: Inference, begins: Any, sizes: Any) -> list[Output]:
 
 
 def _run(c: Inference, length: int | None, begin: int | None, size: int | None, axis: int) -> int | None:
-    if begin is not None and begin < 0:
-        c.refuse(f"Expected begin[{axis}] to be at least 0, but got {begin}")
-    if size is not None and size < -1:
-        c.refuse(f"Expected size[{axis}] to be at least -1, but got {size}")
-    if length is not None and begin is not None:
-        if begin > length:
-            c.refuse(f"Expected begin[{axis}] in [0, {length}], but got {begin}")
-        if size is not None and size != -1 and begin + size > length:
-            c.refuse(f"Expected size[{axis}] in [0, {length - begin}], but got {size}")
-    if size == -1:
-        return None if length is None or begin is None else length - begin
-    return size
+    # Whether there are so many elements is left to the session, as in TensorFlow, to which -1 is an unknown number.
+    for what, given in (("begin", begin), ("size", size)):
+        if given is not None and given < -1:
+            c.refuse(f"{what}[{axis}] must be at least -1, but is {given}")
+    if size != -1:
+        return size
+    if length is None or begin is None or begin == -1:
+        return None
+    if begin > length:
+        c.refuse(f"Expected begin[{axis}] in [0, {length}], but got {begin}")
+    return length - begin
 
 
 @shape_function("StridedSliceGrad")
