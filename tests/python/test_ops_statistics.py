@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from allotment import linalg
+from allotment import GradientTape, linalg
 from allotment import math as tf_math
 from allotment.ops.norms import clip_by_global_norm, clip_by_norm
 from support.tensors import check, check_refused, tensor
@@ -87,6 +87,20 @@ def test_normalisation() -> None:
     check(tf_math.l2_normalize(tensor([3.0, 4.0])), [0.6, 0.8], "float32")
     check(tf_math.l2_normalize(tensor([3e-8, 4e-8])), [0.03, 0.04], "float32", rtol=1e-5)
     check(tf_math.l2_normalize(tensor([3j, 4])), [0.6j, 0.8], "complex128")
+
+
+def test_a_normalised_zero_has_a_second_derivative() -> None:
+    x = tensor([0.5 - 0.5j, 0j, -1 - 0.5j], "complex64")
+    with GradientTape() as outer:
+        outer.watch(x)
+        with GradientTape() as inner:
+            inner.watch(x)
+            y = tf_math.l2_normalize(x)
+        first = inner.gradient(y, x, tensor([1 + 0j, 2 + 1j, -1j], "complex64"))
+    assert first is not None
+    second = outer.gradient(first, x, tensor([1j, 2 + 0j, 0.3 + 0j], "complex64"))
+    expected = [-0.8145523 + 0.7281604j, -0.17278379 + 0.34556758j, 2.190652 + 0.8145523j]
+    check(second, expected, "complex64", rtol=1e-5)
 
 
 def test_clipping_by_a_norm() -> None:

@@ -9,7 +9,8 @@ from allotment.ops.array import cast, shape, zeros_like
 from allotment.ops.array import rank as number_of_axes
 from allotment.ops.axes import axes_argument
 from allotment.ops.comparison import is_finite, not_equal
-from allotment.ops.complex_numbers import conj
+from allotment.ops.complex_numbers import complex as complex_of
+from allotment.ops.complex_numbers import conj, imag, real
 from allotment.ops.convert import to_tensor
 from allotment.ops.creation import reshape
 from allotment.ops.division import floormod
@@ -99,11 +100,16 @@ def l2_normalize(
             raise ValueError("Cannot specify both 'dim' and 'axis'.")
         axis = dim
     tensor = to_tensor(x)
-    squares = square(absolute(tensor)) if tensor._dtype.is_complex else square(tensor)
-    inverse = rsqrt(maximum(reduce_sum(squares, axis, keepdims=True), epsilon))
-    if tensor._dtype.is_complex:
-        inverse = cast(inverse, tensor._dtype)
-    return multiply(tensor, inverse, name)
+    if not tensor._dtype.is_complex:
+        return multiply(tensor, _inverse_norm(square(tensor), axis, epsilon), name)
+    # By parts, whose squares have a second derivative at zero; a size has none.
+    parts = real(tensor), imag(tensor)
+    inverse = _inverse_norm(add(square(parts[0]), square(parts[1])), axis, epsilon)
+    return complex_of(multiply(parts[0], inverse), multiply(parts[1], inverse), name)
+
+
+def _inverse_norm(squares: EagerTensor, axis: Any, epsilon: float) -> EagerTensor:
+    return rsqrt(maximum(reduce_sum(squares, axis, keepdims=True), epsilon))
 
 
 def norm(

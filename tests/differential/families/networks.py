@@ -30,7 +30,8 @@ def convolutions(function: str, rng: random.Random) -> Call:
     channels, filters = rng.randrange(1, 4), rng.randrange(1, 4)
     stride = rng.choice((1, 1, 2, 3))
     strides = str(stride) if function == "nn.conv2d" and rng.random() < 0.5 else str([1, stride, stride, 1])
-    if rng.random() < 0.04:
+    faulty = rng.random() < 0.04
+    if faulty:
         strides = rng.choice(("0", "[1, 0, 1, 1]", "[2, 1, 1, 1]", "-1", "[1, 1]"))
     dilations = (
         rng.choice(("", "", "", ", dilations=2", ", dilations=[1, 2, 2, 1]"))
@@ -38,7 +39,8 @@ def convolutions(function: str, rng: random.Random) -> Call:
         else rng.choice(("", "", ", dilations=[2, 2]"))
     )
     padding = _padding(rng) if rng.random() < 0.9 else "[[0, 0], [1, 0], [2, 1], [0, 0]]"
-    dtype = _float(rng)
+    # One fault in a call: the elements are floats then.
+    dtype = "float32" if faulty or padding == "'same'" else _float(rng)
     kernel = (
         rng.randrange(1, 4),
         rng.randrange(1, 4),
