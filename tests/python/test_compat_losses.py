@@ -7,6 +7,7 @@ import pytest
 
 import allotment.compat.v1 as v1
 import allotment.v1 as tf1
+from allotment import errors
 from allotment.compat.v1 import losses
 from allotment.ops.creation import constant
 
@@ -90,3 +91,32 @@ def test_losses_that_cannot_be() -> None:
         with pytest.raises(ValueError, match=text):
             call()
     assert v1.losses is losses
+
+
+def test_weights_whose_shape_only_the_session_knows_are_checked_there() -> None:
+    with v1.Graph().as_default():
+        made, weights = v1.placeholder(v1.float32), v1.placeholder(v1.float32)
+        loss = losses.hinge_loss(TRUE, made, weights)
+        with v1.Session() as session:
+            assert session.run(loss, {made: MADE, weights: WEIGHTS}) == np.float32(VALUES["hinge_loss"][1])
+            assert session.run(loss, {made: MADE, weights: 1.0}) == np.float32(VALUES["hinge_loss"][0])
+            with pytest.raises(errors.InvalidArgumentError, match="weights can not be broadcast to values"):
+                session.run(loss, {made: MADE, weights: WEIGHTS[:, 0]})
+
+
+def test_labels_of_unknown_rank_lose_an_axis_of_length_1() -> None:
+    logits, classes = np.float32([[1, 2, 3], [0, 1, 0]]), np.int32([[1], [2]])
+    wanted = losses.sparse_softmax_cross_entropy(classes, logits, WEIGHTS)
+    with v1.Graph().as_default():
+        labels, made, weights = (
+            v1.placeholder(v1.int32),
+            v1.placeholder(v1.float32),
+            v1.placeholder(v1.float32),
+        )
+        loss = losses.sparse_softmax_cross_entropy(labels, made, weights)
+        with v1.Session() as session:
+            for shape in ([2, 1], [2]):
+                fed = {labels: classes.reshape(shape), made: logits, weights: WEIGHTS}
+                assert session.run(loss, fed) == np.float32(wanted)
+                fed[weights] = WEIGHTS[:, 0]
+                assert session.run(loss, fed) == np.float32(wanted)

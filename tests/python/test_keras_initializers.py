@@ -72,3 +72,8 @@ def test_values_are_broadcast_to_the_shape_in_single_precision_unless_asked() ->
     assert initializers.Zeros()((), dtype=None).dtype.name == "float32"
     with pytest.raises(TypeError, match="initializers that draw give floats"):
         initializers.HeNormal()((2,), dtype="int32")
+
+
+def test_a_constant_with_more_axes_than_the_shape() -> None:
+    # As in Keras, where it is a product.
+    assert np.asarray(keras.initializers.Constant(np.ones(3))(())).tolist() == [1, 1, 1]

@@ -36,7 +36,7 @@ def test_methods_that_a_model_has_not_say_which_it_has(name: str) -> None:
 def test_methods_that_layers_optimizers_losses_and_metrics_have_not() -> None:
     for owner, name in (
         (layers.Dense(1), "get_config"),
-        (layers.Dense(1), "add_loss"),
+        (layers.Dense(1), "compute_mask"),
         (optimizers.SGD(), "minimize"),
         (losses.MeanSquaredError(), "get_config"),
         (metrics.Mean(), "from_config"),

@@ -200,3 +200,50 @@ def test_names_of_reductions() -> None:
     names.validate("sum")
     with pytest.raises(ValueError, match="Invalid Reduction Key: x"):
         names.validate("x")
+
+
+class Adding(keras.Model):  # type: ignore[misc, name-defined]
+    """A model that adds losses of its inputs and of the outputs of a layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = keras.layers.Dense(
+            4, "tanh", activity_regularizer="l2", kernel_initializer="ones", kernel_regularizer="l1"
+        )
+        self.last = keras.layers.Dense(1, kernel_initializer="ones")
+
+    def call(self, x: Any) -> Any:
+        self.add_loss(tf.reduce_mean(tf.square(x)))
+        hidden = self.first(x)
+        self.add_loss(hidden)
+        return self.last(hidden)
+
+
+def test_losses_that_layers_add() -> None:
+    x = np.arange(24, dtype=np.float32).reshape(8, 3) / 24
+    model = Adding()
+    model(x)
+    model(x)
+    # Those of the model, of its layer's outputs and of its layer's kernel; those of the call before are gone.
+    assert [tuple(loss.shape) for loss in model.losses] == [(), (8, 4), (), ()]
+    model.compile("sgd", "mse")
+    history = model.fit(x, x[:, :1], batch_size=3, epochs=2, shuffle=False, verbose=0)
+    np.testing.assert_allclose(history.history["loss"], [14.956418, 12.076889], rtol=1e-5)
+    np.testing.assert_allclose(model.evaluate(x, x[:, :1], verbose=0), 25.575716, rtol=1e-5)
+    np.testing.assert_allclose(model.get_weights()[0][0], [0.9719379] * 4, rtol=1e-5)
+
+
+def test_an_activity_regularizer_is_the_only_loss_of_a_model() -> None:
+    x = np.arange(24, dtype=np.float32).reshape(8, 3) / 24
+    start = keras.Input((3,))
+    layer = keras.layers.Dense(2, activity_regularizer="l2", kernel_initializer="ones")
+    model = keras.Model(start, layer(start))
+    assert model.losses == []
+    model(x)
+    np.testing.assert_allclose(model.losses, [0.05609375], rtol=1e-5)
+    model.compile("sgd")
+    np.testing.assert_allclose(
+        model.fit(x, epochs=2, verbose=0).history["loss"], [0.05609375, 0.0560562], rtol=1e-5
+    )
+    with pytest.raises(ValueError, match="on a tensor input"):
+        layer.add_loss(1.0)

@@ -1,9 +1,10 @@
 """``tf.compat.v1.losses``: losses as one number, which graphs collect. Labels come first, as in TensorFlow 1."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
-from allotment.dtypes import float32
+from allotment.dtypes import float32, int32
 from allotment.graph.collections import GraphKeys
 from allotment.graph.default import get_default_graph
 from allotment.missing_names import absent
@@ -18,17 +19,20 @@ from allotment.ops.array import (
     stop_gradient,
     zeros_like,
 )
+from allotment.ops.assert_op import Assert
 from allotment.ops.comparison import equal, greater
+from allotment.ops.control import control_dependencies
 from allotment.ops.convert import to_tensor
-from allotment.ops.creation import constant
+from allotment.ops.creation import constant, reshape
 from allotment.ops.division import divide_no_nan
 from allotment.ops.gathering import where
 from allotment.ops.layout import squeeze
+from allotment.ops.logical import logical_and, logical_or
 from allotment.ops.math import abs as absolute
 from allotment.ops.math import add, maximum, minimum, multiply, negative, square, squared_difference, subtract
 from allotment.ops.name_scopes import name_scope
 from allotment.ops.real import log
-from allotment.ops.reduce import reduce_sum
+from allotment.ops.reduce import reduce_all, reduce_sum
 from allotment.ops.sequences import range as numbers
 from allotment.ops.softmax import (
     sigmoid_cross_entropy_with_logits,
@@ -87,8 +91,8 @@ def compute_weighted_loss(
     with name_scope(scope or "weighted_loss"):
         given = to_tensor(losses)
         values, factors = cast(given, float32), cast(weights, float32)
-        _check_weights(factors, values)
-        weighted = multiply(values, factors)
+        with _checked_weights(factors, values):
+            weighted = multiply(values, factors)
         if reduction == Reduction.NONE:
             loss = weighted
         else:
@@ -110,16 +114,32 @@ def _present(values: Any, weights: Any) -> Any:
     return multiply(found, ones_like(values))
 
 
-def _check_weights(weights: Any, values: Any) -> None:
+def _checked_weights(weights: Any, values: Any) -> AbstractContextManager[None]:
+    """Check that weights are broadcast to values; what a graph does not know of that, before the nodes of the block.
+
+    Raises:
+        ValueError: They are not.
+        InvalidArgumentError: They are not, when the graph runs.
+    """
     mine, theirs = weights.shape, values.shape
-    if mine.rank is None or theirs.rank is None or mine.rank == 0:
-        return
-    pairs = zip(mine.as_list(), theirs.as_list(), strict=False)
-    if mine.rank != theirs.rank or any(a not in (b, 1, None) and b is not None for a, b in pairs):
+    if mine.rank == 0:
+        return nullcontext()
+    known = mine.is_fully_defined() and theirs.is_fully_defined()
+    if (None not in (mine.rank, theirs.rank) and mine.rank != theirs.rank) or (
+        known and any(a not in (b, 1) for a, b in zip(mine.as_list(), theirs.as_list(), strict=True))
+    ):
         raise ValueError(
             "weights can not be broadcast to values: they have rank 0, or the rank of the values and in each axis "
             f"their length or 1. Received: weights of shape {mine}, values of shape {theirs}"
         )
+    if known:
+        return nullcontext()
+    ours, wanted = shape(weights), shape(values)
+    both = minimum(size(ours), size(wanted))
+    fits = reduce_all(logical_or(equal(ours[:both], 1), equal(ours[:both], wanted[:both])))
+    fits = logical_or(equal(size(ours), 0), logical_and(equal(size(ours), size(wanted)), fits))
+    data = ["weights can not be broadcast to values.", "weights.shape=", ours, "values.shape=", wanted]
+    return control_dependencies([Assert(fits, data)])
 
 
 def _inputs(what: str, labels: Any, predictions: Any, dtype: Any = float32) -> tuple[Any, Any]:
@@ -275,8 +295,8 @@ def mean_pairwise_squared_error(
     with name_scope(scope or "mean_pairwise_squared_error"):
         true, made = _inputs("predictions", labels, predictions)
         factors = cast(weights, float32)
-        _check_weights(factors, true)
-        differences = subtract(made, true)
+        with _checked_weights(factors, true):
+            differences = subtract(made, true)
         axes = (
             numbers(1, rank(differences))
             if differences.shape.rank is None
@@ -350,13 +370,24 @@ def sparse_softmax_cross_entropy(
             raise ValueError(f"Argument `{name}` must not be None.")
     with name_scope(scope or "sparse_softmax_cross_entropy_loss"):
         true, made, factors = to_tensor(labels), to_tensor(logits), to_tensor(weights)
-        ranks = true.shape.rank, made.shape.rank
-        if None not in ranks and ranks[0] == ranks[1] and true.shape.as_list()[-1] in (1, None):
-            true = squeeze(true, [-1])
-        if true.shape.rank is not None and factors.shape.rank == true.shape.rank + 1:
-            factors = squeeze(factors, [-1])
+        true = _without_column(true, made, 0)
+        factors = _without_column(factors, true, 1)
         values = sparse_softmax_cross_entropy_with_logits(labels=true, logits=made, name="xentropy")
         return compute_weighted_loss(values, factors, None, loss_collection, reduction)
+
+
+def _without_column(x: Any, like: Any, more: int) -> Any:
+    """Take the last axis, of length 1, off a tensor if it has so many axes more than another one."""
+    mine, theirs = x.shape.rank, like.shape.rank
+    if None not in (mine, theirs):
+        is_one = mine == theirs + more and mine and (more or x.shape.as_list()[-1] in (1, None))
+        return squeeze(x, [-1]) if is_one else x
+    if mine == 0 or (mine is not None and x.shape.as_list()[-1] not in (1, None)):
+        return x
+    # Only a session knows.
+    lengths = shape(x)
+    gone = cast(equal(rank(x) - rank(like), more), int32)
+    return reshape(x, lengths[: size(lengths) - gone])
 
 
 def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:

@@ -14,6 +14,7 @@ from allotment.initializers import Initializer
 from allotment.keras.absent import not_interpreted
 from allotment.missing_names import absent
 from allotment.ops.array import cast
+from allotment.ops.creation import ones
 from allotment.ops.random import normal, uniform
 from allotment.ops.random import truncated_normal as draw_truncated_normal
 from allotment.ops.repetition import broadcast_to
@@ -32,7 +33,9 @@ class _Filled(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> EagerTensor:  # noqa: ARG002
         """Return the value in the shape, broadcast to it."""
-        return broadcast_to(cast(self.value, dtype or "float32"), shape)
+        value = cast(self.value, dtype or "float32")
+        # Of arrays a product, as Keras's: they may have more axes than the shape.
+        return value * ones(shape, value.dtype) if value.ndim else broadcast_to(value, shape)
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments that make an equal one."""

@@ -46,7 +46,7 @@ def _called(
             f"def run(x0):\n    layer.build(tuple(x0.shape)) if layer.built is False else None\n"
             f"    tools.fixed(layer)\n    found = layer({inner}{call})\n"
             "    types = [w.dtype == layer.variable_dtype for w in layer.weights]\n"
-            "    return found, layer.built, len(layer.weights), types\n"
+            "    return found, layer.built, len(layer.weights), types, layer.losses\n"
         )
     elif how < 0.85:
         before += (
@@ -93,6 +93,7 @@ def dense(function: str, rng: random.Random) -> Call:
             "use_bias": ("True", "False"),
             "kernel_initializer": ("'ones'", "keras.initializers.Constant(0.5)", "'zeros'"),
             "bias_initializer": ("'ones'", "'zeros'"),
+            "activity_regularizer": ("'l2'", "keras.regularizers.L1(0.5)", "None"),
         },
         0.25,
     )
@@ -118,6 +119,7 @@ def convolutions(function: str, rng: random.Random) -> Call:
             "activation": ("'relu'", "'tanh'"),
             "use_bias": ("True", "False"),
             "groups": ("1", "1", "2", "3"),
+            "activity_regularizer": ("'l2'", "keras.regularizers.L1(0.5)", "None"),
         },
         0.25,
     )
@@ -308,18 +310,22 @@ def of_the_program(function: str, rng: random.Random) -> Call:
     options = rng.choice(
         ("", "", "dtype='float64'", "name='own'", "trainable=False", "nothing=1", "dtype='nothing'")
     )
+    loss = rng.choice(
+        ("", "", "self.add_loss(tf.reduce_sum(x))", "self.add_loss([x, x])", "self.add_loss(1.0)")
+    )
     before = (
         f"{_BEFORE}class Own(keras.layers.Layer):\n"
         "    def build(self, input_shape):\n"
         f"        self.w = self.add_weight({weight})\n"
         f"    def call({arguments}):\n"
+        f"        {loss or 'pass'}\n"
         f"        return {body}\n"
         "def run(x0):\n"
         f"    layer = Own({options})\n"
         f"    layer({_as_given('x0', rng)})\n"
         "    tools.fixed(layer)\n"
         "    found = [layer(x0), len(layer.weights), len(layer.trainable_weights), layer.count_params(), layer.built]\n"
-        "    return [*found, layer.compute_dtype, layer.weights]\n"
+        "    return [*found, layer.compute_dtype, layer.weights, layer.losses]\n"
     )
     return Call("run(x0)", [(_dtype(rng), (4, 3), "ordinary")], SUMS, (), before)
 

@@ -15,10 +15,12 @@ _HELPERS = "keras, tools = tf.keras, keras_tools()\n"
 def _single(units: int, activation: str, rng: random.Random) -> str:
     """A model with one output."""
     kind = rng.choice(("sequential", "sequential", "functional", "own"))
+    regularized = rng.choice(("", "", "", ", activity_regularizer='l2'", ", kernel_regularizer='l1'"))
+    added = rng.choice(("", "", "self.add_loss(tf.reduce_mean(tf.square(x)))"))
     if kind == "functional":
         return (
             "i = keras.Input((3,))\n"
-            "h = keras.layers.Dense(4, 'tanh')(i)\n"
+            f"h = keras.layers.Dense(4, 'tanh'{regularized})(i)\n"
             f"model = tools.fixed(keras.Model(i, keras.layers.Dense({units}, {activation!r})(h)))\n"
         )
     if kind == "own":
@@ -26,16 +28,17 @@ def _single(units: int, activation: str, rng: random.Random) -> str:
             "class Own(keras.Model):\n"
             "    def __init__(self):\n"
             "        super().__init__()\n"
-            "        self.first = keras.layers.Dense(4, 'tanh')\n"
+            f"        self.first = keras.layers.Dense(4, 'tanh'{regularized})\n"
             f"        self.last = keras.layers.Dense({units}, {activation!r})\n"
             "    def call(self, x):\n"
+            f"        {added or 'pass'}\n"
             "        return self.last(self.first(x))\n"
             "model = Own()\n"
             "model(np.ones((1, 3), 'float32'))\n"
             "tools.fixed(model)\n"
         )
     return (
-        f"model = tools.fixed(keras.Sequential([keras.Input((3,)), keras.layers.Dense(4, 'tanh'), "
+        f"model = tools.fixed(keras.Sequential([keras.Input((3,)), keras.layers.Dense(4, 'tanh'{regularized}), "
         f"keras.layers.Dense({units}, {activation!r})]))\n"
     )
 

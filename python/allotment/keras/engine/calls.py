@@ -1,10 +1,11 @@
-"""Whether a thread is training: layers inside of a model are told by it when nobody tells them."""
+"""What a thread knows of the calls of layers that it is in: whether it is training, and the losses they have added."""
 
 import inspect
 import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 
 class _Calls(threading.local):
@@ -12,6 +13,12 @@ class _Calls(threading.local):
 
     #: ``None`` outside of every call.
     training: bool | None = None
+    #: Whether it is inside of the call of a layer.
+    inside = False
+
+    def __init__(self) -> None:
+        #: The losses that each layer has added since the last call from outside: replicas share layers, not these.
+        self.losses: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 
 
 #: Of this thread.

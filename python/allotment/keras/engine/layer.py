@@ -9,7 +9,7 @@ from allotment import nest, restoring
 from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.dtypes import as_dtype
 from allotment.keras import initializers, regularizers
-from allotment.keras.absent import lacks, refuse_unless_none
+from allotment.keras.absent import lacks
 from allotment.keras.engine.arguments import dtype_argument, shape_of_sample
 from allotment.keras.engine.calls import calls, takes_training
 from allotment.keras.engine.input_spec import InputSpec
@@ -20,6 +20,7 @@ from allotment.keras.engine.tracking import found_in, own_variables, without_rep
 from allotment.keras.engine.trial import outputs_by_trial
 from allotment.ops.array import cast
 from allotment.ops.convert import to_tensor
+from allotment.ops.division import divide_no_nan
 from allotment.tensor import EagerTensor, Tensor
 from allotment.training.checkpoint_values import attributes
 from allotment.variable import Variable
@@ -34,6 +35,7 @@ _SET_BY_INIT: Final = frozenset(
         "input_spec",
         "_trainable",
         "_build_shape",
+        "activity_regularizer",
         "_weights",
         "_regularizers",
     }
@@ -44,7 +46,6 @@ _NO_PARTS: Final = ("nodes", "_weights", "_build_shape")
 
 
 @lacks(
-    "add_loss",
     "compute_mask",
     "supports_masking",
     "get_config",
@@ -68,6 +69,7 @@ class Layer:
         trainable: Whether gradients and optimizers see its variables.
         dtype: The type of variables, and that floats are computed in.
         name: The name, made from the class if not given.
+        activity_regularizer: A function of outputs that gives a loss, or its name: the loss for one sample counts.
 
     Raises:
         ValueError: Another keyword.
@@ -81,26 +83,31 @@ class Layer:
     makes_variables = True
 
     def __init__(
-        self, *, trainable: bool = True, dtype: Any = None, name: str | None = None, **kwargs: Any
+        self,
+        *,
+        trainable: bool = True,
+        dtype: Any = None,
+        name: str | None = None,
+        activity_regularizer: Any = None,
+        **kwargs: Any,
     ) -> None:
         length, input_shape = kwargs.pop("input_dim", None), kwargs.pop("input_shape", None)
         if length is not None:
             input_shape = (length,)
-        refuse_unless_none(type(self).__name__, activity_regularizer=kwargs.pop("activity_regularizer", None))
         if kwargs:
             raise ValueError(f"Unrecognized keyword arguments passed to {type(self).__name__}: {kwargs}")
         self.name = unique_name(snake_case(type(self).__name__)) if name is None else name
         self.dtype = dtype_argument(dtype).name
         self.built = False
         self.input_spec: InputSpec | None = None
-        #: The shape of one sample, for a model that starts with this layer.
-        self.sample_shape: Shape | None = None if input_shape is None else shape_of_sample(input_shape)
+        self._sample_shape = input_shape
         #: The calls with symbolic tensors.
         self.nodes: list[Node] = []
         #: What ``add_weight`` made, in that order.
         self._weights: list[Variable] = []
         #: Functions of its variables that give losses, by the variable's identity.
         self._regularizers: dict[int, Callable[[Any], Any]] = {}
+        self.activity_regularizer = regularizers.get(activity_regularizer)
         self._trainable = trainable
         self._build_shape: Any = None
 
@@ -112,6 +119,11 @@ class Layer:
             )
         # Once more, for its own words: a property may have raised the error.
         return object.__getattribute__(self, name)
+
+    @property
+    def sample_shape(self) -> Shape | None:
+        """The shape of one sample, for a model that starts with this layer."""
+        return None if self._sample_shape is None else shape_of_sample(self._sample_shape)
 
     def build(self, input_shape: Any) -> None:  # noqa: ARG002 - those that have variables look at it
         """Make the variables. Called once, before the first ``call``, with the shape of its first argument."""
@@ -159,10 +171,16 @@ class Layer:
         elif "training" in kwargs:
             del kwargs["training"]
         calls.training = training
+        is_first, calls.inside = not calls.inside, True
+        if is_first:
+            self._forget_losses()
         try:
-            return self.call(*args, **kwargs)
+            outputs = self.call(*args, **kwargs)
+            if self.activity_regularizer is not None:
+                self._regularize(outputs)
+            return outputs
         finally:
-            calls.training = before
+            calls.training, calls.inside = before, not is_first
 
     def _input(self, value: Any) -> Any:
         """An input as a tensor; floats in the type the layer computes in."""
@@ -374,16 +392,53 @@ class Layer:
         """What the layer gives in a functional model; only if it was called once."""
         return self._only_node().outputs
 
+    def add_loss(self, loss: Any) -> None:
+        """Add a tensor that ``call`` computes, or several, to the loss of the model, until the model's next call.
+
+        Raises:
+            ValueError: It is no tensor.
+        """
+        added = nest.flatten(loss)
+        for each in added:
+            if not isinstance(each, EagerTensor):
+                raise ValueError(
+                    "`add_loss()` can only be called from inside `build()` or `call()`, on a tensor input. Received "
+                    f"invalid value: {each}"
+                )
+        calls.losses.setdefault(self, []).extend(added)
+
+    def _regularize(self, outputs: Any) -> None:
+        """Add what the function of outputs gives, for one sample."""
+        for output in nest.flatten(outputs):
+            if isinstance(output, EagerTensor):
+                loss = to_tensor(self.activity_regularizer(output))
+                self.add_loss(
+                    divide_no_nan(loss, cast(len(output._array), loss._dtype)) if output.ndim else loss
+                )
+
+    def _forget_losses(self) -> None:
+        """Forget what was added in the last call."""
+        if calls.losses:
+            for layer in self._with_all_inside():
+                calls.losses.pop(layer, None)
+
+    def _with_all_inside(self) -> Iterator["Layer"]:
+        yield self
+        for layer in self._sublayers():
+            yield from layer._with_all_inside()
+
     @property
     def losses(self) -> list[Any]:
-        """What is added to the loss: what regularizers give for the variables that are trained."""
+        """What is added to the loss: by ``add_loss`` in the last call, and by regularizers for trained variables."""
+        found: list[Any] = []
+        if calls.losses:
+            layers = without_repeats(self._with_all_inside())
+            found = [loss for layer in layers for loss in calls.losses.get(layer, ())]
         functions = dict(self._all_regularizers())
-        if not functions:
-            return []
-        trained = self.trainable_weights
-        return [
-            to_tensor(functions[id(variable)](variable)) for variable in trained if id(variable) in functions
-        ]
+        if functions:
+            trained = self.trainable_weights
+            found += [to_tensor(functions[id(each)](each)) for each in trained if id(each) in functions]
+        return found
 
     def _all_regularizers(self) -> Iterator[tuple[int, Callable[[Any], Any]]]:
         yield from self._regularizers.items()

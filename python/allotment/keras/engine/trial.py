@@ -22,6 +22,7 @@ def outputs_by_trial(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         TypeError: The layer gives something that is no tensor.
     """
     first, second = (_called(layer, args, kwargs, length) for length in _TRIED)
+    layer._forget_losses()
     return nest.map_structure(lambda *values: _symbolic(layer, *values), first, second)
 
 

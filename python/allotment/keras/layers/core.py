@@ -32,7 +32,7 @@ class Dense(Layer):
         bias_initializer: What makes the first bias, or its name.
         kernel_regularizer: What gives a loss for the kernel, or its name.
         bias_regularizer: What gives a loss for the bias, or its name.
-        activity_regularizer: Not offered.
+        activity_regularizer: What gives a loss for the outputs, or its name.
         kernel_constraint: What optimizers project a new kernel with.
         bias_constraint: What optimizers project a new bias with.
         **kwargs: Those of every layer; quantization is not offered.

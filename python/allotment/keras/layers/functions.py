@@ -7,7 +7,7 @@ from typing import Any
 from allotment.keras.absent import refuse_unless_none
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.names import unique_name
-from allotment.keras.engine.symbolic import KerasTensor
+from allotment.keras.engine.symbolic import KerasTensor, Shape
 from allotment.ops.array import cast
 from allotment.ops.convert import to_tensor
 from allotment.ops.math import add, multiply
@@ -74,6 +74,10 @@ class Rescaling(Layer):
     def call(self, inputs: EagerTensor) -> EagerTensor:
         """Compute the output."""
         return add(multiply(cast(inputs, self.dtype), self.scale), self.offset)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The shape of the inputs, as Keras has it, whatever the shapes of scale and offset."""
+        return input_shape
 
 
 class Operation(Layer):

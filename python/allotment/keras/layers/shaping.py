@@ -62,6 +62,11 @@ class Reshape(Layer):
         Raises:
             ValueError: It has another number of elements.
         """
+        if not input_shape:
+            raise ValueError(
+                "The total size of the tensor must be unchanged. Received: input_shape=(), "
+                f"target_shape={self.target_shape}"
+            )
         batch, sample = input_shape[0], input_shape[1:]
         known = math.prod(each for each in self.target_shape if each != -1)
         if None in sample:

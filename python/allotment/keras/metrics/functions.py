@@ -35,6 +35,9 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> EagerTensor:
         ValueError: Labels have an axis more than predictions.
     """
     true, predicted = argmax(to_tensor(y_true), -1, "int32"), to_tensor(y_pred)
+    if true.ndim == predicted.ndim == 0:
+        # Keras looks at the number of samples first.
+        raise IndexError("categorical_accuracy: predictions have no axis of classes: their shape is ()")
     if true.ndim == predicted.ndim and true._array.shape[-1:] != (1,):
         raise ValueError(
             "categorical_accuracy: labels and predictions must have the same rank. Received: labels of rank "

@@ -15,7 +15,7 @@ from allotment.keras.training.compiled import CompiledLoss, CompiledMetrics, Out
 from allotment.keras.training.data import Batch
 from allotment.ops.array import cast, zeros_like
 from allotment.ops.math import add, multiply
-from allotment.ops.reduce import reduce_mean
+from allotment.ops.reduce import reduce_mean, reduce_sum
 from allotment.ops.sums import add_n
 from allotment.tensor import EagerTensor
 from allotment.training.optimizer import Optimizer as TrainOptimizer
@@ -143,7 +143,11 @@ class Steps:
         rows = len(nest.flatten(y_pred)[0])
         samples = rows * number_of_replicas() if self._samples is None else self._samples
         # Each replica adds its share of what does not depend on samples.
-        added = multiply(add_n(own), rows / max(samples, 1)) if own else None
+        added = (
+            multiply(add_n([reduce_sum(each) if each.ndim else each for each in own]), rows / max(samples, 1))
+            if own
+            else None
+        )
         if self._loss_of is None:
             assert added is not None
             return added
