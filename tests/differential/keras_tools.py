@@ -40,7 +40,7 @@ class KerasTools:
         keras = self._keras
         model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
         model.set_weights([np.array([[0.5]], "float32")])
-        model.compile(keras.optimizers.SGD(0.0), "mse")
+        model.compile(keras.optimizers.SGD(0.0), "mse", run_eagerly=True)
         return model
 
     def given(self, values: Any) -> Any:

@@ -85,7 +85,7 @@ def others(function: str, rng: random.Random) -> Call:
     label = rng.choice(("x", "x", "x * 2", "x * np.nan", "x * np.inf"))
     before = (
         f"{_HELPERS}seen = []\ndef run():\n"
-        "    model.compile(keras.optimizers.SGD(0.5), 'mse')\n"
+        "    model.compile(keras.optimizers.SGD(0.5), 'mse', run_eagerly=True)\n"
         f"    found = model.fit(x, {label}, batch_size=1, epochs=3, verbose=0, callbacks={callbacks})\n"
         "    rate = np.asarray(model.optimizer.learning_rate)\n"
         "    return tools.figures(found), found.epoch, seen, rate, model.get_weights()\n"

@@ -140,7 +140,8 @@ def _compiled(loss: str, metric: str, rng: random.Random) -> str:
         given.append(f"metrics={rng.choice((metric, '[]', '[[' + metric + ']]', 'None'))}")
     if rng.random() < 0.15:
         given.append(f"loss_weights={rng.choice(('2.0', '[0.5]', 'None', '[1.0, 2.0]'))}")
-    if rng.random() < 0.1:
+    if rng.random() < 0.8:
+        # Compiling takes TensorFlow seconds.
         given.append("run_eagerly=True")
     return f"model.compile({', '.join(given)})\n"
 
@@ -315,6 +316,8 @@ def two_outputs(function: str, rng: random.Random) -> Call:
             )
         )
         given.append(f"{name}={form}")
+    if rng.random() < 0.8:
+        given.append("run_eagerly=True")
     y = rng.choice(("[y, z]", "(y, z)", "{'a': y, 'b': z}", "[y, z]", "y"))
     weights = rng.choice(
         (
