@@ -105,7 +105,7 @@ def test_weights_whose_shape_only_the_session_knows_are_checked_there() -> None:
 
 
 def test_labels_of_unknown_rank_lose_an_axis_of_length_1() -> None:
-    logits, classes = np.float32([[1, 2, 3], [0, 1, 0]]), np.int32([[1], [2]])
+    logits, classes = np.array([[1, 2, 3], [0, 1, 0]], np.float32), np.array([[1], [2]], np.int32)
     wanted = losses.sparse_softmax_cross_entropy(classes, logits, WEIGHTS)
     with v1.Graph().as_default():
         labels, made, weights = (

@@ -57,6 +57,27 @@ def test_methods_that_want_numbers_get_some_everywhere() -> None:
     ]
 
 
+def test_several_steps_count_as_one_where_that_is_wished() -> None:
+    told: list[tuple[str, int]] = []
+
+    def hook(name: str) -> Any:
+        return lambda self, batch, logs=None: told.append((name, batch))
+
+    names = [f"on_{what}_batch_{end}" for what in ("train", "test", "predict") for end in ("begin", "end")]
+    strict = type("Strict", (Callback,), {name: hook(name) for name in names})()
+    trained, plain = model(steps_per_execution=3), model()
+    history = trained.fit(X, Y, batch_size=2, shuffle=False, verbose=0, callbacks=[strict])
+    found = trained.predict(X, batch_size=2, verbose=0, callbacks=[strict])
+    # Numbers as TensorFlow's, which do not tell that the last has one step alone.
+    assert told == [
+        (f"on_{what}_batch_{end}", batch)
+        for what in ("train", "predict")
+        for end, batch in (("begin", 0), ("end", 2), ("begin", 3), ("end", 5))
+    ]
+    assert history.history == plain.fit(X, Y, batch_size=2, shuffle=False, verbose=0).history
+    np.testing.assert_array_equal(found, plain.predict(X, batch_size=2, verbose=0))
+
+
 def test_functions_that_want_numbers_get_some() -> None:
     begun: list[Any] = []
     callback = LambdaCallback(on_epoch_begin=lambda epoch, logs: begun.append((epoch, logs)))

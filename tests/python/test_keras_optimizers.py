@@ -258,3 +258,13 @@ def test_a_variable_that_an_optimizer_was_not_built_with_is_refused() -> None:
         with pytest.raises(ValueError, match=r"Unknown variable|the optimizer was built with"):
             optimizer.apply(grads, variables)
     assert (float(one), float(other)) == (0.5, 1.0)
+
+
+def test_a_number_of_a_function_is_of_single_precision() -> None:
+    rates: list[Any] = [0.1, lambda: 0.1, lambda: np.float32(0.1)]
+    found = []
+    for rate in rates:
+        variable = Variable(np.float64(1))
+        optimizers.SGD(rate).apply_gradients([(constant(1.0, "float64"), variable)])
+        found.append(variable.numpy())
+    assert found == [1 - float(np.float32(0.1))] * 3

@@ -202,7 +202,7 @@ def test_names_of_reductions() -> None:
         names.validate("x")
 
 
-class Adding(keras.Model):  # type: ignore[misc, name-defined]
+class Adding(keras.Model):
     """A model that adds losses of its inputs and of the outputs of a layer."""
 
     def __init__(self) -> None:

@@ -101,6 +101,7 @@ def hooks(function: str, rng: random.Random) -> Call:
             "model.fit(x, x, batch_size=1, epochs=2, verbose=0, callbacks=[tools.recorder(seen)])",
             "model.fit(x, x, epochs=2, verbose=0, validation_data=(x, x), callbacks=[tools.recorder(seen)])",
             "model.fit(x, x, epochs=3, initial_epoch=1, verbose=0, callbacks=[tools.recorder(seen)])",
+            "model.fit(x[[0] * 5], x[[0] * 5], batch_size=1, epochs=2, verbose=0, callbacks=[tools.recorder(seen)])",
             "model.evaluate(x, x, batch_size=1, verbose=0, callbacks=[tools.recorder(seen)])",
             "model.predict(x, batch_size=1, verbose=0, callbacks=[tools.recorder(seen)])",
             "model.fit(x, x, epochs=2, verbose=0, callbacks=[tools.recorder(seen), 3])",
@@ -108,5 +109,10 @@ def hooks(function: str, rng: random.Random) -> Call:
             "model.fit(x, x, epochs=2, batch_size=1, verbose=0, callbacks=[tools.recorder(seen, stop_batch=0)])",
         )
     )
-    before = f"{_HELPERS}seen = []\ndef run():\n    {run}\n    return seen\n"
+    together = rng.choice(("", "", ", steps_per_execution=2", ", steps_per_execution=5"))
+    before = (
+        f"{_HELPERS}seen = []\n"
+        f"model.compile(keras.optimizers.SGD(0.0), 'mse', run_eagerly=True{together})\n"
+        f"def run():\n    {run}\n    return seen\n"
+    )
     return Call("run()", [], CLOSE, (), before)

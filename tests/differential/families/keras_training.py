@@ -292,12 +292,14 @@ def two_outputs(function: str, rng: random.Random) -> Call:
         )
     )
     given = [f"loss={loss}"]
-    if rng.random() < 0.4:
+    # Beside a fault of the losses there is no other: Keras finds them in another order.
+    is_wrong = loss in ("['mse']", "{'a': 'mse', 'c': 'mae'}")
+    if not is_wrong and rng.random() < 0.4:
         shares = rng.choice(
             ("[1.0, 0.5]", "(1.0, 0.5)", "{'a': 1.0, 'b': 0.5}", "2.0", "[1.0]", "{'a': 2.0}")
         )
         given.append(f"loss_weights={shares}")
-    if rng.random() < 0.7:
+    if not is_wrong and rng.random() < 0.7:
         name = rng.choice(("metrics", "metrics", "weighted_metrics"))
         form = rng.choice(
             (
@@ -318,7 +320,7 @@ def two_outputs(function: str, rng: random.Random) -> Call:
         given.append(f"{name}={form}")
     if rng.random() < 0.8:
         given.append("run_eagerly=True")
-    y = rng.choice(("[y, z]", "(y, z)", "{'a': y, 'b': z}", "[y, z]", "y"))
+    y = rng.choice(("[y, z]", "(y, z)", "{'a': y, 'b': z}", "[y, z]", *([] if is_wrong else ["y"])))
     weights = rng.choice(
         (
             "",

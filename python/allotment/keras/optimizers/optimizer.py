@@ -236,7 +236,9 @@ class Optimizer:
         variables = [variable for _, variable in pairs]
         # Read before all replicas meet and set behind that, it is the same for all without another meeting.
         step, is_torn = self._step + 1, self._is_torn
-        rate = float(self._rate_now())
+        found = self._rate_now()
+        # What a function gives may be a Python number, which is one of single precision.
+        rate = single(found) if type(found) is float else float(found)
         gradients = sum_over_replicas([to_tensor(gradient) for gradient, _ in pairs])
         self._step = step
         if is_torn:

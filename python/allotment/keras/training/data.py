@@ -195,10 +195,7 @@ def data_of(
                 raise ValueError(
                     f"When providing `x` as a Dataset or an iterable, `{name}` should not be passed. It gives both."
                 )
-        if batch_size is not None:
-            raise ValueError(
-                "When providing `x` as a Dataset or an iterable, `batch_size` should not be passed."
-            )
+        # A size of batches counts nothing, as in Keras: what gives batches has one.
         if class_weight is None:
             return Stream(x, steps)
         if not callable(getattr(x, "cardinality", None)):

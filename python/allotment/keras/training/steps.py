@@ -7,7 +7,7 @@ from allotment import nest
 from allotment.function import warn_that_nothing_is_compiled
 from allotment.gradient_tape import GradientTape
 from allotment.keras import optimizers
-from allotment.keras.absent import refuse_unless_none
+from allotment.keras.engine.arguments import positive
 from allotment.keras.engine.replicas import number_of_replicas, once, sum_over_replicas
 from allotment.keras.engine.tracking import found_in, without_repeats
 from allotment.keras.metrics.metric import Mean, Metric
@@ -39,6 +39,8 @@ class Steps:
 
     def __init__(self) -> None:
         self.compiled = False
+        #: How many batches callbacks take for one.
+        self.steps_per_execution = 1
         self.optimizer: Any = None
         self.loss: Any = None
         self._loss_of: CompiledLoss | None = None
@@ -72,17 +74,14 @@ class Steps:
             metrics: Metrics, their names, or functions; by output if there are several.
             weighted_metrics: As ``metrics``; weights of samples count in them.
             run_eagerly: Has no effect: models are always run eagerly.
-            steps_per_execution: 1.
+            steps_per_execution: How many batches callbacks take for one.
             jit_compile: Has no effect; ``True`` is warned of once.
             auto_scale_loss: Has no effect.
 
         Raises:
             ValueError: An optimizer, loss or metric that there is not.
         """
-        refuse_unless_none(
-            "compile",
-            steps_per_execution=None if steps_per_execution == 1 else steps_per_execution,
-        )
+        self.steps_per_execution = positive(steps_per_execution, "steps_per_execution")
         if jit_compile is True:
             warn_that_nothing_is_compiled()
         self.optimizer = optimizers.get(optimizer)

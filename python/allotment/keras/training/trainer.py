@@ -1,6 +1,7 @@
 """What makes a layer a model: it is trained, evaluated, and asked for predictions, batch by batch."""
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -202,10 +203,11 @@ class Trainer(Steps):
         found: list[Any] = []
         try:
             hooks.call("on_predict_begin")
-            for index, batch in enumerate(self._runner.batches(data)):
-                hooks.call("on_predict_batch_begin", index)
-                found.append(self.predict_on_batch(batch.x))
-                hooks.call("on_predict_batch_end", index, {"outputs": found[-1]})
+            for first, last, batches in _executions(self._runner.batches(data), self.steps_per_execution):
+                hooks.call("on_predict_batch_begin", first)
+                made = [self.predict_on_batch(batch.x) for batch in batches]
+                hooks.call("on_predict_batch_end", last, {"outputs": _joined(made)})
+                found += made
             hooks.call("on_predict_end")
         finally:
             if bar is not None:
@@ -213,7 +215,7 @@ class Trainer(Steps):
         if not found:
             raise ValueError("there is no batch to predict the outputs of: the data gave none")
         check_all_came(len(found), data.steps, "prediction")
-        return nest.map_structure(lambda *parts: np.concatenate(parts), *found)
+        return _joined(found)
 
     def train_on_batch(
         self,
@@ -252,11 +254,12 @@ class Trainer(Steps):
         tells = _needs_logs(hooks, "on_train_batch_end")
         results: list[Any] = []
         done = 0
-        for index, batch in enumerate(batches):
-            hooks.call("on_train_batch_begin", index)
-            results = self._run(step, batch)
-            done += 1
-            hooks.call("on_train_batch_end", index, _sorted(self._logs(results)) if tells else None)
+        for first, last, group in _executions(batches, self.steps_per_execution):
+            hooks.call("on_train_batch_begin", first)
+            for batch in group:
+                results = self._run(step, batch)
+                done += 1
+            hooks.call("on_train_batch_end", last, _sorted(self._logs(results)) if tells else None)
             if self.stop_training:
                 break
         return done, self._all_logs(results) if done else {}
@@ -269,11 +272,12 @@ class Trainer(Steps):
         results: list[Any] = []
         done = 0
         hooks.call("on_test_begin")
-        for index, batch in enumerate(self._runner.batches(data)):
-            hooks.call("on_test_batch_begin", index)
-            results = self._run(step, batch)
-            done += 1
-            hooks.call("on_test_batch_end", index, _sorted(self._logs(results)) if tells else None)
+        for first, last, group in _executions(self._runner.batches(data), self.steps_per_execution):
+            hooks.call("on_test_batch_begin", first)
+            for batch in group:
+                results = self._run(step, batch)
+                done += 1
+            hooks.call("on_test_batch_end", last, _sorted(self._logs(results)) if tells else None)
         logs = self._all_logs(results) if done else {}
         hooks.call("on_test_end", _sorted(logs))
         return done, logs
@@ -357,6 +361,24 @@ class Trainer(Steps):
         check_eager()
         if not self.compiled:
             raise ValueError("You must call `compile()` before using the model.")
+
+
+def _executions(batches: Iterable[Batch], size: int) -> Iterator[tuple[int, int, Iterator[Batch]]]:
+    """Give batches in groups that callbacks take for one: the numbers of the first and the last, and the batches.
+
+    The last group may have less, but counts as the others, as in Keras.
+    """
+    rest = iter(batches)
+    for first in itertools.count(0, size):
+        head = next(rest, None)
+        if head is None:
+            return
+        yield first, first + size - 1, itertools.chain((head,), itertools.islice(rest, size - 1))
+
+
+def _joined(outputs: Sequence[Any]) -> Any:
+    """The outputs of batches, one behind the other."""
+    return nest.map_structure(lambda *parts: np.concatenate(parts), *outputs)
 
 
 def _evaluated_after(validation_freq: Any) -> Callable[[int], bool]:
