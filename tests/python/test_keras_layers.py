@@ -424,3 +424,15 @@ def test_activations_of_integers_become_floats_where_they_have_fractions() -> No
     check(keras.activations.tanh(whole), np.tanh([0, 1]), "float32", 1e-6)
     check(keras.activations.exponential(whole), np.exp([0, 1]), "float32", 1e-6)
     check(keras.activations.relu(whole, max_value=1.5), [0, 1], "int32")
+
+
+def test_integers_are_normalized_in_single_precision() -> None:
+    layer = layers.BatchNormalization(dtype="float64")
+    found = layer(np.arange(12, dtype=np.uint8).reshape(4, 3), training=True)
+    wanted = np.float32(3) / np.sqrt(np.float32(11.25) + np.float32(1e-3))
+    np.testing.assert_allclose(found[3, 0], 1.5 * wanted, rtol=1e-6)
+    assert found.dtype.name == "float64"
+    # What is remembered is rounded to it, too.
+    assert np.asarray(layer.moving_mean).tolist() == [
+        float(np.float32(each) * np.float32(0.01)) for each in (4.5, 5.5, 6.5)
+    ]

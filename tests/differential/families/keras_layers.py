@@ -9,6 +9,9 @@ FAMILY = Family()
 #: Sums of a few products.
 SUMS = Tolerance(128, 32)
 
+#: Gradients of normalized numbers are what is left of terms as large as these.
+NORMALIZED = Tolerance(128, 32, terms=1)
+
 _TYPES = ("float32", "float32", "float32", "float64", "float16", "int32", "int64", "uint8", "int8", "bool")
 _RANKS = ((4, 3), (4, 3), (2, 3, 4), (2, 4, 5, 3), (3,), (), (0, 3), (1, 1), (2, 2, 3, 2, 2))
 _IMAGES = ((2, 5, 6, 3), (1, 4, 4, 1), (2, 7, 5, 2), (0, 4, 4, 3), (4, 3), (2, 3, 4), (2, 1, 1, 3))
@@ -34,7 +37,11 @@ def _as_given(name: str, rng: random.Random) -> str:
 
 
 def _called(
-    layer: str, operands: list[tuple[str, tuple[int, ...], str]], rng: random.Random, call: str = ""
+    layer: str,
+    operands: list[tuple[str, tuple[int, ...], str]],
+    rng: random.Random,
+    call: str = "",
+    tolerance: Tolerance = SUMS,
 ) -> Call:
     """Call a layer: built with fixed weights, by itself, in a functional model, or with its gradient."""
     shape, dtype = operands[0][1], operands[0][0]
@@ -62,7 +69,7 @@ def _called(
             "    return found, tape.gradient(loss, [x0, *layer.trainable_weights])\n"
         )
         operands = [("float32", shape, operands[0][2])]
-    return Call("run(x0)", operands, SUMS, (), before)
+    return Call("run(x0)", operands, tolerance, (), before)
 
 
 _ACTIVATIONS = (
@@ -240,7 +247,8 @@ def normalizations(function: str, rng: random.Random) -> Call:
         0.2,
     )
     call = rng.choice(("", ", training=True", ", training=False")) if batch else ""
-    return _called(f"{function}({options})", [(_dtype(rng), rng.choice(_RANKS), "ordinary")], rng, call)
+    operands = [(_dtype(rng), rng.choice(_RANKS), "ordinary")]
+    return _called(f"{function}({options})", operands, rng, call, NORMALIZED)
 
 
 @FAMILY.of("keras.layers.Embedding")

@@ -86,7 +86,7 @@ class Concatenate(Layer):
         Raises:
             ValueError: There are not several, or they do not go together.
         """
-        self.compute_output_shape(input_shape)
+        self._checked(input_shape)
         self.built = True
 
     def call(self, inputs: Any) -> EagerTensor:
@@ -99,12 +99,23 @@ class Concatenate(Layer):
         Raises:
             ValueError: There are not several, or they do not go together.
         """
+        shapes = self._checked(input_shape)
+        result, lengths = list(shapes[0]), [shape[self.axis] for shape in shapes]
+        result[self.axis] = None if None in lengths else sum(each or 0 for each in lengths)
+        return tuple(result)
+
+    def _checked(self, input_shape: Any) -> list[Shape]:
+        """The shapes of the inputs. An axis behind the last one is left to the operation, as in Keras.
+
+        Raises:
+            IndexError: There is no such axis, counted from the end.
+            ValueError: There are not several, or they do not go together.
+        """
         shapes = several(input_shape, "A `Concatenate` layer should be called on a list of inputs.")
         first = shapes[0]
-        axis = self.axis % len(first)
-        lengths = [shape[axis] for shape in shapes if len(shape) == len(first)]
-        result = list(first)
-        result[axis] = None if None in lengths else sum(each or 0 for each in lengths)
+        axis = self.axis % len(first) if self.axis < len(first) or not first else None
+        if self.axis < -len(first):
+            raise IndexError(f"axis {self.axis} is out of range for inputs of shape {first}")
         for shape in shapes:
             others = [(a, b) for at, (a, b) in enumerate(zip(first, shape, strict=False)) if at != axis]
             if len(shape) != len(first) or any(None not in pair and pair[0] != pair[1] for pair in others):
@@ -112,7 +123,7 @@ class Concatenate(Layer):
                     "A `Concatenate` layer requires inputs with matching shapes except for the concatenation axis. "
                     f"Received: input_shape={shapes}"
                 )
-        return tuple(result)
+        return shapes
 
 
 def add(inputs: Any, **kwargs: Any) -> Any:

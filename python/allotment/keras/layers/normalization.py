@@ -106,9 +106,12 @@ class BatchNormalization(Layer):
     def call(self, inputs: EagerTensor, training: bool | None = None) -> EagerTensor:
         """Compute the output; in training, remember mean and variance."""
         if not inputs._dtype.is_floating:
-            inputs = cast(inputs, self.dtype)
+            # Of integers in single precision, whatever the type of the layer.
+            inputs = cast(inputs, float32)
         samples = inputs._array.shape[0]
-        mean, variance = self.moving_mean.value(), self.moving_variance.value()
+        mean, variance = (
+            cast(kept.value(), inputs._dtype) for kept in (self.moving_mean, self.moving_variance)
+        )
         if training and self.trainable:
             if self.synchronized and replica() is not None and number_of_replicas() > 1:
                 mean, variance = self._moments_of_all(inputs)
@@ -116,8 +119,11 @@ class BatchNormalization(Layer):
                 # Of no samples, as the last replica may get, there is no mean.
                 mean, variance = moments(inputs, self._reduced)
             self._remember(mean, variance, samples)
-        offset, scale = self._met(self.beta), self._met(self.gamma)
-        return batch_normalization(inputs, self._met(mean), self._met(variance), offset, scale, self.epsilon)
+        offset, scale = (
+            None if each is None else self._met(cast(each, inputs._dtype)) for each in (self.beta, self.gamma)
+        )
+        found = batch_normalization(inputs, self._met(mean), self._met(variance), offset, scale, self.epsilon)
+        return cast(found, self.dtype)
 
     def _moments_of_all(self, inputs: EagerTensor) -> tuple[EagerTensor, EagerTensor]:
         """The mean and the variance of what all replicas have; gradients go through it."""
@@ -137,7 +143,8 @@ class BatchNormalization(Layer):
     def _remember(self, mean: EagerTensor, variance: EagerTensor, samples: int) -> None:
         seen = mean_over_replicas((mean, variance), samples)
         for kept, value in zip((self.moving_mean, self.moving_variance), seen, strict=True):
-            assign_alike(kept, kept.value() * self.momentum + value * (1 - self.momentum))
+            old = cast(kept.value(), value._dtype)
+            assign_alike(kept, cast(old * self.momentum + value * (1 - self.momentum), kept.dtype))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         """The input's shape."""

@@ -62,15 +62,10 @@ class Reshape(Layer):
         Raises:
             ValueError: It has another number of elements.
         """
-        if not input_shape:
-            raise ValueError(
-                "The total size of the tensor must be unchanged. Received: input_shape=(), "
-                f"target_shape={self.target_shape}"
-            )
-        batch, sample = input_shape[0], input_shape[1:]
+        sample = input_shape[1:]
         known = math.prod(each for each in self.target_shape if each != -1)
         if None in sample:
-            return (batch, *(None if each == -1 else each for each in self.target_shape))
+            return (input_shape[0], *(None if each == -1 else each for each in self.target_shape))
         size = math.prod(each or 0 for each in sample)
         fits = size == known if -1 not in self.target_shape else known and size % known == 0
         if not fits:
@@ -78,7 +73,7 @@ class Reshape(Layer):
                 f"The total size of the tensor must be unchanged. Received: input_shape={tuple(sample)}, "
                 f"target_shape={self.target_shape}"
             )
-        return (batch, *(size // known if each == -1 else each for each in self.target_shape))
+        return (input_shape[0], *(size // known if each == -1 else each for each in self.target_shape))
 
 
 __all__ = ["Flatten", "Reshape"]
