@@ -247,7 +247,7 @@ def normalizations(function: str, rng: random.Random) -> Call:
         0.2,
     )
     call = rng.choice(("", ", training=True", ", training=False")) if batch else ""
-    operands = [(_dtype(rng), rng.choice(_RANKS), "ordinary")]
+    operands: list[tuple[str, tuple[int, ...], str]] = [(_dtype(rng), rng.choice(_RANKS), "ordinary")]
     return _called(f"{function}({options})", operands, rng, call, NORMALIZED)
 
 
