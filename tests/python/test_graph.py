@@ -310,3 +310,25 @@ def test_what_chooses_must_be_known(graph: tf.Graph) -> None:
                 [2.0, 4.0],
                 [1.0, 3.0, 6.0],
             ]
+
+
+@pytest.mark.parametrize("shape", [[], None])
+def test_an_axis_may_be_a_number_that_only_a_session_knows(graph: tf.Graph, shape: list[int] | None) -> None:
+    rows = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
+    with graph.as_default(), v1.Session() as session:
+        x, axis = v1.placeholder(tf.float32, [2, 3]), v1.placeholder(tf.int32, shape)
+        total = tf.reduce_sum(x, axis)
+        (back,) = v1.gradients(total * total, [x])
+        made, found = session.run([total, back], {x: rows, axis: 1})
+    assert made.tolist() == [6, 15]
+    assert found.tolist() == [[12, 12, 12], [30, 30, 30]]
+
+
+def test_a_mask_may_be_counted_from_the_end_of_an_unknown_shape(graph: tf.Graph) -> None:
+    with graph.as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32)
+        kept = tf.boolean_mask(x, [False, True], axis=-1)
+        (back,) = v1.gradients(kept, [x])
+        made, found = session.run([kept, back], {x: [3.0, 4.0]})
+    assert made.tolist() == [4]
+    assert found.tolist() == [0, 1]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from allotment import GradientTape
 from allotment.ops import gathering
 from support.tensors import check, check_refused, tensor
 
@@ -115,6 +116,15 @@ def test_elements_by_places_of_each_batch_entry() -> None:
 )
 def test_places_that_are_not_there(indices: Any, options: dict[str, Any], text: str) -> None:
     check_refused(gathering.gather_nd, X, indices, **options, text=text)
+
+
+def test_gradients_of_places_without_coordinates() -> None:
+    rows = tensor([[1.0, 2.0], [3.0, 4.0]])
+    with GradientTape() as tape:
+        tape.watch(rows)
+        picked = gathering.gather_nd(rows, np.zeros((2, 3, 0), np.int64), batch_dims=1)
+    check(picked, [[[1, 2]] * 3, [[3, 4]] * 3], "float32")
+    check(tape.gradient(picked, rows), [[3, 3], [3, 3]], "float32")
 
 
 def test_masks_keep_slices() -> None:

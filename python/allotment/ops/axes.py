@@ -7,6 +7,7 @@ import numpy as np
 from allotment.devices.placement import thread
 from allotment.dtypes import DType, float32, float64, string
 from allotment.ops.arrays import Array
+from allotment.ops.deferred import Deferred
 from allotment.ops.element_types import check_attribute
 from allotment.ops.shapes import shape_argument
 
@@ -28,11 +29,17 @@ def axes_argument(axis: Any) -> Axes:
             return tuple(map(tuple, axis))  # type: ignore[arg-type]
         # For a kernel a matrix of axes counts as all of them.
         axis = [each for row in axis for each in row]
-    return (
-        None
-        if axis is None
-        else shape_argument(axis, "axis must be None, a whole number or a sequence of them")
-    )
+    if axis is None:
+        return None
+    axes: Any = shape_argument(axis, "axis must be None, a whole number or a sequence of them")
+    if type(axes) is Deferred and axes.tensor.shape.rank == 0:
+        # One axis that only a session knows.
+        return (axes,)  # type: ignore[return-value]
+    if type(axes) is Deferred and axes.tensor.shape.rank is None:
+        from allotment.ops.creation import reshape
+
+        return Deferred(reshape(axes.tensor, [-1]), None)  # type: ignore[return-value]
+    return axes  # type: ignore[no-any-return]
 
 
 def check_whole(

@@ -175,11 +175,12 @@ def gather_nd(
 
 
 def _masked(array: Array, mask: Array, axis: int) -> Array:
-    return owned(array[(*_all(axis), mask.astype(np.bool_, copy=False))])
+    return owned(array[(*_all(axis_of(axis, array.ndim)), mask.astype(np.bool_, copy=False))])
 
 
 def _mask_fault(array: Array, mask: Array, axis: int) -> str | None:
-    covered = array.shape[axis : axis + mask.ndim]
+    first = axis_of(axis, array.ndim)
+    covered = array.shape[first : first + mask.ndim]
     return None if covered == mask.shape else f"Shapes {covered} and {mask.shape} are incompatible"
 
 

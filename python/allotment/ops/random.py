@@ -73,13 +73,13 @@ def uniform(
         )
     if wanted.is_integer and maxval is None:
         raise ValueError(f"Must specify maxval for integer dtype {wanted!r}")
-    lengths = shape_input(shape, _uniform_int.name if wanted.is_integer else _uniform.name)
     if wanted.is_integer:
         low, high = to_tensor(minval, wanted), to_tensor(maxval, wanted)
+        lengths = shape_input(shape, _uniform_int.name)
         return run(  # type: ignore[no-any-return]
             _uniform_int, (low, high), lengths, wanted, generator(_uniform_int.name, seed), name=name
         )
-    drawn = _drawn(_uniform, lengths, wanted, seed, name)
+    drawn = _drawn(_uniform, shape_input(shape, _uniform.name), wanted, seed, name)
     return between(drawn, minval, 1 if maxval is None else maxval, name)
 
 

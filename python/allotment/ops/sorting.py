@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from allotment.devices.placement import thread
 from allotment.dtypes import DType, as_dtype, int32
 from allotment.ops.arguments import attribute_argument, axis_of, number_argument
 from allotment.ops.array import _anything
@@ -11,6 +12,7 @@ from allotment.ops.arrays import Array, owned
 from allotment.ops.convert import to_tensor
 from allotment.ops.element_types import REALS, check_attribute
 from allotment.ops.execute import run
+from allotment.ops.known_shapes import rank_of
 from allotment.ops.nan_order import LONGEST, largest_places
 from allotment.ops.table import dims, operation
 from allotment.tensor import EagerTensor
@@ -183,9 +185,12 @@ def argsort(
 
 def _sorted(values: Any, axis: Any, direction: str, name: str | None) -> tuple[EagerTensor, EagerTensor]:
     descending, place = _descending(direction), attribute_argument(axis, "axis")
-    return run(  # type: ignore[no-any-return]
-        _top_k_row, (to_tensor(values),), None, place, descending, int32, name=name
-    )
+    tensor = to_tensor(values)
+    rank = rank_of(tensor)
+    if thread.state.graph is not None and rank is not None and not -rank <= place < rank:
+        # TensorFlow looks at the length of the axis before it sorts.
+        raise ValueError(f"slice index {place} of dimension 0 out of bounds.")
+    return run(_top_k_row, (tensor,), None, place, descending, int32, name=name)  # type: ignore[no-any-return]
 
 
 def _vector_fault(array: Array, dtype: DType) -> str | None:

@@ -24,6 +24,8 @@ def normals(function: str, rng: random.Random) -> Call:
     seed = ", seed=[1, 2]" if "stateless" in function else rng.choice(("", ", seed=3"))
     if "stateless" in function and rng.random() < 0.08:
         seed = rng.choice((", seed=3", ", seed=[1]", ", seed=[1., 2.]", ", seed=[1, 2, 3]"))
+        # One fault to a call.
+        return Call(f"described(tf.{function}([2, 3]{seed}))", modes=())
     more = rng.choice(("", "", ", mean=2.", ", stddev=0.5", ", mean=[0., 1.]"))
     return Call(f"described(tf.{function}({_shape(rng)}{seed}{more}{_dtype(rng)}))", modes=())
 
@@ -44,7 +46,8 @@ def uniforms(function: str, rng: random.Random) -> Call:
             ", minval=None, maxval=None",
         )
     )
-    return Call(f"described(tf.{function}({_shape(rng)}{seed}{ends}{_dtype(rng)}))", modes=())
+    shape = "[2, 3]" if "None" in ends else _shape(rng)  # One fault to a call.
+    return Call(f"described(tf.{function}({shape}{seed}{ends}{_dtype(rng)}))", modes=())
 
 
 @FAMILY.of("random.gamma random.poisson")

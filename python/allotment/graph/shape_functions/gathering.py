@@ -67,7 +67,7 @@ def _mask(c: Inference, axis: Any) -> list[Output]:
 
 @shape_function("Where")
 def _where(c: Inference) -> list[Output]:
-    dims = c.at_least(0, 1)
+    dims = c.shape()
     return c.one((None, None if dims is None else len(dims)), int64)
 
 

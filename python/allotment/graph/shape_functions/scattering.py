@@ -2,26 +2,42 @@
 
 from typing import Any
 
-from allotment.graph.shape_functions.inference import Dims, Inference, Output, lengths, shape_function
+from allotment.dtypes import int16
+from allotment.graph.shape_functions.inference import (
+    Dims,
+    Inference,
+    Output,
+    lengths,
+    multiplied,
+    shape_function,
+)
 
 
 def _check(c: Inference, dims: Dims, updates: Dims, indices: Dims) -> None:
     """Refuse updates that do not fit places in a tensor of a shape."""
-    if indices is None or indices[-1] is None or updates is None:
+    if (
+        dims is not None
+        and 0 in dims
+        and any(each is not None and multiplied(*each) for each in (updates, indices))
+    ):
+        c.refuse(f"Indices and updates specified for empty output of shape {list(dims)}")
+    if indices is None or indices[-1] is None or not updates:
+        # TensorFlow leaves scalars to the session.
         return
     outer, depth = len(indices) - 1, indices[-1]
     c.merged(indices[:-1], updates[:outer])
     if dims is None:
         return
-    if depth > len(dims):
-        c.refuse(f"indices.shape[-1] must be at most {len(dims)}, but is {depth}")
     c.merged(dims[depth:], updates[outer:])
 
 
 @shape_function("ScatterNd")
 def _scatter_nd(c: Inference, shape: Any, policy: str) -> list[Output]:
-    dims = lengths(shape)
-    _check(c, dims, c.shape(0), c.at_least(1, 1))
+    dims, indices, updates = lengths(shape), c.at_least(1, 1), c.at_least(0, 1)
+    if dims and None not in dims and c.dtype(1) is int16:
+        # The shape has the type of the places, of which TensorFlow reads shapes only in a session.
+        c.refuse("Input tensor must be int32 or int64, but was int16")
+    _check(c, dims, updates, indices)
     return c.one(dims)
 
 

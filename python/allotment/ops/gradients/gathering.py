@@ -44,7 +44,8 @@ def _scattered_nd(picked: Array, indices: Array, shape: tuple[int, ...], batch_d
     whole = np.zeros(shape, picked.dtype)
     entries = np.ogrid[tuple(slice(length) for length in shape[:batch_dims])] if batch_dims else ()
     more = (1,) * (indices.ndim - 1 - batch_dims)
-    places = (*(entry.reshape(entry.shape + more) for entry in entries), *np.moveaxis(indices, -1, 0))
+    firsts = (np.broadcast_to(entry.reshape(entry.shape + more), indices.shape[:-1]) for entry in entries)
+    places = (*firsts, *np.moveaxis(indices, -1, 0))
     if places:
         _add_at(whole, places, picked)
     else:
@@ -54,7 +55,7 @@ def _scattered_nd(picked: Array, indices: Array, shape: tuple[int, ...], batch_d
 
 def _unmasked(picked: Array, mask: Array, shape: tuple[int, ...], axis: int) -> Array:
     whole = np.zeros(shape, picked.dtype)
-    place: Any = (*(slice(None),) * axis, mask.astype(np.bool_, copy=False))
+    place: Any = (*(slice(None),) * axis_of(axis, len(shape)), mask.astype(np.bool_, copy=False))
     # Added, as TensorFlow adds them, so that a negative zero becomes a positive one.
     whole[place] += picked
     return whole
