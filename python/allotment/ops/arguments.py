@@ -28,18 +28,20 @@ def number_argument(value: Any, what: str) -> int:
     return numbers[0]  # type: ignore[no-any-return]
 
 
-def scalar_argument(value: Any, what: str) -> int:
-    """The same for a kernel that does not take a vector of one number for the number.
+def scalar_argument(value: Any, what: str, *, in_kernel: bool = False) -> int:
+    """The same for an operation that does not take a vector of one number for the number.
+
+    ``in_kernel``: it finds out when it runs, in a graph, too.
 
     Raises:
         InvalidArgumentError, ValueError: As ``number_argument``; the value has axes.
     """
     number = number_argument(value, what)
-    check_scalar(value, what)
+    check_scalar(value, what, in_kernel=in_kernel)
     return number
 
 
-def check_scalar(value: Any, what: str) -> None:
+def check_scalar(value: Any, what: str, *, in_kernel: bool = False) -> None:
     """Check that a whole number has no axes.
 
     Raises:
@@ -47,7 +49,8 @@ def check_scalar(value: Any, what: str) -> None:
     """
     shape = (len(value),) if isinstance(value, list | tuple) else getattr(value, "shape", ())
     if len(shape):
-        raise refused(value, f"{what} must be a scalar, but has shape {list(shape)}")
+        text = f"{what} must be a scalar, but has shape {list(shape)}"
+        raise errors.InvalidArgumentError(None, None, text) if in_kernel else refused(value, text)
 
 
 def attribute_argument(value: Any, what: str) -> int:

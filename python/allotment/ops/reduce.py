@@ -176,7 +176,7 @@ def reduce_all(
 
 
 def _reduce_truths(row: Operation, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> EagerTensor:
-    (truths,) = to_fixed_type(bool_, tensor, plain=not isinstance(axis, list | tuple | str))
+    (truths,) = to_fixed_type(bool_, tensor, plain=not isinstance(axis, list | tuple | str | np.generic))
     return _reduce(row, truths, axis, keepdims, name)
 
 

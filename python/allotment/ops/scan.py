@@ -85,7 +85,7 @@ def _run(row: Operation, x: Any, axis: Any, exclusive: bool, reverse: bool, name
     if thread.state.graph is not None:
         # There the axis is looked at behind what it is of.
         check_types_in_graph(row, (x,))
-    return run(row, (x,), scalar_argument(axis, "axis"), *flags, name=name)  # type: ignore[no-any-return]
+    return run(row, (x,), scalar_argument(axis, "axis", in_kernel=True), *flags, name=name)  # type: ignore[no-any-return]
 
 
 __all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from allotment import nest
 from allotment.keras.engine.ends import KnownEnds
 from allotment.keras.engine.layer import Layer
 from allotment.keras.engine.model import Model
@@ -123,7 +124,7 @@ class Sequential(Model, KnownEnds):
         self.built = True
 
     def _build_with(self, batch: Any) -> None:
-        self.build(batch.x.shape)
+        self.build(nest.map_structure(lambda array: tuple(array.shape), batch.x))
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:  # noqa: ARG002 - the layers are told
         """Compute the output."""

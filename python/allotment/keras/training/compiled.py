@@ -129,11 +129,12 @@ class CompiledLoss:
     def _given(self, y_pred: Any) -> list[Any]:
         """The losses as they were given with their weights, in the order of the outputs."""
         names, given = self._outputs.names(y_pred), self._loss
-        shares = self._shares(names, is_dict=isinstance(y_pred, dict))
+        by_position = not isinstance(y_pred, dict)
+        if isinstance(given, dict) and by_position and set(given) != set(names):
+            raise ValueError(f"Expected keys {names} in loss dict, but found loss.keys()={list(given)}")
+        shares = self._shares(names, is_dict=not by_position)
         pairs: list[Any] = [None if each is None else pair for each, pair in self._pairs(given, shares)]
         if isinstance(given, dict):
-            if set(given) != set(names) and not isinstance(y_pred, dict):
-                raise ValueError(f"Expected keys {names} in loss dict, but found loss.keys()={list(given)}")
             unknown = [name for name in given if name not in names]
             if unknown:
                 raise KeyError(f"the model has no output {unknown[0]!r} that `loss` names; it has {names}")

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from allotment.dtypes import int32
 from allotment.ops.arguments import axis_of
 from allotment.ops.array import cast, ones_like, shape, size
 from allotment.ops.comparison import equal
 from allotment.ops.complex_numbers import conj
+from allotment.ops.convert import to_tensor
 from allotment.ops.creation import fill, reshape
 from allotment.ops.deferred import is_known, listed, operand
 from allotment.ops.differentiation import Call, gradient, not_differentiable
@@ -42,7 +44,7 @@ def _kept_shape(x: Any, axes: Any) -> Any:
 
 def _marked(numbers: Any, axes: Any, mark: int) -> Any:
     """Numbers, one for each axis, with another one at the reduced axes."""
-    places = reshape(floormod(listed(axes), size(numbers)), [-1, 1])
+    places = reshape(floormod(cast(to_tensor(listed(axes), like=int32), int32), size(numbers)), [-1, 1])
     return tensor_scatter_nd_update(numbers, places, fill(reshape(size(places), [1]), mark))
 
 
