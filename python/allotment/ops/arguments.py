@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from allotment import errors
 from allotment.devices.placement import thread
 from allotment.dtypes import DType
 from allotment.ops.convert import to_tensor

@@ -12,6 +12,9 @@ SUMS = Tolerance(128, 32)
 #: Gradients of normalized numbers are what is left of terms as large as these.
 NORMALIZED = Tolerance(128, 32, terms=1)
 
+#: Gradients by inputs in float32 of what layers compute in float16, which has 13 bits less.
+_OF_HALVES = Tolerance(16 * 2**13, 8 * 2**13, terms=1)
+
 _TYPES = ("float32", "float32", "float32", "float64", "float16", "int32", "int64", "uint8", "int8", "bool")
 _RANKS = ((4, 3), (4, 3), (2, 3, 4), (2, 4, 5, 3), (3,), (), (0, 3), (1, 1), (2, 2, 3, 2, 2))
 _IMAGES = ((2, 5, 6, 3), (1, 4, 4, 1), (2, 7, 5, 2), (0, 4, 4, 3), (4, 3), (2, 3, 4), (2, 1, 1, 3))
@@ -69,6 +72,8 @@ def _called(
             "    return found, tape.gradient(loss, [x0, *layer.trainable_weights])\n"
         )
         operands = [("float32", shape, operands[0][2])]
+    if "dtype='float16'" in layer:
+        tolerance = _OF_HALVES
     return Call("run(x0)", operands, tolerance, (), before)
 
 
