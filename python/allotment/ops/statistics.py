@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.dtypes import as_dtype, int64, string
+from allotment.dtypes import as_dtype, int32, int64, string
 from allotment.ops.array import cast, shape, zeros_like
 from allotment.ops.array import rank as number_of_axes
 from allotment.ops.axes import axes_argument
@@ -192,7 +192,7 @@ def _order(rank: int, axes: tuple[int, ...]) -> tuple[list[int], list[int]]:
 def _order_of_unknown(tensor: EagerTensor, axes: tuple[int, ...]) -> tuple[EagerTensor, EagerTensor]:
     """The same in a graph that does not know the rank."""
     count = number_of_axes(tensor)
-    places = expand_dims(floormod(list(axes), count), -1)
+    places = expand_dims(floormod(to_tensor(axes, int32), count), -1)
     order = argsort(tensor_scatter_nd_update(range_of(count) * 0, places, [1, 2]), stable=True)
     return order, invert_permutation(order)
 
