@@ -58,7 +58,8 @@ def filled(function: str, rng: random.Random) -> Call:
             "3000000000",
         )
     )
-    return Call(f"tf.fill({_shape_text(rng)}, {value})", modes=("in_graph",))
+    shape = "[2, 3]" if value == "None" else _shape_text(rng)
+    return Call(f"tf.fill({shape}, {value})", modes=("in_graph",))
 
 
 @FAMILY.of("constant convert_to_tensor")

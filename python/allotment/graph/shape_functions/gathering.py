@@ -86,9 +86,10 @@ def _one_hot(c: Inference, depth: Any, axis: int) -> list[Output]:
         c.refuse(f"Dimension size, given by scalar input 1, must be non-negative but is {length}")
     if dims is None:
         return c.one(None)
-    if not -1 <= axis <= len(dims):
-        c.refuse(f"axis must be -1 or in [0, {len(dims)}], but is {axis}")
-    place = len(dims) if axis == -1 else axis
+    if axis < -1:
+        c.refuse(f"axis must be >= -1, but is {axis}")
+    # An axis that is too large is refused when the node runs.
+    place = len(dims) if axis == -1 else min(axis, len(dims))
     return c.one((*dims[:place], length, *dims[place:]))
 
 
