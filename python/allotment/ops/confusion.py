@@ -58,7 +58,7 @@ def confusion_matrix(
     values = ones_like(predictions, wanted)
     if weights is not None:
         weights = to_tensor(weights)
-        if None not in ranks and not predictions.shape.is_compatible_with(weights.shape):
+        if not predictions.shape.is_compatible_with(weights.shape):
             raise ValueError(f"Shapes {predictions.shape} and {weights.shape} are incompatible")
         values = multiply(cast(weights, wanted), values)
     return scatter_nd(stack([labels, predictions], 1), values, stack([count, count]))

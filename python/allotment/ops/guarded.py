@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from allotment.devices.placement import thread
 from allotment.dtypes import float32, float64
 from allotment.ops.activations import softplus
 from allotment.ops.array import zeros_like
@@ -61,7 +62,8 @@ _nextafter = binary(
 
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> EagerTensor:
     """The float next to ``x1`` on the way to ``x2``. As ``tf.math.nextafter``."""
-    if isinstance(x1, int) and isinstance(x2, int):
+    # The type that TensorFlow's operation prefers; eagerly that of a tensor comes first.
+    if isinstance(x1, int) and (isinstance(x2, int) or thread.state.graph is not None):
         x1 = to_tensor(x1, float32)
     return _nextafter(*to_pair(x1, x2), name)
 
