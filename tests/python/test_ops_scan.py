@@ -75,5 +75,14 @@ def test_positions_that_are_not_there(find: Callable[..., Any]) -> None:
     check_refused(find, tensor(1.0), text="Expected dimension in the range [0, 0), but got 0")
     check_refused(find, tensor(np.zeros((0, 3))), 0, text="Reduction axis 0 is empty in shape [0,3]")
     check_refused(find, tensor([1j]), text="[Op:Arg")
-    check_refused(find, x, [0], text="axis must be a scalar")
+    check_refused(find, x, tensor([0], "int32"), text="axis must be a scalar")
     check_refused(find, x, output_type="float32", text="Value for attr 'output_type' of float")
+
+
+def test_axes_of_positions_that_are_no_whole_number() -> None:
+    # Of another class, as TensorFlow's: the one function looks at the axis, the other leaves it to the operation.
+    x = tensor([[1.0, 2.0]])
+    for axis in ([0], 1.0, "0"):
+        with pytest.raises(TypeError, match="axis must be int or Tensor with integer datatype"):
+            tf_math.argmax(x, axis)
+    check_refused(tf_math.argmin, x, [0], text="axis must be a scalar")
