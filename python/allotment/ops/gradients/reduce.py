@@ -44,11 +44,7 @@ def _kept_shape(x: Any, axes: Any) -> Any:
 
 def _marked(numbers: Any, axes: Any, mark: int) -> Any:
     """Numbers, one for each axis, with another one at the reduced axes."""
-<<<<<<< HEAD
     places = reshape(floormod(cast(to_tensor(listed(axes), like=int32), int32), size(numbers)), [-1, 1])
-=======
-    places = reshape(floormod(to_tensor(listed(axes), like=int32), size(numbers)), [-1, 1])
->>>>>>> 7666514 (ops: axes are whole numbers also where a list of them is empty; judge: log1p of complex numbers)
     return tensor_scatter_nd_update(numbers, places, fill(reshape(size(places), [1]), mark))
 
 
