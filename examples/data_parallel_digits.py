@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_digits
 
-import allotment as tf
-from allotment import keras
-from allotment.keras import layers
+import allotment
+import allotment.tf as tf
+from allotment.tf import keras
+from allotment.tf.keras import layers
 
 #: Samples in a batch of all replicas together.
 BATCH = 64
@@ -58,7 +59,7 @@ def memory() -> Table:
 )
 def main(replicas: int, epochs: int) -> None:
     """Train on pictures of digits, on several simulated GPUs at once."""
-    tf.testing.simulate_gpus(f"{replicas}:{MEMORY}")
+    allotment.testing.simulate_gpus(f"{replicas}:{MEMORY}")
     tf.random.set_seed(0)
     train, test = digits()
     strategy = tf.distribute.MirroredStrategy()

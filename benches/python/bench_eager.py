@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 
 ROUNDS, CALLS = 15, 20_000
 
@@ -64,7 +65,7 @@ def adders() -> dict[str, Callable[[], object]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu() -> None:
-    tf.testing.simulate_gpus("1:1GiB")
+    allotment.testing.simulate_gpus("1:1GiB")
 
 
 def report(name: str, ratio: float, budget: float) -> None:

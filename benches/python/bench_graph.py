@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 
 NODES, ROUNDS = 2_000, 30
 v1 = tf.compat.v1
@@ -19,7 +20,7 @@ v1 = tf.compat.v1
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu() -> None:
-    tf.testing.simulate_gpus("1:1GiB")
+    allotment.testing.simulate_gpus("1:1GiB")
 
 
 def report(name: str, figure: float, budget: float) -> None:

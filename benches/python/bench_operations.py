@@ -88,7 +88,7 @@ def main() -> int:
         return 2
     rows: list[tuple[float, str]] = []
     with ExitStack() as stack:
-        ours, theirs = Side(sys.executable, "allotment", stack), Side(tensorflow, "tensorflow", stack)
+        ours, theirs = Side(sys.executable, "allotment.tf", stack), Side(tensorflow, "tensorflow", stack)
         assert ours.names == theirs.names
         for name in ours.names:
             if options.parts and not any(part in name for part in options.parts):

@@ -19,10 +19,11 @@ PROGRAM = """
 import json, time
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np
-import allotment as tf
+import allotment
+import allotment.tf as tf
 
 WIDTH, BATCH, ROUNDS = 512, 1024, 60
-tf.testing.simulate_gpus("2:1GiB")
+allotment.testing.simulate_gpus("2:1GiB")
 rng = np.random.default_rng(0)
 x = rng.normal(size=(BATCH, WIDTH)).astype(np.float32)
 y = rng.normal(size=(BATCH, 1)).astype(np.float32)

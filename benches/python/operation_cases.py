@@ -1,4 +1,4 @@
-"""Operations to time, run by one interpreter for each package: ``python operation_cases.py allotment``.
+"""Operations to time, run by one interpreter for each package: ``python operation_cases.py allotment.tf``.
 
 It reads the name of a case and a number of seconds a line, and answers with the least and the median of the
 microseconds of CPU time that a call takes: those of other programs on the machine do not count. It imports nothing but

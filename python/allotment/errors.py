@@ -281,11 +281,3 @@ class DataLossError(_CodedError):
     """Data was lost or is damaged."""
 
     _code = DATA_LOSS
-
-
-class OperatorNotAllowedInGraphError(WithFields, TypeError):
-    """A tensor of a graph was used as a Python value."""
-
-
-class InaccessibleTensorError(WithFields, ValueError):
-    """A tensor was used outside of the graph that it belongs to."""

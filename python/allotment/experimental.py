@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from allotment import placement_log
-from allotment.devices import growth, live, own_limits
+from allotment.devices import growth, live, own_limits, placement_log
 from allotment.devices.context import context
 from allotment.devices.memory import find_device
 from allotment.devices.scopes import MemoryScope, make_scope

@@ -55,7 +55,7 @@ from typing import Final
 
 def main() -> None:
     """Record the types of all operations of the table."""
-    from allotment.ops.table import OPERATIONS
+    from allotment.tf.ops.table import OPERATIONS
 
     answer = subprocess.run(
         [os.environ["ALLOTMENT_TENSORFLOW"], "-c", _ASK],

@@ -47,10 +47,8 @@ def _packages(name: str) -> tuple[Any, Any]:
         tf: Any = import_module("tensorflow")
         tf.get_logger().setLevel("ERROR")
         return tf, tf.compat.v1
-    import allotment
-    import allotment.compat.v1 as v1
-
-    return allotment, v1
+    ours: Any = import_module("allotment.tf")
+    return ours, ours.compat.v1
 
 
 def _send(out: BinaryIO, made: Any) -> None:

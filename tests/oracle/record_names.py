@@ -1,7 +1,7 @@
-"""Records the public names of the installed TensorFlow by module. Its output is `python/allotment/public_names.txt`.
+"""Records the public names of the installed TensorFlow by module. Its output is `python/allotment/tf/public_names.txt`.
 
 A line of the output is the versions of the interface that have the module's names (2, 1 or both), the module, and
-the names. `allotment.compat.missing` reads it to tell a name that TensorFlow has from one that it has not.
+the names. `allotment.tf.compat.missing` reads it to tell a name that TensorFlow has from one that it has not.
 """
 
 import os

@@ -9,9 +9,10 @@ import time
 import numpy as np
 import pytest
 
-import allotment as tf
-import allotment.integrations.numpy
+import allotment
+import allotment.tf as tf
 from allotment import Advice, Allocation, HostMemory, OutOfMemoryError, Pool
+from allotment.integrations import numpy as pooled
 from support.child import run_program
 from support.devices import run_on_gpus
 
@@ -164,7 +165,7 @@ def test_a_refusal_of_a_pool_that_waits_does_not_wait_for_its_advice() -> None:
 
 def test_a_resize_in_place_ends_what_is_known_of_the_next_run() -> None:
     pool = Pool("10MiB", growth=False)
-    with tf.integrations.numpy.use(pool):
+    with pooled.use(pool):
         array = np.empty(6 << 20, np.uint8)
         array.resize(8 << 20, refcheck=False)
     assert {piece.when for piece in refusal(pool, "2MiB").advice} == {"now"}
@@ -192,7 +193,7 @@ def test_what_a_sibling_quarantines_stays_until_it_is_needed() -> None:
     assert pool.can_allocate(1)
     assert pool.explain("48MiB").fits
     ctypes.memset(address, 7, 1)
-    with pytest.raises(tf.MemoryDamageError):
+    with pytest.raises(allotment.MemoryDamageError):
         guarded.trim()
 
 
@@ -342,7 +343,8 @@ def test_the_error_of_a_device_carries_the_advice() -> None:
     run = run_on_gpus(
         "1:64MiB",
         """
-import allotment as tf
+import allotment
+import allotment.tf as tf
 try:
     with tf.device("/GPU:0"):
         tf.zeros([32 << 20])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 
 ONE_PLACE = tf.constant([1])
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import debugging
 from allotment.errors import InvalidArgumentError
-from allotment.ops import creation
+from allotment.tf import debugging
+from allotment.tf.ops import creation
 from support.tensors import check, check_refused, tensor
 
 

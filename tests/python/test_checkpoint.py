@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
-from allotment import restoring
-from allotment.training import checkpoint_file
+import allotment.tf as tf
+from allotment.tf import restoring
+from allotment.tf.training import checkpoint_file
 from support.replicas import run
 
 train, keras = tf.train, tf.keras

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
-import allotment.v1 as tf1
+import allotment.tf as tf
+import allotment.tf.v1 as tf1
 from support.tensors import check_refused
 
 v1 = tf.compat.v1
@@ -108,10 +108,10 @@ def test_random_numbers_by_their_old_names() -> None:
 
 def test_names_that_are_missing_say_so() -> None:
     for module, name, words in (
-        (v1.nn, "reluu", "module 'allotment.compat.v1.nn' has no attribute 'reluu'; there is 'relu'"),
-        (v1.random, "nothing", "module 'allotment.compat.v1.random' has no attribute 'nothing'"),
+        (v1.nn, "reluu", "module 'allotment.tf.compat.v1.nn' has no attribute 'reluu'; there is 'relu'"),
+        (v1.random, "nothing", "module 'allotment.tf.compat.v1.random' has no attribute 'nothing'"),
         (v1.debugging, "assert_eqal", "has no attribute 'assert_eqal'; there is 'assert_equal'"),
-        (v1, "summary", r"allotment\.compat\.v1\.summary is not offered\. What is: "),
+        (v1, "summary", r"allotment\.tf\.compat\.v1\.summary is not offered\. What is: "),
     ):
         with pytest.raises(AttributeError, match=words):
             getattr(module, name)

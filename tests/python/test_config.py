@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from allotment.devices.context import Context
 from support.devices import CPU, fresh
 

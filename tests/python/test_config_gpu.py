@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from support.devices import MIB, fresh, gpus, pools
 
 Config = tf.config.LogicalDeviceConfiguration

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from support.child import run_program
 
 v1 = tf.compat.v1
@@ -98,7 +98,7 @@ def test_none_is_as_if_it_were_not_given() -> None:
 
 def test_options_that_only_are_kept_say_so_once() -> None:
     done = run_program("""
-import allotment as tf
+import allotment.tf as tf
 v1 = tf.compat.v1
 config = v1.ConfigProto(intra_op_parallelism_threads=4, inter_op_parallelism_threads=0, allow_soft_placement=True)
 config.gpu_options.allow_growth = True

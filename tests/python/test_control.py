@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from allotment.errors import InvalidArgumentError
 from support.tensors import check, check_refused, tensor
 

@@ -16,6 +16,7 @@ from distributed.spill import SpillBuffer
 from numpy.typing import NDArray
 
 import allotment
+import allotment.tf as tf
 from allotment.integrations import dask_limits
 from allotment.integrations.dask import AllotmentSetup
 from support.child import run_program
@@ -277,9 +278,9 @@ def test_a_workers_devices_are_simulated_and_arrays_can_live_on_one(client: Clie
 
     def on_device() -> tuple[str, int]:
         array = ones(MIB)
-        with allotment.device("/GPU:0"):
-            name = allotment.constant([1.0]).device
-        return name, allotment.config.experimental.get_memory_info("GPU:0")["current"] - array.nbytes
+        with tf.device("/GPU:0"):
+            name = tf.constant([1.0]).device
+        return name, tf.config.experimental.get_memory_info("GPU:0")["current"] - array.nbytes
 
     name, others = client.submit(on_device).result(timeout=DEADLINE_SECONDS)
     assert name.endswith("GPU:0")
@@ -292,8 +293,8 @@ def test_a_workers_devices_are_simulated_and_arrays_can_live_on_one(client: Clie
 
 
 def _on_gpu(nbytes: int) -> None:
-    with allotment.device("/GPU:0"):
-        allotment.zeros([nbytes], allotment.uint8)
+    with tf.device("/GPU:0"):
+        tf.zeros([nbytes], tf.uint8)
 
 
 def test_dask_measures_a_process_after_its_pools_free_regions_have_gone_back() -> None:

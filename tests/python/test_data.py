@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from support.child import run_program
 
 Dataset = tf.data.Dataset
@@ -202,8 +202,9 @@ def test_functions_are_called_with_each_element() -> None:
 
 def test_functions_run_on_the_cpu_and_leave_scopes_alone() -> None:
     done = run_program("""
-import allotment as tf
-tf.testing.simulate_gpus("1:16MiB")
+import allotment
+import allotment.tf as tf
+allotment.testing.simulate_gpus("1:16MiB")
 places = []
 def place(x):
     places.append(tf.constant(1.0).device[-5:])

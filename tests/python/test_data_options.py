@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 
 Dataset = tf.data.Dataset
 AutoShardPolicy = tf.data.experimental.AutoShardPolicy

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 
 Spec = tf.DeviceSpec
 Mutable = tf.compat.v1.DeviceSpec

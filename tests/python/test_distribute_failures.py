@@ -164,7 +164,7 @@ def test_a_device_without_memory_ends_a_reduction_of_large_values() -> None:
         CHECKED
         + """
 helped = []
-from allotment.distribute.members import Member
+from allotment.tf.distribute.members import Member
 compute = Member.compute
 def noted(self, function, *args):
     helped.append(threading.current_thread() is not threading.main_thread())

@@ -98,7 +98,7 @@ for kind in (d.NcclAllReduce, d.HierarchicalCopyAllReduce):
 
 def test_an_algorithm_of_the_programs_own_takes_one_method() -> None:
     run("""
-from allotment.distribute.cross_device_ops import Part
+from allotment.tf.distribute.cross_device_ops import Part
 class Last(tf.distribute.CrossDeviceOps):
     # Adds up on the last device.
     def _sum(self, rows, sources, first):
@@ -131,8 +131,8 @@ assert str(raised(lambda: s.run(lambda: ctx().all_reduce("max", own())))) == "'M
 
 def test_other_processes_add_their_parts_between_the_halves() -> None:
     run("""
-from allotment.distribute.mirrored import MirroredExtended
-from allotment.distribute.strategy import Strategy
+from allotment.tf.distribute.mirrored import MirroredExtended
+from allotment.tf.distribute.strategy import Strategy
 class TwoMachines(MirroredExtended):
     # The other machine's replicas have the same values, plus 10.
     _first_replica, _num_replicas = 2, 4

@@ -155,7 +155,7 @@ assert s.run(lambda: ctx().all_reduce("SUM", own())).values[0].numpy() == 3.0
 def test_an_interrupt_during_a_reduction_can_be_survived() -> None:
     run(
         """
-from allotment.distribute.members import Member
+from allotment.tf.distribute.members import Member
 compute, stopped = Member.compute, []
 def slow(self, function, *args):
     if not stopped and threading.current_thread() is not threading.main_thread():
@@ -220,7 +220,8 @@ def test_replicas_share_the_threads_of_the_blas() -> None:
     done = run_on_gpus(
         "2:16MiB",
         """
-        import allotment as tf
+        import allotment
+        import allotment.tf as tf
         from threadpoolctl import ThreadpoolController
         blas = ThreadpoolController().select(user_api="blas")
         counts = lambda: [library.num_threads for library in blas.lib_controllers]
@@ -250,13 +251,13 @@ def test_a_memory_scope_of_every_thread_counts_what_replicas_allocate() -> None:
 s = tf.distribute.MirroredStrategy(["gpu:0", "gpu:1"])
 def step():
     return float(tf.reduce_sum(tf.ones([MIB // 4])))
-with tf.experimental.memory_scope("mine") as mine:
-    with tf.experimental.memory_scope("all", every_thread=True) as everything:
+with allotment.experimental.memory_scope("mine") as mine:
+    with allotment.experimental.memory_scope("all", every_thread=True) as everything:
         s.run(step)
 assert mine.allocated == 0, mine.allocated
 assert [each.peak >= MIB for each in everything.by_device.values()] == [True, True]
 assert everything.live == 0
-with tf.experimental.memory_scope("small", "GPU:1", limit=MIB // 2, every_thread=True):
+with allotment.experimental.memory_scope("small", "GPU:1", limit=MIB // 2, every_thread=True):
     error = raised(lambda: s.run(step))
 assert type(error) is tf.errors.ResourceExhaustedError and "small" in str(error), error
 """,

@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from allotment.devices.settings import late_changes, read_settings
 from support.devices import MIB, fresh, run_on_gpus
 
@@ -29,11 +30,11 @@ def test_b019_growth_by_the_environment(
     configured = bool(in_code)
     effective = {"true": True, "false": False}.get(text or "", configured)
 
-    assert tf.experimental.get_memory_growth(gpu) is effective
+    assert allotment.experimental.get_memory_growth(gpu) is effective
     pool = context.ready().devices[1].pool
     assert pool is not None
     assert pool.growth is effective
-    assert tf.experimental.get_memory_growth(gpu) is effective
+    assert allotment.experimental.get_memory_growth(gpu) is effective
     pool.free(pool.malloc(1))
     assert pool.stats().reserved == (2 * MIB if effective else 64 * MIB)
 
@@ -56,7 +57,8 @@ def test_b019_the_warning_is_seen_without_any_set_up() -> None:
     done = run_on_gpus(
         "1:64MiB",
         """
-        import allotment as tf
+        import allotment
+        import allotment.tf as tf
         tf.config.list_logical_devices()
         tf.config.list_logical_devices()
         """,
@@ -76,7 +78,8 @@ CHANGES = {
 }
 ASK = """
 {before_import}
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from allotment.devices.context import context
 {before_question}
 tf.config.list_physical_devices()
@@ -88,7 +91,7 @@ for _ in range(3):
 gpus = tf.config.list_physical_devices("GPU")
 assert len(gpus) == len(tf.config.list_logical_devices("GPU"))
 details = [tf.config.experimental.get_device_details(gpu)["hardware_index"] for gpu in gpus]
-print(details, tf.experimental.get_memory_growth(gpus[0]), context().settings.log_level)
+print(details, allotment.experimental.get_memory_growth(gpus[0]), context().settings.log_level)
 """
 IN_FORCE = {
     "CUDA_VISIBLE_DEVICES": "[1] False 0",

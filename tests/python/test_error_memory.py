@@ -11,7 +11,8 @@ from support.devices import run_on_gpus
 SETUP = """
 import gc
 import numpy as np
-import allotment as tf
+import allotment
+import allotment.tf as tf
 
 v1, MIB = tf.compat.v1, 1 << 20
 
@@ -68,7 +69,7 @@ PROGRAMS = {
     "a cap of a scope": (
         """
 def program():
-    with tf.experimental.memory_scope("step", device="GPU:0", limit="70MiB"):
+    with allotment.experimental.memory_scope("step", device="GPU:0", limit="70MiB"):
         tf.exp(big())
 """,
         "OOM",
@@ -183,7 +184,7 @@ for value, dtype in (("x", object), ({{}}, object), (2**70, object), ("x", np.st
 
 
 #: Modules in which no exception has arrays in its frames: what they read are settings, files and packages.
-_WITHOUT_ARRAYS = ("cli.py", "metrics.py", "trace/", "devices/", "distribute/process_group.py")
+_WITHOUT_ARRAYS = ("cli/", "metrics.py", "trace/", "devices/", "tf/distribute/process_group.py")
 
 
 def _handlers() -> list[tuple[str, ast.ExceptHandler]]:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from allotment import Pool
 from support.devices import MIB, fresh, gpus, limits, pools, split
 
@@ -27,13 +28,13 @@ def test_b014_our_own_growth_goes_with_a_split(
     (gpu,) = gpus()
     steps: list[Callable[[], None]] = [
         lambda: tf.config.set_logical_device_configuration(gpu, [Config(memory_limit=256)] * 2),
-        lambda: tf.experimental.set_memory_growth(gpu, True),
+        lambda: allotment.experimental.set_memory_growth(gpu, True),
     ]
     for step in steps if split_first else reversed(steps):
         step()
     for pool in pools(context):
         assert (pool.growth, pool.limit, reserved_for(pool, MIB)) == (True, 256 * MIB, 2 * MIB)
-        with pytest.raises(tf.OutOfMemoryError):
+        with pytest.raises(allotment.OutOfMemoryError):
             pool.malloc(256 * MIB)
     assert caplog.messages == []
 
@@ -41,50 +42,50 @@ def test_b014_our_own_growth_goes_with_a_split(
 def test_our_own_growth_may_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     context = fresh(monkeypatch, "3:64MiB")
     first, second, third = gpus()
-    tf.experimental.set_memory_growth(first, True)
-    tf.experimental.set_memory_growth(second, False)
+    allotment.experimental.set_memory_growth(first, True)
+    allotment.experimental.set_memory_growth(second, False)
     set_growth(third, True)
-    assert [tf.experimental.get_memory_growth(gpu) for gpu in gpus()] == [True, False, True]
+    assert [allotment.experimental.get_memory_growth(gpu) for gpu in gpus()] == [True, False, True]
     assert [pool.growth for pool in pools(context)] == [True, False, True]
-    tf.experimental.set_memory_growth(first, True)
+    allotment.experimental.set_memory_growth(first, True)
     with pytest.raises(RuntimeError, match=TOO_LATE):
-        tf.experimental.set_memory_growth(first, False)
+        allotment.experimental.set_memory_growth(first, False)
 
 
 def test_what_has_no_growth_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh(monkeypatch, "1:64MiB")
     cpu, gpu = tf.config.list_physical_devices()
     for call in (
-        lambda: tf.experimental.set_memory_growth(cpu, True),
-        lambda: tf.experimental.get_memory_growth(cpu),
+        lambda: allotment.experimental.set_memory_growth(cpu, True),
+        lambda: allotment.experimental.get_memory_growth(cpu),
     ):
         with pytest.raises(ValueError, match="Only a GPU's memory grows"):
             call()
     odd: Any = "yes"
     with pytest.raises(TypeError, match="'yes' has type str"):
-        tf.experimental.set_memory_growth(gpu, odd)
+        allotment.experimental.set_memory_growth(gpu, odd)
 
 
 def test_a_limit_of_our_own_leaves_growth_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     context = fresh(monkeypatch, "2:64MiB")
     first, _ = gpus()
-    tf.experimental.set_memory_limit(first, "16MiB")
+    allotment.experimental.set_memory_limit(first, "16MiB")
     for gpu in gpus():
         tf.config.experimental.set_memory_growth(gpu, True)
     assert limits(context) == [("GPU:0", 16), ("GPU:1", 64)]
     assert all(pool.growth for pool in pools(context))
-    tf.experimental.set_memory_limit(first, 16 * MIB)
+    allotment.experimental.set_memory_limit(first, 16 * MIB)
     with pytest.raises(RuntimeError, match="Memory limits cannot be modified after being initialized"):
-        tf.experimental.set_memory_limit(first, "8MiB")
+        allotment.experimental.set_memory_limit(first, "8MiB")
 
 
 def test_splits_must_fit_into_a_limit_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh(monkeypatch, "1:64MiB")
     split(gpus()[0], 8, 8)
-    tf.experimental.set_memory_limit(gpus()[0], "15MiB")
+    allotment.experimental.set_memory_limit(gpus()[0], "15MiB")
     with pytest.raises(tf.errors.InvalidArgumentError, match="it has 15 MiB"):
         tf.config.list_logical_devices()
-    tf.experimental.set_memory_limit(gpus()[0], "16MiB")
+    allotment.experimental.set_memory_limit(gpus()[0], "16MiB")
     assert len(tf.config.list_logical_devices("GPU")) == 2
 
 
@@ -96,13 +97,13 @@ def test_a_limit_of_our_own_is_between_nothing_and_all(
 ) -> None:
     fresh(monkeypatch, "1:64MiB")
     with pytest.raises(error):
-        tf.experimental.set_memory_limit(gpus()[0], size)
+        allotment.experimental.set_memory_limit(gpus()[0], size)
 
 
 def test_only_a_gpu_has_a_limit_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh(monkeypatch, "1:64MiB")
     with pytest.raises(ValueError, match="Only a GPU can have a memory limit"):
-        tf.experimental.set_memory_limit(tf.config.list_physical_devices("CPU")[0], "1MiB")
+        allotment.experimental.set_memory_limit(tf.config.list_physical_devices("CPU")[0], "1MiB")
     stranger: Any = 0
     with pytest.raises(ValueError, match="Unrecognized device: 0"):
-        tf.experimental.set_memory_limit(stranger, "1MiB")
+        allotment.experimental.set_memory_limit(stranger, "1MiB")

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from allotment.devices.context import Context
 from support.devices import fresh, run_on_gpus
 
@@ -188,7 +189,7 @@ def test_threads_that_are_no_number_of_32_bits(value: int, error: type[Exception
 
 def test_setting_threads_is_no_question_about_devices() -> None:
     tf.config.threading.set_intra_op_parallelism_threads(2)
-    tf.testing.simulate_gpus("1:64MiB")
+    allotment.testing.simulate_gpus("1:64MiB")
     assert len(tf.config.list_physical_devices("GPU")) == 1
 
 
@@ -249,7 +250,8 @@ def test_deprecated_names_say_so_once() -> None:
     done = run_on_gpus(
         "0",
         """
-        import allotment as tf
+        import allotment
+        import allotment.tf as tf
         for _ in range(2):
             tf.config.experimental_run_functions_eagerly(True)
             tf.config.optimizer.set_jit(True)

@@ -243,8 +243,8 @@ BLOCKS = {
     "pool that is trimmed when idle": "Pool('1MiB', idle_trim_seconds=0.001)",
     "scope": "pool.scope('step')",
     "scope of every thread": "pool.scope('step', limit=1000, every_thread=True)",
-    "scope of all devices": "tf.experimental.memory_scope('step')",
-    "scope of a device": "tf.experimental.memory_scope('step', 'GPU:0', limit=1000)",
+    "scope of all devices": "allotment.experimental.memory_scope('step')",
+    "scope of a device": "allotment.experimental.memory_scope('step', 'GPU:0', limit=1000)",
     "allocation": "pool.allocate(1000)",
     "allocation with a view": "viewed",
     "arrays": "pooled.use(pool)",
@@ -266,7 +266,8 @@ def test_b215_the_end_of_a_block_in_a_child_is_the_program_s_own(block: str, end
         f"""
         import os, sys
         import numpy as np
-        import allotment as tf
+        import allotment
+        import allotment.tf as tf
         from allotment import Pool
         from allotment.integrations import numpy as pooled
         pool, guarded = Pool("1MiB"), Pool("1MiB", guard=True)
@@ -300,7 +301,8 @@ def test_a_child_that_a_replica_forks_ends(end: str) -> None:
         "2:16MiB",
         f"""
         import os, sys
-        import allotment as tf
+        import allotment
+        import allotment.tf as tf
         def step():
             context = tf.distribute.get_replica_context()
             one = tf.ones([2])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-import allotment as tf
-from allotment.function import warn_that_nothing_is_compiled
+import allotment.tf as tf
+from allotment.tf.function import warn_that_nothing_is_compiled
 
 
 def test_numbers_and_arrays_become_tensors() -> None:

@@ -141,8 +141,8 @@ def test_each_pool_has_a_note_of_its_own() -> None:
 def test_operations_on_devices_collect_as_their_pool_does() -> None:
     program = """
         import gc, sys
-        import allotment as tf
-        from allotment import v1
+        import allotment.tf as tf
+        from allotment.tf import v1
         collected = []
         gc.callbacks.append(lambda phase, info: collected.append(info["generation"]) if phase == "start" else None)
         def refuse():

@@ -8,7 +8,7 @@ SETUP = """
 import sys
 sys.path.insert(0, os.environ["SUPPORT"])
 import numpy as np
-import allotment as tf
+import allotment.tf as tf
 from allotment.devices.context import context
 
 MIB = 1 << 20

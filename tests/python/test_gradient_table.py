@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
-import allotment.v1
-from allotment.ops.differentiation import CONSTANT, Call, gradient, not_differentiable
-from allotment.ops.table import GRADIENTS, OPERATIONS
+import allotment.tf as tf
+from allotment.tf.ops.differentiation import CONSTANT, Call, gradient, not_differentiable
+from allotment.tf.ops.table import GRADIENTS, OPERATIONS
 from support.derivatives import flat, slope, taped
 from support.gradient_samples import samples
 

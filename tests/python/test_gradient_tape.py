@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
-from allotment import gradient_tape
+import allotment.tf as tf
 from allotment.devices.placement import thread
+from allotment.tf import gradient_tape
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
-from allotment import linalg, nn
+import allotment.tf as tf
+from allotment.tf import linalg, nn
 from support.arrays import apart, complexes, reals
 from support.derivatives import check, flat, slope, taped
 from support.gradient_samples import samples

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-import allotment as tf
-from allotment.graph.node import SymbolicTensor
+import allotment.tf as tf
+from allotment.tf.graph.node import SymbolicTensor
 from support import op_samples
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
-from allotment.compat import v1
+import allotment.tf as tf
+from allotment.tf.compat import v1
 
 
 def value_of(make: Any) -> Any:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
-import allotment.v1 as tf1
-from allotment.graph.node import SymbolicTensor
+import allotment.tf as tf
+import allotment.tf.v1 as tf1
+from allotment.tf.graph.node import SymbolicTensor
 from support.derivatives import flat, taped, weights_of
 from support.gradient_samples import samples
 from support.static_shapes import check, tensors_of

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from support.child import run_program
 from support.devices import run_on_gpus
 
@@ -124,7 +124,7 @@ def test_eagerly() -> None:
 
 def test_programs_of_tensorflow_1() -> None:
     done = run_program("""
-import allotment.v1 as tf
+import allotment.tf.v1 as tf
 import numpy as np
 d = tf.data.Dataset.from_tensor_slices(np.arange(6, dtype="f")).map(lambda x: tf.cast(x, tf.float64) * 2).batch(2)
 assert isinstance(d, tf.data.Dataset)
@@ -147,7 +147,7 @@ def test_elements_are_made_in_host_memory() -> None:
     done = run_on_gpus(
         "1:64MiB",
         """
-import allotment as tf
+import allotment.tf as tf
 import numpy as np
 v1 = tf.compat.v1
 with tf.Graph().as_default(), v1.Session() as sess:

@@ -10,8 +10,9 @@ from support.devices import run_on_gpus
 SETUP = """
 import json
 import numpy as np
-import allotment as tf
-tf.testing.simulate_gpus("1:64MiB")
+import allotment
+import allotment.tf as tf
+allotment.testing.simulate_gpus("1:64MiB")
 v1 = tf.compat.v1
 def chain():
     x = tf.random.uniform([256, 1024])
@@ -145,8 +146,9 @@ with tf.Graph().as_default():
 
 def test_pools_are_shared_and_the_first_session_decides() -> None:
     done = run_program("""
-import allotment as tf
-tf.testing.simulate_gpus("1:64MiB")
+import allotment
+import allotment.tf as tf
+allotment.testing.simulate_gpus("1:64MiB")
 v1 = tf.compat.v1
 graph = tf.Graph()
 first = v1.Session(graph=graph, config=v1.ConfigProto(gpu_options=v1.GPUOptions(per_process_gpu_memory_fraction=0.5)))
@@ -286,7 +288,7 @@ def test_a_memory_fraction_that_is_none_is_an_error_that_names_it(fraction: floa
     done = run_on_gpus(
         "1:64MiB",
         f"""
-        import allotment.v1 as v1
+        import allotment.tf.v1 as v1
         config = v1.ConfigProto(gpu_options=v1.GPUOptions(per_process_gpu_memory_fraction=float("{fraction}")))
         try:
             v1.Session(config=config)

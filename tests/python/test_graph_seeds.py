@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 
 v1 = tf.compat.v1
 

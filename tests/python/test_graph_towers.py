@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment.v1 as tf
+import allotment.tf.v1 as tf
 
 #: The losses of both towers in TensorFlow, step after step.
 LOSSES = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from allotment import Pool
 from support.devices import MIB, fresh, gpus, next_line, pools
 

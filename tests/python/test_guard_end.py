@@ -140,7 +140,7 @@ def test_without_guard_nothing_is_said(name: str) -> None:
 ARRAYS = """
 import ctypes
 import numpy as np
-import allotment as tf
+import allotment.tf as tf
 
 def poke(tensor, offset):
     ctypes.memset(tensor._array.ctypes.data + offset, 0, 1)

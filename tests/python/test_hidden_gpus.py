@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from support.devices import fresh, gpus, run_on_gpus
 
 GPU_0 = tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")
@@ -21,10 +22,10 @@ def run_on_gpu() -> None:
     [
         run_on_gpu,
         lambda: tf.config.experimental.get_memory_info("GPU:0"),
-        lambda: tf.experimental.trim("GPU:0"),
-        lambda: tf.experimental.memory_scope("step"),
+        lambda: allotment.experimental.trim("GPU:0"),
+        lambda: allotment.experimental.memory_scope("step"),
         lambda: tf.config.experimental.set_memory_growth(GPU_0, True),
-        lambda: tf.experimental.set_memory_limit(GPU_0, 1000),
+        lambda: allotment.experimental.set_memory_limit(GPU_0, 1000),
         lambda: tf.config.set_logical_device_configuration(GPU_0, [tf.config.LogicalDeviceConfiguration(1)]),
         lambda: tf.config.set_visible_devices(GPU_0, "GPU"),
     ],
@@ -40,7 +41,8 @@ def test_a_mask_that_hides_a_gpu_is_named(
 
 def test_operations_name_the_mask() -> None:
     program = """
-    import allotment as tf
+    import allotment
+    import allotment.tf as tf
     try:
         with tf.device("/GPU:1"):
             tf.zeros([2])

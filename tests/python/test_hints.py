@@ -2,7 +2,7 @@
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from allotment.devices.hints import hint_for
 from allotment.devices.names import device_name, parse, parse_runtime
 from support.devices import fresh

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import keras
-from allotment.keras import layers
-from allotment.keras.utils import to_categorical
-from allotment.ops.creation import constant
+from allotment.tf import keras
+from allotment.tf.keras import layers
+from allotment.tf.keras.utils import to_categorical
+from allotment.tf.ops.creation import constant
 
 
 def model() -> keras.Sequential:

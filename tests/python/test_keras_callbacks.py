@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import keras
-from allotment.gradient_tape import GradientTape
-from allotment.keras import layers
-from allotment.keras.callbacks import Callback, LambdaCallback, LearningRateScheduler
+from allotment.tf import keras
+from allotment.tf.gradient_tape import GradientTape
+from allotment.tf.keras import layers
+from allotment.tf.keras.callbacks import Callback, LambdaCallback, LearningRateScheduler
 
 X = np.random.default_rng(0).standard_normal((8, 3))
 Y = X.sum(1, keepdims=True)

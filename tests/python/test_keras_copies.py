@@ -4,7 +4,7 @@ from support.devices import run_on_gpus
 
 SETUP = """
 import numpy as np
-import allotment as tf
+import allotment.tf as tf
 k, L = tf.keras, tf.keras.layers
 draw = np.random.default_rng(0)
 x = draw.standard_normal((8, 3)).astype(np.float32)
@@ -159,7 +159,7 @@ def test_a_variable_without_copies_is_changed_once_by_the_sum() -> None:
     done = run_on_gpus(
         "2:16MiB",
         """
-        import allotment as tf
+        import allotment.tf as tf
         strategy = tf.distribute.MirroredStrategy()
         alone = tf.Variable(1.0)
         with strategy.scope():

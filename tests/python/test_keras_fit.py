@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import data as tf_data
-from allotment import keras
-from allotment import random as tf_random
-from allotment.gradient_tape import GradientTape
-from allotment.keras import layers
-from allotment.ops.creation import constant
+from allotment.tf import data as tf_data
+from allotment.tf import keras
+from allotment.tf import random as tf_random
+from allotment.tf.gradient_tape import GradientTape
+from allotment.tf.keras import layers
+from allotment.tf.ops.creation import constant
 
 draw = np.random.default_rng(0)
 X = draw.standard_normal((10, 3))

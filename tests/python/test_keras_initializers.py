@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import keras
-from allotment import random as tf_random
-from allotment.keras import initializers, layers
+from allotment.tf import keras
+from allotment.tf import random as tf_random
+from allotment.tf.keras import initializers, layers
 
 SEEDED: dict[str, Any] = {
     "RandomNormal": initializers.RandomNormal,

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import data as tf_data
-from allotment import keras
-from allotment.keras import layers
+from allotment.tf import data as tf_data
+from allotment.tf import keras
+from allotment.tf.keras import layers
 
 X = np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32)
 Y = X.sum(1, keepdims=True)

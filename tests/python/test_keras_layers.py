@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import keras
-from allotment.keras import layers
-from allotment.ops.creation import constant
-from allotment.tensor_shape import TensorShape
+from allotment.tf import keras
+from allotment.tf.keras import layers
+from allotment.tf.ops.creation import constant
+from allotment.tf.tensor_shape import TensorShape
 from support.tensors import check
 
 draw = np.random.default_rng(0)

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import keras
-from allotment.graph.graph import Graph
-from allotment.keras import activations, layers, losses, metrics, optimizers
-from allotment.missing_names import NotOfferedError
+from allotment.tf import keras
+from allotment.tf.graph.graph import Graph
+from allotment.tf.keras import activations, layers, losses, metrics, optimizers
+from allotment.tf.missing_names import NotOfferedError
 from support.devices import run_on_gpus
 
 X = np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32)
@@ -159,7 +159,7 @@ def test_replicas_tell_of_it_once_at_the_line_of_the_program() -> None:
     program = """
 import warnings
 import numpy as np
-import allotment as tf
+import allotment.tf as tf
 
 class Half(tf.keras.Model):
     def __init__(self):
@@ -203,7 +203,7 @@ def test_strides_and_dilation_do_not_go_together() -> None:
 def test_a_failed_step_of_replicas_and_data_of_a_strategy_name_the_line_and_the_way() -> None:
     program = """
 import numpy as np
-import allotment as tf
+import allotment.tf as tf
 strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])
 x = np.ones((4096, 512), np.float32)
 with strategy.scope():

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import errors, keras
-from allotment.keras import losses
-from allotment.ops.creation import constant
+from allotment import errors
+from allotment.tf import keras
+from allotment.tf.keras import losses
+from allotment.tf.ops.creation import constant
 from support.tensors import check
 
 draw = np.random.default_rng(0)

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import keras
-from allotment.keras import losses, metrics
-from allotment.ops.creation import constant
+from allotment.tf import keras
+from allotment.tf.keras import losses, metrics
+from allotment.tf.ops.creation import constant
 from support.tensors import check
 
 draw = np.random.default_rng(0)

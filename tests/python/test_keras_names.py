@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import allotment
-from allotment import keras
-from allotment.graph.graph import Graph
-from allotment.graph.nodes import placeholder
-from allotment.missing_names import public_names
+from allotment.tf import keras
+from allotment.tf.graph.graph import Graph
+from allotment.tf.graph.nodes import placeholder
+from allotment.tf.missing_names import public_names
 from support.child import run_program
 from support.devices import run_on_gpus
 
@@ -28,7 +28,7 @@ MODULES = [
 
 
 def modules() -> list[ModuleType]:
-    return [keras, *(importlib.import_module(f"allotment.keras.{name}") for name in MODULES)]
+    return [keras, *(importlib.import_module(f"allotment.tf.keras.{name}") for name in MODULES)]
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)
@@ -39,7 +39,7 @@ def test_a_name_that_is_missing_lists_what_there_is(module: ModuleType) -> None:
         with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as raised:
             getattr(module, name)
         assert not isinstance(raised.value, NotImplementedError)
-    path = module.__name__.removeprefix("allotment.")
+    path = module.__name__.removeprefix("allotment.tf.")
     for name in public_names("2")[path] - set(module.__all__):
         assert not hasattr(module, name)
         with pytest.raises(NotImplementedError) as refused:
@@ -51,7 +51,7 @@ def test_a_name_that_is_missing_lists_what_there_is(module: ModuleType) -> None:
 
 def test_what_is_not_there_cannot_be_imported() -> None:
     with pytest.raises(ImportError, match="LSTM"):
-        from allotment.keras.layers import LSTM  # noqa: F401
+        from allotment.tf.keras.layers import LSTM  # noqa: F401
 
 
 def test_documented_names_are_there() -> None:
@@ -59,26 +59,26 @@ def test_documented_names_are_there() -> None:
     assert keras.layers.Input is keras.Input
     assert keras.layers.Layer is keras.Layer
     assert keras.layers.MaxPool2D is keras.layers.MaxPooling2D
-    assert allotment.keras is keras
-    assert "keras" in allotment.__all__
+    assert allotment.tf.keras is keras
+    assert "keras" in allotment.tf.__all__
 
 
 def test_what_is_large_is_imported_when_it_is_asked_for() -> None:
     done = run_program(
         """
         import sys
-        import allotment as tf
-        assert not any(name.startswith("allotment.keras") for name in sys.modules)
+        import allotment.tf as tf
+        assert not any(name.startswith("allotment.tf.keras") for name in sys.modules)
         assert "rich" not in sys.modules
         # NumPy's operations on small arrays are slower where its generators are loaded, too.
         assert "numpy.random" not in sys.modules
         tf.keras.layers.Dense(1)
-        assert "allotment.keras" in sys.modules
+        assert "allotment.tf.keras" in sys.modules
         assert "rich" not in sys.modules
         try:
             tf.kerass
         except AttributeError as error:
-            assert str(error) == "module 'allotment' has no attribute 'kerass'; there is 'keras'"
+            assert str(error) == "module 'allotment.tf' has no attribute 'kerass'; there is 'keras'"
         """
     )
     assert done.returncode == 0, done.stderr
@@ -88,7 +88,7 @@ def test_layers_inputs_and_optimizers_ask_for_no_device() -> None:
     done = run_on_gpus(
         "1:1GiB",
         """
-import allotment as tf
+import allotment.tf as tf
 k, L = tf.keras, tf.keras.layers
 x = k.Input((4, 4, 1))
 for layer in (
@@ -125,7 +125,7 @@ def test_the_guide_with_two_gpus_and_an_early_optimizer_learns_a_line() -> None:
         "2:1GiB",
         """
 import numpy as np
-import allotment as tf
+import allotment.tf as tf
 strategy = tf.distribute.MirroredStrategy()
 with strategy.scope():
     inputs = tf.keras.layers.Input(shape=(1,))

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import keras
-from allotment.dtypes import int32
-from allotment.keras import layers
-from allotment.nn import relu
-from allotment.ops.creation import constant
-from allotment.ops.real import round as round_
+from allotment.tf import keras
+from allotment.tf.dtypes import int32
+from allotment.tf.keras import layers
+from allotment.tf.nn import relu
+from allotment.tf.ops.creation import constant
+from allotment.tf.ops.real import round as round_
 from support.devices import run_on_gpus
 
 draw = np.random.default_rng(0)
@@ -142,7 +142,7 @@ def test_operators_on_replicas() -> None:
         "2:64MiB",
         """
 import numpy as np
-import allotment as tf
+import allotment.tf as tf
 k = tf.keras
 strategy = tf.distribute.MirroredStrategy()
 with strategy.scope():

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import train
-from allotment.keras import optimizers
-from allotment.ops.creation import constant
-from allotment.variable import Variable
+from allotment.tf import train
+from allotment.tf.keras import optimizers
+from allotment.tf.ops.creation import constant
+from allotment.tf.variable import Variable
 from support.tensors import check_refused
 
 START = np.array([[1.0, -2.0, 3.0], [0.5, 0.0, -1.0]])

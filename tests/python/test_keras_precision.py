@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from allotment import keras
-from allotment.keras import layers, losses, metrics
-from allotment.ops.creation import constant
+from allotment.tf import keras
+from allotment.tf.keras import layers, losses, metrics
+from allotment.tf.ops.creation import constant
 
 
 def test_loss_and_metrics_of_a_float16_model_are_numbers_of_single_precision() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from support.replicas import run
 
 keras = tf.keras

@@ -7,7 +7,7 @@ from support.devices import run_on_gpus
 SETUP = """
 from contextlib import nullcontext
 import numpy as np
-import allotment as tf
+import allotment.tf as tf
 from allotment.devices.context import context
 k, L = tf.keras, tf.keras.layers
 draw = np.random.default_rng(0)

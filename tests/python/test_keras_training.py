@@ -17,7 +17,7 @@ REPLICAS = (0, 1, 2, 4, 8)
 PROGRAM = """
 import numpy as np
 from contextlib import nullcontext
-import allotment as tf
+import allotment.tf as tf
 k = tf.keras
 data = np.load({data!r})
 optimizers = dict(

@@ -2,7 +2,8 @@
 
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from allotment import OutOfMemoryError
 from allotment.devices.limits import limit_of_split, limit_of_whole_gpu
 from support.devices import MIB, fresh, gpus, limits, pools, split
@@ -139,7 +140,7 @@ def test_less_than_a_mib_is_a_device_that_holds_nothing(
     context = fresh(monkeypatch, "1:256MiB")
     split(gpus()[0], limit, 64)
     none, _ = pools(context)
-    assert tf.experimental.get_logical_device_details("GPU:0")["memory_limit"] == 0
+    assert allotment.experimental.get_logical_device_details("GPU:0")["memory_limit"] == 0
     assert none.allocate(0).size == 0
     with pytest.raises(OutOfMemoryError):
         none.allocate(1)

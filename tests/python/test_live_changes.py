@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from allotment import OutOfMemoryError, Pool
 from support.child import run_program
 from support.devices import MIB, fresh, gpus, pools, run_on_gpus, split
@@ -63,41 +64,42 @@ def test_logical_devices_change_one_by_one(monkeypatch: pytest.MonkeyPatch) -> N
     context = fresh(monkeypatch, "2:64MiB")
     split(gpus()[0], 16, 16)
     first, second, third = tf.config.list_logical_devices("GPU")
-    tf.experimental.set_memory_limit(first, "32MiB")
-    tf.experimental.set_memory_limit("GPU:2", "8MiB")
-    tf.experimental.set_memory_growth(third, True)
-    tf.experimental.set_memory_growth("GPU:0", True)
+    allotment.experimental.set_memory_limit(first, "32MiB")
+    allotment.experimental.set_memory_limit("GPU:2", "8MiB")
+    allotment.experimental.set_memory_growth(third, True)
+    allotment.experimental.set_memory_growth("GPU:0", True)
     assert [pool.limit for pool in pools(context)] == [32 * MIB, 16 * MIB, 8 * MIB]
     assert [pool.growth for pool in pools(context)] == [True, False, True]
-    details = tf.experimental.get_logical_device_details(first)
+    details = allotment.experimental.get_logical_device_details(first)
     assert (details["memory_limit"], details["memory_growth"]) == (32 * MIB, True)
     assert details["memory_limit_set_by"] == "allotment.experimental.set_memory_limit"
     with pytest.raises(ValueError, match="above the 48 MiB"):
-        tf.experimental.set_memory_limit(first, "49MiB")
-    tf.experimental.set_memory_limit(first, "48MiB")
+        allotment.experimental.set_memory_limit(first, "49MiB")
+    allotment.experimental.set_memory_limit(first, "48MiB")
     with pytest.raises(ValueError, match="No matching devices found for 'GPU:7'"):
-        tf.experimental.set_memory_limit("GPU:7", "8MiB")
+        allotment.experimental.set_memory_limit("GPU:7", "8MiB")
     with pytest.raises(ValueError, match="has no pool"):
-        tf.experimental.set_memory_limit("CPU:0", "8MiB")
+        allotment.experimental.set_memory_limit("CPU:0", "8MiB")
     with pytest.raises(TypeError):
-        tf.experimental.set_memory_growth(second, "on")  # type: ignore[arg-type]
+        allotment.experimental.set_memory_growth(second, "on")  # type: ignore[arg-type]
 
 
 def test_a_device_is_never_limited_below_what_it_holds() -> None:
     program = """
-    import allotment as tf
+    import allotment
+    import allotment.tf as tf
     MIB = 1 << 20
     with tf.device("/GPU:0"):
         small = tf.zeros([MIB // 4])
         large = tf.zeros([8 * MIB // 4])
     del large
     try:
-        tf.experimental.set_memory_limit("GPU:0", "4MiB")
+        allotment.experimental.set_memory_limit("GPU:0", "4MiB")
     except ValueError as error:
         print("trim first" in str(error))
-    tf.experimental.set_memory_limit("GPU:0", "4MiB", trim=True)
-    print(tf.experimental.get_logical_device_details("GPU:0")["memory_limit"] // MIB)
-    print(small.numpy().any(), tf.experimental.trim())
+    allotment.experimental.set_memory_limit("GPU:0", "4MiB", trim=True)
+    print(allotment.experimental.get_logical_device_details("GPU:0")["memory_limit"] // MIB)
+    print(small.numpy().any(), allotment.experimental.trim())
     """
     done = run_on_gpus("1:64MiB", program, TF_FORCE_GPU_ALLOW_GROWTH="true")
     assert done.stdout.splitlines() == ["True", "4", "False 0"], done.stderr
@@ -151,11 +153,11 @@ def test_devices_give_back(monkeypatch: pytest.MonkeyPatch) -> None:
     both = pools(fresh(monkeypatch, "2:64MiB"))
     for pool in both:
         pool.free(pool.malloc(MIB))
-    assert tf.experimental.trim("GPU:0") == 64 * MIB
+    assert allotment.experimental.trim("GPU:0") == 64 * MIB
     assert [pool.stats().reserved for pool in both] == [0, 64 * MIB]
-    assert tf.experimental.trim() == 64 * MIB
+    assert allotment.experimental.trim() == 64 * MIB
     with pytest.raises(ValueError, match="has no pool"):
-        tf.experimental.trim("CPU:0")
+        allotment.experimental.trim("CPU:0")
 
 
 def test_an_idle_pool_is_trimmed_by_itself() -> None:
@@ -202,7 +204,7 @@ def test_odd_times_to_be_idle_are_refused(seconds: float) -> None:
 def test_metrics_are_those_of_the_pools() -> None:
     pool = Pool("8MiB", name='metrics "pool"')
     held = pool.allocate(MIB)
-    text = tf.experimental.metrics_text()
+    text = allotment.experimental.metrics_text()
     found = {
         (sample.name, sample.labels["number"]): sample.value
         for family in text_string_to_metric_families(text)

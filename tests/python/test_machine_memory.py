@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from allotment import HostMemory, Pool
 from allotment._core import machine_memory
 from allotment.integrations.numpy import use
@@ -75,7 +75,7 @@ def test_arrays_that_the_machine_has_no_memory_for_are_refused(growth: bool) -> 
 @with_known_memory
 def test_operations_are_refused_and_the_device_serves_on() -> None:
     program = """
-    import allotment as tf
+    import allotment.tf as tf
     with tf.device("/GPU:0"):
         try:
             tf.zeros([1 << 44])

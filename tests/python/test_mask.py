@@ -2,7 +2,8 @@
 
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from allotment.devices.mask import read_mask
 from support.devices import fresh
 
@@ -111,7 +112,9 @@ def test_b018_numbers_are_those_of_the_mask(
     ]
     assert names == [f"Simulated GPU (hardware {n}, 64 MiB of host memory)" for n in (2, 0)]
     assert [d.name for d in tf.config.list_logical_devices("GPU")] == ["/device:GPU:0", "/device:GPU:1"]
-    assert [tf.experimental.get_logical_device_details(f"GPU:{n}")["hardware_index"] for n in range(2)] == [
+    assert [
+        allotment.experimental.get_logical_device_details(f"GPU:{n}")["hardware_index"] for n in range(2)
+    ] == [
         2,
         0,
     ]
@@ -131,5 +134,5 @@ def test_b018_hiding_one_makes_the_other_the_first(monkeypatch: pytest.MonkeyPat
     physical = tf.config.list_physical_devices("GPU")
     tf.config.set_visible_devices([physical[1]], "GPU")
     (logical,) = tf.config.list_logical_devices("GPU")
-    details = tf.experimental.get_logical_device_details(logical)
+    details = allotment.experimental.get_logical_device_details(logical)
     assert (details["physical_device"], details["hardware_index"]) == (physical[1], 0)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from allotment import Pool
 from allotment.devices.context import Context
 from support.devices import CPU, MIB, fresh, notes, run_on_gpus
@@ -151,7 +151,7 @@ def test_the_older_question_is_answered_with_a_notice_once() -> None:
     done = run_on_gpus(
         "1:64MiB",
         """
-        import allotment as tf
+        import allotment.tf as tf
         for _ in range(2):
             print(tf.config.experimental.get_memory_usage("GPU:0"))
         """,

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
-import allotment.v1 as v1
-from allotment.missing_names import NotOfferedError, public_names
+import allotment.tf as tf
+import allotment.tf.v1 as v1
+from allotment.tf.missing_names import NotOfferedError, public_names
 
 #: Namespaces under the package, without those that a class of one's own may not look into.
 NAMESPACES = [
@@ -94,11 +94,15 @@ def test_a_namespace_that_is_missing_lists_those_there_are(name: str) -> None:
 @pytest.mark.parametrize(
     ("root", "name", "text"),
     [
-        (tf, "placeholder", "module 'allotment' has no attribute 'placeholder'; it is a name of compat.v1"),
-        (tf, "reduce_summ", "module 'allotment' has no attribute 'reduce_summ'; there is 'reduce_sum'"),
-        (tf.math, "_x", "module 'allotment.math' has no attribute '_x'"),
-        (tf.math, "no_such_function", "module 'allotment.math' has no attribute 'no_such_function'"),
-        (tf.dtypes, "float23", "module 'allotment.dtypes' has no attribute 'float23'; there is 'float32'"),
+        (
+            tf,
+            "placeholder",
+            "module 'allotment.tf' has no attribute 'placeholder'; it is a name of compat.v1",
+        ),
+        (tf, "reduce_summ", "module 'allotment.tf' has no attribute 'reduce_summ'; there is 'reduce_sum'"),
+        (tf.math, "_x", "module 'allotment.tf.math' has no attribute '_x'"),
+        (tf.math, "no_such_function", "module 'allotment.tf.math' has no attribute 'no_such_function'"),
+        (tf.dtypes, "float23", "module 'allotment.tf.dtypes' has no attribute 'float23'; there is 'float32'"),
     ],
 )
 def test_a_name_that_tensorflow_has_not_either(root: Any, name: str, text: str) -> None:

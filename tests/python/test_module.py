@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from support.devices import run_on_gpus
 
 
@@ -52,7 +52,7 @@ def test_an_average_is_over_the_samples_of_all_replicas() -> None:
     done = run_on_gpus(
         "2:16MiB",
         """
-        import allotment as tf
+        import allotment.tf as tf
         strategy = tf.distribute.MirroredStrategy()
         def step():
             index = tf.distribute.get_replica_context().replica_id_in_sync_group

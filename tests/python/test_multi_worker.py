@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from support.child import run_program
 from support.mpi import facts, run_processes
 
@@ -21,7 +21,7 @@ PROGRAM = (
     TRAINING
     + """
 if gpus := int(os.environ["GPUS"]):
-    tf.testing.simulate_gpus(f"{gpus}:64MiB")
+    allotment.testing.simulate_gpus(f"{gpus}:64MiB")
 strategy = strategy()
 rank = strategy.cluster_resolver.task_id
 with strategy.scope():
@@ -97,7 +97,7 @@ def test_training_in_processes_agrees_with_a_plain_loop_and_bit_by_bit_among_the
 def test_values_are_reduced_gathered_and_handed_out_over_all_processes() -> None:
     ran = run_processes(
         """
-        tf.testing.simulate_gpus("2:64MiB")
+        allotment.testing.simulate_gpus("2:64MiB")
         strategy = strategy()
         rank = strategy.cluster_resolver.task_id
         context = tf.distribute.get_replica_context
@@ -221,13 +221,13 @@ def step():
 def test_gradients_go_through_collectives_of_all_processes_as_through_those_of_one() -> None:
     tells = "tell(rank={rank}, gradients=[each.numpy().tolist() for each in strategy.run(step).values])"
     alone = run_processes(
-        "tf.testing.simulate_gpus('4:64MiB')\nstrategy = tf.distribute.MirroredStrategy()\n"
+        "allotment.testing.simulate_gpus('4:64MiB')\nstrategy = tf.distribute.MirroredStrategy()\n"
         + GRADIENTS
         + tells.format(rank=0),
         1,
     )
     several = run_processes(
-        "tf.testing.simulate_gpus('2:64MiB')\nstrategy = strategy()\n"
+        "allotment.testing.simulate_gpus('2:64MiB')\nstrategy = strategy()\n"
         + GRADIENTS
         + tells.format(rank="strategy.cluster_resolver.task_id"),
         2,
@@ -245,9 +245,9 @@ drawn = [strategy.gather(strategy.run(lambda: tf.random.uniform([2])), axis=0).n
 tell(rank=tf.distribute.get_replica_context().num_replicas_in_sync, drawn=drawn)
 """
     alone = run_processes(
-        "tf.testing.simulate_gpus('2:64MiB')\nstrategy = tf.distribute.MirroredStrategy()\n" + draws, 1
+        "allotment.testing.simulate_gpus('2:64MiB')\nstrategy = tf.distribute.MirroredStrategy()\n" + draws, 1
     )
-    several = run_processes("tf.testing.simulate_gpus('1:64MiB')\nstrategy = strategy()\n" + draws, 2)
+    several = run_processes("allotment.testing.simulate_gpus('1:64MiB')\nstrategy = strategy()\n" + draws, 2)
     assert alone.status == several.status == 0, alone.stderr + several.stderr
     (expected,) = (each["drawn"] for each in facts(alone.stdout))
     assert [each["drawn"] for each in facts(several.stdout)] == [expected, expected]
@@ -257,7 +257,7 @@ tell(rank=tf.distribute.get_replica_context().num_replicas_in_sync, drawn=drawn)
 def test_reductions_between_processes_take_their_memory_from_the_devices_pools() -> None:
     ran = run_processes(
         """
-        tf.testing.simulate_gpus("1:64MiB")
+        allotment.testing.simulate_gpus("1:64MiB")
         strategy = strategy()
         figures = tf.config.experimental.get_memory_info
         value = strategy.run(lambda: tf.ones([4 << 20]))  # 16 MiB
@@ -280,7 +280,8 @@ def test_a_process_that_mpi_did_not_start_is_the_only_worker() -> None:
     ran = run_program(
         """
         import sys
-        import allotment as tf
+        import allotment
+        import allotment.tf as tf
         assert "mpi4py" not in sys.modules
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
         with strategy.scope():
@@ -298,7 +299,8 @@ def test_tf_config_makes_no_cluster_and_says_so() -> None:
         """
         import json, os
         os.environ["TF_CONFIG"] = json.dumps({"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"index": 1}})
-        import allotment as tf
+        import allotment
+        import allotment.tf as tf
         try:
             tf.distribute.MultiWorkerMirroredStrategy()
         except ValueError as error:
@@ -316,7 +318,8 @@ def test_without_mpi4py_the_error_says_what_to_install() -> None:
         """
         import sys
         sys.modules["mpi4py"] = None
-        import allotment as tf
+        import allotment
+        import allotment.tf as tf
         tf.distribute.MultiWorkerMirroredStrategy()
         """
     )

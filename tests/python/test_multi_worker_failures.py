@@ -10,7 +10,7 @@ from support.mpi import facts, run_processes
 def test_a_step_that_fails_in_every_process_alike_can_be_tried_again() -> None:
     ran = run_processes(
         """
-        tf.testing.simulate_gpus("1:64MiB")
+        allotment.testing.simulate_gpus("1:64MiB")
         strategy = strategy()
         context = tf.distribute.get_replica_context
         current = lambda: tf.config.experimental.get_memory_info("GPU:0")["current"]
@@ -155,7 +155,7 @@ def test_all_processes_must_have_the_same_number_of_devices() -> None:
     ran = run_processes(
         """
         from mpi4py import MPI
-        tf.testing.simulate_gpus(f"{MPI.COMM_WORLD.Get_rank() + 1}:64MiB")
+        allotment.testing.simulate_gpus(f"{MPI.COMM_WORLD.Get_rank() + 1}:64MiB")
         strategy()
         """,
         2,

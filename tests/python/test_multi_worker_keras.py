@@ -39,7 +39,7 @@ TOGETHER = (
     FIT
     + """
 if gpus := int(os.environ["GPUS"]):
-    tf.testing.simulate_gpus(f"{gpus}:64MiB")
+    allotment.testing.simulate_gpus(f"{gpus}:64MiB")
 strategy = strategy()
 with strategy.scope():
     model = train(tf)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
-from allotment import compat, nest
+import allotment.tf as tf
+from allotment.tf import compat, nest
 from support.tensors import tensor
 
 

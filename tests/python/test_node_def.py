@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from support.devices import run_on_gpus
 
 v1 = tf.compat.v1
@@ -114,7 +114,7 @@ def test_variables_are_whole_on_the_device_that_a_function_says() -> None:
     done = run_on_gpus(
         "2:64MiB",
         """
-import allotment.v1 as tf
+import allotment.tf.v1 as tf
 def setter(op):
     return "/cpu:0" if op.type in ("VariableV2", "VarHandleOp") else "/gpu:1"
 for resource in (False, True):

@@ -141,9 +141,10 @@ def test_process_wide_arrays_are_held_too() -> None:
 def test_a_tensor_on_a_simulated_device_is_held() -> None:
     passes(
         """
-        import allotment as tf
+        import allotment
+        import allotment.tf as tf
         from allotment.devices.context import context
-        tf.testing.simulate_gpus("1:64MiB")
+        allotment.testing.simulate_gpus("1:64MiB")
         with tf.device("/GPU:0"):
             a = tf.ones([1000])
         device_pool = next(d.pool for d in context().ready().devices if d.kind == "GPU")

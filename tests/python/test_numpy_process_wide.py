@@ -133,8 +133,9 @@ PROGRAMS = {
         assert pool.stats().num_live == 2
         """,
     "device operations keep their pools": """
-        import allotment as tf
-        tf.testing.simulate_gpus("1:64MiB")
+        import allotment
+        import allotment.tf as tf
+        allotment.testing.simulate_gpus("1:64MiB")
         pooled.install(pool, process_wide=True)
         with tf.device("/GPU:0"):
             a = tf.ones([1000])
@@ -145,8 +146,9 @@ PROGRAMS = {
         assert pool.stats().in_use >= 4000
         """,
     "a device can be named, and a logical device given": """
-        import allotment as tf
-        tf.testing.simulate_gpus("2:64MiB")
+        import allotment
+        import allotment.tf as tf
+        allotment.testing.simulate_gpus("2:64MiB")
         info = lambda name: tf.config.experimental.get_memory_info(name)["current"]
         with pooled.use("/GPU:0"):
             a = np.empty(256, np.uint8)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from support.devices import fresh, gpus, run_on_gpus, split
 
 Config = tf.config.LogicalDeviceConfiguration
@@ -53,7 +54,7 @@ def test_a_split_of_a_device_that_was_whole_says_so(monkeypatch: pytest.MonkeyPa
     ("change", "now", "wanted"),
     [
         (lambda: experimental.set_memory_growth(gpus()[0], True), "None", "True"),
-        (lambda: tf.experimental.set_memory_limit(gpus()[0], 1000), "None", "1000"),
+        (lambda: allotment.experimental.set_memory_limit(gpus()[0], 1000), "None", "1000"),
         (lambda: tf.config.set_visible_devices([], "GPU"), "GPU:0']", "CPU:0']"),
         (lambda: tf.config.gpu.set_per_process_memory_fraction(0.5), "0.0", "0.5"),
         (lambda: tf.config.threading.set_intra_op_parallelism_threads(3), "None", "3"),
@@ -77,12 +78,12 @@ def test_any_late_change_says_what_is_and_what_is_asked_for(
         experimental.get_device_details,
         lambda given: tf.config.set_logical_device_configuration(given, [Config(1)]),
         tf.config.get_logical_device_configuration,
-        lambda given: tf.experimental.set_memory_growth(given, True),
-        tf.experimental.get_memory_growth,
-        lambda given: tf.experimental.set_memory_limit(given, 1000),
-        tf.experimental.trim,
-        lambda given: tf.experimental.memory_scope("x", given),
-        tf.experimental.get_logical_device_details,
+        lambda given: allotment.experimental.set_memory_growth(given, True),
+        allotment.experimental.get_memory_growth,
+        lambda given: allotment.experimental.set_memory_limit(given, 1000),
+        allotment.experimental.trim,
+        lambda given: allotment.experimental.memory_scope("x", given),
+        allotment.experimental.get_logical_device_details,
         experimental.get_memory_info,
         experimental.get_memory_usage,
         experimental.reset_memory_stats,
@@ -116,7 +117,8 @@ def test_the_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_scope_of_several_devices_says_how_to_write_it() -> None:
     program = """
-    import allotment as tf
+    import allotment
+    import allotment.tf as tf
     try:
         with tf.device(tf.config.list_physical_devices("GPU")):
             pass
@@ -161,7 +163,7 @@ def test_a_limit_of_nothing_is_tensorflows_and_warns(
     fresh(monkeypatch, "1:64MiB")
     split(gpus()[0], limit)
     for _ in range(2):
-        assert tf.experimental.get_logical_device_details("GPU:0")["memory_limit"] == 0
+        assert allotment.experimental.get_logical_device_details("GPU:0")["memory_limit"] == 0
     (message,) = caplog.messages
     assert "Nothing can be allocated on /device:GPU:0: its limit is 0 bytes" in message
 
@@ -229,8 +231,8 @@ HUGE = "GPU:" + "x" * 10_000
     [
         lambda: experimental.get_memory_info(HUGE),
         lambda: experimental.reset_memory_stats(HUGE),
-        lambda: tf.experimental.trim(HUGE),
-        lambda: tf.experimental.get_logical_device_details("\x1b[31mGPU:0"),
+        lambda: allotment.experimental.trim(HUGE),
+        lambda: allotment.experimental.get_logical_device_details("\x1b[31mGPU:0"),
         lambda: experimental.set_memory_growth(HUGE, True),
         lambda: experimental.get_device_details(HUGE),
         lambda: config.get_logical_device_configuration([HUGE]),
@@ -238,15 +240,15 @@ HUGE = "GPU:" + "x" * 10_000
         lambda: tf.device("/" + HUGE).__enter__(),
         lambda: tf.device(["\x1b" * 10_000]).__enter__(),
         lambda: experimental.set_device_policy(HUGE),
-        lambda: tf.experimental.set_memory_growth("GPU:0", HUGE),  # type: ignore[arg-type]
-        lambda: tf.experimental.set_memory_limit("GPU:0", HUGE),
-        lambda: tf.experimental.set_memory_limit("GPU:0", 10**5000),
+        lambda: allotment.experimental.set_memory_growth("GPU:0", HUGE),  # type: ignore[arg-type]
+        lambda: allotment.experimental.set_memory_limit("GPU:0", HUGE),
+        lambda: allotment.experimental.set_memory_limit("GPU:0", 10**5000),
         lambda: session(visible_device_list=HUGE),
         lambda: session(visible_device_list="9" * 4000),
-        lambda: tf.testing.simulate_gpus(HUGE),
-        lambda: tf.Pool(HUGE),
-        lambda: tf.Pool(10**5000),
-        lambda: tf.Pool("1MiB", policy=HUGE),  # type: ignore[arg-type]
+        lambda: allotment.testing.simulate_gpus(HUGE),
+        lambda: allotment.Pool(HUGE),
+        lambda: allotment.Pool(10**5000),
+        lambda: allotment.Pool("1MiB", policy=HUGE),  # type: ignore[arg-type]
     ],
 )
 def test_whatever_is_passed_the_message_is_short(

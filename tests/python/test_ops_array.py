@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from allotment import dtypes
 from allotment.errors import UnimplementedError
-from allotment.ops import array
-from allotment.tensor import EagerTensor
+from allotment.tf import dtypes
+from allotment.tf.ops import array
+from allotment.tf.tensor import EagerTensor
 from support.tensors import check, check_refused, tensor
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from allotment import bitwise
-from allotment import math as tf_math
+from allotment.tf import bitwise
+from allotment.tf import math as tf_math
 from support.tensors import check, check_refused, tensor
 
 ORDERED = [

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from allotment import math as tf_math
-from allotment.ops.complex_numbers import complex as make_complex
+from allotment.tf import math as tf_math
+from allotment.tf.ops.complex_numbers import complex as make_complex
 from support.tensors import check, tensor
 
 

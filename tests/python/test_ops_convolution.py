@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-import allotment as tf
-from allotment import errors, nn
+import allotment.tf as tf
+from allotment import errors
+from allotment.tf import nn
 from support.tensors import check, check_refused, tensor
 
 SEED = np.random.default_rng(3)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import linalg
+from allotment.tf import linalg
 from support.tensors import check, check_refused, tensor
 
 SQUARE = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]

@@ -6,9 +6,9 @@ from math import floor, trunc
 import numpy as np
 import pytest
 
-from allotment import math as tf_math
 from allotment.errors import InvalidArgumentError, NotFoundError
-from allotment.ops.division import real_divide, truncatediv, truncatemod
+from allotment.tf import math as tf_math
+from allotment.tf.ops.division import real_divide, truncatediv, truncatemod
 from support.tensors import check, check_refused, tensor
 
 PAIRS = [(7, 2), (-7, 2), (7, -2), (-7, -2), (6, 3), (-6, 3), (0, -5), (1, 100), (-1, 100)]

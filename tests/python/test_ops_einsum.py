@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import linalg
+from allotment.tf import linalg
 from support.tensors import check, check_refused, tensor
 
 A = np.arange(6.0).reshape(2, 3)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import GradientTape
-from allotment.ops import gathering
+from allotment.tf import GradientTape
+from allotment.tf.ops import gathering
 from support.tensors import check, check_refused, tensor
 
 X = np.arange(24).reshape(2, 3, 4)

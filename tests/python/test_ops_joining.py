@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from allotment.errors import InvalidArgumentError
-from allotment.ops import joining
+from allotment.tf.ops import joining
 from support.tensors import check, check_refused, tensor
 
 X = np.arange(6).reshape(2, 3)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from allotment import math as tf_math
-from allotment import nn
-from allotment import random as tf_random
+from allotment.tf import math as tf_math
+from allotment.tf import nn
+from allotment.tf import random as tf_random
 from support.tensors import check, check_refused, tensor
 
 

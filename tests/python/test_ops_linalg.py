@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import linalg
 from allotment.errors import FailedPreconditionError
+from allotment.tf import linalg
 from support.tensors import check, check_refused, tensor
 
 NUMBERS = [

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from allotment import math as tf_math
 from allotment.errors import InvalidArgumentError, NotFoundError
-from allotment.ops.math import clip_by_value
+from allotment.tf import math as tf_math
+from allotment.tf.ops.math import clip_by_value
 from support.tensors import check, check_refused, tensor
 
 FLOATS = ["float16", "float32", "float64"]

@@ -11,7 +11,7 @@ import numpy as np
 import allotment
 from allotment.devices.context import context
 from allotment.devices.placement import device
-from allotment.tensor import EagerTensor
+from allotment.tf.tensor import EagerTensor
 from support.op_samples import inputs, samples
 
 gpu = next(each for each in context().ready().devices if each.kind == "GPU")
@@ -93,9 +93,9 @@ print("done")
 def test_memory_that_runs_out_within_an_operation_comes_back() -> None:
     run(
         """
-from allotment import math, nn
+from allotment.tf import math, nn
 from allotment.errors import ResourceExhaustedError
-from allotment.ops.creation import ones
+from allotment.tf.ops.creation import ones
 with device("/GPU:0"):
     image = ones([1, 512, 512, 4])            # 4 MiB; with a result of 24 MiB, no copy with a border fits
     filters = ones([3, 3, 4, 24])
@@ -121,8 +121,8 @@ def test_a_result_of_a_size_that_cannot_be_asked_for_is_refused_with_the_devices
     done = run_on_gpus(
         "1:64MiB",
         r"""
-        import allotment as tf
-        import allotment.v1 as v1
+        import allotment.tf as tf
+        import allotment.tf.v1 as v1
 
         def refused(call):
             try:

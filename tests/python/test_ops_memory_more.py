@@ -5,9 +5,9 @@ from support.devices import run_on_gpus
 PROGRAM = """
 import gc
 import numpy as np
-import allotment as tf
+import allotment.tf as tf
 from allotment.devices.context import context
-from allotment.tensor import EagerTensor
+from allotment.tf.tensor import EagerTensor
 
 gpu = next(each for each in context().ready().devices if each.kind == "GPU")
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import bitwise, errors, linalg, nn
-from allotment import math as tf_math
-from allotment.tensor import EagerTensor
+from allotment import errors
+from allotment.tf import bitwise, linalg, nn
+from allotment.tf import math as tf_math
+from allotment.tf.tensor import EagerTensor
 from support.tensors import tensor
 
 TYPES = [

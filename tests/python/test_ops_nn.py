@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import GradientTape, nn
+from allotment.tf import GradientTape, nn
 from support.tensors import check, check_refused, tensor
 
 FLOATS = ["float16", "float32", "float64"]

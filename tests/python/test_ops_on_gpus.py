@@ -6,13 +6,13 @@ from support.devices import run_on_gpus
 
 SETUP = """
 import numpy as np
-from allotment import random, strings
+from allotment.tf import random, strings
 from allotment.devices.context import context
 from allotment.devices.placement import device
-from allotment.ops import (array, creation, gathering, initializers, joining, layout, operators, repetition,
+from allotment.tf.ops import (array, creation, gathering, initializers, joining, layout, operators, repetition,
                            scattering, sequences, slicing, sorting)
-from allotment.tensor import EagerTensor
-from allotment.variable import Variable
+from allotment.tf.tensor import EagerTensor
+from allotment.tf.variable import Variable
 def requested(index=0):
     return [each.pool for each in context().ready().devices if each.kind == "GPU"][index].stats().requested
 def tensors(result):

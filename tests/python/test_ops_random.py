@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import random
 from allotment.errors import NotFoundError
+from allotment.tf import random
 from support.child import run_program
 from support.tensors import check, check_refused, tensor
 
@@ -62,7 +62,7 @@ def test_an_operation_s_seed_makes_a_sequence_of_its_own(draw: Callable[..., Any
 
 def test_sequences_are_the_same_in_every_process() -> None:
     program = """
-        from allotment import random
+        from allotment.tf import random
         print(random.uniform([3], seed=1).numpy(), random.uniform([3], seed=1).numpy())
         free = random.normal([3]).numpy()
         random.set_seed(5)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import math as tf_math
+from allotment.tf import math as tf_math
 from support.tensors import check, check_refused, tensor
 
 # The function of ours, Python's, and places where it has a value.
@@ -127,9 +127,9 @@ def test_the_ends_of_special_functions(
 
 def test_scipy_is_imported_at_the_first_call_outside_of_the_memory_of_a_device() -> None:
     program = """
-import sys, allotment as tf
+import sys, allotment, allotment.tf as tf
 assert "scipy" not in sys.modules
-tf.testing.simulate_gpus("1:64MiB")
+allotment.testing.simulate_gpus("1:64MiB")
 with tf.device("GPU:0"):
     x = tf.ones([1000])
     before = tf.config.experimental.get_memory_info("GPU:0")["current"]

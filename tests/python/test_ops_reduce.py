@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
-from allotment import math as tf_math
+import allotment.tf as tf
+from allotment.tf import math as tf_math
 from support.tensors import check, check_refused, tensor
 
 FLOATS = ["float16", "float32", "float64"]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import math as tf_math
+from allotment.tf import math as tf_math
 from support.tensors import check, check_refused, tensor
 
 ROWS = [[1, 2], [3, 4], [5, 6], [7, 9]]

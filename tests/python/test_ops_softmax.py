@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
-from allotment import nn
+import allotment.tf as tf
+from allotment.tf import nn
 from support.tensors import check, check_refused, tensor
 
 LOGITS = [[1.0, 2.0, 3.0], [0.0, 0.0, math.log(2)]]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import linalg
+from allotment.tf import linalg
 from support.tensors import check, check_refused, tensor
 
 # The type, and how far a product of a few factors may be off.

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from allotment import GradientTape, linalg
-from allotment import math as tf_math
-from allotment.ops.norms import clip_by_global_norm, clip_by_norm
+from allotment.tf import GradientTape, linalg
+from allotment.tf import math as tf_math
+from allotment.tf.ops.norms import clip_by_global_norm, clip_by_norm
 from support.tensors import check, check_refused, tensor
 
 

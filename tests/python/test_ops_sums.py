@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import math as tf_math
+from allotment.tf import math as tf_math
 from support.tensors import check, check_refused, tensor
 
 NOTHING = "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape."

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from allotment.errors import OutOfRangeError
 from support.tensors import check, check_refused
 

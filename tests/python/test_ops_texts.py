@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import strings
+from allotment.tf import strings
 from support.child import run_program
 from support.tensors import check, check_refused, tensor
 
@@ -126,7 +126,7 @@ def test_texts_are_on_the_cpu_where_there_is_a_gpu() -> None:
     done = run_program("""
         import os
         os.environ["ALLOTMENT_SIMULATED_GPUS"] = "1:1GiB"
-        from allotment import strings
+        from allotment.tf import strings
         joined = strings.join([["a"], "b"])
         assert joined.device.endswith("CPU:0") and joined.backing_device.endswith("CPU:0")
         assert strings.length(joined).device.endswith("CPU:0")

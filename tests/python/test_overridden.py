@@ -5,18 +5,19 @@ from collections.abc import Callable
 
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from support.devices import MIB, fresh, gpus, limits, pools, run_on_gpus, split
 
 
 def own_limit_over_everything() -> None:
     tf.config.gpu.set_per_process_memory_fraction(0.5)
-    tf.experimental.set_memory_limit(gpus()[0], "16MiB")
+    allotment.experimental.set_memory_limit(gpus()[0], "16MiB")
 
 
 def own_growth_over_tensorflows() -> None:
     tf.config.experimental.set_memory_growth(gpus()[0], True)
-    tf.experimental.set_memory_growth(gpus()[0], False)
+    allotment.experimental.set_memory_growth(gpus()[0], False)
 
 
 RESERVE = {"TF_DEVICE_MIN_SYS_MEMORY_IN_MB": "16"}
@@ -106,7 +107,7 @@ def test_a_live_limit_over_a_fraction(
     context = fresh(monkeypatch, "1:64MiB")
     tf.config.gpu.set_per_process_memory_fraction(0.5)
     for size in ("48MiB", "16MiB"):
-        tf.experimental.set_memory_limit("GPU:0", size)
+        allotment.experimental.set_memory_limit("GPU:0", size)
     assert limits(context) == [("GPU:0", 16)]
     assert caplog.messages == [
         "allotment.experimental.set_memory_limit replaces the limit of /device:GPU:0: 48 MiB, where "
@@ -124,7 +125,7 @@ def test_live_growth_over_the_environment(
     context.ready()
     caplog.clear()
     for _ in range(2):
-        tf.experimental.set_memory_growth("GPU:0", asked)
+        allotment.experimental.set_memory_growth("GPU:0", asked)
     assert [pool.growth for pool in pools(context)] == [asked]
     assert len(caplog.messages) == warned
     assert all(f"although TF_FORCE_GPU_ALLOW_GROWTH is {forced}" in message for message in caplog.messages)
@@ -135,8 +136,8 @@ def test_switches_that_change_late_are_said_once(
     name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     environ = {"ALLOTMENT_SIMULATED_GPUS": "1:64MiB"}
-    context = tf.devices.context.Context(environ)
-    monkeypatch.setattr(tf.devices.context, "_context", context)
+    context = allotment.devices.context.Context(environ)
+    monkeypatch.setattr(allotment.devices.context, "_context", context)
     context.ready()
     environ[name] = "1"
     for _ in range(2):
@@ -148,7 +149,8 @@ def test_switches_that_change_late_are_said_once(
 def test_tags_that_come_late_are_said_where_they_are_missed() -> None:
     program = """
     import os
-    import allotment as tf
+    import allotment
+    import allotment.tf as tf
     with tf.device("/GPU:0"):
         a = tf.ones([1024])
         os.environ["ALLOTMENT_OWNER_TAGS"] = "1"
@@ -177,7 +179,8 @@ def test_b208_a_refusal_says_what_set_the_limit_and_what_the_device_has(
 ) -> None:
     # Field report B208.
     program = """
-    import allotment as tf
+    import allotment
+    import allotment.tf as tf
     gpu, = tf.config.list_physical_devices("GPU")
     tf.config.set_logical_device_configuration(gpu, [tf.config.LogicalDeviceConfiguration(512)])
     with tf.device("/GPU:0"):

@@ -2,7 +2,8 @@
 
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from support.devices import MIB, fresh, next_line, run_on_gpus
 
 
@@ -33,7 +34,7 @@ def test_sizes_are_exact_and_memory_is_writable(monkeypatch: pytest.MonkeyPatch)
         numbers[:] = 7
         assert numbers.sum() == 7 * MIB
         del numbers
-    with pytest.raises(tf.OutOfMemoryError):
+    with pytest.raises(allotment.OutOfMemoryError):
         small.pool.allocate(MIB + 1)
 
 
@@ -43,7 +44,8 @@ def test_b016_looking_reserves_nothing_and_settles_nothing() -> None:
         "4:1TiB",
         """
         import resource
-        import allotment as tf
+        import allotment
+        import allotment.tf as tf
         from allotment.devices.context import context
 
         def resident():
@@ -78,19 +80,19 @@ def test_b016_looking_reserves_nothing_and_settles_nothing() -> None:
 
 def test_simulated_gpus_by_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh(monkeypatch, "8:64MiB", CUDA_VISIBLE_DEVICES="1,0")
-    tf.testing.simulate_gpus("4:16MiB")
-    tf.testing.simulate_gpus("2:32MiB,1:16MiB")
+    allotment.testing.simulate_gpus("4:16MiB")
+    allotment.testing.simulate_gpus("2:32MiB,1:16MiB")
     assert [
         tf.config.experimental.get_device_details(gpu)["memory"]
         for gpu in tf.config.list_physical_devices("GPU")
     ] == [32 * MIB, 32 * MIB]
     # The same again changes nothing and is fine.
-    tf.testing.simulate_gpus("2:32MiB,1:16MiB")
+    allotment.testing.simulate_gpus("2:32MiB,1:16MiB")
 
 
 def test_simulated_gpus_by_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh(monkeypatch)
-    tf.testing.simulate_gpus(2)
+    allotment.testing.simulate_gpus(2)
     assert len(tf.config.list_physical_devices("GPU")) == 2
 
 
@@ -99,7 +101,7 @@ def test_simulating_too_late_names_who_asked_first(monkeypatch: pytest.MonkeyPat
     line = next_line()
     tf.config.get_visible_devices()
     with pytest.raises(RuntimeError, match=r"simulate_gpus\('2'\) comes too late") as raised:
-        tf.testing.simulate_gpus("2")
+        allotment.testing.simulate_gpus("2")
     assert f"get_visible_devices() in {__file__}, line {line}" in str(raised.value)
     assert len(tf.config.list_physical_devices("GPU")) == 1
 
@@ -107,7 +109,7 @@ def test_simulating_too_late_names_who_asked_first(monkeypatch: pytest.MonkeyPat
 def test_simulated_gpus_that_make_no_sense_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh(monkeypatch)
     with pytest.raises(ValueError, match="many"):
-        tf.testing.simulate_gpus("many")
+        allotment.testing.simulate_gpus("many")
     assert tf.config.list_physical_devices("GPU") == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from allotment import Pool, errors
 from allotment.trace.error import TraceError
 from support.devices import fresh
@@ -99,7 +99,6 @@ def every_code() -> list[Any]:
         damage,
         of_a_graph,
         of_an_operation,
-        lambda: errors.InaccessibleTensorError("of another graph"),
         lambda: TraceError("file: line 3"),
     ],
 )

@@ -7,7 +7,7 @@ from support.child import run_program
 J = "/job:localhost/replica:0/task:0/device:"
 
 CPUS = """
-import allotment as tf
+import allotment.tf as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 3)
 """
@@ -16,7 +16,7 @@ tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfigur
 def run(program: str, gpus: str = "0", **env: str) -> tuple[str, str]:
     setting = "".join(f"os.environ[{name!r}] = {value!r}\n" for name, value in env.items())
     done = run_program(
-        f"import os\nos.environ['ALLOTMENT_SIMULATED_GPUS'] = {gpus!r}\n{setting}import allotment as tf\n{program}"
+        f"import os\nos.environ['ALLOTMENT_SIMULATED_GPUS'] = {gpus!r}\n{setting}import allotment.tf as tf\n{program}"
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr

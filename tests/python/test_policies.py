@@ -10,7 +10,8 @@ J = "/job:localhost/replica:0/task:0/device:"
 HEAD = """
 import os
 os.environ["ALLOTMENT_SIMULATED_GPUS"] = "0"
-import allotment as tf
+import allotment
+import allotment.tf as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 a, i0 = tf.constant([1.0]), tf.constant([0])
@@ -116,9 +117,9 @@ def test_copies_are_logged_if_asked() -> None:
         HEAD
         + """
 tf.add(a, b)
-tf.experimental.set_log_device_copies(True)
+allotment.experimental.set_log_device_copies(True)
 tf.add(a, b), tf.add(b, b), tf.add(a, a)
-tf.experimental.set_log_device_copies(False)
+allotment.experimental.set_log_device_copies(False)
 tf.add(a, b)
 """
     )
@@ -131,7 +132,8 @@ def test_what_has_no_kernel_for_a_device_that_is_there_runs_on_the_cpu() -> None
         "1:16MiB",
         """
 import sys
-import allotment as tf
+import allotment
+import allotment.tf as tf
 with tf.device("/GPU:0"):
     tf.print("text", tf.constant([1.0]), output_stream=sys.stdout)
     made = [tf.constant("a"), tf.strings.length("ab"), tf.Variable("s")]

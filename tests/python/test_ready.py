@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from allotment.devices.context import Context
 from support.devices import fresh, next_line, notes, run_on_gpus
 
@@ -134,7 +134,7 @@ def test_the_call_is_found_across_files_of_the_program() -> None:
     done = run_on_gpus(
         "1:64MiB",
         """
-        import allotment as tf
+        import allotment.tf as tf
 
         def library_that_starts_it():
             return tf.config.list_logical_devices()

@@ -90,7 +90,8 @@ def test_a_value_that_is_no_switch_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_operations_are_noted_with_the_line_that_asked() -> None:
     program = """
     import pickle
-    import allotment as tf
+    import allotment
+    import allotment.tf as tf
     with tf.device("/GPU:0"):
         a = tf.ones([512, 512])
         b = tf.matmul(a, a)
@@ -118,8 +119,9 @@ def test_what_set_the_limit_is_named() -> None:
     pool.set_limit("2MiB")
     assert refusal(pool, "8MiB").limit_set_by == "set_limit"
     program = """
-    import allotment as tf
-    tf.experimental.set_memory_limit("GPU:0", "8MiB")
+    import allotment
+    import allotment.tf as tf
+    allotment.experimental.set_memory_limit("GPU:0", "8MiB")
     try:
         with tf.device("/GPU:0"):
             tf.zeros([4 << 20])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 
 v1 = tf.compat.v1
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-import allotment as tf
+import allotment
 from allotment import OutOfMemoryError, Pool, Scope
 from support.devices import MIB, fresh, pools, run_on_gpus
 
@@ -139,7 +139,7 @@ def test_b216_a_scope_that_is_dropped_while_it_is_entered_ends(every_thread: boo
 
 def test_b216_a_scope_over_devices_that_is_dropped_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     (pool,) = pools(fresh(monkeypatch, "1:64MiB"))
-    scope = tf.experimental.memory_scope("step", "GPU:0", limit=1000)
+    scope = allotment.experimental.memory_scope("step", "GPU:0", limit=1000)
     scope.__enter__()
     assert is_capped(pool)
     del scope
@@ -252,11 +252,12 @@ def test_figures_hold_while_threads_work() -> None:
 
 def test_a_scope_over_devices() -> None:
     program = """
-    import allotment as tf
+    import allotment
+    import allotment.tf as tf
     MIB = 1 << 20
-    with tf.experimental.memory_scope("step") as step, tf.device("/GPU:1"):
+    with allotment.experimental.memory_scope("step") as step, tf.device("/GPU:1"):
         kept = tf.zeros([MIB // 4])
-        with tf.experimental.memory_scope("inner", "GPU:1", limit="2MiB") as inner:
+        with allotment.experimental.memory_scope("inner", "GPU:1", limit="2MiB") as inner:
             try:
                 tf.zeros([MIB])
             except tf.errors.ResourceExhaustedError as refused:
@@ -276,9 +277,9 @@ def test_a_scope_over_devices() -> None:
 def test_devices_without_pools_have_no_scope(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh(monkeypatch)
     with pytest.raises(ValueError, match="There is no GPU"):
-        tf.experimental.memory_scope("step")
+        allotment.experimental.memory_scope("step")
     with pytest.raises(ValueError, match="CPU:0 has no pool"):
-        tf.experimental.memory_scope("step", "CPU:0")
+        allotment.experimental.memory_scope("step", "CPU:0")
 
 
 @pytest.mark.parametrize("name", [None, 3, b"step"])

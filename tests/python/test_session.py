@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 
 v1 = tf.compat.v1
 

@@ -8,7 +8,7 @@ J = "/job:localhost/replica:0/task:0/device:"
 
 
 def run(text: str, gpus: str = "2:64MiB", status: int = 0) -> tuple[list[str], str]:
-    setup = f"import allotment as tf\ntf.testing.simulate_gpus({gpus!r})\nv1 = tf.compat.v1\n"
+    setup = f"import allotment.tf as tf\ntf.testing.simulate_gpus({gpus!r})\nv1 = tf.compat.v1\n"
     done = run_program(setup + text)
     assert done.returncode == status, done.stderr
     return done.stdout.splitlines(), done.stderr

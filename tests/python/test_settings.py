@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from allotment.devices.settings import VARIABLES, read_settings
 from allotment.devices.variables import Variable
 from support.devices import MIB, fresh, pools, run_on_gpus
@@ -142,7 +143,7 @@ def test_importing_reads_no_variable() -> None:
         """
         import allotment
         os.environ["ALLOTMENT_SIMULATED_GPUS"] = "1:64MiB"
-        print(len(allotment.config.list_physical_devices("GPU")))
+        print(len(allotment.tf.config.list_physical_devices("GPU")))
         """,
     )
     assert (done.stdout, done.stderr) == ("1\n", "")
@@ -228,7 +229,7 @@ def test_switches_that_every_pool_reads_are_named_in_a_short_line(
 ) -> None:
     monkeypatch.setenv(name, text)
     with pytest.raises(ValueError, match=f"{name}='.* is neither 0 nor 1") as raised:
-        tf.Pool("1MiB")
+        allotment.Pool("1MiB")
     assert str(raised.value).isprintable()
     assert len(str(raised.value)) < 400
 

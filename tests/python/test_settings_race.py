@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from allotment import config, experimental
-from allotment.config import LogicalDeviceConfiguration
+from allotment import experimental
 from allotment.devices import context as module
 from allotment.devices.context import Context
 from allotment.devices.plan import plan_devices
+from allotment.tf import config
+from allotment.tf.config import LogicalDeviceConfiguration
 from support.attempts import Outcome, at_once, attempt
 from support.devices import fresh, gpus, limits, run_on_gpus
 
@@ -118,7 +119,7 @@ def test_b217_in_a_process_of_its_own() -> None:
             "1:64MiB",
             """
             import sys, threading
-            from allotment import config
+            from allotment.tf import config
             sys.setswitchinterval(1e-6)
             gpu, = config.list_physical_devices("GPU")
             wanted = [config.LogicalDeviceConfiguration(8)] * 2
@@ -150,7 +151,7 @@ def test_a_child_that_is_forked_while_the_runtime_starts_can_start_its_own() -> 
         """
         import os, threading, warnings
         warnings.simplefilter("ignore")
-        from allotment import config
+        from allotment.tf import config
         from allotment.devices import context as module
         plan, planning, go = module.plan_devices, threading.Event(), threading.Event()
         def slow_plan(configuration):

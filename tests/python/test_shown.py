@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import allotment as tf
+import allotment
 from allotment import HostMemory, Pool
 from allotment._core import format_size, parse_size, show_text, show_value
 from support.devices import fresh
@@ -101,7 +101,7 @@ def test_a_repr_says_what_it_is_of(monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(pool.explain(1)) == "<allotment.Explanation: fits>"
     assert repr(HostMemory(1024)) == "HostMemory(capacity=1024, used=0, within_machine=False)"
     fresh(monkeypatch, "1:16MiB")
-    assert repr(tf.experimental.memory_scope("all")) == (
+    assert repr(allotment.experimental.memory_scope("all")) == (
         "<allotment.MemoryScope 'all': /device:GPU:0: <allotment.Scope \"all\": new>>"
     )
 

@@ -9,7 +9,8 @@ import os
 os.environ["ALLOTMENT_SIMULATED_GPUS"] = "{gpus}"
 import gc
 import numpy as np
-import allotment as tf
+import allotment
+import allotment.tf as tf
 MIB = 1 << 20
 def used(device="GPU:0"):
     return tf.config.experimental.get_memory_info(device)["current"]
@@ -219,7 +220,7 @@ whole = limit // 256 * 256
 pool().free(pool().malloc(whole))
 try:
     pool().malloc(whole + 1)
-except tf.OutOfMemoryError:
+except allotment.OutOfMemoryError:
     pass
 else:
     raise AssertionError("not refused")

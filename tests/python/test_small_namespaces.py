@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
-import allotment.v1 as v1
+import allotment
+import allotment.tf as tf
+import allotment.tf.v1 as v1
 from support.child import run_program
 from support.devices import run_on_gpus
 
@@ -15,7 +16,7 @@ log = tf.compat.v1.logging
 
 def test_logging_writes_to_the_logger_and_to_stderr() -> None:
     done = run_program("""
-import allotment.v1 as tf
+import allotment.tf.v1 as tf
 log = tf.logging
 assert (log.get_verbosity(), log.DEBUG, log.INFO, log.WARN, log.ERROR, log.FATAL) == (30, 10, 20, 30, 40, 50)
 log.info("not shown")
@@ -41,7 +42,7 @@ def test_a_program_that_configures_logging_gets_no_handler() -> None:
     done = run_program("""
 import logging, sys
 logging.basicConfig(stream=sys.stdout, format="mine %(message)s")
-import allotment as tf
+import allotment.tf as tf
 tf.get_logger().error("x")
 assert tf.get_logger() is logging.getLogger("tensorflow") and not tf.get_logger().handlers
 """)
@@ -61,8 +62,8 @@ def test_local_devices() -> None:
     done = run_on_gpus(
         "2:1GiB",
         """
-import allotment as tf
-from allotment.python.client import device_lib
+import allotment.tf as tf
+from allotment.tf.python.client import device_lib
 cpu, *gpus = device_lib.list_local_devices()
 assert (cpu.name, cpu.device_type, cpu.memory_limit, cpu.physical_device_desc) == ("/device:CPU:0", "CPU", 1 << 28, "")
 assert [each.name for each in gpus if each.device_type == "GPU"] == ["/device:GPU:0", "/device:GPU:1"]
@@ -105,4 +106,4 @@ def test_versions_that_guards_of_programs_expect(root: Any) -> None:
     assert root.__version__ == root.VERSION == root.version.VERSION == tf.version.VERSION == "2.21.0"
     assert root.GRAPH_DEF_VERSION == tf.version.GRAPH_DEF_VERSION
     assert tf.compat.v2.__version__ == "2.21.0"
-    assert tf.__version__ != "2.21.0"
+    assert tf.__version__ == "2.21.0" != allotment.__version__

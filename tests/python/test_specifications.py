@@ -9,7 +9,7 @@ J = "/job:localhost/replica:0/task:0/device:"
 HEAD = """
 import os
 os.environ["ALLOTMENT_SIMULATED_GPUS"] = "0"
-import allotment as tf
+import allotment.tf as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
 a = tf.constant([1.0])

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from allotment.devices.context import Context
 from support.devices import MIB, fresh, gpus, limits, pools, split
 
@@ -111,12 +112,12 @@ def test_b015_splits_are_numbered_gpu_by_gpu(monkeypatch: pytest.MonkeyPatch) ->
     split(first, 64, 96)
     names = [device.name for device in tf.config.list_logical_devices("GPU")]
     assert names == ["/device:GPU:0", "/device:GPU:1", "/device:GPU:2"]
-    details = [tf.experimental.get_logical_device_details(name) for name in names]
+    details = [allotment.experimental.get_logical_device_details(name) for name in names]
     assert [each["physical_device"] for each in details] == [first, first, second]
     assert [each["memory_limit"] for each in details] == [64 * MIB, 96 * MIB, 256 * MIB]
     assert [each["pool"] for each in details] == ["GPU_0_bfc", "GPU_1_bfc", "GPU_2_bfc"]
     zero, one, _ = pools(context)
-    with pytest.raises(tf.OutOfMemoryError):
+    with pytest.raises(allotment.OutOfMemoryError):
         zero.allocate("65MiB")
     one.allocate("65MiB").free()
 

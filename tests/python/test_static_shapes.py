@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import allotment
-import allotment as tf
-from allotment.graph.shape_functions import SHAPE_FUNCTIONS
-from allotment.ops.table import OPERATIONS
+import allotment.tf as tf
+from allotment.tf.graph.shape_functions import SHAPE_FUNCTIONS
+from allotment.tf.ops.table import OPERATIONS
 from support import op_samples
 from support.derivatives import flat
 from support.gradient_samples import samples as gradient_samples

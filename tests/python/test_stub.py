@@ -5,7 +5,10 @@ import sys
 import types
 from pathlib import Path
 
+import pytest
+
 import allotment
+import allotment.tf as tf
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,9 +32,10 @@ def test_the_stub_is_that_of_the_compiled_module() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_public_name_is_there_and_documented() -> None:
-    for name in allotment.__all__:
-        value = getattr(allotment, name)
+@pytest.mark.parametrize("package", [allotment, tf])
+def test_every_public_name_is_there_and_documented(package: types.ModuleType) -> None:
+    for name in package.__all__:
+        value = getattr(package, name)
         if isinstance(value, types.FunctionType | type | types.ModuleType):
             assert value.__doc__, name
             module = getattr(value, "__module__", value.__name__)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment import deprecation
-from allotment.tensor import EagerTensor, Tensor
+from allotment.tf import deprecation
+from allotment.tf.tensor import EagerTensor, Tensor
 from support.devices import CPU, run_on_gpus
 from support.tensors import check, tensor
 
@@ -179,7 +179,7 @@ def test_a_shape_can_be_checked() -> None:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     monkeypatch.setattr(deprecation, "_told", set())
-    caplog.set_level(logging.WARNING, "allotment.deprecation")
+    caplog.set_level(logging.WARNING, "allotment.tf.deprecation")
     return lambda: [record.getMessage() for record in caplog.records]
 
 
@@ -211,10 +211,10 @@ def test_copies_between_simulated_gpus() -> None:
         import copy
         import logging
         import pickle
-        from allotment.config.experimental import get_memory_info
+        from allotment.tf.config.experimental import get_memory_info
         from allotment.devices.placement import device
-        from allotment.ops import operators
-        from allotment.ops.creation import constant
+        from allotment.tf.ops import operators
+        from allotment.tf.ops.creation import constant
         logging.disable()
         def used(index):
             return get_memory_info(f"GPU:{index}")["current"]

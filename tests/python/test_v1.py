@@ -1,4 +1,4 @@
-"""``allotment.v1``: programs of TensorFlow 1 as they stand, beside eager ones."""
+"""``allotment.tf.v1``: programs of TensorFlow 1 as they stand, beside eager ones."""
 
 from support.child import run_program
 
@@ -11,7 +11,7 @@ def run(program: str) -> list[str]:
 
 def test_a_program_of_the_guide_runs() -> None:
     assert run("""
-import allotment.v1 as tf
+import allotment.tf.v1 as tf
 x = tf.placeholder(tf.float32, [None, 2], name="x")
 with tf.name_scope("layer"), tf.device("/gpu:0"):
     w = tf.Variable(tf.ones([2, 1]), name="w")
@@ -38,8 +38,8 @@ print(w.name, w.op.type, y.name, y.device, [v.name for v in tf.trainable_variabl
 
 def test_the_rest_of_the_process_stays_eager() -> None:
     assert run("""
-import allotment.v1 as tf1
-import allotment as tf
+import allotment.tf.v1 as tf1
+import allotment.tf as tf
 node = tf1.constant(1.0)
 print(tf.executing_eagerly(), tf1.executing_eagerly(), tf.constant(2.0).numpy(), node.name)
 print(tf.Variable(3.0).numpy(), tf1.get_default_graph() is node.graph)
@@ -63,7 +63,7 @@ with tf.Graph().as_default() as graph:
 def test_eager_execution_can_be_switched_off() -> None:
     assert run("""
 import threading
-import allotment as tf
+import allotment.tf as tf
 v1 = tf.compat.v1
 eager = tf.constant(1.0) + 1.0
 v1.disable_v2_behavior()
@@ -91,9 +91,10 @@ except ValueError as error:
 
 def test_names_are_those_of_compat_v1() -> None:
     assert run("""
-import allotment.v1 as tf
+import allotment.tf.v1 as tf
 import allotment
-print(tf.float32 is allotment.float32, tf.errors is allotment.errors, tf.Session is allotment.compat.v1.Session)
+package = allotment.tf
+print(tf.float32 is package.float32, tf.errors is package.errors, tf.Session is package.compat.v1.Session)
 print({"Session", "constant", "nn", "placeholder"} <= set(dir(tf)))
 for name in ("nothing", "testing", "varable_scope", "nn.nothing", "nn.reluu"):
     try:
@@ -104,18 +105,18 @@ for name in ("nothing", "testing", "varable_scope", "nn.nothing", "nn.reluu"):
 """) == [
         "True True True",
         "True",
-        "module 'allotment.v1' has no attribute 'nothing'",
-        "module 'allotment.v1' has no attribute 'testing'; there is 'string'",
-        "module 'allotment.v1' has no attribute 'varable_scope'; there is 'variable_scope'",
-        "module 'allotment.v1.nn' has no attribute 'nothing'",
-        "module 'allotment.v1.nn' has no attribute 'reluu'; there is 'relu'",
+        "module 'allotment.tf.v1' has no attribute 'nothing'",
+        "module 'allotment.tf.v1' has no attribute 'testing'; there is 'string'",
+        "module 'allotment.tf.v1' has no attribute 'varable_scope'; there is 'variable_scope'",
+        "module 'allotment.tf.v1.nn' has no attribute 'nothing'",
+        "module 'allotment.tf.v1.nn' has no attribute 'reluu'; there is 'relu'",
     ]
 
 
 def test_names_and_arguments_that_are_gone_since() -> None:
     assert run("""
-import allotment.v1 as tf
-from allotment.compat.aliases import MOVED
+import allotment.tf.v1 as tf
+from allotment.tf.compat.aliases import MOVED
 x = tf.random_uniform([2, 3], seed=1)
 parts = [
     tf.reduce_sum(x, reduction_indices=[1], keep_dims=True),

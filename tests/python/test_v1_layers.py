@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
+import allotment.tf as tf
 from support.child import run_program
 
 v1 = tf.compat.v1
@@ -184,7 +184,7 @@ def test_layers_that_there_are_not(call: Any, error: type[Exception], text: str)
 
 def test_programs_of_tensorflow_1() -> None:
     done = run_program("""
-import allotment.v1 as tf
+import allotment.tf.v1 as tf
 with tf.variable_scope("net"):
     y = tf.layers.dense(tf.ones([2, 3]), 4, activation=tf.nn.relu)
     z = tf.constant(1.0, name="z")

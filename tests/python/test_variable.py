@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.aggregation import VariableAggregation, VariableSynchronization
 from allotment.errors import InvalidArgumentError
-from allotment.ops import array, creation
-from allotment.tensor_shape import TensorShape
-from allotment.variable import Variable
+from allotment.tf.aggregation import VariableAggregation, VariableSynchronization
+from allotment.tf.ops import array, creation
+from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.variable import Variable
 from support.devices import CPU
 from support.tensors import check, check_refused, tensor
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from allotment.tensor_shape import TensorShape
-from allotment.variable import Variable
+from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.variable import Variable
 from support.tensors import check
 
 

@@ -4,12 +4,12 @@ from support.devices import run_on_gpus
 
 SETUP = """
 import numpy as np
-from allotment import debugging
+from allotment.tf import debugging
 from allotment.devices.context import context
 from allotment.devices.placement import device
-from allotment.ops import operators
-from allotment.ops.creation import constant, ones
-from allotment.variable import Variable
+from allotment.tf.ops import operators
+from allotment.tf.ops.creation import constant, ones
+from allotment.tf.variable import Variable
 KIB = 1 << 10
 def pool(index=0):
     return [each.pool for each in context().ready().devices if each.kind == "GPU"][index]

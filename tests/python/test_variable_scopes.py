@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import allotment as tf
-import allotment.v1 as tf1
+import allotment.tf as tf
+import allotment.tf.v1 as tf1
 
 v1 = tf.compat.v1
 

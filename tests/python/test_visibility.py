@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from allotment.devices.context import Context
 from support.devices import fresh
 
@@ -66,7 +67,7 @@ def test_a_type_replaces_its_own_and_comes_last(monkeypatch: pytest.MonkeyPatch)
     tf.config.set_visible_devices(host, "CPU")
     assert tf.config.get_visible_devices() == [c, a, host]
     # Numbers follow the physical order all the same.
-    names = [tf.experimental.get_logical_device_details(f"GPU:{n}")["physical_device"] for n in (0, 1)]
+    names = [allotment.experimental.get_logical_device_details(f"GPU:{n}")["physical_device"] for n in (0, 1)]
     assert names == [a, c]
     assert b not in names
 

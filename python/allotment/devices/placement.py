@@ -240,7 +240,7 @@ class _State:
         self.placements: dict[Wish, Placement] = {}
         #: What is told of each operation that ran, or ``None``.
         self.recorder: Any = None
-        #: Whether names that record elsewhere, as those of ``allotment.v1``, run: in functions of data sets.
+        #: Whether names that record elsewhere, as those of ``allotment.tf.v1``, run: in functions of data sets.
         self.eager = False
         #: The placements for when there is a recorder, while there is none, and the other way around.
         self.others: dict[Wish, Placement] = {}

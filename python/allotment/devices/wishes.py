@@ -2,8 +2,8 @@
 
 from typing import Any, ClassVar, Final
 
-from allotment.device_spec import DeviceSpec
 from allotment.devices.context import context
+from allotment.devices.device_spec import DeviceSpec
 from allotment.devices.expected import expected_device
 from allotment.devices.explain import explained
 from allotment.devices.names import DeviceName, parse

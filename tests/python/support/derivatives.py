@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-import allotment as tf
-from allotment.ops import differentiation
+import allotment.tf as tf
+from allotment.tf.ops import differentiation
 
 Function = Callable[..., Any]
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from allotment import Pool
-from allotment.config import (
+from allotment.devices import context as module
+from allotment.devices.context import Context
+from allotment.devices.settings import VARIABLES
+from allotment.tf.config import (
     LogicalDeviceConfiguration,
     PhysicalDevice,
     list_physical_devices,
     set_logical_device_configuration,
 )
-from allotment.devices import context as module
-from allotment.devices.context import Context
-from allotment.devices.settings import VARIABLES
 from support.child import run_program
 
 MIB = 1 << 20
@@ -24,7 +24,7 @@ CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
 def fresh(monkeypatch: pytest.MonkeyPatch, gpus: str = "0", **environ: str) -> Context:
-    """Let the functions of `allotment.config` see these simulated GPUs and variables, in a new context."""
+    """Let the functions of `allotment.tf.config` see these simulated GPUs and variables, in a new context."""
     made = Context({"ALLOTMENT_SIMULATED_GPUS": gpus, **environ})
     monkeypatch.setattr(module, "_context", made)
     return made

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-import allotment as tf
-from allotment import debugging, nn
-from allotment import math as m
-from allotment.ops import complex_numbers, division
+import allotment.tf as tf
+from allotment.tf import debugging, nn
+from allotment.tf import math as m
+from allotment.tf.ops import complex_numbers, division
 from support.arrays import apart, between, complexes, reals
 from support.matrix_samples import MATRIX_SAMPLES, Sample
 

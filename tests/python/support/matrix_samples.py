@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment import linalg, stack
-from allotment import math as m
+from allotment.tf import linalg, stack
+from allotment.tf import math as m
 from support.arrays import complexes, reals
 
 Sample = tuple[Callable[..., Any], Sequence[Any]]

@@ -23,7 +23,7 @@ _ENVIRONMENT = {
 _PREFACE = """
 import json, os, signal, sys, time
 import numpy as np
-import allotment as tf
+import allotment.tf as tf
 
 def strategy(timeout=20.0):
     options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=timeout)

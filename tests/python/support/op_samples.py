@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from allotment import bitwise, linalg, nn
-from allotment import math as m
-from allotment.ops import complex_numbers, division
-from allotment.ops.creation import constant
-from allotment.ops.math import clip_by_value
-from allotment.ops.norms import clip_by_global_norm, clip_by_norm
+from allotment.tf import bitwise, linalg, nn
+from allotment.tf import math as m
+from allotment.tf.ops import complex_numbers, division
+from allotment.tf.ops.creation import constant
+from allotment.tf.ops.math import clip_by_value
+from allotment.tf.ops.norms import clip_by_global_norm, clip_by_norm
 
 Sample = Callable[[dict[str, Any]], Any]
 

@@ -10,7 +10,8 @@ PATH = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
 SETUP = """
 import gc, sys, threading, time
 import numpy as np
-import allotment as tf
+import allotment
+import allotment.tf as tf
 from allotment.devices.context import context
 from support.attempts import attempt
 

@@ -1,0 +1,312 @@
+"""The command line: arguments, progress, exit status."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from allotment._core import __version__, parse_size
+from allotment.text import one_line
+
+if TYPE_CHECKING:
+    from allotment.trace import ReplayOptions, Report, Search
+
+#: Exit status. 0 means: done, and everything fitted.
+INTERNAL_ERROR = 1
+BAD_INPUT = 2
+REFUSED = 3
+INTERRUPTED = 130
+NOBODY_READS = 141
+
+
+class BadInput(click.ClickException):
+    """Something from outside is not as it must be; the text names it."""
+
+    exit_code = BAD_INPUT
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command has to say on stdout, once it is done."""
+
+    text: str
+    status: int = 0
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes, such as ``4096`` or ``1.5GiB``."""
+
+    name = "size"
+
+    def __init__(self, *, minimum: int = 0, multiple_of: int = 1) -> None:
+        self.minimum = minimum
+        self.multiple_of = multiple_of
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read a size, or fail with a text that says what is allowed."""
+        try:
+            nbytes = parse_size(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if nbytes < self.minimum:
+            self.fail(
+                f"{value!r}: must be at least {self.minimum} byte{'s' * (self.minimum > 1)}", param, ctx
+            )
+        if nbytes % self.multiple_of:
+            self.fail(f"{value!r}: must be a multiple of {self.multiple_of} bytes", param, ctx)
+        return nbytes
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
+@click.version_option(__version__, prog_name="allotment", message="%(prog)s %(version)s")
+def commands() -> None:
+    """Replay recorded programs, and see what a device-memory allocator makes of them.
+
+    Exit status: 0 everything fitted, 1 internal error, 2 bad input or usage, 3 something was refused,
+    130 interrupted, 141 nobody reads the output.
+    """
+
+
+@commands.command()
+def demo() -> Outcome:
+    """Replay a recorded training run, then run out of memory on purpose."""
+    from allotment.cli.demo import demonstrate
+
+    return Outcome(demonstrate())
+
+
+@commands.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def devices(as_json: bool) -> Outcome:
+    """List physical and logical devices, what masks and limits them, and what set that."""
+    from allotment.devices.context import context
+    from allotment.devices.report import report_devices
+    from allotment.devices.report_text import report_text
+
+    try:
+        report = report_devices(context())
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    return Outcome(json.dumps(report.as_dict(), indent=2) + "\n" if as_json else report_text(report))
+
+
+@commands.command("replay")
+@click.argument("paths", metavar="TRACE...", nargs=-1, required=True)
+@click.option(
+    "--limit",
+    type=Size(minimum=1),
+    default="64GiB",
+    show_default=True,
+    metavar="SIZE",
+    help="The most the pool may reserve.",
+)
+@click.option(
+    "--growth/--no-growth",
+    default=True,
+    show_default=True,
+    help="Start with 2 MiB and double, or reserve the limit at first use.",
+)
+@click.option(
+    "--trim-on-oom/--no-trim-on-oom",
+    default=False,
+    show_default=True,
+    help="Before refusing, give wholly free regions back and grow again.",
+)
+@click.option(
+    "--gap",
+    type=Size(multiple_of=256),
+    default="0",
+    show_default=True,
+    metavar="SIZE",
+    help="Bytes between regions, a multiple of 256.",
+)
+@click.option(
+    "--joined/--apart",
+    default=None,
+    show_default="joined if --gap is 0",
+    help="Join regions that touch, or keep them apart.",
+)
+@click.option(
+    "--policy",
+    type=click.Choice(["tensorflow", "tight"]),
+    default="tensorflow",
+    show_default=True,
+    help="When a chunk is split: as TensorFlow does, or whenever anything remains.",
+)
+@click.option(
+    "--min-limit",
+    is_flag=True,
+    help="Search the smallest limit at which nothing is refused, and replay at that, not at --limit. "
+    "Also find the safe limit: from there up to 1.25 times it, nothing is refused at any limit.",
+)
+@click.option(
+    "--granularity",
+    type=Size(minimum=256, multiple_of=256),
+    default="64KiB",
+    show_default=True,
+    metavar="SIZE",
+    help="--min-limit tries each multiple of this, itself a multiple of 256.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="NUMBER",
+    help="--min-limit ends after this time for each TRACE, and says which limits it did not try.",
+)
+@click.option(
+    "--offsets",
+    metavar="FILE.npy",
+    help="Write where each block lands: int64, one an event, -1 if refused. One TRACE only.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def replay_command(
+    paths: tuple[str, ...],
+    limit: int,
+    growth: bool,
+    trim_on_oom: bool,
+    gap: int,
+    joined: bool | None,
+    policy: Literal["tensorflow", "tight"],
+    min_limit: bool,
+    granularity: int,
+    seconds: float,
+    offsets: str | None,
+    as_json: bool,
+) -> Outcome:
+    """Replay recorded allocations into a pool that has addresses but no memory.
+
+    A TRACE is an .npz file with the columns op (1 allocates, 2 frees), id and size, one integer an event.
+    SIZE is a number with a unit (B, KiB to EiB, KB to EB) or of bytes.
+
+    A pool over host memory, of a device or over a source in Python keeps regions apart: replay with --apart. A pool
+    over made-up addresses ("address-space") joins them. Pools trim before they refuse unless told otherwise: replay
+    with --trim-on-oom. All else is the same.
+    """
+    # Imports that need NumPy or rich stand in functions, so that --help and --version need neither.
+    from allotment.trace import ReplayOptions, Search
+
+    _check_offsets(offsets, paths, min_limit)
+    options = ReplayOptions(limit, growth, trim_on_oom, gap, joined, policy)
+    search = Search(granularity, seconds) if min_limit else None
+    reports = _replay(paths, options, search, offsets is not None)
+    if offsets is not None:
+        _write_offsets(offsets, reports[0])
+    text = _as_json(reports) if as_json else _as_table(reports)
+    return Outcome(text, REFUSED if any(report.result.refused for report in reports) else 0)
+
+
+def _check_offsets(offsets: str | None, paths: tuple[str, ...], min_limit: bool) -> None:
+    if offsets is None:
+        return
+    if min_limit:
+        raise click.UsageError("'--offsets' and '--min-limit' exclude each other")
+    if len(paths) > 1:
+        raise click.UsageError(f"'--offsets' takes the offsets of one TRACE, not of {len(paths)}")
+    if os.path.realpath(offsets) == os.path.realpath(paths[0]):
+        raise click.UsageError(f"'--offsets' {offsets} is the TRACE itself")
+
+
+def _replay(
+    paths: tuple[str, ...], options: "ReplayOptions", search: "Search | None", with_offsets: bool
+) -> "list[Report]":
+    """Read all files, then replay them: a fault in the last one costs no replay of the first."""
+    from allotment.cli.progress import progress
+    from allotment.trace import TraceError, read_trace, replay_at_min_limit, replay_trace
+
+    traces, reports = [], []
+    with progress(2 * len(paths)) as steps:
+        for path in paths:
+            steps.begin(f"reading {one_line(path)}")
+            try:
+                traces.append(read_trace(path))
+            except TraceError as error:
+                raise BadInput(str(error)) from error
+        for trace in traces:
+            steps.begin(f"replaying {one_line(trace.path)}")
+            if search is not None:
+                try:
+                    reports.append(replay_at_min_limit(trace, options, search, steps.is_at))
+                except TraceError as error:
+                    raise BadInput(str(error)) from error
+            else:
+                reports.append(replay_trace(trace, options, with_offsets=with_offsets))
+    return reports
+
+
+def _write_offsets(path: str, report: "Report") -> None:
+    from allotment.trace.offsets import write_offsets
+
+    try:
+        write_offsets(path, report)
+    except OSError as error:
+        raise BadInput(f"--offsets {path}: cannot be written: {error.strerror or error}") from error
+
+
+def _as_json(reports: "list[Report]") -> str:
+    figures = [report.as_dict() for report in reports]
+    return json.dumps(figures[0] if len(figures) == 1 else {"traces": figures}, indent=2) + "\n"
+
+
+def _as_table(reports: "list[Report]") -> str:
+    from allotment.trace.table import render_table
+
+    return render_table(reports, sys.stdout)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line, ``sys.argv`` unless given; return the exit status."""
+    if sys.stdout is None:
+        # Closed by the caller, who wants no more than the exit status or a file.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - stays open to the end
+    try:
+        # Without standalone mode a command's value comes back, and so do its errors.
+        outcome = commands.main(arguments, prog_name="allotment", standalone_mode=False)
+        # Help and version have printed themselves and leave a number.
+        return _print(outcome) if isinstance(outcome, Outcome) else int(outcome or 0)
+    except click.ClickException as error:
+        return _complain(_explain(error), BAD_INPUT)
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except SystemExit:
+        # What click does about help that nobody reads.
+        return NOBODY_READS
+    except BaseException as error:
+        # A panic of the compiled module is no Exception, and no reason for a traceback either.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        return _complain(f"internal error: {type(error).__name__}: {error}", INTERNAL_ERROR)
+
+
+def _explain(error: click.ClickException) -> str:
+    text = error.format_message().rstrip(".")
+    # A bad value's text says what is allowed.
+    if isinstance(error, click.UsageError) and type(error) is not click.BadParameter:
+        where = "allotment" if error.ctx is None else error.ctx.command_path
+        return f"{text} (see '{where} --help')"
+    return text
+
+
+def _complain(text: str, status: int) -> int:
+    click.echo(f"allotment: {one_line(text)}", err=True)
+    return status
+
+
+def _print(outcome: Outcome) -> int:
+    try:
+        # What the terminal's encoding cannot show, it shows as an escape.
+        encoding = sys.stdout.encoding
+        sys.stdout.write(outcome.text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # As with `| head`. Python flushes once more at the end, and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOBODY_READS
+    except OSError as error:
+        return _complain(f"standard output: {error.strerror}", INTERNAL_ERROR)
+    return outcome.status

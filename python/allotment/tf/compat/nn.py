@@ -1,0 +1,148 @@
+"""``tf.compat.v1.nn``: ``tf.nn`` with the arguments that TensorFlow 1 had."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from allotment.tf import nn
+from allotment.tf.compat.signatures import as_in_1
+from allotment.tf.dtypes import int32
+from allotment.tf.missing_names import missing
+from allotment.tf.ops.array import cast, is_tensor, shape, size, stop_gradient
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.creation import reshape
+from allotment.tf.ops.division import floordiv, floormod
+from allotment.tf.ops.gathering import gather
+from allotment.tf.ops.joining import concat
+from allotment.tf.ops.math import add
+from allotment.tf.ops.norms import clip_by_norm
+from allotment.tf.ops.partition import dynamic_partition, dynamic_stitch
+from allotment.tf.ops.products import matmul
+from allotment.tf.ops.sequences import range as range_of
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: Any = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Any:
+    """Set a share of the elements to zero by chance, given what share to keep. As ``tf.compat.v1.nn.dropout``.
+
+    Args:
+        x: Floats.
+        keep_prob: The share to keep; not beside ``rate``.
+        noise_shape: A shape that broadcasts to that of ``x``.
+        seed: Of the random numbers.
+        name: The node's name.
+        rate: The share to set to zero.
+
+    Raises:
+        ValueError: Both shares are given, or none, or one that is no share.
+    """
+    if (keep_prob is None) == (rate is None):
+        raise ValueError("You must provide either a `rate` or a `keep_prob` to `dropout`, and not both.")
+    if keep_prob is not None:
+        if not is_tensor(keep_prob) and not 0 < float(keep_prob) <= 1:
+            raise ValueError(f"keep_prob must be a number above 0 and up to 1, not {keep_prob!r}")
+        rate = 1 - keep_prob
+    return nn.dropout(x, rate, noise_shape, seed, name)
+
+
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,  # noqa: ARG001 - they always are, as in TensorFlow
+    max_norm: Any = None,
+) -> Any:
+    """Pick rows by number from one table or several. As ``tf.compat.v1.nn.embedding_lookup``.
+
+    Args:
+        params: A table, or a list of tables.
+        ids: Numbers of rows.
+        partition_strategy: How rows are numbered: one of each table in turn (``"mod"``), or table after table
+            (``"div"``).
+        name: The name of the result's node.
+        validate_indices: Not looked at.
+        max_norm: Shrink rows with a larger Euclidean norm to this one.
+
+    Raises:
+        InvalidArgumentError: There is no such row.
+        ValueError: There is no table, or another strategy.
+    """
+    tables = list(params) if isinstance(params, list | tuple) else [params]
+    if len(tables) < 2 or partition_strategy == "div":
+        return nn.embedding_lookup(params, ids, max_norm, name)
+    if partition_strategy != "mod":
+        raise ValueError(
+            f"Unrecognized partition strategy: {partition_strategy}. Must be one of either `mod` or `div`."
+        )
+    ids = to_tensor(ids)
+    flat, count = reshape(ids, [-1]), to_tensor(len(tables), like=ids._dtype)
+    table = cast(floormod(flat, count), int32)
+    numbers = dynamic_partition(floordiv(flat, count), table, len(tables))
+    places = dynamic_partition(range_of(size(flat)), table, len(tables))
+    rows = dynamic_stitch(places, [gather(*each) for each in zip(tables, numbers, strict=True)])
+    if max_norm is not None:
+        rows = clip_by_norm(rows, max_norm, axes=list(range(1, len(rows.shape))))
+    return reshape(rows, concat([shape(ids), shape(rows)[1:]], 0), name=name)
+
+
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:
+    """Whether targets are among the ``k`` largest predictions. As ``tf.compat.v1.nn.in_top_k``."""
+    return nn.in_top_k(targets, predictions, k, name)
+
+
+def softmax_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, dim: Any = -1, name: str | None = None, axis: Any = None
+) -> Any:
+    """The cross entropy between distributions and the softmax of logits, without a gradient by the distributions.
+
+    As ``tf.compat.v1.nn.softmax_cross_entropy_with_logits``; ``axis`` is another name of ``dim``.
+
+    Raises:
+        InvalidArgumentError: The shapes do not fit.
+        ValueError: Labels or logits are missing, or the axis is given by both names.
+    """
+    if axis is not None and dim != -1:
+        raise ValueError("Cannot specify both 'dim' and 'axis'.")
+    fixed = None if labels is None else stop_gradient(labels)
+    return nn.softmax_cross_entropy_with_logits(fixed, logits, dim if axis is None else axis, name)
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """The product of two matrices, and a row added. As ``tf.compat.v1.nn.xw_plus_b``."""
+    return add(matmul(x, weights), biases, name)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
+    """``xw_plus_b`` with zeros in the place of what is negative. As ``tf.compat.v1.nn.relu_layer``."""
+    return nn.relu(xw_plus_b(x, weights, biases), name)
+
+
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "dropout": dropout,
+    "embedding_lookup": embedding_lookup,
+    "in_top_k": in_top_k,
+    "relu_layer": relu_layer,
+    "softmax_cross_entropy_with_logits": softmax_cross_entropy_with_logits,
+    "softmax_cross_entropy_with_logits_v2": as_in_1(
+        "softmax_cross_entropy_with_logits_v2", nn.softmax_cross_entropy_with_logits
+    ),
+    "xw_plus_b": xw_plus_b,
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FUNCTIONS:
+        return _FUNCTIONS[name]
+    if name in nn.__all__:
+        return as_in_1(name, getattr(nn, name))
+    raise missing("allotment.tf.compat.v1.nn", name, __dir__())
+
+
+def __dir__() -> list[str]:
+    return sorted({*nn.__all__, *_FUNCTIONS})

@@ -1,0 +1,53 @@
+"""``tf.compat.v1.Print``: a tensor that writes other tensors when it is computed."""
+
+import sys
+from typing import Any
+
+from allotment.devices.placement import thread
+from allotment.tf.ops.array import _anything, identity
+from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.assert_op import shown_count, summary
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.differentiation import not_differentiable
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.table import operation
+
+
+def _write(*arrays_and_args: Any) -> tuple[()]:
+    *arrays, message, shown = arrays_and_args
+    texts: list[Array] = arrays
+    print(message + "".join(f"[{summary(each, shown)}]" for each in texts), file=sys.stderr, flush=True)
+    return ()
+
+
+_print = operation("Print", _write, takes=_anything, same_dtype=False, reads_anywhere=True, effect_only=True)
+not_differentiable("Print")
+
+
+def Print(  # noqa: N802 - the name TensorFlow has
+    input_: Any,
+    data: Any,
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Return a tensor, and write others to ``sys.stderr``: in a graph each time it is computed.
+
+    Raises:
+        NotImplementedError: ``first_n``: there is no counting.
+    """
+    if first_n is not None and first_n >= 0:
+        raise NotImplementedError(
+            f"first_n={first_n}: what is printed is not counted. Leave the argument out."
+        )
+    tensors = [to_tensor(each) for each in data]
+    node = run(_print, tensors, message or "", shown_count(summarize), name="Print/data")
+    graph = thread.state.graph
+    if graph is None:
+        return identity(input_)
+    with graph.control_dependencies([node]):
+        return identity(input_, name or "Print")
+
+
+__all__ = ["Print"]

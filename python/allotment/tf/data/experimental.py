@@ -1,0 +1,39 @@
+"""What TensorFlow has as ``tf.data.experimental``."""
+
+from allotment.tf.data.cardinality import INFINITE as INFINITE_CARDINALITY
+from allotment.tf.data.cardinality import UNKNOWN as UNKNOWN_CARDINALITY
+from allotment.tf.data.dataset import AUTOTUNE, Dataset
+from allotment.tf.data.optional import Optional
+from allotment.tf.data.options import (
+    AutoShardPolicy,
+    AutotuneAlgorithm,
+    AutotuneOptions,
+    DistributeOptions,
+    ExternalStatePolicy,
+    OptimizationOptions,
+    ServiceOptions,
+    ThreadingOptions,
+)
+from allotment.tf.tensor import EagerTensor
+
+
+def cardinality(dataset: Dataset) -> EagerTensor:
+    """Return the number of elements of a data set. As ``tf.data.experimental.cardinality``."""
+    return dataset.cardinality()
+
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "AutoShardPolicy",
+    "AutotuneAlgorithm",
+    "AutotuneOptions",
+    "DistributeOptions",
+    "ExternalStatePolicy",
+    "OptimizationOptions",
+    "Optional",
+    "ServiceOptions",
+    "ThreadingOptions",
+    "cardinality",
+]

@@ -1,0 +1,174 @@
+"""Elements of data sets: tensors in tuples and dictionaries. Lists are tensors still to be made, as in TensorFlow."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from allotment.devices.placement import device, thread
+from allotment.tf.ops.array import get_static_value
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.tensor import EagerTensor, Tensor
+from allotment.tf.tensor_spec import TensorSpec
+
+
+def flatten(element: Any) -> list[Any]:
+    """All values in a flat list; of dictionaries in the order of their keys."""
+    if isinstance(element, Mapping):
+        return [value for key in sorted(element) for value in flatten(element[key])]
+    if isinstance(element, tuple):
+        return [value for part in element for value in flatten(part)]
+    return [element]
+
+
+def pack(structure: Any, values: Sequence[Any]) -> Any:
+    """Arrange flat values as a structure is."""
+    return _packed(structure, iter(values))
+
+
+def _packed(structure: Any, values: Iterator[Any]) -> Any:
+    if isinstance(structure, Mapping):
+        made = {key: _packed(structure[key], values) for key in sorted(structure)}
+        ordered = {key: made[key] for key in structure}
+        return ordered if type(structure) is dict else type(structure)(ordered)  # type: ignore[call-arg]
+    if isinstance(structure, tuple):
+        parts = [_packed(part, values) for part in structure]
+        return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
+    return next(values)
+
+
+def map_values(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
+    """Call a function with the values at each place of structures, and arrange the results as the first one is."""
+    columns = zip(flatten(structure), *map(flatten, others), strict=True)
+    return pack(structure, [function(*values) for values in columns])
+
+
+def same_structure(one: Any, other: Any) -> bool:
+    """Whether two structures are nested the same way."""
+    if isinstance(one, Mapping):
+        return (
+            isinstance(other, Mapping)
+            and set(one) == set(other)
+            and all(same_structure(one[key], other[key]) for key in one)
+        )
+    if isinstance(one, tuple):
+        return (
+            isinstance(other, tuple)
+            and len(one) == len(other)
+            and all(same_structure(*pair) for pair in zip(one, other, strict=True))
+        )
+    return not isinstance(other, Mapping | tuple)
+
+
+@contextmanager
+def on_host() -> Iterator[None]:
+    """Run operations on the first CPU, whatever the scope and the graph: data sets live in host memory."""
+    state = thread.state
+    graph = state.graph
+    if graph is not None:
+        state.graph = state.placement = None
+    try:
+        with device(None), device("/CPU:0"):
+            yield
+    finally:
+        if graph is not None:
+            state.graph, state.placement = graph, None
+
+
+#: The values of tensors of a graph that data sets are made of, while an iterator of that graph is in use.
+_values: ContextVar[Mapping[Any, EagerTensor]] = ContextVar("values of tensors of a graph")
+
+
+@contextmanager
+def captured(values: Mapping[Any, EagerTensor]) -> Iterator[None]:
+    """Let data sets that are made of tensors of a graph have these values in a ``with`` block."""
+    token = _values.set(values)
+    try:
+        yield
+    finally:
+        _values.reset(token)
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether it is a tensor of a graph, which has no value yet."""
+    return isinstance(value, Tensor) and not isinstance(value, EagerTensor)
+
+
+def bound(element: Any) -> Any:
+    """An element with the values of tensors of a graph in their place.
+
+    Raises:
+        RuntimeError: There is no session that computes them.
+    """
+    return map_values(_bound, element)
+
+
+def _bound(value: Any) -> Any:
+    if not is_symbolic(value):
+        return value
+    found = _values.get({}).get(value)
+    if found is None:
+        raise RuntimeError(
+            f"A data set is made of {value!r}, which has a value in a session only: go through it with "
+            "tf.compat.v1.data.make_initializable_iterator."
+        )
+    return found
+
+
+def normalized(element: Any) -> Any:
+    """Make tensors of the values of an element.
+
+    Raises:
+        ValueError: There are none, or a value that no tensor can hold.
+    """
+    if not flatten(element) or element is None:
+        raise ValueError("Invalid `element`. `element` should not be empty.")
+    with on_host():
+        return map_values(_tensor, element)
+
+
+def _tensor(value: Any) -> Any:
+    """A value as a tensor; one of a graph as it is, unless its value is known."""
+    if hasattr(value, "_as_graph_element"):
+        value = value._as_graph_element()
+    if not is_symbolic(value):
+        return to_tensor(value)
+    known = get_static_value(value)
+    return value if known is None else to_tensor(known, value._dtype)
+
+
+def called(function: Callable[..., Any], element: Any) -> Any:
+    """Call a function with an element; a tuple's parts are arguments of their own."""
+    state = thread.state
+    before, state.eager = state.eager, True
+    try:
+        with on_host():
+            return function(*element) if type(element) is tuple else function(element)
+    finally:
+        state.eager = before
+
+
+def spec_of(element: Any) -> Any:
+    """What is known of elements of which one is given: its types and shapes."""
+    return map_values(lambda tensor: TensorSpec(tensor.shape, tensor._dtype), element)
+
+
+def arrays_of(element: Any) -> Any:
+    """The values in NumPy's own memory."""
+    return map_values(EagerTensor.numpy, element)
+
+
+__all__ = [
+    "arrays_of",
+    "bound",
+    "called",
+    "captured",
+    "flatten",
+    "is_symbolic",
+    "map_values",
+    "normalized",
+    "on_host",
+    "pack",
+    "same_structure",
+    "spec_of",
+]

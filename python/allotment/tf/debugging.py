@@ -1,0 +1,88 @@
+"""Seeing what happens, and checking that it is what was meant: ``tf.debugging``."""
+
+from allotment.devices import placement_log
+from allotment.devices.context import context
+from allotment.tf.ops.assertions import (
+    Assert,
+    assert_all_finite,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    check_numerics,
+)
+from allotment.tf.ops.shape_assertions import (
+    assert_integer,
+    assert_proper_iterable,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_same_float_dtype,
+    assert_scalar,
+    assert_shapes,
+    assert_type,
+    is_numeric_tensor,
+)
+
+
+def get_log_device_placement() -> bool:
+    """Return whether each operation logs where it ran; off until it is set.
+
+    As ``tf.debugging.get_log_device_placement``.
+
+    Raises:
+        ValueError: Memory growth differs between GPUs, as in every getter that puts the settings together.
+        TypeError: Something else than a bool was set.
+    """
+    context().assemble()
+    return context().log_device_placement
+
+
+def set_log_device_placement(enabled: bool | None) -> None:
+    """Say whether each operation logs where it ran, from now on. ``None`` is off.
+
+    As ``tf.debugging.set_log_device_placement``, but it holds at any time, not only before the first
+    operation.
+
+    Raises:
+        TypeError: Neither true nor false, and the runtime is initialized; else the getter raises it.
+    """
+    context().store_flag("log_placement", enabled)
+    placement_log.switch(bool(enabled))
+
+
+__all__ = [
+    "Assert",
+    "assert_all_finite",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_proper_iterable",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_same_float_dtype",
+    "assert_scalar",
+    "assert_shapes",
+    "assert_type",
+    "check_numerics",
+    "get_log_device_placement",
+    "is_numeric_tensor",
+    "set_log_device_placement",
+]

@@ -1,0 +1,48 @@
+"""One program on several devices. As ``tf.distribute``."""
+
+from allotment.tf.distribute import experimental
+from allotment.tf.distribute.cross_device_ops import CrossDeviceOps
+from allotment.tf.distribute.extended import StrategyExtended
+from allotment.tf.distribute.input import DistributedDataset, DistributedIterator
+from allotment.tf.distribute.input_context import InputContext
+from allotment.tf.distribute.mirrored import MirroredStrategy
+from allotment.tf.distribute.multi_worker import MultiWorkerMirroredStrategy
+from allotment.tf.distribute.one_device import OneDeviceStrategy
+from allotment.tf.distribute.reduce_op import ReduceOp
+from allotment.tf.distribute.reduction_to_one_device import ReductionToOneDevice
+from allotment.tf.distribute.replica_context import ReplicaContext
+from allotment.tf.distribute.ring import NcclAllReduce
+from allotment.tf.distribute.scopes import (
+    experimental_set_strategy,
+    get_replica_context,
+    get_strategy,
+    has_strategy,
+    in_cross_replica_context,
+)
+from allotment.tf.distribute.strategy import Strategy
+from allotment.tf.distribute.tree import HierarchicalCopyAllReduce
+from allotment.tf.distribute.values import DistributedValues
+
+__all__ = [
+    "CrossDeviceOps",
+    "DistributedDataset",
+    "DistributedIterator",
+    "DistributedValues",
+    "HierarchicalCopyAllReduce",
+    "InputContext",
+    "MirroredStrategy",
+    "MultiWorkerMirroredStrategy",
+    "NcclAllReduce",
+    "OneDeviceStrategy",
+    "ReduceOp",
+    "ReductionToOneDevice",
+    "ReplicaContext",
+    "Strategy",
+    "StrategyExtended",
+    "experimental",
+    "experimental_set_strategy",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
+]

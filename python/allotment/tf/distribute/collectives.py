@@ -1,0 +1,135 @@
+"""What replicas do together: each gives values, waits for the others, and gets results. Gradients go through them."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final
+
+from allotment.devices.placement import thread
+from allotment.tf import nest
+from allotment.tf.custom_gradient import custom_gradient
+from allotment.tf.distribute.reduce_op import ReduceOp
+from allotment.tf.distribute.replica_context import ReplicaContext
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.tensor import EagerTensor
+
+#: How much is told of how values are nested.
+_LONGEST_FORM: Final = 100
+
+#: From the tensors of each replica, value by value, to the results for each replica.
+_Combine = Callable[[list[tuple[EagerTensor, ...]]], Sequence[Sequence[EagerTensor]]]
+
+
+def all_reduce(context: ReplicaContext, reduce_op: ReduceOp, value: Any) -> Any:
+    """See ``ReplicaContext.all_reduce``."""
+
+    def reduced(*flat: EagerTensor) -> tuple[list[EagerTensor], Callable[..., Any]]:
+        # What a replica gives goes into the results of all, so it gets the gradients of all.
+        made = _all_reduced(context, reduce_op, flat, form)
+        return made, lambda *back: _all_reduced(context, reduce_op, back)
+
+    form = _form(value)
+    return _for_each(value, reduced)
+
+
+def all_gather(context: ReplicaContext, value: Any, axis: int) -> Any:
+    """See ``ReplicaContext.all_gather``."""
+    extended = context.strategy.extended
+
+    def combine(values: list[tuple[EagerTensor, ...]]) -> Sequence[Sequence[EagerTensor]]:
+        return [extended._gather(each, axis, extended._devices) for each in values]
+
+    def gathered(*flat: EagerTensor) -> tuple[list[EagerTensor], Callable[..., Any]]:
+        lengths = [each._array.shape[axis] for each in flat if each._array.ndim]
+        made = _together(context, f"all_gather(axis={axis})", axis, combine, flat, form)
+        return made, lambda *back: _own_rows(
+            context, _all_reduced(context, ReduceOp.SUM, back), lengths, axis
+        )
+
+    form = _form(value)
+    return _for_each(value, gathered)
+
+
+def _for_each(value: Any, function: Callable[..., Any]) -> Any:
+    """Call a function with the tensors of a structure; it returns their results and how to go back through it."""
+    flat = [to_tensor(each) for each in nest.flatten(value)]
+    if thread.state.recorder is None:
+        made, _ = function(*flat)
+    else:
+        made = custom_gradient(function)(*flat)
+    return nest.pack_sequence_as(value, made) if nest.is_nested(value) else made[0]
+
+
+def _all_reduced(
+    context: ReplicaContext, reduce_op: ReduceOp, flat: Sequence[EagerTensor], form: str = ""
+) -> list[EagerTensor]:
+    extended = context.strategy.extended
+
+    def combine(values: list[tuple[EagerTensor, ...]]) -> Sequence[Sequence[EagerTensor]]:
+        return extended._all_reduce(reduce_op, values)
+
+    return _together(context, f"all_reduce({reduce_op.name})", (), combine, flat, form)
+
+
+def _own_rows(
+    context: ReplicaContext, whole: Sequence[EagerTensor], lengths: Sequence[int], axis: int
+) -> list[EagerTensor]:
+    """The parts of gathered values that are this replica's, which has given so much of each."""
+
+    def perform(given: list[Sequence[int]]) -> list[list[int]]:
+        columns = list(zip(*given, strict=True))
+        before = context.strategy.extended._before([sum(column) for column in columns])
+        return [
+            [first + sum(column[:index]) for first, column in zip(before, columns, strict=True)]
+            for index in range(len(given))
+        ]
+
+    starts = context._line.meet("the gradient of all_gather", "starts", perform, lengths)
+    behind = (slice(None),) * (-axis - 1)
+    before = (slice(None),) * axis if axis >= 0 else (...,)
+    return [
+        each[(*before, slice(start, start + length), *behind)]
+        for each, start, length in zip(whole, starts, lengths, strict=True)
+    ]
+
+
+def _together(
+    context: ReplicaContext,
+    name: str,
+    detail: Hashable,
+    combine: _Combine,
+    flat: Sequence[EagerTensor],
+    form: str,
+) -> list[EagerTensor]:
+    def perform(given: list[Sequence[EagerTensor]]) -> list[list[EagerTensor]]:
+        made = combine(list(zip(*given, strict=True)))
+        return [[of_value[index] for of_value in made] for index in range(len(given))]
+
+    what = f"{name} of {len(flat)} tensor{'s' * (len(flat) != 1)}"
+    # Of a plain list the number says it all.
+    told = what if form in ("", f"[{', '.join('·' * len(flat))}]") else f"{what} in {_shortened(form)}"
+    made: list[EagerTensor] = context._line.meet(told, (what, detail, form), perform, flat)
+    return made
+
+
+def _form(value: Any) -> str:
+    """How values are nested, which has to be the same for all replicas: ``{'a': ·, 'b': [·, ·]}``."""
+    return _nesting(value) if nest.is_nested(value) else ""
+
+
+def _shortened(form: str) -> str:
+    return form if len(form) <= _LONGEST_FORM else form[:_LONGEST_FORM] + "…"
+
+
+def _nesting(value: Any) -> str:
+    if not nest.is_nested(value):
+        return "·"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key!r}: {_nesting(value[key])}" for key in sorted(value)) + "}"
+    inner = ", ".join(map(_nesting, value))
+    return (
+        f"[{inner}]"
+        if type(value) is list
+        else f"{'' if type(value) is tuple else type(value).__name__}({inner})"
+    )
+
+
+__all__ = ["all_gather", "all_reduce"]

@@ -1,0 +1,20 @@
+"""What TensorFlow has as ``tf.distribute.experimental``."""
+
+from allotment.tf.distribute.central_storage import CentralStorageStrategy
+from allotment.tf.distribute.communication import CommunicationImplementation, CommunicationOptions
+from allotment.tf.distribute.multi_worker import (
+    ExperimentalMultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
+)
+from allotment.tf.distribute.strategy import ValueContext
+
+#: TensorFlow's older name.
+CollectiveCommunication = CommunicationImplementation
+
+__all__ = [
+    "CentralStorageStrategy",
+    "CollectiveCommunication",
+    "CommunicationImplementation",
+    "CommunicationOptions",
+    "MultiWorkerMirroredStrategy",
+    "ValueContext",
+]

@@ -1,0 +1,72 @@
+"""What takes part in a reduction: devices whose memory holds the values, and arrays in it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.devices.placement import current_placement, device
+from allotment.tf.dtypes import BY_NUMPY, DType, int32, string
+from allotment.tf.ops.execute import compute
+from allotment.tf.ops.table import EVERYWHERE
+from allotment.tf.tensor import EagerTensor, tensor_of
+
+Array = np.ndarray[Any, Any]
+
+#: What the errors of memory that runs out during a reduction name.
+_OP: Final = "CollectiveReduceV2"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A device that takes part."""
+
+    device: Device
+    #: Whose memory holds its values: the host's for those that GPUs do not keep.
+    home: Device
+
+    def compute(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function of arrays so that those it makes are in the member's memory.
+
+        Raises:
+            ResourceExhaustedError: That is full.
+        """
+        return compute(current_placement(), self.device, self.home, _OP, None, function, *args)
+
+    def bring(self, array: Array, home: Device) -> Array:
+        """The array in this member's memory: a copy if it lives elsewhere."""
+        if home is self.home:
+            return array
+        copied: Array = self.compute(np.copy, array)
+        return copied
+
+    def tensor(self, array: Array) -> EagerTensor:
+        """Make a tensor of an array that is in the member's memory."""
+        return tensor_of(array, BY_NUMPY[array.dtype], self.device, self.home)
+
+
+def member(name: str, dtype: DType) -> Member:
+    """The member that a device is for values of a type; soft placement counts.
+
+    Raises:
+        InvalidArgumentError: There is no such device.
+    """
+    with device(None), device(name):
+        placement = current_placement()
+        found = placement.place(EVERYWHERE, _OP, None)
+    in_host = dtype is string or (found.kind == "GPU" and dtype is int32)
+    return Member(found, placement.host if in_host else found)
+
+
+def members(names: Sequence[str], dtype: DType) -> list[Member]:
+    """The members that devices are for values of a type.
+
+    Raises:
+        InvalidArgumentError: There is no such device.
+    """
+    return [member(name, dtype) for name in names]
+
+
+__all__ = ["Array", "Member", "member", "members"]

@@ -1,0 +1,170 @@
+"""Strategies of one replica: on a device that is given, and the one that stands in outside of all others."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from allotment.devices.placement import current_placement, device
+from allotment.tf.aggregation import VariableSynchronization
+from allotment.tf.distribute.device_names import resolved
+from allotment.tf.distribute.extended import StrategyExtended
+from allotment.tf.distribute.reduce_op import ReduceOp
+from allotment.tf.distribute.replica_context import ReplicaContext
+from allotment.tf.distribute.replica_threads import Alone, alone
+from allotment.tf.distribute.scopes import Scope, current_scope
+from allotment.tf.distribute.strategy import Strategy
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.joining import concat
+from allotment.tf.tensor import EagerTensor
+from allotment.tf.variable import Variable
+
+
+class OneDeviceStrategy(Strategy):
+    """One replica, on a device that is given. As ``tf.distribute.OneDeviceStrategy``.
+
+    Args:
+        device: Name of the device, or a ``LogicalDevice``.
+
+    Raises:
+        ValueError: Not a device name.
+    """
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(OneDeviceExtended(self, resolved(device)))
+
+
+class _OneReplicaExtended(StrategyExtended):
+    """What strategies of one replica have in common."""
+
+    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+        return value
+
+    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        """Return the tensor: there is one device."""
+        return tensor
+
+    def _all_reduce(
+        self,
+        reduce_op: ReduceOp,
+        values: Sequence[Sequence[EagerTensor]],
+    ) -> Sequence[Sequence[EagerTensor]]:
+        return values
+
+    def _gather(
+        self, tensors: Sequence[EagerTensor], axis: int, destinations: Sequence[str]
+    ) -> list[EagerTensor]:
+        made = []
+        for name in destinations:
+            with device(name):
+                made.append(concat(list(tensors), axis))
+        return made
+
+
+class OneDeviceExtended(_OneReplicaExtended):
+    """What a strategy of one device does with it.
+
+    Args:
+        strategy: Whose it is.
+        name: Full name of the device.
+    """
+
+    def __init__(self, strategy: Strategy, name: str) -> None:
+        super().__init__(strategy)
+        self._name = name
+
+    @property
+    def _devices(self) -> tuple[str, ...]:
+        return (self._name,)
+
+    def call_for_each_replica(
+        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Call a function on the device."""
+        self._check_eager()
+        return alone(self._strategy, self._name, fn, tuple(args), dict(kwargs or {}))
+
+    def _new_variable(self, scope: Scope, *args: Any, **kwargs: Any) -> Variable:
+        made: Variable = object.__new__(_OneDeviceVariable)
+        made._device_name = self._name  # type: ignore[attr-defined]
+        return made
+
+
+class _OneDeviceVariable(Variable):
+    """A variable that is made on the device of a strategy, whatever the scope of devices says."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if kwargs.get("synchronization") is VariableSynchronization.ON_READ and not kwargs.get("trainable"):
+            kwargs["trainable"] = False
+        with device(self.__dict__.pop("_device_name")):
+            super().__init__(*args, **kwargs)
+
+
+class _DefaultStrategy(Strategy):
+    """What is in force outside of all strategies: one replica, on whatever device the program says."""
+
+    def __init__(self) -> None:
+        super().__init__(_DefaultExtended(self))
+        self._default_replica = _DefaultReplica(self, 0, Alone(self))
+
+    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
+        """Return the data set: there is nobody to divide it among."""
+        return dataset
+
+
+class _DefaultReplica(ReplicaContext):
+    @property
+    def replica_id_in_sync_group(self) -> int:
+        """The number of the only replica."""
+        return 0
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Nothing in particular."""
+        return ("",)
+
+
+class _DefaultExtended(_OneReplicaExtended):
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        """Nothing in particular.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError("worker_devices() method unsupported by default tf.distribute.Strategy.")
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        """Nothing in particular.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError("parameter_devices() method unsupported by default tf.distribute.Strategy.")
+
+    @property
+    def _devices(self) -> tuple[str, ...]:
+        home = current_placement().home
+        return (current_placement().host.name if home is None else home.name,)
+
+    @contextmanager
+    def _scope(self) -> Iterator[None]:
+        if current_scope() is not None:
+            raise RuntimeError("Must not nest tf.distribute.Strategy scopes.")
+        yield
+
+    def call_for_each_replica(
+        self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Call a function."""
+        return fn(*args, **(kwargs or {}))
+
+    def _gather(
+        self, tensors: Sequence[EagerTensor], axis: int, destinations: Sequence[str]
+    ) -> list[EagerTensor]:
+        return [concat([to_tensor(each) for each in tensors], axis) for _ in destinations]
+
+
+default_strategy: Final = _DefaultStrategy()
+
+__all__ = ["OneDeviceExtended", "OneDeviceStrategy", "default_strategy"]

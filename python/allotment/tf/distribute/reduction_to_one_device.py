@@ -1,0 +1,51 @@
+"""Reduction on one device."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from allotment.devices.placement import device
+from allotment.tf.distribute.cross_device_ops import CrossDeviceOps, Part
+from allotment.tf.distribute.device_names import resolved
+from allotment.tf.distribute.members import Array, Member, member
+from allotment.tf.tensor import EagerTensor
+
+
+class ReductionToOneDevice(CrossDeviceOps):
+    """Copies all values to one device, adds them up there, and copies the total to all others.
+
+    As ``tf.distribute.ReductionToOneDevice``. The device holds the total and one copy at a time; with an
+    ``accumulation_fn`` all copies at once.
+
+    Args:
+        reduce_to_device: The device, the first destination unless given.
+        accumulation_fn: Makes one tensor of a list of tensors, ``tf.add_n`` unless given.
+    """
+
+    def __init__(
+        self,
+        reduce_to_device: str | None = None,
+        accumulation_fn: Callable[[list[EagerTensor]], Any] | None = None,
+    ) -> None:
+        self._device = None if reduce_to_device is None else resolved(reduce_to_device)
+        self._accumulate = accumulation_fn
+
+    def _sum(self, rows: Sequence[Array], sources: Sequence[Member], first: Member) -> list[Part]:
+        root = first
+        if self._device is not None:
+            root = member(self._device, sources[0].tensor(rows[0])._dtype)
+        if self._accumulate is not None:
+            copies = [
+                root.tensor(root.bring(row, source.home)) for row, source in zip(rows, sources, strict=True)
+            ]
+            with device(root.device.name):
+                made = self._accumulate(copies)
+            return [Part(0, rows[0].size, made._array, Member(made._device, made._home))]
+        total: Array = root.compute(np.copy, rows[0])
+        for row, source in zip(rows[1:], sources[1:], strict=True):
+            root.compute(np.add, total, root.bring(row, source.home), total)
+        return [Part(0, total.size, total, root)]
+
+
+__all__ = ["ReductionToOneDevice"]

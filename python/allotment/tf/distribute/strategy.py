@@ -1,0 +1,248 @@
+"""Strategies: one program for several replicas."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from allotment.devices.placement import device
+from allotment.tf import nest
+from allotment.tf.distribute.extended import StrategyExtended
+from allotment.tf.distribute.input import distribute_dataset, from_function
+from allotment.tf.distribute.reduce_op import ReduceOp, reduce_op_argument
+from allotment.tf.distribute.scopes import check_cross_replica, current_scope
+from allotment.tf.distribute.values import DistributedValues, regroup
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.reduce import reduce_sum
+
+
+class ValueContext:
+    """Which replica a value is made for. As ``tf.distribute.experimental.ValueContext``.
+
+    Args:
+        replica_id_in_sync_group: The number of the replica among all of them.
+        num_replicas_in_sync: How many there are.
+    """
+
+    def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
+        self._replica_id_in_sync_group = replica_id_in_sync_group
+        self._num_replicas_in_sync = num_replicas_in_sync
+
+    @property
+    def replica_id_in_sync_group(self) -> int:
+        """The number of the replica among all of them."""
+        return self._replica_id_in_sync_group
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return self._num_replicas_in_sync
+
+    def __str__(self) -> str:
+        return (
+            f"tf.distribute.ValueContext(replica id {self._replica_id_in_sync_group},  total replicas in sync: "
+            f"{self._num_replicas_in_sync})"
+        )
+
+
+class _StrategyScope(AbstractContextManager["Strategy"]):
+    """A ``with`` block in the scope of a strategy."""
+
+    def __init__(self, strategy: "Strategy") -> None:
+        self._strategy = strategy
+        self._entered: list[AbstractContextManager[None]] = []
+
+    def __enter__(self) -> "Strategy":
+        scope = self._strategy.extended._scope()
+        scope.__enter__()
+        self._entered.append(scope)
+        return self._strategy
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered.pop().__exit__(*error)
+
+
+class Strategy:
+    """Runs a program for several replicas. As ``tf.distribute.Strategy``: made by its subclasses.
+
+    Args:
+        extended: What it does with devices.
+    """
+
+    def __init__(self, extended: StrategyExtended) -> None:
+        self._extended = extended
+
+    @property
+    def extended(self) -> StrategyExtended:
+        """What it does with devices."""
+        return self._extended
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return self._extended._num_replicas
+
+    def scope(self) -> AbstractContextManager["Strategy"]:
+        """Make the variables of a ``with`` block those of the strategy.
+
+        Raises:
+            RuntimeError: On entry: another strategy is in force.
+            NotImplementedError: On entry: a graph is the default; strategies are for eager programs.
+        """
+        return _StrategyScope(self)
+
+    def run(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+        options: Any = None,
+    ) -> Any:
+        """Call a function once for each replica, on the replica's device, all at the same time.
+
+        Args:
+            fn: What each replica does.
+            args: Arguments; each replica gets its part of those that are distributed.
+            kwargs: The same by name.
+            options: Has no effect.
+
+        Returns:
+            What the function returned, part by part: distributed values, or what is the same on every replica. With
+            one replica, what it returned.
+
+        Raises:
+            ValueError: ``args`` is no list or tuple.
+            RuntimeError: Replicas do not make the same calls for which they wait for each other.
+            DeadlineExceededError: A replica is not heard of for too long; see ``extended.replica_deadline``.
+            BaseException: What a replica raised; a note says which, and what became of the others.
+        """
+        if not isinstance(args, list | tuple):
+            raise ValueError(f"positional args must be a list or tuple, got {type(args)}")
+        with self._extended._scope():
+            return self._extended.call_for_each_replica(fn, args, kwargs)
+
+    def reduce(self, reduce_op: Any, value: Any, axis: int | None) -> Any:
+        """Make one value of those of all replicas, on the first device.
+
+        Args:
+            reduce_op: ``"SUM"`` or ``"MEAN"``, in any case, or a ``ReduceOp``.
+            value: What ``run`` returned.
+            axis: An axis of each replica's value along which to reduce, too; ``None`` for none.
+
+        Raises:
+            ValueError: Another ``reduce_op``; or a sum of what is the same for all of several replicas.
+        """
+        op = reduce_op_argument(reduce_op)
+        with self._extended._scope():
+            return nest.map_structure(lambda each: self._reduce(op, each, axis), value)
+
+    def _reduce(self, op: ReduceOp, value: Any, axis: int | None) -> Any:
+        extended = self._extended
+        first = extended._devices[:1]
+        if axis is None:
+            return extended._reduce_to(op, value, first)
+        value = extended._by_replica(value)
+        if not isinstance(value, DistributedValues):
+            tensor = to_tensor(value)
+            total = reduce_sum(tensor, axis=axis)
+            if op is ReduceOp.MEAN:
+                return total / tensor._array.shape[axis]
+            return extended._reduce_to(op, total, first)
+        sums, length = [], 0
+        for each in value.values:
+            tensor = to_tensor(each)
+            with device(tensor.device):
+                sums.append(reduce_sum(tensor, axis=axis))
+            length += tensor._array.shape[axis]
+        total = extended._reduce_to(ReduceOp.SUM, regroup(sums), first)
+        length = int(extended._totals(np.array([length]))[0])
+        with device(total.device):
+            return total / length if op is ReduceOp.MEAN else total
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """Join the values of all replicas along an axis, on the first device.
+
+        Raises:
+            RuntimeError: Called by a replica.
+            ValueError: The values of several replicas have no axes.
+            InvalidArgumentError: Other lengths than those along the axis differ.
+        """
+        scope = current_scope()
+        if scope is not None and scope.replica is not None:
+            raise RuntimeError(
+                "tf.distribute.Strategy.gather method requires cross-replica context, use "
+                "get_replica_context().all_gather() instead"
+            )
+        extended = self._extended
+        with extended._scope():
+            return nest.map_structure(
+                lambda each: extended._gather(_tensors(each), axis, extended._devices[:1])[0], value
+            )
+
+    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
+        """Return the values of this process's replicas, a tuple of one for a plain value."""
+        count = len(self._extended._devices)
+        if count == 1 or not any(isinstance(each, DistributedValues) for each in nest.flatten(value)):
+            return (_copies(0, value),)
+        return tuple(_copies(index, value) for index in range(count))
+
+    def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
+        """Make a value for each replica.
+
+        Args:
+            value_fn: Gets a ``ValueContext`` and returns the value.
+
+        Raises:
+            RuntimeError: Called by a replica, or another strategy is in force.
+        """
+        check_cross_replica(self)
+        first = self._extended._first_replica
+        values = [
+            value_fn(ValueContext(first + index, self.num_replicas_in_sync))
+            for index in range(len(self._extended._devices))
+        ]
+        return regroup(values, always=True)
+
+    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
+        """Divide each batch of a data set among the replicas.
+
+        A batch is cut along the first axis into consecutive parts, each with the same number of rows, rounded up; the
+        last ones may be smaller or empty. Elements are distributed values, each part on its replica's device.
+
+        With several processes all of them have to call it, with data sets that give the same batches; those shuffled
+        without a seed do.
+
+        Args:
+            dataset: A ``tf.data.Dataset``, or anything that can be iterated over and gives batches.
+            options: Has no effect.
+        """
+        check_cross_replica(self)
+        return distribute_dataset(self, dataset)
+
+    def distribute_datasets_from_function(
+        self,
+        dataset_fn: Callable[[Any], Any],
+        options: Any = None,
+    ) -> Any:
+        """Let each replica read batches of its own: the elements of a data set by turns.
+
+        Args:
+            dataset_fn: Gets an ``InputContext`` and returns a data set.
+            options: Has no effect.
+        """
+        check_cross_replica(self)
+        return from_function(self, dataset_fn)
+
+
+def _tensors(value: Any) -> list[Any]:
+    return [to_tensor(each) for each in (value.values if isinstance(value, DistributedValues) else (value,))]
+
+
+def _copies(index: int, value: Any) -> Any:
+    return nest.map_structure(
+        lambda each: each.values[index] if isinstance(each, DistributedValues) else each, value
+    )
+
+
+__all__ = ["Strategy", "ValueContext"]

@@ -1,0 +1,150 @@
+"""``tf.function``: here a function that is called as it stands."""
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from allotment.tf import nest
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.tensor import Tensor
+from allotment.tf.tensor_spec import TensorSpec
+
+_logger: Final = logging.getLogger("allotment.tf.function")
+#: What a compiled function would return as tensors.
+_VALUES = (bool, int, float, complex, str, bytes, np.ndarray, np.generic)
+
+
+class Function:
+    """A Python function that takes and returns what TensorFlow's compiled functions do.
+
+    It runs eagerly each time, as if ``tf.config.run_functions_eagerly(True)`` had been called: prints and other side
+    effects happen at each call, and Python's ``if`` and ``while`` see values.
+    """
+
+    #: That of the function.
+    __name__: str
+
+    def __init__(self, python_function: Callable[..., Any], input_signature: Any = None) -> None:
+        self._python_function = python_function
+        self._signature = None if input_signature is None else tuple(input_signature)
+        self.__name__ = type(python_function).__name__
+        functools.update_wrapper(self, python_function)
+
+    @property
+    def python_function(self) -> Callable[..., Any]:
+        """The function that is called."""
+        return self._python_function
+
+    @property
+    def input_signature(self) -> Any:
+        """What each positional argument must be, if that was given."""
+        return self._signature
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function. Numbers and arrays that it returns become tensors.
+
+        Raises:
+            TypeError: An argument is not what the input signature says.
+        """
+        if self._signature is not None:
+            args = self._checked(args)
+        return nest.map_structure(_returned, self._python_function(*_arrays(args), **_arrays(kwargs)))
+
+    def _checked(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        assert self._signature is not None
+        if len(args) > len(self._signature):
+            raise TypeError(
+                f"{self.__name__} takes {len(self._signature)} arguments by its input_signature, and got {len(args)}"
+            )
+        return tuple(
+            self._fitting(spec, value)
+            if isinstance(spec, TensorSpec)
+            else nest.map_structure(self._fitting, spec, value)
+            for spec, value in zip(self._signature, args, strict=False)
+        )
+
+    def _fitting(self, spec: Any, value: Any) -> Any:
+        if hasattr(type(value), "_with_values"):
+            if not spec.is_compatible_with(value):
+                raise TypeError(
+                    f"{self.__name__} takes {spec!r} by its input_signature, and got values of replicas that are not "
+                    f"as that says: {value!r}"
+                )
+            return value
+        tensor = value if isinstance(value, Tensor) else to_tensor(value, spec.dtype)
+        if tensor.dtype is not spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
+            raise TypeError(
+                f"{self.__name__} takes {spec!r} by its input_signature, and got a tensor of shape {tensor.shape} and "
+                f"type {tensor.dtype.name}"
+            )
+        return tensor
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Make the method of an object."""
+        if instance is None:
+            return self
+        return Function(self._python_function.__get__(instance, owner), self._signature)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
+        """Not offered: nothing is traced."""
+        raise NotImplementedError(
+            "get_concrete_function: functions run eagerly here and have no graph. Call the function itself, or record "
+            "a graph with tf.compat.v1.Graph()."
+        )
+
+    def __repr__(self) -> str:
+        return f"<allotment.tf.function {self.__name__}>"
+
+
+def function(
+    func: Callable[..., Any] | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,  # noqa: ARG001 - eager code needs none
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,  # noqa: ARG001 - nothing is traced
+) -> Any:
+    """Mark a function, as a decorator with or without arguments. As ``tf.function``, and run eagerly; see ``Function``.
+
+    Args:
+        func: The function.
+        input_signature: A ``TensorSpec``, or a structure of them, for each positional argument.
+        autograph: Has no effect.
+        jit_compile: Has no effect; ``True`` is warned of once.
+        reduce_retracing: Has no effect.
+
+    Raises:
+        TypeError: ``func`` cannot be called.
+    """
+    if jit_compile:
+        warn_that_nothing_is_compiled()
+    if func is None:
+        return functools.partial(function, input_signature=input_signature)
+    if not callable(func):
+        raise TypeError(f"tf.function takes a function, not {func!r}")
+    return Function(func, input_signature)
+
+
+@functools.cache
+def warn_that_nothing_is_compiled() -> None:
+    """Warn, the first time, that ``jit_compile=True`` has no effect."""
+    _logger.warning("jit_compile=True has no effect: functions run eagerly here, none is compiled.")
+
+
+def _arrays(arguments: Any) -> Any:
+    """Arguments as a compiled function gets them: arrays as tensors, Python's numbers as they are."""
+    return nest.map_structure(
+        lambda each: to_tensor(each) if isinstance(each, np.ndarray | np.generic) else each, arguments
+    )
+
+
+def _returned(value: Any) -> Any:
+    if hasattr(value, "_with_values"):
+        # One value of each replica, as `Strategy.run` returns them: no tensor is all of them.
+        return value._with_values([nest.map_structure(_returned, each) for each in value.values])
+    return to_tensor(value) if isinstance(value, _VALUES) or hasattr(value, "_as_tensor") else value
+
+
+__all__ = ["Function", "function", "warn_that_nothing_is_compiled"]

@@ -1,0 +1,101 @@
+"""The default graph: the innermost of each thread, or the process's own once eager execution is off."""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
+from typing import Any
+
+from allotment.devices import placement
+from allotment.devices.placement import thread
+from allotment.tf.graph.graph import Graph
+from allotment.tf.graph.node import SymbolicTensor
+
+#: The process's own graph, once somebody asks for it.
+_own: Graph | None = None
+
+
+def get_default_graph() -> Graph:
+    """Return the graph that nodes are added to. As ``tf.compat.v1.get_default_graph``."""
+    graph: Graph | None = thread.state.graph
+    return _own_graph() if graph is None else graph
+
+
+def _own_graph() -> Graph:
+    global _own
+    if _own is None:
+        _own = Graph()
+    return _own
+
+
+def reset_default_graph() -> None:
+    """Forget the process's own graph; the next one is empty. As ``tf.compat.v1.reset_default_graph``.
+
+    Raises:
+        AssertionError: Inside of ``with graph.as_default():``.
+    """
+    global _own
+    state = thread.state
+    if state.graph is not None and state.graph is not _own:
+        raise AssertionError(
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting "
+            "and create a new graph."
+        )
+    was_default = state.graph is not None
+    _own = None
+    if was_default:
+        disable_eager_execution()
+
+
+def disable_eager_execution() -> None:
+    """Record operations from now on instead of running them. As ``tf.compat.v1.disable_eager_execution``.
+
+    It holds for this thread and those that are started later.
+    """
+    graph = _own_graph()
+    placement.default_graph = graph
+    state = thread.state
+    if state.graph is None or state.graph is not graph:
+        state.graph, state.placement = graph, None
+
+
+def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+    """Check that operations run when they are called. As ``tf.compat.v1.enable_eager_execution``.
+
+    Raises:
+        ValueError: A graph is the default.
+    """
+    del config, device_policy, execution_mode
+    if thread.state.graph is not None:
+        raise ValueError("tf.enable_eager_execution must be called at program startup.")
+
+
+def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that records in the default graph, whether eager execution is on or off."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if thread.state.graph is not None or thread.state.eager:
+            return function(*args, **kwargs)
+        with _own_graph().as_default():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def graph_of(values: Iterable[Any]) -> AbstractContextManager[Any]:
+    """The scope of the graph that tensors and variables belong to; of eager ones none."""
+    for value in values:
+        end = getattr(value, "_source", value)
+        if isinstance(end, SymbolicTensor):
+            return end.graph.as_default()
+    return nullcontext()
+
+
+__all__ = [
+    "disable_eager_execution",
+    "enable_eager_execution",
+    "get_default_graph",
+    "graph_of",
+    "in_graph",
+    "reset_default_graph",
+]

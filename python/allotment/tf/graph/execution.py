@@ -1,0 +1,230 @@
+"""Runs programs: step by step in each device's memory, with the errors of the nodes that fail."""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from allotment import errors
+from allotment._core import ArrayMemory, collect_garbage, format_size
+from allotment.devices.placement import inside_of
+from allotment.tf.graph.faults import graph_error, of_node
+from allotment.tf.graph.program import NOTHING, ONE, TWO, Program, Segment, Step
+from allotment.tf.ops import faults
+
+_ndarray: Final = np.ndarray
+
+#: Called after each step while a run is traced: segment, position, arrays.
+Trace = Callable[[Segment, int, list[Any]], None]
+
+_HINT: Final = (
+    "Hint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom to "
+    "RunOptions for current allocation info. This isn't available when running in Eager mode."
+)
+
+
+class _Position:
+    """How far a segment has come."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+def execute(
+    program: Program, fed: Sequence[Any], *, report_upon_oom: bool = False, trace: Trace | None = None
+) -> list[Any]:
+    """Run a program and return what is fetched, in NumPy's own memory.
+
+    Raises:
+        OpError: A node failed; the error names it.
+    """
+    values = program.values.copy()
+    for slot, value in zip(program.fed, fed, strict=True):
+        # Counted like what a program makes itself, where the host has a pool.
+        values[slot] = value if program.host.pool is None else inside_of(program.host)(np.copy, value)
+    for segment in program.segments:
+        _run_segment(program, segment, values, report_upon_oom, trace)
+    return [_result(values[slot]) for slot in program.fetched]
+
+
+def _result(array: Any) -> Any:
+    return array[()] if array.ndim == 0 else array.copy()
+
+
+def _run_segment(
+    program: Program, segment: Segment, values: list[Any], report_upon_oom: bool, trace: Trace | None
+) -> None:
+    inside, steps = inside_of(segment.home), segment.steps
+    call: Callable[..., None] = inside
+    if trace is not None or (segment.home.pool is not None and segment.home.pool.owner_tags):
+        # One by one: tags and traces want to know which node it is.
+        steps = [
+            step._replace(function=partial(inside, _called(step.function, operation.name)))
+            for step, operation in zip(steps, segment.operations, strict=True)
+        ]
+        call = _plainly
+    position = _Position()
+    collected = -1
+    while True:
+        try:
+            if trace is None:
+                call(_run_steps, steps, position, values)
+            else:
+                _run_traced(segment, steps, position, values, trace)
+            return
+        except MemoryError as error:
+            if isinstance(error, errors.OpError):
+                raise
+            at = position.value
+            if collected != at:
+                # Arrays that only cycles hold are memory, too.
+                collected = at
+                error.__traceback__ = None
+                if collect_garbage(segment.home.pool):
+                    ArrayMemory.take_refusal()
+                    continue
+            made = _exhausted(program, segment, at, values, report_upon_oom, error)
+            _let_go(error, values)
+            raise made from None
+        except errors.OpError as error:
+            _let_go(error, values)
+            if error.op is not None:
+                raise
+            raise of_node(error, segment.operations[position.value]) from None
+        except (ValueError, np.linalg.LinAlgError) as error:
+            if isinstance(error, ValueError) and faults.is_beyond_memory(error):
+                invalid = _exhausted(program, segment, position.value, values, report_upon_oom, error)
+            else:
+                invalid = _invalid(segment, position.value, steps, values, error)
+            _let_go(error, values)
+            raise invalid from error
+
+
+def _let_go(error: Exception, values: list[Any]) -> None:
+    """Free what a failed run holds: the frames of an error would keep it for as long as somebody looks at that."""
+    values.clear()
+    error.__traceback__ = None
+
+
+def _called(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function under another name, for tags."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__name__ = name
+    return call
+
+
+def _plainly(function: Callable[..., None], *args: Any) -> None:
+    function(*args)
+
+
+def _run_steps(steps: Sequence[Step], position: _Position, values: list[Any]) -> None:
+    """Run steps from a position on; if one fails, the position says which."""
+    start = at = position.value
+    try:
+        for form, function, inputs, args, kwargs, output, frees in steps[start:] if start else steps:
+            if form == TWO:
+                left, right = inputs
+                made = function(values[left], values[right])
+            elif form == ONE:
+                made = function(values[inputs[0]])
+            else:
+                made = function(*[values[each] for each in inputs], *args, **kwargs)
+            if type(output) is tuple:
+                for slot, array in zip(output, made, strict=True):
+                    values[slot] = np.asarray(array)
+            elif output != NOTHING:
+                values[output] = made if type(made) is _ndarray else np.asarray(made)  # type: ignore[index]
+            for slot in frees:
+                values[slot] = None
+            at += 1
+    finally:
+        position.value = at
+
+
+def _run_traced(
+    segment: Segment, steps: Sequence[Step], position: _Position, values: list[Any], trace: Trace
+) -> None:
+    for at in range(position.value, len(steps)):
+        position.value = at
+        step, one = steps[at]._replace(frees=()), _Position()
+        _run_steps([step], one, values)
+        trace(segment, at, values)
+        for slot in steps[at].frees:
+            values[slot] = None
+    position.value = len(steps)
+
+
+def _exhausted(
+    program: Program,
+    segment: Segment,
+    at: int,
+    values: list[Any],
+    report: bool,
+    error: MemoryError | ValueError,
+) -> BaseException:
+    """The error of a device whose memory does not hold what a node makes; with the tensors that are there, if asked."""
+    operation, device = segment.operations[at], segment.devices[at]
+    plain = faults.exhausted(operation.type, device, segment.home, None, error)
+    if not isinstance(plain, errors.OpError):
+        return plain
+    line, _, rest = plain.message.partition("\n")
+    line = line.partition("}} ")[2].rpartition(" [Op:")[0]
+    plain._message = f"{line}\n{rest}" if rest else line
+    made: errors.OpError = of_node(plain, operation)
+    made._message += f"\n{_allocations(program, segment, values)}" if report else f"\n{_HINT}"
+    return made
+
+
+def _allocations(program: Program, segment: Segment, values: list[Any]) -> str:
+    """The tensors in a device's memory, the largest first."""
+    pool = segment.home.pool
+    allocator = "cpu" if pool is None else pool.name
+    lines = [f"\nCurrent usage from device: {segment.home.name}, allocator: {allocator}"]
+    held: dict[int, tuple[int, str]] = {}
+    at = _homes(program)
+    for slot, array in enumerate(values):
+        if array is not None and at.get(slot) is pool and array.nbytes:
+            owner = array if array.base is None else array.base
+            held[id(owner)] = (array.nbytes, program.tensors[slot].op.name)
+    found = sorted(held.values(), reverse=True)
+    lines += [f"  {format_size(nbytes)} from {name}" for nbytes, name in found[:_SHOWN]]
+    if len(found) > _SHOWN:
+        rest = sum(nbytes for nbytes, _ in found[_SHOWN:])
+        lines.append(f"  Remaining {len(found) - _SHOWN} nodes with {format_size(rest)}")
+    return "\n".join(lines)
+
+
+_SHOWN: Final = 15
+
+
+def _homes(program: Program) -> dict[int, Any]:
+    """The pool that each slot's array is in."""
+    found: dict[int, Any] = {}
+    for segment in program.segments:
+        for step in segment.steps:
+            for slot in step.output if isinstance(step.output, tuple) else (step.output,):
+                found[slot] = segment.home.pool
+    return found
+
+
+def _invalid(
+    segment: Segment, at: int, steps: Sequence[Step], values: list[Any], error: Exception
+) -> errors.OpError:
+    """The error of inputs that do not go together, in the words of the row's own check if it has some."""
+    operation, step = segment.operations[at], steps[at]
+    text = str(error)
+    if operation._row.fault is not None:
+        arrays = [values[each] for each in step.inputs]
+        with contextlib.suppress(TypeError, ValueError):
+            text = operation._row.fault(*arrays, *step.args, **step.kwargs) or text
+    return graph_error(faults.class_of(text), operation, text)
+
+
+__all__ = ["Trace", "execute"]

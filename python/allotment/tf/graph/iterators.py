@@ -1,0 +1,202 @@
+"""Iterators over data sets in graphs: a node that gives the next element each time that a session runs it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from allotment.devices.placement import eager_state, thread
+from allotment.tf.data.dataset import Dataset
+from allotment.tf.data.spec import common_spec
+from allotment.tf.data.structure import captured, flatten, map_values, on_host, pack
+from allotment.tf.dtypes import as_dtype
+from allotment.tf.graph.default import get_default_graph
+from allotment.tf.graph.kernels import GET_NEXT, ITERATOR, MAKE_ITERATOR
+from allotment.tf.graph.node import Operation
+from allotment.tf.missing_names import NotOfferedError
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.tensor import Tensor
+from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.tensor_spec import TensorSpec
+
+#: Starts to go through a data set, given the values of the tensors that it is made of.
+Start = Callable[[tuple[Any, ...]], Iterator[list[Any]]]
+
+
+class GraphIterator:
+    """Goes through a data set in the sessions of a graph. As ``tf.compat.v1.data.Iterator``.
+
+    Made by ``make_one_shot_iterator``, ``make_initializable_iterator`` or ``from_structure``.
+    """
+
+    def __init__(self, spec: Any, start: Start | None = None, name: str | None = None) -> None:
+        self._graph = get_default_graph()
+        self._spec = spec
+        self._start = start
+        self._node: Operation = self._graph.add(ITERATOR, (), [], name=name)
+        self._initializer: Any = None
+
+    @staticmethod
+    def from_structure(
+        output_types: Any,
+        output_shapes: Any = None,
+        shared_name: str | None = None,
+        output_classes: Any = None,
+    ) -> "GraphIterator":
+        """Make one that is for several data sets by turns; ``make_initializer`` says for which.
+
+        Args:
+            output_types: The element types, in the structure of an element.
+            output_shapes: The shapes, the same way; any without them.
+            shared_name: The name of its node.
+            output_classes: Has no effect.
+
+        Raises:
+            TypeError: No type.
+        """
+        del output_classes
+        if output_shapes is None:
+            spec = map_values(lambda dtype: TensorSpec(None, as_dtype(dtype)), output_types)
+        else:
+            spec = map_values(
+                lambda dtype, shape: TensorSpec(TensorShape(shape), as_dtype(dtype)),
+                output_types,
+                output_shapes,
+            )
+        return GraphIterator(spec, name=shared_name)
+
+    @staticmethod
+    def from_string_handle(*_: Any, **__: Any) -> Any:
+        """Not offered.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotOfferedError(
+            "Iterator.from_string_handle is not offered. What is: from_structure, make_initializer, get_next."
+        )
+
+    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
+        """Return an operation that starts to go through a data set.
+
+        Raises:
+            TypeError: No data set, or one with elements of another structure or other types.
+        """
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"make_initializer takes a tf.data.Dataset, not {dataset!r}")
+        common_spec(self._spec, dataset.element_spec)
+        with self._graph.as_default():
+            return self._graph.add(
+                MAKE_ITERATOR, dataset._captured, [], (self._node, _start_of(dataset)), name=name
+            )
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that starts to go through the data set.
+
+        Raises:
+            ValueError: It starts by itself, or is for several data sets.
+        """
+        if self._initializer is None:
+            raise ValueError(
+                "The iterator does not have an initializer. This means it was likely created using "
+                "`tf.data.Dataset.make_one_shot_iterator()`. For an initializable iterator, use "
+                "`tf.data.Dataset.make_initializable_iterator()` instead."
+            )
+        made: Operation = self._initializer
+        return made
+
+    def get_next(self, name: str | None = None) -> Any:
+        """Return tensors: the next element, another one in each run of a session.
+
+        A run raises ``OutOfRangeError`` when there is none, and ``FailedPreconditionError`` before the initializer ran.
+        """
+        outputs = [(spec.dtype, spec.shape) for spec in flatten(self._spec)]
+        with self._graph.as_default():
+            node = self._graph.add(GET_NEXT, (), outputs, (self._node, self._start), name=name)
+        return pack(self._spec, node._outputs)
+
+    @property
+    def element_spec(self) -> Any:
+        """Types and shapes of the elements."""
+        return self._spec
+
+    @property
+    def output_types(self) -> Any:
+        """The element types."""
+        return map_values(lambda spec: spec.dtype, self._spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes."""
+        return map_values(lambda spec: spec.shape, self._spec)
+
+    @property
+    def output_classes(self) -> Any:
+        """The classes: tensors."""
+        return map_values(lambda spec: Tensor, self._spec)  # noqa: ARG005 - all alike
+
+
+def make_one_shot_iterator(dataset: Dataset) -> Any:
+    """Make an iterator that starts by itself in each session; eagerly one of Python's.
+
+    As ``tf.compat.v1.data.make_one_shot_iterator``.
+
+    Raises:
+        ValueError: The data set is made of tensors that a session computes.
+    """
+    if thread.state.graph is None:
+        return iter(dataset)
+    for tensor in dataset._captured:
+        raise ValueError(
+            f"Cannot capture a placeholder (name:{tensor.op.name}, type:{tensor.op.type}) by value. Use "
+            "make_initializable_iterator, whose initializer takes it."
+        )
+    return GraphIterator(dataset.element_spec, _start_of(dataset))
+
+
+def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> GraphIterator:
+    """Make an iterator that starts each time that its ``initializer`` is run.
+
+    As ``tf.compat.v1.data.make_initializable_iterator``.
+
+    Raises:
+        RuntimeError: Operations run eagerly.
+    """
+    if thread.state.graph is None:
+        raise RuntimeError(
+            "`make_initializable_iterator()` is not supported in eager mode. Use Python-style iteration instead."
+        )
+    made = GraphIterator(dataset.element_spec, name=shared_name)
+    made._initializer = made.make_initializer(dataset)
+    return made
+
+
+def _start_of(dataset: Dataset) -> Start:
+    def start(arrays: tuple[Any, ...]) -> Iterator[list[Any]]:
+        with thread.with_state(eager_state()), on_host():
+            # What was fed may change afterwards.
+            values = {
+                tensor: to_tensor(np.array(array), tensor.dtype)
+                for tensor, array in zip(dataset._captured, arrays, strict=True)
+            }
+        return _elements(dataset, values)
+
+    return start
+
+
+def _elements(dataset: Dataset, values: dict[Any, Any]) -> Iterator[list[Any]]:
+    # A session runs this inside of a node.
+    state = eager_state()
+    with thread.with_state(state), captured(values):
+        elements = dataset._start()
+    while True:
+        # Not around the `yield`: what is between two elements is the program's.
+        with thread.with_state(state), captured(values):
+            element = next(elements, None)
+        if element is None:
+            return
+        yield [tensor._array for tensor in flatten(element)]
+
+
+__all__ = ["GraphIterator", "make_initializable_iterator", "make_one_shot_iterator"]

@@ -1,0 +1,286 @@
+"""What nodes do that are more than a function of their inputs: constants, placeholders, variables.
+
+All other nodes call the function of their row, as eager operations do.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from allotment import errors
+from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.tf.graph.faults import graph_error
+from allotment.tf.graph.node import Operation
+from allotment.tf.graph.sources import Fixed, generator_in
+from allotment.tf.ops import faults
+from allotment.tf.ops.draws import Source
+from allotment.tf.ops.resources import ADD, SUBTRACT, Storage
+from allotment.tf.ops.table import CPU_ONLY, Host, operation
+from allotment.tf.tensor_shape import TensorShape
+
+PLACEHOLDER: Final = operation("Placeholder", lambda: None, host=Host.NEVER)
+#: Its input is what it gives if nothing is fed.
+PLACEHOLDER_WITH_DEFAULT: Final = operation(
+    "PlaceholderWithDefault", lambda array: array, takes=lambda _: True
+)
+NO_OP: Final = operation("NoOp", lambda: None)
+#: Where a variable lives. The value is the session's.
+VARIABLE: Final = operation("VariableV2", lambda: None, host=Host.NEVER, takes=lambda _: True)
+HANDLE: Final = operation("VarHandleOp", lambda: None, host=Host.NEVER, takes=lambda _: True)
+READ: Final = operation("ReadVariableOp", lambda array: array, host=Host.NEVER, takes=lambda _: True)
+#: The changes of reference variables; those of resources have rows of their own in ``ops.resources``.
+ASSIGN: Final = operation("Assign", lambda array: array, host=Host.NEVER, takes=lambda _: True)
+#: An argument of such an assignment: the value may have another shape than the one before.
+ANY_SHAPE: Final = "any shape"
+#: The value of a variable, or the input while it has none.
+INITIALIZED_VALUE: Final = operation(
+    "InitializedValue", lambda array: array, host=Host.NEVER, takes=lambda _: True
+)
+#: What stands for an iterator over a data set, what starts it, and what gives its next element.
+ITERATOR: Final = operation("IteratorV2", lambda: None, kinds=CPU_ONLY, host=Host.NEVER, takes=lambda _: True)
+MAKE_ITERATOR: Final = operation(
+    "MakeIterator", lambda: (), kinds=CPU_ONLY, takes=lambda _: True, effect_only=True
+)
+GET_NEXT: Final = operation(
+    "IteratorGetNext", lambda: None, kinds=CPU_ONLY, host=Host.NEVER, takes=lambda _: True
+)
+ASSIGN_ADD: Final = operation("AssignAdd", ADD.function, fault=ADD.fault, takes=ADD.takes)
+ASSIGN_SUBTRACT: Final = operation("AssignSub", SUBTRACT.function, fault=SUBTRACT.fault, takes=SUBTRACT.takes)
+
+
+class State:
+    """What nodes change in a session and find changed in its next run."""
+
+    def __init__(self) -> None:
+        #: The values of variables, by the node where the variable lives.
+        self.storages: dict[Operation, Storage] = {}
+        #: The generators of random numbers, by what is in their place among a node's arguments.
+        self.sources: dict[Any, Source] = {}
+        #: Iterators over data sets, by the node that stands for each.
+        self.iterators: dict[Operation, Any] = {}
+
+    def argument(self, argument: Any) -> Any:
+        """An argument of a node as it is in this session: a source of random numbers is one of its own."""
+        return generator_in(self.sources, argument)
+
+    def clear(self) -> None:
+        """Free the variables."""
+        self.storages.clear()
+        self.sources.clear()
+        self.iterators.clear()
+
+
+def kernel(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any] | None:
+    """What a node calls with its inputs' arrays, or ``None`` if that is the function of its row."""
+    make = _KERNELS.get(node._row.name)
+    if make is not None:
+        return make(node, state, device, home)
+    if node._variable is not None:
+        return _change(node, state)
+    if any(isinstance(each, Fixed) for each in node._args):
+        return _drawn_alike(node)
+    return None
+
+
+def _constant(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    value = node._args[0]
+    return (lambda: value) if home.pool is None else (lambda: np.copy(value))
+
+
+def _placeholder(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    def call() -> Any:
+        output = node._outputs[0]
+        dims = output._shape._dims
+        shape = (
+            "<unknown>"
+            if dims is None
+            else "[" + ",".join("?" if each is None else str(each) for each in dims) + "]"
+        )
+        raise graph_error(
+            errors.InvalidArgumentError,
+            node,
+            f"You must feed a value for placeholder tensor '{node.name}' with dtype {output._dtype.error_name} and "
+            f"shape {shape}",
+        )
+
+    return call
+
+
+def stored(node: Operation, state: State) -> Storage:
+    """The storage of the variable that a node reads or changes.
+
+    Raises:
+        FailedPreconditionError: Nothing has been assigned to it in this session.
+    """
+    variable = node if node._variable is None else node._variable
+    storage = state.storages.get(variable)
+    if storage is None:
+        name = variable.name
+        if variable.type == "VariableV2":
+            text = f"Attempting to use uninitialized value {name}"
+        else:
+            text = (
+                f"Could not find variable {name}. This could mean that the variable has been deleted. In TF1, it can "
+                f"also mean the variable is uninitialized. Debug info: container=localhost, status error message="
+                f"Resource localhost/{name} does not exist. Run its initializer, or tf.global_variables_initializer(), "
+                "in this session first."
+            )
+        raise graph_error(errors.FailedPreconditionError, node, text)
+    return storage
+
+
+def _read(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    def call() -> Any:
+        storage = stored(node, state)
+        with storage.lock:
+            return storage.array
+
+    return call
+
+
+def _assign(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    variable = node._variable
+    assert variable is not None
+    shape = variable._outputs[0]._shape
+
+    def call(value: Any) -> Any:
+        storage = state.storages.get(variable)
+        # A reference variable keeps the shape that it has; a resource that of its first value.
+        kept = storage.array.shape if storage is not None and node.type == "Assign" else shape
+        fits = ANY_SHAPE in node._args or TensorShape(kept).is_compatible_with(value.shape)
+        if not fits:
+            raise graph_error(
+                errors.InvalidArgumentError,
+                node,
+                f"Assign requires shapes of both tensors to match. lhs shape= {_dims(kept)} rhs shape= "
+                f"{_dims(value.shape)}",
+            )
+        if storage is None:
+            state.storages[variable] = Storage(value, variable._outputs[0]._dtype, device, home)
+        else:
+            with storage.lock:
+                storage.array = value
+        return value
+
+    return call
+
+
+def _dims(shape: Any) -> str:
+    return "[" + ",".join(map(str, shape)) + "]"
+
+
+def _initialized_value(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    variable = node._variable
+    assert variable is not None
+
+    def call(first: Any) -> Any:
+        storage = state.storages.get(variable)
+        if storage is None:
+            return first
+        with storage.lock:
+            return storage.array
+
+    return call
+
+
+def _change(node: Operation, state: State) -> Callable[..., Any]:
+    """A row of ``ops.resources``, with the session's storage behind its arguments."""
+    function, fault, args = node._row.function, node._row.fault, node._args
+
+    def call(*arrays: Any) -> Any:
+        storage = stored(node, state)
+        with storage.lock:
+            wrong = None if fault is None else fault(*arrays, *args, storage)
+            if wrong is not None:
+                raise graph_error(faults.class_of(wrong), node, wrong)
+            storage.array = np.asarray(function(*arrays, *args, storage))
+            return storage.array
+
+    return call
+
+
+def _drawn_alike(node: Operation) -> Callable[..., Any]:
+    """What draws from where the node's numbers start, so that each run gives the same ones."""
+    function, fault, args, kwargs = node._row.function, node._row.fault, node._args, node._kwargs
+
+    def call(*arrays: Any) -> Any:
+        wrong = None if fault is None else fault(*arrays, *args, **kwargs)
+        if wrong is not None:
+            raise graph_error(faults.class_of(wrong), node, wrong)
+        started = [each.generator() if isinstance(each, Fixed) else each for each in args]
+        return function(*arrays, *started, **kwargs)
+
+    return call
+
+
+def _is_initialized(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    variable = node._variable
+    return lambda: np.array(variable in state.storages)
+
+
+def _make_iterator(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    iterator, start = node._args
+
+    def call(*captured: Any) -> None:
+        state.iterators[iterator] = start(captured)
+
+    return call
+
+
+def _get_next(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
+    iterator, start = node._args
+
+    def call() -> Any:
+        found = state.iterators.get(iterator)
+        if found is None and start is not None:
+            found = state.iterators[iterator] = start(())
+        if found is None:
+            raise graph_error(
+                errors.FailedPreconditionError,
+                node,
+                "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
+                "initializer operation for this iterator before getting the next element.",
+            )
+        arrays = next(found, None)
+        if arrays is None:
+            raise graph_error(errors.OutOfRangeError, node, "End of sequence")
+        return arrays if len(arrays) > 1 else arrays[0]
+
+    return call
+
+
+_KERNELS: Final[dict[str, Callable[..., Callable[..., Any]]]] = {
+    "AssignVariableOp": _assign,
+    "Assign": _assign,
+    "Const": _constant,
+    "InitializedValue": _initialized_value,
+    "IsVariableInitialized": _is_initialized,
+    "IteratorGetNext": _get_next,
+    "MakeIterator": _make_iterator,
+    "Placeholder": _placeholder,
+    "ReadVariableOp": _read,
+    "VarIsInitializedOp": _is_initialized,
+    "VariableV2": _read,
+    "VarHandleOp": _read,
+}
+
+__all__ = [
+    "ANY_SHAPE",
+    "ASSIGN",
+    "ASSIGN_ADD",
+    "ASSIGN_SUBTRACT",
+    "GET_NEXT",
+    "HANDLE",
+    "INITIALIZED_VALUE",
+    "ITERATOR",
+    "MAKE_ITERATOR",
+    "NO_OP",
+    "PLACEHOLDER",
+    "PLACEHOLDER_WITH_DEFAULT",
+    "READ",
+    "VARIABLE",
+    "State",
+    "kernel",
+    "stored",
+]

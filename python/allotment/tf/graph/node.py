@@ -1,0 +1,360 @@
+"""Nodes of a graph: operations that are recorded, and the tensors they will make."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from allotment.devices.caller import CallStack
+from allotment.devices.placement import thread
+from allotment.tf.dtypes import DType
+from allotment.tf.errors import OperatorNotAllowedInGraphError
+from allotment.tf.graph.abstract import Abstract
+from allotment.tf.graph.known_values import Known
+from allotment.tf.ops.table import Operation as Row
+from allotment.tf.tensor import Tensor
+from allotment.tf.tensor_shape import TensorShape, as_shape
+
+if TYPE_CHECKING:
+    from allotment.tf.graph.graph import Graph
+
+#: Where a tensor without a value is: nowhere. No placement's home is it.
+_NOWHERE: Any = object()
+
+
+class Operation:
+    """A node: a row of the operation table with its inputs and arguments. As ``tf.Operation``.
+
+    Made by operations while a graph is the default, never by calling the class.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_args",
+        "_colocated",
+        "_control_inputs",
+        "_count",
+        "_device",
+        "_graph",
+        "_inputs",
+        "_kwargs",
+        "_name",
+        "_number",
+        "_outputs",
+        "_row",
+        "_stack",
+        "_variable",
+    )
+
+    def __init__(
+        self,
+        graph: "Graph",
+        row: Row,
+        name: str,
+        inputs: Sequence["SymbolicTensor"],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        stack: CallStack,
+    ) -> None:
+        self._graph = graph
+        self._row = row
+        self._name = name
+        self._inputs = tuple(inputs)
+        #: How many of the inputs the row has; behind them come the numbers of its arguments.
+        self._count = len(self._inputs)
+        self._args = args
+        self._kwargs = kwargs
+        self._stack = stack
+        self._device = ""
+        self._outputs: tuple[SymbolicTensor, ...] = ()
+        self._control_inputs: tuple[Operation, ...] = ()
+        #: Nodes that must be on the same device.
+        self._colocated: tuple[Operation, ...] = ()
+        #: The node that holds the variable which this one reads or changes.
+        self._variable: Operation | None = None
+        #: How many nodes the graph had before.
+        self._number = 0
+
+    @property
+    def graph(self) -> "Graph":
+        """The graph it belongs to."""
+        return self._graph
+
+    @property
+    def name(self) -> str:
+        """Its name, of which there is one in the graph."""
+        return self._name
+
+    @property
+    def type(self) -> str:
+        """What it does: the name of its row in the operation table, as ``MatMul``."""
+        return self._row.name
+
+    @property
+    def device(self) -> str:
+        """The wish that was recorded for it, empty if there was none."""
+        return self._device
+
+    @property
+    def inputs(self) -> tuple["SymbolicTensor", ...]:
+        """The tensors it computes with."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> list["SymbolicTensor"]:
+        """The tensors it makes."""
+        return list(self._outputs)
+
+    @property
+    def control_inputs(self) -> list["Operation"]:
+        """The operations that run before it although it takes nothing from them."""
+        return list(self._control_inputs)
+
+    @property
+    def _computed_with(self) -> tuple["SymbolicTensor", ...]:
+        """The inputs that have values: where a variable lives says the session."""
+        if self._variable is None:
+            return self._inputs
+        return tuple(each for each in self._inputs if each._op is not self._variable)
+
+    @property
+    def node_def(self) -> Any:
+        """A description of it, as TensorFlow's message ``NodeDef``: a copy."""
+        from allotment.tf.graph.node_def import node_def_of
+
+        return node_def_of(self)
+
+    def get_attr(self, name: str) -> Any:
+        """Return an attribute: an element type, shape or option.
+
+        Raises:
+            ValueError: It has none of this name.
+        """
+        from allotment.tf.graph.node_def import attribute_of
+
+        return attribute_of(self, name)
+
+    def values(self) -> tuple["SymbolicTensor", ...]:
+        """Return ``outputs`` as a tuple."""
+        return self._outputs
+
+    def colocation_groups(self) -> list[bytes]:
+        """The groups of operations that share a device with it, by the name of a member."""
+        if self._variable is not None and self._variable.type == "VariableV2":
+            return [f"loc:@{self._variable.name}".encode()]
+        return [f"loc:@{other.name}".encode() for other in self._colocated] or [f"loc:@{self._name}".encode()]
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Run it in a session, without one in the default session.
+
+        Raises:
+            ValueError: There is no default session, or it is one of another graph.
+        """
+        session_for(self, session, "execute operation using `run()`", "sess.run(op)").run(self, feed_dict)
+
+    def _add_control_input(self, operation: "Operation") -> None:
+        self._add_control_inputs([operation])
+
+    def _add_control_inputs(self, operations: Iterable["Operation"]) -> None:
+        """Make operations run before this one. The graph is looked at again by sessions."""
+        self._control_inputs += tuple(each for each in operations if each not in self._control_inputs)
+        self._graph._version += 1
+
+    def _set_device(self, device: Any) -> None:
+        """Record another wish."""
+        self._device = device if isinstance(device, str) else device.to_string()
+        self._graph._version += 1
+
+    def __str__(self) -> str:
+        lines = [f'name: "{self._name}"', f'op: "{self.type}"']
+        lines += [f'input: "{_input_name(each)}"' for each in self._inputs]
+        lines += [f'input: "^{each.name}"' for each in self._control_inputs]
+        if self._device:
+            lines.append(f'device: "{self._device}"')
+        return "\n".join(lines) + "\n"
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self._name}' type={self.type}>"
+
+
+def _input_name(tensor: "SymbolicTensor") -> str:
+    return tensor.op.name if tensor.value_index == 0 else tensor.name
+
+
+class SymbolicTensor(Tensor):
+    """An output of a node. It has a type and what is known of its shape, and a value only while a session runs."""
+
+    __slots__ = ("__weakref__", "_dtype", "_index", "_known", "_op", "_shape", "_value")
+
+    def __init__(self, operation: Operation, index: int, dtype: DType, shape: TensorShape) -> None:
+        self._op = operation
+        self._index = index
+        self._dtype = dtype
+        self._shape = shape
+        self._known: Abstract | None = None
+        #: What is known of its value, and up to which change of a shape in the graph: ``None`` for ever.
+        self._value: tuple[int | None, Known | None] | None = None
+
+    @property
+    def op(self) -> Operation:
+        """The operation that makes it."""
+        return self._op
+
+    @property
+    def graph(self) -> "Graph":
+        """The graph it belongs to."""
+        return self._op._graph
+
+    @property
+    def value_index(self) -> int:
+        """Which output of its operation it is."""
+        return self._index
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The operation's name and the number of the output, as in ``a:0``."""
+        return f"{self._op._name}:{self._index}"
+
+    @property
+    def device(self) -> str:
+        """The wish that was recorded for its operation, empty if there was none."""
+        return self._op._device
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of the lengths of the axes."""
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes.
+
+        Raises:
+            ValueError: It is not known.
+        """
+        return self._array.ndim  # type: ignore[no-any-return]
+
+    def set_shape(self, shape: Any) -> None:
+        """Say more of the shape than is known.
+
+        Raises:
+            ValueError: What is known contradicts it.
+        """
+        wanted = as_shape(shape)
+        if not wanted.is_compatible_with(self._shape):
+            raise ValueError(f"Shapes {self._shape} and {wanted} are not compatible")
+        merged = self._shape.merge_with(wanted)
+        if merged._dims != self._shape._dims:
+            self._shape = merged
+            self._known = None
+            self.graph._shapes_version += 1
+
+    def consumers(self) -> list[Operation]:
+        """Return the operations that compute with it."""
+        return [each for each in self.graph.get_operations() if self in each._inputs]
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Return its value, computed in a session, without one in the default session.
+
+        Raises:
+            ValueError: There is no default session, or it is one of another graph.
+        """
+        return session_for(self, session, "evaluate tensor using `eval()`", "sess.eval(t)").run(
+            self, feed_dict
+        )
+
+    @property
+    def _array(self) -> Any:
+        """What is known of the value, for functions that look at shapes while they record."""
+        known = self._known
+        if known is None:
+            known = self._known = Abstract(self)
+        return known
+
+    @property
+    def _key(self) -> "SymbolicTensor":
+        # The graph keeps it, so that it can stand for itself.
+        return self
+
+    @property
+    def _home(self) -> Any:
+        if thread.state.graph is None:
+            raise TypeError(
+                f"{self!r} is out of scope and cannot be used here: it is a tensor of a graph and has no value. "
+                "Record with it inside `with graph.as_default():`, and let a session compute it."
+            )
+        return _NOWHERE
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise NotImplementedError(
+            f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. This error may indicate that you're "
+            "trying to pass a Tensor to a NumPy call, which is not supported."
+        )
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(
+            f"len is not well defined for a symbolic Tensor ({self.name}). Please call `x.shape` rather than `len(x)` "
+            "for shape information."
+        )
+
+    def __bool__(self) -> NoReturn:
+        raise OperatorNotAllowedInGraphError(
+            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. You can attempt the following resolutions "
+            "to the problem: compute it in a session and use the value, or choose between tensors with tf.where."
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        raise OperatorNotAllowedInGraphError(
+            "Iterating over a symbolic `tf.Tensor` is not allowed. You can attempt the following resolutions to the "
+            "problem: compute it in a session and iterate over the value, or use tf.unstack."
+        )
+
+    # Tensors are keys of dictionaries, in feeds and here; `graph.operators` makes `==` ask for identity.
+    __hash__ = object.__hash__
+
+    def __str__(self) -> str:
+        shape = "" if self._shape.rank is None else f", shape={self._shape}"
+        return f'Tensor("{self.name}"{shape}, dtype={self._dtype.name})'
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self._dtype.name}>"
+
+
+def variable_read(tensor: SymbolicTensor) -> Operation | None:
+    """The reference variable whose value a tensor is, as it stands when the tensor is needed; else ``None``."""
+    operation = tensor._op
+    if operation.type == "Identity":
+        operation = operation._inputs[0]._op
+    return operation if operation.type == "VariableV2" else None
+
+
+def session_for(element: Any, session: Any, what: str, instead: str) -> Any:
+    """The session that computes an element of a graph: the given one or the default one.
+
+    Raises:
+        ValueError: There is no default session, or its graph is another one.
+    """
+    from allotment.tf.graph.session import get_default_session
+
+    if session is not None:
+        if session.graph is not element.graph:
+            raise ValueError(f"Cannot {what}: {element!r} is not an element of the session's graph.")
+        return session
+    session = get_default_session()
+    if session is None:
+        raise ValueError(
+            f"Cannot {what}: No default session is registered. Use `with sess.as_default()` or pass an explicit "
+            f"session, as in `{instead}`."
+        )
+    if session.graph is not element.graph:
+        raise ValueError(
+            f"Cannot use the default session to {what}: the element's graph is different from the "
+            "session's graph. Pass an explicit session."
+        )
+    return session
+
+
+__all__ = ["Operation", "SymbolicTensor", "session_for", "variable_read"]

@@ -1,0 +1,204 @@
+"""Descriptions of nodes: what ``op.node_def`` returns, for device functions and tools that look at a graph."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from allotment.tf.dtypes import DType
+from allotment.tf.tensor_shape import TensorShape
+
+if TYPE_CHECKING:
+    from allotment.tf.graph.node import Operation
+
+#: Rows whose attributes are the type and the shape of what they make.
+_SOURCES = frozenset({"Placeholder", "PlaceholderWithDefault", "VariableV2", "VarHandleOp"})
+
+
+class _Dim:
+    """The length of one axis."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.name = size, ""
+
+
+class TensorShapeProto:
+    """A shape as messages have it: a length for each axis, -1 for those that are not known."""
+
+    Dim = _Dim
+
+    def __init__(self, shape: TensorShape) -> None:
+        dims = shape.dims
+        self.unknown_rank = dims is None
+        self.dim = [_Dim(-1 if length is None else length) for length in dims or ()]
+
+    def __str__(self) -> str:
+        if self.unknown_rank:
+            return "unknown_rank: true\n"
+        return "".join(f"dim {{\n  size: {each.size}\n}}\n" for each in self.dim)
+
+
+class AttrValue:
+    """The value of an attribute of a node. As ``tf.compat.v1.AttrValue``; one of the fields is set.
+
+    Args:
+        value: What is set, or ``None``: a type, bool, number, text, shape or list of texts.
+    """
+
+    def __init__(self, value: Any = None) -> None:
+        self._value = value
+
+    @property
+    def type(self) -> int:
+        """The number of an element type, 0 if none is set."""
+        return self._value.as_datatype_enum if isinstance(self._value, DType) else 0
+
+    @property
+    def b(self) -> bool:
+        """The truth value, ``False`` if none is set."""
+        return self._value if isinstance(self._value, bool) else False
+
+    @property
+    def i(self) -> int:
+        """The whole number, 0 if none is set."""
+        return self._value if isinstance(self._value, int) and not isinstance(self._value, bool) else 0
+
+    @property
+    def f(self) -> float:
+        """The number, 0 if none is set."""
+        return self._value if isinstance(self._value, float) else 0.0
+
+    @property
+    def s(self) -> bytes:
+        """The text, empty if none is set."""
+        return self._value.encode() if isinstance(self._value, str) else b""
+
+    @property
+    def shape(self) -> TensorShapeProto:
+        """The shape, without axes if none is set."""
+        return TensorShapeProto(self._value if isinstance(self._value, TensorShape) else TensorShape([]))
+
+    @property
+    def list(self) -> Any:
+        """The texts of a list, in ``s``."""
+        return _TextList(self._value if isinstance(self._value, tuple) else ())
+
+    def _public(self) -> Any:
+        """What ``op.get_attr`` returns of it."""
+        if isinstance(self._value, str):
+            return self.s
+        if isinstance(self._value, TensorShape):
+            return self.shape
+        return list(self._value) if isinstance(self._value, tuple) else self._value
+
+    def __str__(self) -> str:
+        value = self._value
+        if value is None:
+            return ""
+        if isinstance(value, DType):
+            return f"type: DT_{value.error_name.upper()}\n"
+        if isinstance(value, bool):
+            return f"b: {str(value).lower()}\n"
+        if isinstance(value, TensorShape):
+            return "shape {\n" + _indented(str(self.shape)) + "}\n"
+        if isinstance(value, tuple):
+            return "list {\n" + "".join(f'  s: "{each.decode()}"\n' for each in value) + "}\n"
+        if isinstance(value, str):
+            return f's: "{value}"\n'
+        return f"{'f' if isinstance(value, float) else 'i'}: {value}\n"
+
+    __repr__ = __str__
+
+
+class _TextList:
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        self.s = [*texts]
+
+
+class _Attributes(dict[str, AttrValue]):
+    """Attributes by name; one that is not there has no field set."""
+
+    def __missing__(self, name: str) -> AttrValue:
+        return AttrValue()
+
+
+class NodeDef:
+    """A description of a node: a copy, of which changes do not reach the node. As ``tf.compat.v1.NodeDef``.
+
+    Args:
+        name: The node's name.
+        op: What it does, such as ``MatMul``.
+        input: Names of what it computes with, and with ``^`` in front of what it waits for.
+        device: The requested device, empty for none.
+        attr: Attributes: element types, shapes, colocation and options.
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        op: str = "",
+        input: Iterable[str] = (),  # noqa: A002 - the name of the field
+        device: str = "",
+        attr: Mapping[str, AttrValue] | None = None,
+    ) -> None:
+        self.name, self.op, self.device = name, op, device
+        self.input = [*input]
+        self.attr = _Attributes(attr or {})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NodeDef) and str(self) == str(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        fields = [("name", self.name), ("op", self.op), *(("input", each) for each in self.input)]
+        lines = [f'{field}: "{text}"\n' for field, text in [*fields, ("device", self.device)] if text]
+        for key, value in sorted(self.attr.items()):
+            lines.append(f'attr {{\n  key: "{key}"\n  value {{\n{_indented(str(value), 4)}  }}\n}}\n')
+        return "".join(lines)
+
+    __repr__ = __str__
+
+
+def node_def_of(operation: "Operation") -> NodeDef:
+    """Describe a node."""
+    inputs = [each.op.name if each.value_index == 0 else each.name for each in operation.inputs]
+    inputs += [f"^{each.name}" for each in operation.control_inputs]
+    return NodeDef(operation.name, operation.type, inputs, operation.device, _attributes(operation))
+
+
+def attribute_of(operation: "Operation", name: str) -> Any:
+    """Return one attribute of a node as Python's value.
+
+    Raises:
+        ValueError: It has none of this name.
+    """
+    found = _attributes(operation)
+    if name not in found:
+        raise ValueError(
+            f"Operation '{operation.name}' has no attr named '{name}'. There are: {', '.join(sorted(found))}."
+        )
+    return found[name]._public()
+
+
+def _attributes(operation: "Operation") -> dict[str, AttrValue]:
+    values: dict[str, Any] = {
+        name: value
+        for name, value in operation._kwargs.items()
+        if isinstance(value, bool | int | float | str | DType)
+    }
+    outputs = operation._outputs
+    if operation.type in _SOURCES:
+        values |= {"dtype": outputs[0].dtype, "shape": outputs[0].shape}
+    elif operation.inputs and operation._variable is None:
+        values["T"] = operation.inputs[0].dtype
+    elif outputs:
+        values["dtype"] = outputs[0].dtype
+    if operation.colocation_groups() != [f"loc:@{operation.name}".encode()]:
+        values["_class"] = tuple(operation.colocation_groups())
+    return {name: AttrValue(value) for name, value in values.items()}
+
+
+def _indented(text: str, spaces: int = 2) -> str:
+    return "".join(f"{' ' * spaces}{line}\n" for line in text.splitlines())
+
+
+__all__ = ["AttrValue", "NodeDef", "TensorShapeProto", "attribute_of", "node_def_of"]

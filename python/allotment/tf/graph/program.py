@@ -1,0 +1,284 @@
+"""A part of a graph made ready to run: which arrays there are, and in which order what is called with which.
+
+Each tensor has a slot in a list of arrays. A step calls a function with some slots, puts what it makes in others,
+and empties those that nobody needs any more. Steps that work in one device's memory run as one segment, so that
+entering that memory is paid for once and not at each step.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.tf.dtypes import int32, string
+from allotment.tf.graph.faults import graph_error
+from allotment.tf.graph.kernels import State, kernel
+from allotment.tf.graph.node import Operation, SymbolicTensor, variable_read
+from allotment.tf.graph.ordering import needed, ordered
+from allotment.tf.graph.shape_functions import MANY
+from allotment.tf.ops import faults
+from allotment.tf.ops.execute import same_shapes
+from allotment.tf.ops.table import Host
+
+#: The kinds of step that are called without more ado: one array, or two, and nothing else.
+ONE, TWO, ANY = 1, 2, 0
+#: No slot: nothing is kept of what is made.
+NOTHING = -1
+
+
+class Step(NamedTuple):
+    """One call."""
+
+    form: int
+    function: Callable[..., Any]
+    inputs: tuple[int, ...]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    #: A slot, or several for a function that makes as many arrays.
+    output: int | tuple[int, ...]
+    #: Slots that are empty from then on.
+    frees: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Segment:
+    """Steps in one device's memory, and the nodes that they are for."""
+
+    home: Device
+    steps: list[Step]
+    operations: list[Operation]
+    devices: list[Device]
+
+
+@dataclass(slots=True)
+class Program:
+    """What a run of a session does."""
+
+    segments: list[Segment]
+    #: Where values that are fed go.
+    host: Device
+    #: What the slots hold at first: constants that need no copy.
+    values: list[Any]
+    fed: list[int]
+    fetched: list[int]
+    #: The tensor in each slot, for reports.
+    tensors: list[SymbolicTensor]
+
+
+class _Builder:
+    def __init__(self, placed: dict[Operation, Device], host: Device, state: State) -> None:
+        self.placed = placed
+        self.host = host
+        self.state = state
+        #: Slots by tensor and the memory it is in.
+        self.slots: dict[tuple[SymbolicTensor, Device], int] = {}
+        self.homes: dict[SymbolicTensor, Device] = {}
+        #: The node that a tensor was last copied for.
+        self.copied: dict[tuple[SymbolicTensor, Device], Operation] = {}
+        self.values: list[Any] = []
+        self.tensors: list[SymbolicTensor] = []
+        self.raw: list[tuple[Operation, Device, Device, Step]] = []
+        #: Tensors that are fed.
+        self.given: set[SymbolicTensor] = set()
+        #: The node that a reference variable was last read for.
+        self.read_for: dict[SymbolicTensor, Operation] = {}
+        #: Tensors that are only needed by kernels which read their inputs where they are.
+        self.read_anywhere: set[SymbolicTensor] = set()
+
+    def slot(self, tensor: SymbolicTensor, home: Device) -> int:
+        """A new slot for a tensor in a device's memory."""
+        self.slots[tensor, home] = len(self.values)
+        self.values.append(None)
+        self.tensors.append(tensor)
+        return len(self.values) - 1
+
+    def feed(self, tensor: SymbolicTensor) -> int:
+        self.homes[tensor] = self.host
+        self.given.add(tensor)
+        return self.slot(tensor, self.host)
+
+    def read(self, variable: Operation, tensor: SymbolicTensor) -> None:
+        """Read a reference variable into a new slot."""
+        home = self.homes[tensor]
+        function = kernel(variable, self.state, self.placed[variable], home)
+        assert function is not None
+        step = Step(ANY, function, (), (), {}, self.slot(tensor, home), ())
+        self.raw.append((variable, self.placed[variable], home, step))
+
+    def brought(self, operation: Operation, device: Device, home: Device, tensor: SymbolicTensor) -> int:
+        """The slot of an input in the memory where the kernel wants it, as ``ops.execute.bring`` decides it."""
+        row, at = operation._row, self.homes[tensor]
+        variable = variable_read(tensor)
+        if variable is not None and tensor not in self.given and self.read_for.get(tensor) is not operation:
+            self.read_for[tensor] = operation
+            self.read(variable, tensor)
+        stays = row.reads_anywhere or tensor._dtype is string or row.host is Host.OUTPUT
+        if stays or at is home or at.pool is home.pool:
+            return self.slots[tensor, at]
+        if self.copied.get((tensor, home)) is not operation:
+            # A copy for each node that needs one, as eagerly: kept for the next, it might be held for long.
+            self.copied[tensor, home] = operation
+            source = self.slots[tensor, at]
+            step = Step(ONE, np.copy, (source,), (), {}, self.slot(tensor, home), ())
+            self.raw.append((operation, device, home, step))
+        return self.slots[tensor, home]
+
+    def add(self, operation: Operation) -> None:
+        """Add the step of a node."""
+        row, device = operation._row, self.placed[operation]
+        home = _home_of(operation, device, self.host)
+        if row.name == "Const" and operation._outputs[0] in self.read_anywhere:
+            # It stays on the host, so that a device can be filled to the last byte.
+            home = self.host
+        if operation._outputs and variable_read(operation._outputs[0]) is not None:
+            # Read anew by everybody who needs it: so changes that were made before are seen, as in TensorFlow.
+            self.homes[operation._outputs[0]] = home
+            return
+        special = kernel(operation, self.state, device, home)
+        if row.name == "Const" and home.pool is None:
+            tensor = operation._outputs[0]
+            self.homes[tensor] = home
+            self.values[self.slot(tensor, home)] = operation._args[0]
+            return
+        inputs = tuple(self.brought(operation, device, home, each) for each in operation._computed_with)
+        outputs = []
+        for tensor in operation._outputs:
+            at = _home_of_output(operation, tensor, device, home, self.host)
+            self.homes[tensor] = at
+            outputs.append(self.slot(tensor, at))
+        args = tuple(map(self.state.argument, operation._args))
+        function, kwargs = row.function, operation._kwargs
+        if special is not None:
+            function, args, kwargs = special, (), {}
+        elif row.fault is not None and not _is_checked(operation):
+            function = _checked(operation)
+        plain = not args and not kwargs
+        form = len(inputs) if plain and len(inputs) in (ONE, TWO) else ANY
+        output: int | tuple[int, ...] = tuple(outputs)
+        if (len(outputs) == 1 and special is not None) or (len(outputs) == 1 and not _makes_tuple(operation)):
+            output = outputs[0]
+        elif not outputs:
+            output = NOTHING
+        self.raw.append((operation, device, home, Step(form, function, inputs, args, kwargs, output, ())))
+
+
+def build(
+    tensors: Sequence[SymbolicTensor],
+    operations: Sequence[Operation],
+    fed: Sequence[SymbolicTensor],
+    placed: dict[Operation, Device],
+    host: Device,
+    state: State,
+) -> Program:
+    """Make the program that computes tensors and runs operations, given what is fed.
+
+    Raises:
+        InvalidArgumentError: Nodes that wait for each other.
+    """
+    given, kept = set(fed), set(tensors)
+    targets = [tensor._op for tensor in tensors if tensor not in given] + list(operations)
+    order = ordered(needed(targets, given), given, kept, placed)
+    builder = _Builder(placed, host, state)
+    builder.read_anywhere = _read_anywhere(order)
+    slots = [builder.feed(tensor) for tensor in fed]
+    for operation in order:
+        if not all(tensor in given for tensor in operation._outputs) or not operation._outputs:
+            builder.add(operation)
+    for tensor in dict.fromkeys(tensors):
+        variable = variable_read(tensor)
+        if variable is not None and tensor not in given:
+            builder.read(variable, tensor)
+    fetched = [builder.slots[tensor, builder.homes[tensor]] for tensor in tensors]
+    return Program(
+        _segments(builder.raw, set(fetched)), host, builder.values, slots, fetched, builder.tensors
+    )
+
+
+def _read_anywhere(order: Sequence[Operation]) -> set[SymbolicTensor]:
+    anywhere: set[SymbolicTensor] = set()
+    there: set[SymbolicTensor] = set()
+    for operation in order:
+        (anywhere if operation._row.reads_anywhere else there).update(operation._computed_with)
+    return anywhere - there
+
+
+def _segments(raw: list[tuple[Operation, Device, Device, Step]], fetched: set[int]) -> list[Segment]:
+    """Group steps by memory and say after which of them each slot is empty."""
+    last: dict[int, int] = {}
+    for number, (_, _, _, step) in enumerate(raw):
+        made = step.output if isinstance(step.output, tuple) else (step.output,)
+        for slot in (*step.inputs, *made):
+            last[slot] = number
+    frees: dict[int, list[int]] = {}
+    for slot, number in last.items():
+        if slot != NOTHING and slot not in fetched:
+            frees.setdefault(number, []).append(slot)
+    segments: list[Segment] = []
+    for number, (operation, device, home, step) in enumerate(raw):
+        if (
+            not segments
+            or segments[-1].home.pool is not home.pool
+            or (home.pool is None and segments[-1].home is not home)
+        ):
+            segments.append(Segment(home, [], [], []))
+        segment = segments[-1]
+        segment.steps.append(step._replace(frees=tuple(frees.get(number, ()))))
+        segment.operations.append(operation)
+        segment.devices.append(device)
+    return segments
+
+
+def _home_of(operation: Operation, device: Device, host: Device) -> Device:
+    """Whose memory a node works in, as ``ops.execute.home_of`` decides it."""
+    row = operation._row
+    if row.name in ("Const", "Placeholder", "VariableV2", "VarHandleOp"):
+        return host if operation._outputs[0]._dtype in (int32, string) else device
+    if row.host is Host.OUTPUT or row.host is Host.ALL:
+        return host
+    if operation._variable is not None:
+        return host if operation._variable._outputs[0]._dtype in (int32, string) else device
+    first = operation._inputs[0]._dtype if operation._count else None
+    return host if device.kind == "GPU" and row.host is Host.INT32 and first is int32 else device
+
+
+def _home_of_output(
+    operation: Operation, tensor: SymbolicTensor, device: Device, home: Device, host: Device
+) -> Device:
+    """Whose memory an output is in, as ``ops.execute.wrap`` decides it."""
+    if tensor._dtype is string:
+        return host
+    if operation._row.host is Host.OUTPUT and tensor._dtype is not int32 and device.kind == "CPU":
+        return device
+    return home
+
+
+def _is_checked(operation: Operation) -> bool:
+    """Whether shapes that are all known were found to go together when the node was made."""
+    known = all(tensor._shape.is_fully_defined() for tensor in operation._inputs)
+    return operation._row.fault is same_shapes or (
+        known and operation._row.name in ("MatMul", "BatchMatMulV2", "AddN")
+    )
+
+
+def _makes_tuple(operation: Operation) -> bool:
+    return len(operation._outputs) != 1 or operation._row.name in MANY
+
+
+def _checked(operation: Operation) -> Callable[..., Any]:
+    """The function of a row behind the check of what it is given."""
+    row = operation._row
+    function, fault = row.function, row.fault
+    assert fault is not None
+
+    def call(*arrays_and_args: Any, **kwargs: Any) -> Any:
+        wrong = fault(*arrays_and_args, **kwargs)
+        if wrong is not None:
+            raise graph_error(faults.class_of(wrong), operation, wrong)
+        return function(*arrays_and_args, **kwargs)
+
+    return call
+
+
+__all__ = ["ANY", "NOTHING", "ONE", "TWO", "Program", "Segment", "Step", "build"]

@@ -1,0 +1,260 @@
+"""The registry of shape functions, and the call that each of them gets."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NoReturn
+
+from allotment.tf.dtypes import DType
+from allotment.tf.graph.known_values import constant_value, known_numbers
+from allotment.tf.ops.deferred import Deferred
+from allotment.tf.ops.table import Operation
+from allotment.tf.tensor_shape import TensorShape
+
+#: Lengths of axes, ``None`` for one that is not known; ``None`` for the whole if their number is not known.
+Dims = tuple[int | None, ...] | None
+#: Element type and shape of an output.
+Output = tuple[DType, Dims | TensorShape]
+ShapeFunction = Callable[..., Sequence[Output]]
+
+#: The shape functions by the names of the rows.
+SHAPE_FUNCTIONS: Final[dict[str, ShapeFunction]] = {}
+#: Rows whose functions return a tuple, however many outputs there are.
+MANY: Final[set[str]] = set()
+
+
+class Inference:
+    """A call of an operation in a graph, for its shape function to look at."""
+
+    __slots__ = ("inputs", "row")
+
+    def __init__(self, row: Operation, inputs: Sequence[Any]) -> None:
+        self.row = row
+        #: The tensors that the operation computes with.
+        self.inputs = inputs
+
+    def dtype(self, index: int = 0) -> DType:
+        """The element type of an input."""
+        return self.inputs[index]._dtype  # type: ignore[no-any-return]
+
+    def shape(self, index: int = 0) -> Dims:
+        """What is known of the shape of an input."""
+        return self.inputs[index]._shape._dims  # type: ignore[no-any-return]
+
+    def shapes(self) -> list[Dims]:
+        """What is known of the shape of each input."""
+        return [each._shape._dims for each in self.inputs]
+
+    def numbers(self, index: int) -> tuple[int | None, ...] | None:
+        """What is known of the numbers in an input that is a vector; ``None`` if its length is not known."""
+        return known_numbers(self.inputs[index])
+
+    def value(self, index: int) -> Any:
+        """The value of an input as an array, ``None`` unless constants and known shapes decide it."""
+        return constant_value(self.inputs[index])
+
+    def one(self, dims: Dims | TensorShape, dtype: DType | None = None) -> list[Output]:
+        """The only output: of the type of the row or else of the first input, unless another one is given."""
+        return [(dtype or self.row.result or self.inputs[0]._dtype, dims)]
+
+    def ranked(self, index: int, rank: int) -> tuple[int | None, ...]:
+        """The shape of an input that must have a number of axes.
+
+        Raises:
+            ValueError: It has another.
+        """
+        dims = self.shape(index)
+        if dims is None:
+            return (None,) * rank
+        if len(dims) != rank:
+            self.refuse(f"Shape must be rank {rank} but is rank {len(dims)}")
+        return dims
+
+    def at_least(self, index: int, rank: int) -> Dims:
+        """The shape of an input that must have at least that many axes.
+
+        Raises:
+            ValueError: It has fewer.
+        """
+        dims = self.shape(index)
+        if dims is not None and len(dims) < rank:
+            self.refuse(f"Shape must be at least rank {rank} but is rank {len(dims)}")
+        return dims
+
+    def at_most(self, index: int, rank: int) -> Dims:
+        """The shape of an input that must have at most that many axes.
+
+        Raises:
+            ValueError: It has more.
+        """
+        dims = self.shape(index)
+        if dims is not None and len(dims) > rank:
+            self.refuse(f"Shape must be at most rank {rank} but is rank {len(dims)}")
+        return dims
+
+    def axis(self, axis: Any, rank: int, what: str = "axis") -> int | None:
+        """An axis counted from the start, ``None`` if it is not known.
+
+        Raises:
+            ValueError: There is no such axis.
+        """
+        if type(axis) is Deferred:
+            return None
+        if not -rank <= axis < rank:
+            self.refuse(f"{what} {axis} is out of range: it must be in [{-rank}, {rank})")
+        return axis + rank if axis < 0 else axis  # type: ignore[no-any-return]
+
+    def same(self, one: int | None, other: int | None) -> int | None:
+        """The length of two axes that must be equal.
+
+        Raises:
+            ValueError: They are not.
+        """
+        if one is None or one == other:
+            return other
+        if other is not None:
+            self.refuse(f"Dimensions must be equal, but are {one} and {other}")
+        return one
+
+    def merged(self, one: Dims, other: Dims) -> Dims:
+        """The shape of two tensors whose shapes must be equal.
+
+        Raises:
+            ValueError: They are not.
+        """
+        if one is None or one == other:
+            return other
+        if other is None:
+            return one
+        if len(one) != len(other):
+            self.refuse(f"Shapes must be equal rank, but are {len(one)} and {len(other)}")
+        return tuple(self.same(a, b) for a, b in zip(one, other, strict=True))
+
+    def all_merged(self, shapes: Iterable[Dims]) -> Dims:
+        """The shape of several tensors whose shapes must be equal.
+
+        Raises:
+            ValueError: They are not.
+        """
+        found: Dims = None
+        for each in shapes:
+            found = self.merged(found, each)
+        return found
+
+    def broadcast(self, left: Dims, right: Dims) -> Dims:
+        """The shape of two tensors that are broadcast to each other.
+
+        Raises:
+            ValueError: They do not go together.
+        """
+        if left is None or right is None:
+            return None
+        if left == right and None not in left:
+            return left
+        more = len(left) - len(right)
+        if more < 0:
+            left, right, more = right, left, -more
+        dims = list(left)
+        for place, b in enumerate(right, more):
+            a = dims[place]
+            if a == 1 or (a is None and b not in (None, 1)):
+                dims[place] = b
+            elif b != 1 and b != a and b is not None:
+                self.refuse(f"Dimensions must be equal, but are {a} and {b}")
+        return tuple(dims)
+
+    def refuse(self, fault: str) -> NoReturn:
+        """Raise the error of shapes that contradict each other.
+
+        Raises:
+            ValueError: Always.
+        """
+        shown = ", ".join(map(_shown, self.shapes()))
+        raise ValueError(f"{fault} for '{self.row.name}' with input shapes: {shown or 'none'}.")
+
+
+def _shown(dims: Dims) -> str:
+    return (
+        "<unknown>" if dims is None else f"[{','.join('?' if each is None else str(each) for each in dims)}]"
+    )
+
+
+def shape_function(*names: str, many: bool = False) -> Callable[[ShapeFunction], ShapeFunction]:
+    """Enter a function as the shape function of operations.
+
+    It takes an ``Inference`` and the arguments of the row, and returns the type and the shape of each output.
+    ``many`` says that the row's function returns a tuple even if it makes one tensor.
+
+    Raises:
+        ValueError: An operation has one.
+    """
+
+    def enter(function: ShapeFunction) -> ShapeFunction:
+        for name in names:
+            if name in SHAPE_FUNCTIONS:
+                raise ValueError(f"operation {name} has a shape function already")
+            SHAPE_FUNCTIONS[name] = function
+        if many:
+            MANY.update(names)
+        return function
+
+    return enter
+
+
+def number(argument: Any) -> int | None:
+    """A number among the arguments, ``None`` if it is not known."""
+    return None if type(argument) is Deferred else argument
+
+
+def numbers(argument: Any) -> tuple[int | None, ...] | None:
+    """A vector of numbers among the arguments, with ``None`` for what is not known."""
+    if type(argument) is Deferred:
+        return argument.known
+    return tuple(None if type(each) is Deferred else each for each in argument)
+
+
+def lengths(argument: Any) -> Dims:
+    """A shape among the arguments; -1 stands for a length that is not known."""
+    found = numbers(argument)
+    return None if found is None else tuple(None if each == -1 else each for each in found)
+
+
+def unknown(rank: int | None) -> Dims:
+    """The shape of which only the number of axes is known."""
+    return None if rank is None else (None,) * rank
+
+
+def added(*lengths: int | None) -> int | None:
+    """The sum of lengths, ``None`` if one is not known."""
+    total = 0
+    for each in lengths:
+        if each is None:
+            return None
+        total += each
+    return total
+
+
+def multiplied(*lengths: int | None) -> int | None:
+    """The product of lengths; zero times an unknown length is zero."""
+    if 0 in lengths:
+        return 0
+    total = 1
+    for each in lengths:
+        if each is None:
+            return None
+        total *= each
+    return total
+
+
+__all__ = [
+    "MANY",
+    "SHAPE_FUNCTIONS",
+    "Dims",
+    "Inference",
+    "Output",
+    "added",
+    "lengths",
+    "multiplied",
+    "number",
+    "numbers",
+    "shape_function",
+    "unknown",
+]

@@ -1,0 +1,142 @@
+"""Functions between layers. As ``keras.activations``."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from allotment.tf.dtypes import float32
+from allotment.tf.keras.absent import not_interpreted
+from allotment.tf.missing_names import absent
+from allotment.tf.ops.activations import elu as _elu
+from allotment.tf.ops.activations import gelu, relu6, selu, softplus, softsign
+from allotment.tf.ops.activations import leaky_relu as _leaky_relu
+from allotment.tf.ops.activations import relu as _relu
+from allotment.tf.ops.array import cast
+from allotment.tf.ops.comparison import greater
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.creation import constant
+from allotment.tf.ops.gathering import where
+from allotment.tf.ops.math import add, maximum, minimum, multiply, negative, subtract
+from allotment.tf.ops.real import exp, sigmoid
+from allotment.tf.ops.real import tanh as _tanh
+from allotment.tf.ops.softmax import log_softmax, softmax
+from allotment.tf.tensor import EagerTensor
+
+Activation = Callable[..., EagerTensor]
+
+
+def linear(x: Any) -> Any:
+    """What it is given."""
+    return x
+
+
+def relu(
+    x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
+) -> EagerTensor:
+    """Keep elements above ``threshold``, cut at ``max_value``; others become 0, or fall with ``negative_slope``."""
+    given = to_tensor(x)
+    if negative_slope and max_value is None and not threshold:
+        return leaky_relu(given, negative_slope)
+    below = None
+    if negative_slope:
+        below = _relu(add(negative(given), threshold)) if threshold else _relu(negative(given))
+    if threshold:
+        limit, zero = (cast(constant(float(each)), given._dtype) for each in (threshold, 0))
+        result = where(greater(given, limit), given, zero)
+    elif max_value == 6:
+        result = relu6(given)
+    else:
+        result = _relu(given)
+    if max_value is not None and (threshold or max_value != 6):
+        low, high = (cast(constant(float(each)), result._dtype) for each in (0, max_value))
+        result = minimum(maximum(result, low), high)
+    return result if below is None else subtract(result, multiply(negative_slope, below))
+
+
+def elu(x: Any, alpha: float = 1.0) -> EagerTensor:
+    """Keep elements above 0; others become ``alpha * (exp(x) - 1)``."""
+    given = to_tensor(x)
+    result = _elu(given)
+    if alpha == 1:
+        return result
+    return where(greater(given, cast(constant(0.0), given._dtype)), result, multiply(alpha, result))
+
+
+def leaky_relu(x: Any, negative_slope: float = 0.2) -> EagerTensor:
+    """Keep elements above 0, and multiply others by ``negative_slope``."""
+    return _leaky_relu(x, negative_slope)
+
+
+def silu(x: Any) -> EagerTensor:
+    """Return ``x * sigmoid(x)``."""
+    given = to_tensor(x)
+    return multiply(given, sigmoid(given))
+
+
+def exponential(x: Any) -> EagerTensor:
+    """Return ``exp(x)``; integers become float32."""
+    return exp(_floating(x))
+
+
+def tanh(x: Any) -> EagerTensor:
+    """Return the hyperbolic tangent; integers become float32."""
+    return _tanh(_floating(x))
+
+
+def _floating(x: Any) -> EagerTensor:
+    given = to_tensor(x)
+    return cast(given, float32) if given._dtype.is_integer or given._dtype.is_bool else given
+
+
+def hard_sigmoid(x: Any) -> EagerTensor:
+    """A straight line through a half, cut at 0 and 1."""
+    return minimum(maximum(to_tensor(x) / 6.0 + 0.5, 0.0), 1.0)
+
+
+def mish(x: Any) -> EagerTensor:
+    """``x * tanh(softplus(x))``."""
+    given = to_tensor(x)
+    return multiply(given, tanh(softplus(given)))
+
+
+swish = silu
+
+_BY_NAME: Final[dict[str, Activation]] = {
+    "elu": elu,
+    "exponential": exponential,
+    "gelu": gelu,
+    "hard_sigmoid": hard_sigmoid,
+    "leaky_relu": leaky_relu,
+    "linear": linear,
+    "log_softmax": log_softmax,
+    "mish": mish,
+    "relu": relu,
+    "relu6": relu6,
+    "selu": selu,
+    "sigmoid": sigmoid,
+    "silu": silu,
+    "softmax": softmax,
+    "softplus": softplus,
+    "softsign": softsign,
+    "swish": swish,
+    "tanh": tanh,
+}
+
+
+def get(identifier: Any) -> Activation:
+    """The function of a name, or what was passed if that can be called; ``linear`` for ``None``.
+
+    Raises:
+        ValueError: No such function.
+    """
+    if identifier is None:
+        return linear
+    if isinstance(identifier, str) and identifier in _BY_NAME:
+        return _BY_NAME[identifier]
+    if callable(identifier):
+        return identifier  # type: ignore[no-any-return]
+    raise not_interpreted("activation function", identifier, _BY_NAME)
+
+
+__all__ = [*_BY_NAME, "get"]
+
+__getattr__ = absent(__name__, __all__)

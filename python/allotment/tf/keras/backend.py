@@ -1,0 +1,14 @@
+"""What Keras keeps for a process. As ``keras.backend``, those that are offered."""
+
+from allotment.tf.keras.engine.names import forget_names
+from allotment.tf.missing_names import absent
+
+
+def clear_session() -> None:
+    """Let layers and models that get no name be called as the first of their kind again."""
+    forget_names()
+
+
+__all__ = ["clear_session"]
+
+__getattr__ = absent(__name__, __all__)

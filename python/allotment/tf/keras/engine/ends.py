@@ -1,0 +1,50 @@
+"""The ends of a model whose inputs and outputs are known: their shapes, and how data are fitted to them."""
+
+from typing import Any
+
+from allotment.tf.keras.engine.symbolic import KerasTensor, shapes_of
+from allotment.tf.ops.array import cast
+from allotment.tf.ops.layout import expand_dims, squeeze
+from allotment.tf.tensor import EagerTensor
+
+
+class KnownEnds:
+    """The shapes of ``input`` and ``output``. No property of all layers: those of the user's own may set it."""
+
+    name: str
+    input: Any
+    output: Any
+
+    @property
+    def input_shape(self) -> Any:
+        """The shape of the input, or the shapes, arranged as the inputs are."""
+        return shapes_of(self.input)
+
+    @property
+    def output_shape(self) -> Any:
+        """The shape of the output, or the shapes, arranged as the outputs are."""
+        return shapes_of(self.output)
+
+    def _fitted(self, value: EagerTensor, wanted: KerasTensor) -> EagerTensor:
+        """Fit a value to an input: in its type, and with or without an axis of length 1 at the end.
+
+        Raises:
+            ValueError: The value has another shape.
+        """
+        more = value._array.ndim - wanted.ndim
+        if more == 1 and value._array.shape[-1] == 1:
+            value = squeeze(value, -1)
+        elif more == -1 and wanted.shape[-1] == 1:
+            value = expand_dims(value, -1)
+        shape = value._array.shape
+        if len(shape) != wanted.ndim or any(
+            length not in (None, own) for length, own in zip(wanted.shape, shape, strict=True)
+        ):
+            raise ValueError(
+                f"Invalid input shape for input with name {wanted.name!r} of model {self.name!r}. Expected shape "
+                f"{wanted.shape}, but input has incompatible shape {shape}"
+            )
+        return value if value._dtype.name == wanted.dtype else cast(value, wanted.dtype)
+
+
+__all__ = ["KnownEnds"]

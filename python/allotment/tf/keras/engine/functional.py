@@ -1,0 +1,101 @@
+"""Models given by their inputs and outputs."""
+
+from typing import Any
+
+from allotment.tf import nest
+from allotment.tf.keras.engine.ends import KnownEnds
+from allotment.tf.keras.engine.model import Model
+from allotment.tf.keras.engine.plan import Plan
+from allotment.tf.keras.engine.symbolic import KerasTensor, shapes_of
+
+
+class Functional(Model, KnownEnds):
+    """The calls of layers between symbolic tensors. ``Model(inputs, outputs)`` makes one.
+
+    Args:
+        inputs: Symbolic tensors, one or several in a list, tuple or dictionary.
+        outputs: The same, computed from them.
+        name: The name.
+
+    Raises:
+        ValueError: Something that is no symbolic tensor, or outputs that need more than the inputs.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
+        super().__init__(name=name, **kwargs)
+        for what, given in (("inputs", inputs), ("outputs", outputs)):
+            for tensor in nest.flatten(given):
+                if not isinstance(tensor, KerasTensor):
+                    raise ValueError(
+                        f"All `{what}` values must be KerasTensors. Received: {what}={given} including invalid value "
+                        f"{tensor} of type {type(tensor)}"
+                    )
+        self._given, self._made = inputs, outputs
+        self._plan = Plan(self.inputs, self.outputs)
+        self._layers = self._plan.layers
+        self.built = True
+        self._build_shape = shapes_of(inputs)
+
+    @property
+    def inputs(self) -> list[KerasTensor]:
+        """The symbolic tensors it starts with."""
+        return nest.flatten(self._given)
+
+    @property
+    def outputs(self) -> list[KerasTensor]:
+        """The symbolic tensors it gives."""
+        return nest.flatten(self._made)
+
+    @property
+    def input(self) -> Any:
+        """The symbolic tensors it starts with, as they were given."""
+        return self._given
+
+    @property
+    def output(self) -> Any:
+        """The symbolic tensors it gives, as they were given."""
+        return self._made
+
+    @property
+    def output_names(self) -> list[str]:
+        """What the outputs are called in losses and metrics: by key, or by the layer they are of."""
+        if isinstance(self._made, dict):
+            return sorted(self._made)
+        return [tensor.node.layer.name for tensor in self.outputs if tensor.node is not None]
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:  # noqa: ARG002 - the layers are told
+        """Compute the outputs."""
+        values = [self._fitted(*pair) for pair in zip(self._flat(inputs), self.inputs, strict=True)]
+        made = self._plan.run(values)
+        return made[0] if isinstance(self._made, KerasTensor) else nest.pack_sequence_as(self._made, made)
+
+    def _flat(self, inputs: Any) -> list[Any]:
+        wanted = self.inputs
+        if isinstance(inputs, dict) and not isinstance(self._given, dict):
+            # By the names of the inputs.
+            names = [tensor.name for tensor in wanted]
+            missing = [name for name in names if name not in inputs]
+            if missing:
+                raise ValueError(
+                    f"Missing data for input {missing[0]!r}. You passed a data dictionary with keys {list(inputs)}. "
+                    f"Expected the following keys: {names}"
+                )
+            return [inputs[name] for name in names]
+        flat = nest.flatten(inputs)
+        if len(flat) != len(wanted):
+            raise ValueError(
+                f"Layer {self.name!r} expected {len(wanted)} input(s). Received {len(flat)} instead."
+            )
+        return flat
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shapes of the outputs for inputs of these shapes."""
+        if input_shape == self._build_shape:
+            return shapes_of(self._made)
+        return super().compute_output_shape(input_shape)
+
+    def build(self, input_shape: Any) -> None:
+        """Do nothing: the layers were built when they were called."""
+
+
+__all__ = ["Functional"]

@@ -1,0 +1,148 @@
+"""Models that are one layer after the other."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from allotment.tf import nest
+from allotment.tf.keras.engine.ends import KnownEnds
+from allotment.tf.keras.engine.layer import Layer
+from allotment.tf.keras.engine.model import Model
+from allotment.tf.keras.engine.symbolic import KerasTensor, Shape
+from allotment.tf.keras.layers.inputs import Input, InputLayer
+
+
+class Sequential(Model, KnownEnds):
+    """One layer after the other. As ``keras.Sequential``.
+
+    Args:
+        layers: The layers; with an ``Input`` first, or a first layer with ``input_shape``, it is built at once, else
+            with the first data.
+        name: The name.
+        trainable: Whether gradients and optimizers see its variables.
+
+    Raises:
+        ValueError: Something that is no layer.
+    """
+
+    def __init__(
+        self, layers: Iterable[Any] | None = None, name: str | None = None, trainable: bool = True
+    ) -> None:
+        super().__init__(name=name, trainable=trainable)
+        self._layers: list[Layer] = []
+        #: What it starts with and what it gives, once that is known.
+        self._ends: tuple[KerasTensor, KerasTensor] | None = None
+        for layer in layers or ():
+            self.add(layer)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers, without that of the input."""
+        return [layer for layer in self._layers if not isinstance(layer, InputLayer)]
+
+    def add(self, layer: Any) -> None:
+        """Put a layer at the end.
+
+        Raises:
+            ValueError: No layer, or a second layer of this name.
+        """
+        if (
+            isinstance(layer, KerasTensor)
+            and layer.node is not None
+            and isinstance(layer.node.layer, InputLayer)
+        ):
+            layer = layer.node.layer
+        if not isinstance(layer, Layer):
+            raise ValueError(
+                "Only instances of `keras.Layer` can be added to a Sequential model. "
+                f"Received: {layer} (of type {type(layer)})"
+            )
+        if any(each.name == layer.name for each in self._layers):
+            raise ValueError(
+                "All layers added to a Sequential model should have unique names. "
+                f"Name '{layer.name}' is already the name of a layer in this model. Update the `name` argument to pass "
+                "a unique name."
+            )
+        if isinstance(layer, InputLayer):
+            if self._layers:
+                raise ValueError(
+                    f"Sequential model '{self.name}' has layers already; an Input must be the first."
+                )
+            self._layers.append(layer)
+            self._ends = (layer.output, layer.output)
+            return
+        if not self._layers and layer.sample_shape is not None:
+            self.add(Input(layer.sample_shape))
+        self._layers.append(layer)
+        if self._ends is not None:
+            self._ends = (self._ends[0], layer(self._ends[1]))
+            self.built = True
+
+    def pop(self) -> Layer:
+        """Take the last layer off, and return it."""
+        layer = self._layers.pop()
+        if self._ends is not None:
+            if self._ends[1].node in layer.nodes:
+                layer.nodes.remove(self._ends[1].node)
+            last = self._layers[-1].nodes[-1].outputs if self._layers else None
+            self._ends = None if last is None else (self._ends[0], last)
+        return layer
+
+    @property
+    def inputs(self) -> list[KerasTensor]:
+        """The symbolic tensor it starts with, in a list."""
+        return [self._built_ends()[0]]
+
+    @property
+    def outputs(self) -> list[KerasTensor]:
+        """The symbolic tensor it gives, in a list."""
+        return [self._built_ends()[1]]
+
+    @property
+    def input(self) -> KerasTensor:
+        """The symbolic tensor it starts with."""
+        return self._built_ends()[0]
+
+    @property
+    def output(self) -> KerasTensor:
+        """The symbolic tensor it gives."""
+        return self._built_ends()[1]
+
+    def _built_ends(self) -> tuple[KerasTensor, KerasTensor]:
+        if self._ends is None:
+            raise AttributeError(
+                f"Sequential model '{self.name}' has no defined input shape yet: start it with an Input, or build it."
+            )
+        return self._ends
+
+    def build(self, input_shape: Any = None) -> None:
+        """Make the variables of all layers, for data of this shape; the number of samples does not matter."""
+        if self._ends is None and input_shape is not None:
+            start = Input(tuple(input_shape)[1:])
+            self._ends = (start, start)
+            for layer in self._layers:
+                self._ends = (start, layer(self._ends[1]))
+        self.built = True
+
+    def _build_with(self, batch: Any) -> None:
+        self.build(nest.map_structure(lambda array: tuple(array.shape), batch.x))
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:  # noqa: ARG002 - the layers are told
+        """Compute the output."""
+        value = inputs[0] if isinstance(inputs, list | tuple) and len(inputs) == 1 else inputs
+        if self._ends is not None:
+            value = self._fitted(value, self._ends[0])
+        # So that what is computed is not held longer than it is needed.
+        del inputs
+        for layer in self.layers:
+            value = layer(value)
+        return value
+
+    def compute_output_shape(self, input_shape: Shape) -> Any:
+        """The shape behind the last layer."""
+        shape: Any = input_shape
+        for layer in self.layers:
+            shape = layer.compute_output_shape(shape)
+        return shape
+
+
+__all__ = ["Sequential"]

@@ -1,0 +1,40 @@
+"""Layers and variables among the attributes of an object, also in its lists, tuples and dictionaries.
+
+Looked for when they are asked for: a list may have grown since it was set.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from allotment.tf.variable import Variable
+
+
+def found_in(owner: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
+    """The objects of a kind among the attributes, in the order in which those were first set."""
+    for value in tuple(vars(owner).values()):
+        yield from _found(value, kind)
+
+
+def _found(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
+    if isinstance(value, kind):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in tuple(value.values()):
+            yield from _found(each, kind)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _found(each, kind)
+
+
+def without_repeats(values: Iterator[Any]) -> list[Any]:
+    """The objects, each at its first place only."""
+    return list({id(value): value for value in values}.values())
+
+
+def own_variables(owner: Any) -> list[Variable]:
+    """The variables among the attributes: those that are trained first."""
+    found = without_repeats(found_in(owner, Variable))
+    return sorted(found, key=lambda variable: not variable.trainable)
+
+
+__all__ = ["found_in", "own_variables", "without_repeats"]

@@ -1,0 +1,183 @@
+"""Convolution of images as a layer."""
+
+from collections.abc import Callable
+from typing import Any
+
+from allotment.tf.keras import activations, initializers, regularizers
+from allotment.tf.keras.engine.arguments import channels_first, padding_argument, pair, positive
+from allotment.tf.keras.engine.input_spec import InputSpec
+from allotment.tf.keras.engine.layer import Layer
+from allotment.tf.keras.engine.symbolic import Shape
+from allotment.tf.ops.convolution import conv2d
+from allotment.tf.ops.layers import bias_add
+from allotment.tf.tensor import EagerTensor
+from allotment.tf.variable import Variable
+
+
+class Conv2D(Layer):
+    """Slide filters over images. As ``keras.layers.Conv2D``.
+
+    Args:
+        filters: Number of filters, and of channels of the output.
+        kernel_size: Height and width of a filter, as one number or two.
+        strides: How far it moves, as one number or two.
+        padding: ``"valid"`` or ``"same"``.
+        data_format: ``"channels_last"`` unless ``"channels_first"``.
+        dilation_rate: Distance between the elements under a filter, as one number or two.
+        groups: Number of groups that channels and filters are divided into.
+        activation: A function, or its name.
+        use_bias: Whether something is added to each channel.
+        kernel_initializer: What makes the first filters, or its name.
+        bias_initializer: What makes the first bias, or its name.
+        kernel_regularizer: What gives a loss for the kernel, or its name.
+        bias_regularizer: What gives a loss for the bias, or its name.
+        activity_regularizer: What gives a loss for the outputs, or its name.
+        kernel_constraint: What optimizers project new filters with.
+        bias_constraint: What optimizers project a new bias with.
+        **kwargs: Those of every layer.
+
+    Raises:
+        ValueError: An argument is of no use.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = (1, 1),
+        groups: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Callable[..., Any] | None = None,
+        bias_constraint: Callable[..., Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        self.filters, self.groups = positive(filters, "filters"), positive(groups, "groups")
+        if self.filters % self.groups:
+            raise ValueError(
+                "The number of filters must be evenly divisible by the number of groups. "
+                f"Received: groups={groups}, filters={filters}."
+            )
+        self.kernel_size = pair(kernel_size, "kernel_size")
+        self.strides = pair(strides, "strides")
+        self.dilation_rate = pair(dilation_rate, "dilation_rate")
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError(
+                "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
+                f"Received: strides={strides} and dilation_rate={dilation_rate}"
+            )
+        self.padding = padding_argument(padding)
+        self.channels_first = channels_first(data_format)
+        self.activation = activations.get(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_regularizer = regularizers.get(kernel_regularizer)
+        self.bias_regularizer = regularizers.get(bias_regularizer)
+        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
+        self.input_spec = InputSpec(min_ndim=4)
+        self.bias: Variable | None = None
+
+    def build(self, input_shape: Shape) -> None:
+        """Make the filters and the bias.
+
+        Raises:
+            ValueError: The channels are not known, or cannot be divided into the groups.
+        """
+        axis = 1 if self.channels_first else -1
+        channels = input_shape[axis]
+        if channels is None:
+            raise ValueError(
+                f"The channel dimension of the inputs should be defined. Received: {input_shape}"
+            )
+        if channels % self.groups:
+            raise ValueError(
+                "The number of input channels must be evenly divisible by the number of groups. "
+                f"Received: groups={self.groups}, channels={channels}."
+            )
+        self.kernel = self.add_weight(
+            (*self.kernel_size, channels // self.groups, self.filters),
+            self.kernel_initializer,
+            name="kernel",
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        if self.use_bias:
+            self.bias = self.add_weight(
+                (self.filters,),
+                self.bias_initializer,
+                name="bias",
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        self.input_spec = InputSpec(ndim=4, axes={axis: channels})
+        self.built = True
+
+    def call(self, inputs: EagerTensor) -> EagerTensor:
+        """Compute the output."""
+        if inputs._dtype is not self.kernel.dtype:
+            raise ValueError(
+                f"Layer {self.name!r} convolves {self.dtype}, and its input is {inputs._dtype.name}: cast it first"
+            )
+        if self.padding == "VALID":
+            # An error if there is no window.
+            self.compute_output_shape(inputs._array.shape)
+        form = "NCHW" if self.channels_first else "NHWC"
+        outputs = conv2d(inputs, self.kernel, self.strides, self.padding, form, self.dilation_rate)
+        if self.bias is not None:
+            outputs = bias_add(outputs, self.bias, form)
+        return self.activation(outputs)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The number of windows down and across, and the filters as channels.
+
+        Raises:
+            ValueError: There is no window.
+        """
+        spans = tuple(
+            (size - 1) * rate + 1 for size, rate in zip(self.kernel_size, self.dilation_rate, strict=True)
+        )
+        return windows_of(input_shape, spans, self.strides, self.padding, self.channels_first, self.filters)
+
+
+def windows_of(
+    input_shape: Shape,
+    spans: tuple[int, ...],
+    strides: tuple[int, int],
+    padding: str,
+    first: bool,
+    channels: int | None = None,
+) -> Shape:
+    """The shape of images with a pixel for each window, and other channels if that is said.
+
+    Raises:
+        ValueError: There is no window.
+    """
+    if first:
+        batch, depth, *image = input_shape
+    else:
+        batch, *image, depth = input_shape
+    counts: list[int | None] = []
+    for length, span, stride in zip(image, spans, strides, strict=True):
+        counts.append(
+            None if length is None else -(-(length if padding == "SAME" else length - span + 1) // stride)
+        )
+    if any(count is not None and count <= 0 for count in counts):
+        raise ValueError(
+            f"Computed output size would be zero or negative. Received: `inputs.shape={input_shape}`, "
+            f"`window={spans}`, `strides={strides}`, `padding={padding.lower()}`."
+        )
+    depth = depth if channels is None else channels
+    return (batch, depth, *counts) if first else (batch, *counts, depth)
+
+
+__all__ = ["Conv2D", "windows_of"]

@@ -1,0 +1,214 @@
+"""Layers of every model: dense layers, activations, embeddings."""
+
+from collections.abc import Callable
+from typing import Any
+
+from allotment.tf.dtypes import int32, int64
+from allotment.tf.keras import activations, initializers, regularizers
+from allotment.tf.keras.engine.arguments import positive, refuse
+from allotment.tf.keras.engine.input_spec import InputSpec
+from allotment.tf.keras.engine.layer import Layer
+from allotment.tf.keras.engine.symbolic import Shape
+from allotment.tf.ops.array import cast
+from allotment.tf.ops.gathering import gather
+from allotment.tf.ops.layers import bias_add
+from allotment.tf.ops.math import subtract
+from allotment.tf.ops.products import matmul, tensordot
+from allotment.tf.ops.real import exp
+from allotment.tf.ops.softmax import softmax
+from allotment.tf.ops.statistics import reduce_logsumexp
+from allotment.tf.tensor import EagerTensor
+from allotment.tf.variable import Variable
+
+
+class Dense(Layer):
+    """``activation(inputs @ kernel + bias)``, over the last axis. As ``keras.layers.Dense``.
+
+    Args:
+        units: Number of outputs.
+        activation: A function, or its name.
+        use_bias: Whether something is added to the product.
+        kernel_initializer: What makes the first kernel, or its name.
+        bias_initializer: What makes the first bias, or its name.
+        kernel_regularizer: What gives a loss for the kernel, or its name.
+        bias_regularizer: What gives a loss for the bias, or its name.
+        activity_regularizer: What gives a loss for the outputs, or its name.
+        kernel_constraint: What optimizers project a new kernel with.
+        bias_constraint: What optimizers project a new bias with.
+        **kwargs: Those of every layer; quantization is not offered.
+
+    Raises:
+        ValueError: ``units`` is no positive number.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Callable[..., Any] | None = None,
+        bias_constraint: Callable[..., Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        refuse(self, kwargs, "lora_rank", "quantization_config")
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        if not isinstance(units, int):
+            raise ValueError(
+                f"Received an invalid value for `units`, expected a positive integer. Received: units={units!r}"
+            )
+        self.units = positive(units, "units")
+        self.activation = activations.get(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_regularizer = regularizers.get(kernel_regularizer)
+        self.bias_regularizer = regularizers.get(bias_regularizer)
+        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
+        self.input_spec = InputSpec(min_ndim=2)
+        self.bias: Variable | None = None
+
+    def build(self, input_shape: Shape) -> None:
+        """Make the kernel and the bias."""
+        length = input_shape[-1]
+        self.kernel = self.add_weight(
+            (length, self.units),
+            self.kernel_initializer,
+            name="kernel",
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        if self.use_bias:
+            self.bias = self.add_weight(
+                (self.units,),
+                self.bias_initializer,
+                name="bias",
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        assert length is not None, "a kernel has no unknown length"
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: length})
+        self.built = True
+
+    def call(self, inputs: EagerTensor) -> EagerTensor:
+        """Compute the output."""
+        if not inputs._dtype.is_floating:
+            inputs = cast(inputs, self.dtype)
+        outputs = matmul(inputs, self.kernel) if inputs.ndim == 2 else tensordot(inputs, self.kernel, 1)
+        if self.bias is not None:
+            outputs = bias_add(outputs, self.bias)
+        return self.activation(outputs)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The input's shape with as many outputs as there are units."""
+        return (*input_shape[:-1], self.units)
+
+
+class Activation(Layer):
+    """A function of each element. As ``keras.layers.Activation``."""
+
+    def __init__(self, activation: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.activation = activations.get(activation)
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        """Compute the output."""
+        return self.activation(inputs)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The input's shape."""
+        return input_shape
+
+
+class ReLU(Activation):
+    """``keras.activations.relu`` as a layer. As ``keras.layers.ReLU``."""
+
+    def __init__(
+        self,
+        max_value: float | None = None,
+        negative_slope: float = 0.0,
+        threshold: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        for name, value in (
+            ("max_value", max_value),
+            ("negative_slope", negative_slope),
+            ("threshold", threshold),
+        ):
+            if value is not None and value < 0:
+                raise ValueError(
+                    f"{name} of a ReLU layer cannot be a negative value. Received: {name}={value}"
+                )
+        super().__init__(lambda x: activations.relu(x, negative_slope, max_value, threshold), **kwargs)
+
+
+class Softmax(Activation):
+    """Exponentials divided by their sum along an axis, or over several. As ``keras.layers.Softmax``."""
+
+    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
+        super().__init__(lambda x: _softmax(x, axis), **kwargs)
+
+
+def _softmax(x: EagerTensor, axis: Any) -> EagerTensor:
+    if isinstance(axis, list | tuple):
+        if len(axis) > 1:
+            return exp(subtract(x, reduce_logsumexp(x, list(axis), keepdims=True)))
+        (axis,) = axis
+    return softmax(x, axis)
+
+
+class Embedding(Layer):
+    """A vector for each of some whole numbers. As ``keras.layers.Embedding``.
+
+    Args:
+        input_dim: The numbers are below this.
+        output_dim: Length of a vector.
+        embeddings_initializer: What makes the first vectors, or its name.
+        embeddings_regularizer: What gives a loss for the vectors, or its name.
+        embeddings_constraint: What optimizers project new vectors with.
+        **kwargs: Those of every layer; masks and given weights are not offered.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Callable[..., Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        refuse(self, kwargs, "mask_zero", "weights", "lora_rank", "quantization_config")
+        kwargs.pop("input_length", None)
+        super().__init__(**kwargs)
+        self.input_dim, self.output_dim = positive(input_dim, "input_dim"), positive(output_dim, "output_dim")
+        self.embeddings_initializer = initializers.get(embeddings_initializer)
+        self.embeddings_regularizer = regularizers.get(embeddings_regularizer)
+        self.embeddings_constraint = embeddings_constraint
+
+    def build(self, input_shape: Any) -> None:  # noqa: ARG002 - the vectors depend on no shape
+        """Make the vectors."""
+        self.embeddings = self.add_weight(
+            (self.input_dim, self.output_dim),
+            self.embeddings_initializer,
+            name="embeddings",
+            regularizer=self.embeddings_regularizer,
+            constraint=self.embeddings_constraint,
+        )
+        self.built = True
+
+    def call(self, inputs: EagerTensor) -> EagerTensor:
+        """Compute the output."""
+        return gather(self.embeddings, inputs if inputs._dtype in (int32, int64) else cast(inputs, int32))
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The input's shape with an axis for the vectors behind it."""
+        return (*input_shape, self.output_dim)
+
+
+__all__ = ["Activation", "Dense", "Embedding", "ReLU", "Softmax"]

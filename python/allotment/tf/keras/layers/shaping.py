@@ -1,0 +1,79 @@
+"""Layers that give the same elements in another shape."""
+
+import math
+from typing import Any
+
+from allotment.tf.keras.engine.arguments import channels_first
+from allotment.tf.keras.engine.input_spec import InputSpec
+from allotment.tf.keras.engine.layer import Layer
+from allotment.tf.keras.engine.symbolic import Shape
+from allotment.tf.ops.creation import reshape
+from allotment.tf.ops.layout import transpose
+from allotment.tf.tensor import EagerTensor
+
+
+class Flatten(Layer):
+    """Each sample as a vector. As ``keras.layers.Flatten``."""
+
+    keeps_dtype = True
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._is_channels_first = channels_first(data_format)
+        self.input_spec = InputSpec(min_ndim=1)
+        self.built = True
+
+    def call(self, inputs: EagerTensor) -> EagerTensor:
+        """Compute the output."""
+        if self._is_channels_first and inputs.ndim > 1:
+            # The elements of each place one behind the other, as channels at the end have them.
+            inputs = transpose(inputs, [0, *range(2, inputs.ndim), 1])
+        shape = inputs._array.shape
+        return reshape(inputs, (shape[0], math.prod(shape[1:])))
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """All lengths but the first as one."""
+        rest = input_shape[1:]
+        return (input_shape[0], None if None in rest else math.prod(each or 0 for each in rest))
+
+
+class Reshape(Layer):
+    """Each sample in another shape, with at most one length -1. As ``keras.layers.Reshape``."""
+
+    keeps_dtype = True
+
+    def __init__(self, target_shape: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.target_shape = tuple(target_shape)
+        if self.target_shape.count(-1) > 1:
+            raise ValueError(
+                f"There must be at most one unknown dimension in target_shape. Received: target_shape={target_shape}."
+            )
+        self.built = True
+
+    def call(self, inputs: EagerTensor) -> EagerTensor:
+        """Compute the output."""
+        # Said in full: of a batch without samples no length can be told.
+        return reshape(inputs, self.compute_output_shape(inputs._array.shape))
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        """The shape wanted, behind the batch.
+
+        Raises:
+            ValueError: It has another number of elements.
+        """
+        sample = input_shape[1:]
+        known = math.prod(each for each in self.target_shape if each != -1)
+        if None in sample:
+            return (input_shape[0], *(None if each == -1 else each for each in self.target_shape))
+        size = math.prod(each or 0 for each in sample)
+        fits = size == known if -1 not in self.target_shape else known and size % known == 0
+        if not fits:
+            raise ValueError(
+                f"The total size of the tensor must be unchanged. Received: input_shape={tuple(sample)}, "
+                f"target_shape={self.target_shape}"
+            )
+        return (input_shape[0], *(size // known if each == -1 else each for each in self.target_shape))
+
+
+__all__ = ["Flatten", "Reshape"]

@@ -1,0 +1,199 @@
+"""Losses as functions of labels and predictions: a value for each sample, or for each step of it."""
+
+from typing import Any, Final
+
+from allotment.tf.dtypes import float16, float32, int64
+from allotment.tf.keras.engine.masks import set_mask
+from allotment.tf.keras.engine.precision import converted
+from allotment.tf.ops.array import cast
+from allotment.tf.ops.comparison import less_equal, not_equal
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.creation import constant, reshape
+from allotment.tf.ops.division import divide
+from allotment.tf.ops.gathering import where
+from allotment.tf.ops.layout import expand_dims, squeeze
+from allotment.tf.ops.math import abs as absolute
+from allotment.tf.ops.math import add, clip_by_value, multiply, negative, square, subtract
+from allotment.tf.ops.real import log
+from allotment.tf.ops.reduce import reduce_mean, reduce_sum
+from allotment.tf.ops.softmax import (
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from allotment.tf.tensor import EagerTensor
+
+#: The smallest probability, and the distance of the largest one from 1, of which logarithms are taken.
+EPSILON: Final = 1e-7
+
+
+def together(y_true: Any, y_pred: Any) -> tuple[EagerTensor, EagerTensor]:
+    """Convert labels to the type of the predictions, and both to one rank where an axis of length 1 is too much."""
+    predicted = to_tensor(y_pred)
+    return same_rank(converted(y_true, predicted._dtype), predicted)
+
+
+def same_rank(true: EagerTensor, predicted: EagerTensor) -> tuple[EagerTensor, EagerTensor]:
+    """Bring two tensors to one rank if one has an axis more, which is the last and has length 1."""
+    more = true._array.ndim - predicted._array.ndim
+    if more == 1 and true._array.shape[-1] == 1:
+        return (true, expand_dims(predicted, -1)) if predicted.ndim == 1 else (squeeze(true, -1), predicted)
+    if more == -1 and predicted._array.shape[-1] == 1:
+        return (expand_dims(true, -1), predicted) if true.ndim == 1 else (true, squeeze(predicted, -1))
+    return true, predicted
+
+
+def mean(values: EagerTensor, axis: Any) -> EagerTensor:
+    """Take the mean along axes: of integers in float32, of float16 with a sum in float32."""
+    dtype = values._dtype
+    if dtype.is_floating and dtype is not float16:
+        return reduce_mean(values, axis)
+    found = reduce_mean(cast(values, float32), axis)
+    return cast(found, float16) if dtype is float16 else found
+
+
+def mean_squared_error(y_true: Any, y_pred: Any) -> EagerTensor:
+    """Return the mean of squared differences over the last axis."""
+    true, predicted = together(y_true, y_pred)
+    return mean(square(subtract(true, predicted)), -1)
+
+
+def mean_absolute_error(y_true: Any, y_pred: Any) -> EagerTensor:
+    """Return the mean of absolute differences over the last axis."""
+    true, predicted = together(y_true, y_pred)
+    return mean(_absolute(subtract(true, predicted)), -1)
+
+
+def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> EagerTensor:
+    """Return half the squared difference, a straight line from ``delta`` on: the mean over the last axis."""
+    true, predicted = together(y_true, y_pred)
+    error = subtract(predicted, true)
+    bend, half = (_in_type_of(error, value) for value in (delta, 0.5))
+    size = _absolute(error)
+    curved = multiply(half, square(error))
+    straight = subtract(multiply(bend, size), multiply(half, square(bend)))
+    return mean(where(less_equal(size, bend), curved, straight), -1)
+
+
+def _in_type_of(tensor: EagerTensor, number: float) -> EagerTensor:
+    """Convert a number; to an integer by cutting off its fraction, as Keras does."""
+    dtype = tensor._dtype
+    return constant(number, dtype) if dtype.is_floating else cast(constant(float(number), float32), dtype)
+
+
+def _absolute(values: EagerTensor) -> EagerTensor:
+    return values if values._dtype.is_unsigned or values._dtype.is_bool else absolute(values)
+
+
+def binary_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
+) -> EagerTensor:
+    """Return the cross entropy of probabilities of two classes, or of their logits: the mean over an axis.
+
+    Raises:
+        ValueError: Labels and predictions have different shapes.
+    """
+    predicted = to_tensor(y_pred)
+    true = cast(y_true, predicted._dtype)
+    if label_smoothing:
+        true = true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    _check_shapes("binary_crossentropy", true, predicted)
+    if from_logits:
+        return mean(sigmoid_cross_entropy_with_logits(true, predicted), axis)
+    likely = _clipped(predicted)
+    right = multiply(true, log(likely))
+    wrong = multiply(1 - true, log(1 - likely))
+    return mean(negative(add(right, wrong)), axis)
+
+
+def categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
+) -> EagerTensor:
+    """Return the cross entropy between distributions over classes, the predicted one as probabilities or logits.
+
+    Raises:
+        ValueError: Labels and predictions have different shapes.
+    """
+    predicted = to_tensor(y_pred)
+    true = cast(y_true, predicted._dtype)
+    if predicted.ndim == 0:
+        # Keras looks at the number of classes before it checks shapes.
+        raise IndexError("categorical_crossentropy: predictions have no axis of classes: their shape is ()")
+    if label_smoothing:
+        true = add(multiply(true, 1.0 - label_smoothing), label_smoothing / max(true._array.shape[-1], 1))
+    _check_shapes("categorical_crossentropy", true, predicted)
+    if from_logits:
+        return softmax_cross_entropy_with_logits(true, predicted, axis)
+    shares = divide(predicted, reduce_sum(predicted, axis, keepdims=True))
+    return negative(reduce_sum(multiply(true, log(_clipped(shares))), axis))
+
+
+def sparse_categorical_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, ignore_class: int | None = None, axis: int = -1
+) -> EagerTensor:
+    """Return the cross entropy between classes, given by number, and predicted probabilities or logits.
+
+    Labels of ``ignore_class`` have loss 0 and do not count in means.
+
+    Raises:
+        ValueError: The shapes do not match, or ``axis`` is not the last one.
+    """
+    true, predicted = to_tensor(y_true), to_tensor(y_pred)
+    if true.ndim == predicted.ndim and true._array.shape[axis] == 1:
+        true = squeeze(true, axis)
+    counts: EagerTensor | None = None
+    samples: list[int] = []
+    if ignore_class is not None:
+        if not -predicted.ndim <= axis < predicted.ndim:
+            raise ValueError(
+                f"axis {axis} is out of bounds for predictions of shape {predicted._array.shape}"
+            )
+        samples = [
+            length for place, length in enumerate(predicted._array.shape) if place != axis % predicted.ndim
+        ]
+        counts = not_equal(true, cast(constant(ignore_class), true._dtype))
+        true = where(counts, true, cast(constant(0), true._dtype))
+        predicted = where(expand_dims(counts, axis), predicted, cast(constant(0), predicted._dtype))
+    if axis not in (-1, predicted.ndim - 1):
+        raise ValueError(f"Only axis=-1 is currently supported. Received: axis={axis}")
+    true = cast(true, int64)
+    if true.ndim == predicted.ndim and true.ndim and true._array.shape[-1] == 1:
+        true = squeeze(true, -1)
+    if true._array.shape != predicted._array.shape[:-1] or not predicted.ndim:
+        raise ValueError(
+            "sparse_categorical_crossentropy: labels have the shape of the predictions without its last axis, that of "
+            f"the classes. Received: labels of shape {true._array.shape}, predictions of shape {predicted._array.shape}"
+        )
+    # Logarithms of probabilities are logits, too.
+    logits = predicted if from_logits else log(_clipped(predicted))
+    values = sparse_softmax_cross_entropy_with_logits(true, logits)
+    if counts is not None:
+        counts = reshape(counts, samples)
+        values = where(counts, values, cast(constant(0), values._dtype))
+        set_mask(values, counts)
+    return values
+
+
+def _check_shapes(loss: str, true: EagerTensor, predicted: EagerTensor) -> None:
+    if true._array.shape != predicted._array.shape:
+        raise ValueError(
+            f"{loss}: labels and predictions must have the same shape. Received: labels of shape {true._array.shape}, "
+            f"predictions of shape {predicted._array.shape}"
+        )
+
+
+def _clipped(probabilities: EagerTensor) -> EagerTensor:
+    return clip_by_value(probabilities, EPSILON, 1.0 - EPSILON)
+
+
+__all__ = [
+    "binary_crossentropy",
+    "categorical_crossentropy",
+    "huber",
+    "mean",
+    "mean_absolute_error",
+    "mean_squared_error",
+    "same_rank",
+    "sparse_categorical_crossentropy",
+    "together",
+]

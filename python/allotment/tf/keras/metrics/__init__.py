@@ -1,0 +1,112 @@
+"""How well a model does, over all batches since the last reset. As ``keras.metrics``, those that are offered."""
+
+from typing import Any, Final
+
+from allotment.tf.keras import losses
+from allotment.tf.keras.absent import not_interpreted
+from allotment.tf.keras.engine.names import object_name, snake_case
+from allotment.tf.keras.metrics.means import (
+    Accuracy,
+    BinaryAccuracy,
+    BinaryCrossentropy,
+    CategoricalAccuracy,
+    CategoricalCrossentropy,
+    MeanAbsoluteError,
+    MeanSquaredError,
+    RootMeanSquaredError,
+    SparseCategoricalAccuracy,
+    SparseCategoricalCrossentropy,
+)
+from allotment.tf.keras.metrics.metric import Mean, MeanMetricWrapper, Metric, Sum
+from allotment.tf.missing_names import absent
+
+_CLASSES: Final = (
+    Accuracy,
+    BinaryAccuracy,
+    BinaryCrossentropy,
+    CategoricalAccuracy,
+    CategoricalCrossentropy,
+    Mean,
+    MeanAbsoluteError,
+    MeanSquaredError,
+    RootMeanSquaredError,
+    SparseCategoricalAccuracy,
+    SparseCategoricalCrossentropy,
+    Sum,
+)
+_BY_NAME: Final[dict[str, type[Metric]]] = {
+    **{made.__name__: made for made in _CLASSES},
+    **{snake_case(made.__name__): made for made in _CLASSES},
+    "bce": BinaryCrossentropy,
+    "BCE": BinaryCrossentropy,
+    "mae": MeanAbsoluteError,
+    "MAE": MeanAbsoluteError,
+    "mse": MeanSquaredError,
+    "MSE": MeanSquaredError,
+}
+
+
+def get(identifier: Any) -> Any:
+    """The metric of a name, or what was passed if that can be called. As ``keras.metrics.get``.
+
+    Raises:
+        ValueError: No such metric.
+    """
+    if identifier is None:
+        return None
+    if isinstance(identifier, str) and identifier in _BY_NAME:
+        return _BY_NAME[identifier]()
+    if isinstance(identifier, type) and issubclass(identifier, Metric):
+        return identifier()
+    if callable(identifier):
+        return identifier
+    raise not_interpreted("metric", identifier, _BY_NAME)
+
+
+def depends_on_shapes(identifier: Any) -> bool:
+    """Whether a name means one of three metrics, by the shapes of labels and predictions."""
+    return isinstance(identifier, str) and identifier.lower() in ("accuracy", "acc")
+
+
+def for_shapes(identifier: Any, true: Any, predicted: Any) -> Metric:
+    """The metric of a name, a function or an object, for labels and predictions.
+
+    Raises:
+        ValueError: No such metric.
+    """
+    if depends_on_shapes(identifier):
+        chosen = losses.by_shapes(
+            true, predicted, BinaryAccuracy, SparseCategoricalAccuracy, CategoricalAccuracy
+        )
+        return chosen(name=identifier)  # type: ignore[no-any-return]
+    found = get(identifier)
+    if found is None:
+        raise ValueError("Expected metric, received `None`")
+    if not isinstance(found, Metric):
+        made = MeanMetricWrapper(found, object_name(found))
+        made.direction = -1 if losses.is_offered(found) else 0
+        return made
+    if isinstance(identifier, str):
+        found.name = identifier
+    return found
+
+
+__all__ = [
+    "Accuracy",
+    "BinaryAccuracy",
+    "BinaryCrossentropy",
+    "CategoricalAccuracy",
+    "CategoricalCrossentropy",
+    "Mean",
+    "MeanAbsoluteError",
+    "MeanMetricWrapper",
+    "MeanSquaredError",
+    "Metric",
+    "RootMeanSquaredError",
+    "SparseCategoricalAccuracy",
+    "SparseCategoricalCrossentropy",
+    "Sum",
+    "get",
+]
+
+__getattr__ = absent(__name__, __all__)

@@ -1,0 +1,225 @@
+"""Metrics: figures over batches. Their sums are numbers in the host's memory, one for each replica."""
+
+from collections.abc import Callable
+from typing import Any
+
+from allotment.tf.aggregation import VariableAggregation, VariableSynchronization
+from allotment.tf.dtypes import DType, as_dtype
+from allotment.tf.keras import initializers
+from allotment.tf.keras.absent import lacks
+from allotment.tf.keras.engine.masks import mask_of
+from allotment.tf.keras.engine.names import snake_case, unique_name
+from allotment.tf.keras.engine.precision import converted
+from allotment.tf.keras.engine.replicas import PerReplicaNumber
+from allotment.tf.keras.losses.functions import mean, same_rank
+from allotment.tf.keras.losses.loss import with_mask
+from allotment.tf.ops.array import cast
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.creation import constant, zeros
+from allotment.tf.ops.math import multiply
+from allotment.tf.ops.reduce import reduce_sum
+from allotment.tf.ops.repetition import broadcast_to
+from allotment.tf.tensor import EagerTensor
+from allotment.tf.variable import Variable
+
+
+@lacks(
+    "get_config",
+    "from_config",
+)
+class Metric:
+    """A figure over batches. As ``keras.metrics.Metric``.
+
+    A metric of your own makes variables with ``add_weight``, adds to them in ``update_state``, and computes the figure
+    from them in ``result``. In the scope of a strategy each replica adds to its own copy; reading adds all copies up.
+
+    Args:
+        dtype: The type of the result, float32 if not given.
+        name: The name, made from the class if not given.
+    """
+
+    #: 1 if the figure should rise in training, -1 if it should fall, 0 if neither is known.
+    direction = 0
+
+    def __init__(self, dtype: Any = None, name: str | None = None) -> None:
+        self.name = name or unique_name(snake_case(type(self).__name__))
+        self._dtype: DType = as_dtype(dtype or "float32")
+        self._numbers: list[PerReplicaNumber] = []
+        #: The variables that ``add_weight`` made.
+        self._added: list[Variable] = []
+
+    @property
+    def dtype(self) -> str:
+        """The type of the result."""
+        return self._dtype.name
+
+    def add_variable(
+        self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None
+    ) -> Variable:
+        """Make a variable for a sum.
+
+        Args:
+            shape: Its shape, a single number unless given.
+            initializer: An initializer or its name; zeros unless given.
+            dtype: Its type, float32 unless given.
+            name: The name, behind that of the metric.
+        """
+        make = initializers.get("zeros" if initializer is None else initializer)
+        wanted = as_dtype(dtype or "float32")
+        variable = Variable(
+            lambda: make(tuple(shape), dtype=wanted),
+            trainable=False,
+            name=f"{self.name}/{name or 'variable'}",
+            aggregation=VariableAggregation.SUM,
+            synchronization=VariableSynchronization.ON_READ,
+        )
+        self._added.append(variable)
+        return variable
+
+    def add_weight(
+        self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None
+    ) -> Variable:
+        """Make a variable; see ``add_variable``."""
+        return self.add_variable(shape, initializer, dtype, name)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that ``add_weight`` made."""
+        return list(self._added)
+
+    def _number(self) -> PerReplicaNumber:
+        """Make a number that starts at zero and that ``reset_state`` sets back to it. Cheaper than a variable."""
+        number = PerReplicaNumber()
+        self._numbers.append(number)
+        return number
+
+    def _members(self) -> list["Metric"]:
+        """The metrics that it is made of, itself if it is made of none."""
+        return [self]
+
+    def _all_numbers(self) -> list[PerReplicaNumber]:
+        """Its numbers, and those of the metrics that it is made of."""
+        return self._numbers
+
+    def update_state(self, *args: Any, **kwargs: Any) -> None:
+        """Take in a batch."""
+        raise NotImplementedError(
+            f"Metric {type(self).__name__} does not have an `update_state()` method implemented."
+        )
+
+    def result(self) -> Any:
+        """Return what was measured since the last reset."""
+        raise NotImplementedError(
+            f"Metric {type(self).__name__} does not have a `result()` method implemented."
+        )
+
+    def reset_state(self) -> None:
+        """Forget all batches."""
+        for number in self._numbers:
+            number.reset()
+        for variable in self._added:
+            variable.assign(zeros(variable.shape, variable.dtype))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Take in a batch, and return what was measured since the last reset."""
+        self.update_state(*args, **kwargs)
+        return self.result()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self.name}>"
+
+
+class Sum(Metric):
+    """The sum of values. As ``keras.metrics.Sum``."""
+
+    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
+        super().__init__(dtype, name)
+        self._total = self._number()
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        """Add values, each times its weight."""
+        self._total.add(_weighed(values, sample_weight, self._dtype, reduce_sum)[0])
+
+    def result(self) -> EagerTensor:
+        """Return the sum."""
+        return constant(self._total.total(), self._dtype)
+
+
+class Mean(Metric):
+    """The mean of values. As ``keras.metrics.Mean``."""
+
+    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
+        super().__init__(dtype, name)
+        self._total, self._count = self._number(), self._number()
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        """Take in values, each as often as its weight says."""
+        self.add(*_weighed(values, sample_weight, self._dtype, mean))
+
+    def add(self, total: float, count: float) -> None:
+        """Take in a sum of so many values."""
+        self._total.add(total)
+        self._count.add(count)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there are values."""
+        return self._count.total() > 0
+
+    def result(self) -> EagerTensor:
+        """Return the mean, 0 of no values."""
+        return constant(self._mean(), self._dtype)
+
+    def _mean(self) -> float:
+        count = self._count.total()
+        return self._total.total() / count if count else 0.0
+
+
+def _weighed(
+    given: Any, sample_weight: Any, dtype: DType, reduce: Callable[..., EagerTensor]
+) -> tuple[float, float]:
+    """Return the sum of samples' values times weights, and the sum of the weights.
+
+    ``reduce`` makes one value of those of a sample, and one weight of its weights.
+    """
+    values = cast(given, dtype)
+    if sample_weight is None:
+        values = _of_samples(values, 1, reduce)
+        return float(reduce_sum(values)), values._array.shape[0] if values.ndim else 1
+    weights = converted(sample_weight, dtype)
+    if mask_of(given) is not None:
+        weights = with_mask(weights, mask_of(given), dtype, is_mean=False)
+    values, weights = same_rank(values, weights)
+    values = _of_samples(values, weights.ndim, reduce)
+    weights = broadcast_to(weights, values._array.shape)
+    products = _of_samples(multiply(values, weights), 1, reduce)
+    return float(reduce_sum(products)), float(reduce_sum(_of_samples(weights, 1, reduce)))
+
+
+def _of_samples(values: EagerTensor, axes: int, reduce: Callable[..., EagerTensor]) -> EagerTensor:
+    """Reduce all axes behind the first ones."""
+    return reduce(values, list(range(axes, values.ndim))) if values.ndim > axes else values
+
+
+class MeanMetricWrapper(Mean):
+    """The mean of a function of ``y_true`` and ``y_pred``. As ``keras.metrics.MeanMetricWrapper``."""
+
+    def __init__(
+        self, fn: Callable[..., Any], name: str | None = None, dtype: Any = None, **arguments: Any
+    ) -> None:
+        super().__init__(name, dtype)
+        self._function, self._arguments = fn, arguments
+
+    def update_state(  # type: ignore[override]  # as in Keras: a mean of something else than values
+        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+    ) -> None:
+        """Take in a batch."""
+        values = to_tensor(self._function(y_true, y_pred, **self._arguments))
+        mask = mask_of(y_pred)
+        if mask is not None:
+            weights = None if sample_weight is None else converted(sample_weight, self._dtype)
+            sample_weight = with_mask(weights, mask, self._dtype, is_mean=False)
+        super().update_state(values, sample_weight)
+
+
+__all__ = ["Mean", "MeanMetricWrapper", "Metric", "Sum"]

@@ -1,0 +1,139 @@
+"""What is added to the loss for the size of variables. As ``keras.regularizers``."""
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from allotment.tf.keras.absent import not_interpreted
+from allotment.tf.missing_names import absent
+from allotment.tf.ops.array import cast
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.math import abs as absolute
+from allotment.tf.ops.math import add, multiply, square
+from allotment.tf.ops.reduce import reduce_sum
+from allotment.tf.tensor import EagerTensor
+
+
+class Regularizer:
+    """A function of a variable that gives a loss. As ``keras.regularizers.Regularizer``."""
+
+    #: The numbers that say what it is, which are attributes and arguments.
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __call__(self, x: Any) -> Any:  # noqa: ARG002 - those that are one look at it
+        """Compute the loss."""
+        return 0.0
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments that make an equal one."""
+        return {name: getattr(self, name) for name in self._fields}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "Regularizer":
+        """Make one of arguments."""
+        return cls(**config)
+
+
+class L1L2(Regularizer):
+    """Sums of absolute values and of squares, each by a factor. As ``keras.regularizers.L1L2``.
+
+    Args:
+        l1: The factor of the absolute values.
+        l2: The factor of the squares.
+
+    Raises:
+        ValueError: A factor is no number from 0 on.
+    """
+
+    _fields = ("l1", "l2")
+
+    def __init__(self, l1: Any = 0.0, l2: Any = 0.0) -> None:
+        self.l1, self.l2 = _factor(0.0 if l1 is None else l1, "l1"), _factor(0.0 if l2 is None else l2, "l2")
+
+    def __call__(self, x: Any) -> EagerTensor:
+        """Compute the loss."""
+        tensor = to_tensor(x)
+        loss = cast(to_tensor(0.0), tensor.dtype)
+        if self.l1:
+            loss = add(loss, multiply(reduce_sum(absolute(tensor)), self.l1))
+        if self.l2:
+            loss = add(loss, multiply(reduce_sum(square(tensor)), self.l2))
+        return loss
+
+
+class L1(Regularizer):
+    """The sum of absolute values, by a factor. As ``keras.regularizers.L1``.
+
+    Args:
+        l1: The factor.
+
+    Raises:
+        ValueError: It is no number from 0 on.
+    """
+
+    _fields = ("l1",)
+
+    def __init__(self, l1: Any = 0.01) -> None:
+        self.l1 = _factor(0.01 if l1 is None else l1, "l1")
+
+    def __call__(self, x: Any) -> EagerTensor:
+        """Compute the loss."""
+        return multiply(self.l1, reduce_sum(absolute(to_tensor(x))))
+
+
+class L2(Regularizer):
+    """The sum of squares, by a factor. As ``keras.regularizers.L2``.
+
+    Args:
+        l2: The factor.
+
+    Raises:
+        ValueError: It is no number from 0 on.
+    """
+
+    _fields = ("l2",)
+
+    def __init__(self, l2: Any = 0.01) -> None:
+        self.l2 = _factor(0.01 if l2 is None else l2, "l2")
+
+    def __call__(self, x: Any) -> EagerTensor:
+        """Compute the loss."""
+        return multiply(self.l2, reduce_sum(square(to_tensor(x))))
+
+
+l1, l2, l1_l2 = L1, L2, L1L2
+
+_BY_NAME: Final[dict[str, Callable[[], Regularizer]]] = {"l1": L1, "l1_l2": L1L2, "l2": L2}
+_BY_OTHER_NAME: Final = {"L1": L1, "L1L2": L1L2, "L2": L2, "l1l2": L1L2}
+
+
+def get(identifier: Any) -> Any:
+    """The regularizer of a name, or what was passed if that can be called. As ``keras.regularizers.get``.
+
+    Raises:
+        ValueError: No such regularizer.
+    """
+    if identifier is None:
+        return None
+    if isinstance(identifier, str):
+        made = _BY_NAME.get(identifier) or _BY_OTHER_NAME.get(identifier)
+        if made is not None:
+            return made()
+    elif isinstance(identifier, type) and issubclass(identifier, Regularizer):
+        return identifier()
+    elif callable(identifier):
+        return identifier
+    raise not_interpreted("regularizer", identifier, _BY_NAME)
+
+
+def _factor(value: Any, name: str) -> float:
+    if not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise ValueError(
+            f"Invalid value for argument {name}: expected a non-negative float. Received: {name}={value}"
+        )
+    return float(value)
+
+
+__all__ = ["L1", "L1L2", "L2", "Regularizer", "get", "l1", "l1_l2", "l2"]
+
+__getattr__ = absent(__name__, __all__)

@@ -1,0 +1,140 @@
+"""Steps of a model: by itself, or divided among the replicas of a strategy."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from allotment.devices.caller import find_caller
+from allotment.devices.placement import thread
+from allotment.tf import nest
+from allotment.tf.distribute.values import PerReplica
+from allotment.tf.keras.engine.replicas import everywhere
+from allotment.tf.keras.engine.warnings import on_behalf_of
+from allotment.tf.keras.metrics.metric import Metric
+from allotment.tf.keras.training.data import Arrays, Batch, Stream
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.draws import Source
+from allotment.tf.ops.seeds import in_common
+
+
+class Runner:
+    """Runs steps where a model's variables are.
+
+    Args:
+        strategy: The strategy that the model was made under, if there was one.
+    """
+
+    def __init__(self, strategy: Any) -> None:
+        self._strategy = strategy
+        #: How many parts a batch is divided into.
+        self.parts: int = 1 if strategy is None else strategy.num_replicas_in_sync
+
+        #: What all processes draw from that divide the same batches, once they do.
+        self._common: Source | None = None
+
+    @classmethod
+    def of_scope(cls) -> "Runner":
+        """A runner for what is made in this scope."""
+        scope = thread.state.strategy
+        return cls(None if scope is None else scope.strategy)
+
+    def scope(self) -> AbstractContextManager[Any]:
+        """Where variables are made: with a copy for each replica.
+
+        Raises:
+            ValueError: In the scope of a strategy that the model is not of.
+        """
+        scope = thread.state.strategy
+        if scope is not None and scope.strategy is not self._strategy:
+            raise ValueError(
+                "the model was made outside of this strategy's scope, so that its variables have no copies for the "
+                "replicas. Make and compile it inside of `with strategy.scope():`."
+            )
+        return nullcontext() if self._strategy is None else self._strategy.scope()
+
+    def check(self, variables: Sequence[Any]) -> None:
+        """Check that each replica has its copy of variables.
+
+        Raises:
+            ValueError: One was made elsewhere.
+        """
+        for variable in variables:
+            if self.parts > 1 and not self._strategy.extended.variable_created_in_scope(variable):
+                raise ValueError(
+                    f"variable {variable.name!r} was made outside of the scope of the strategy that its model was made "
+                    "under, so that replicas have no copies of it. Make all layers inside of `with strategy.scope():`."
+                )
+
+    def batches(self, data: Arrays | Stream) -> Iterator[Batch]:
+        """Go through data, in the same order in all processes of the strategy."""
+        if self._common is None and self._strategy is not None:
+            self._common = self._strategy.extended._common_source()
+        return data.batches() if self._common is None else in_common(self._common, data.batches)
+
+    def run(self, step: Callable[[Batch], Any], batch: Batch) -> list[Any]:
+        """Call a step with the part of each replica as tensors on its device. Returns the results of those here."""
+        if self._strategy is None:
+            return [step(batch.map(to_tensor))]
+        made = self._strategy.experimental_distribute_values_from_function(
+            lambda context: _Part(batch.part(context.replica_id_in_sync_group, context.num_replicas_in_sync))
+        )
+        # Replicas are threads: no line of theirs is one of the program.
+        caller = find_caller()
+        results: list[Any] = [None] * len(self._strategy.extended.worker_devices)
+
+        def replica(part: _Part) -> None:
+            with on_behalf_of(caller):
+                result = step(part.batch.map(to_tensor))
+            results[thread.state.strategy.replica._index] = result
+
+        with self.scope():
+            try:
+                self._strategy.extended._call(replica, (made,), {})
+            except Exception as error:
+                error.add_note(f"in a step of {caller}")
+                raise
+        return results
+
+    def everywhere(self, metrics: Sequence[Metric]) -> AbstractContextManager[None]:
+        """Let metrics be about the replicas of all processes in a ``with`` block, which all of them have to enter."""
+        numbers = [number for metric in metrics for number in metric._all_numbers()]
+        return nullcontext() if self._strategy is None else everywhere(self._strategy, numbers)
+
+    def joined(self, results: list[Any]) -> Any:
+        """The outputs of the replicas of all processes as arrays, one behind the other."""
+        if self.parts > len(results):
+            value = nest.map_structure(lambda *each: PerReplica(each), *results)
+            return nest.map_structure(np.asarray, self._strategy.gather(value, 0))
+        return nest.map_structure(lambda *each: np.concatenate([np.asarray(one) for one in each]), *results)
+
+    def averaged(self, results: list[dict[str, Any]], *, everywhere: bool) -> dict[str, float]:
+        """The means over replicas, of this process or of all, of numbers by name."""
+        names, count = list(results[0]), len(results)
+        sums = np.array([sum(float(np.mean(np.asarray(each[name]))) for each in results) for name in names])
+        if everywhere and self._strategy is not None:
+            sums, count = self._strategy.extended._totals(sums), self.parts
+        return dict(zip(names, (sums / count).tolist(), strict=True))
+
+
+class _Part:
+    """A batch that no strategy takes apart."""
+
+    __slots__ = ("batch",)
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+
+
+def flat_logs(result: Any) -> Any:
+    """Numbers by name without groups of them, such as the metrics that a model was compiled with are."""
+    if not isinstance(result, dict):
+        return result
+    flat: dict[str, Any] = {}
+    for name, value in result.items():
+        flat |= flat_logs(value) if isinstance(value, dict) else {name: value}
+    return flat
+
+
+__all__ = ["Runner", "flat_logs"]

@@ -1,0 +1,262 @@
+"""One step of a model: what happens with a batch, or with a replica's part of one."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from allotment.tf import nest
+from allotment.tf.function import warn_that_nothing_is_compiled
+from allotment.tf.gradient_tape import GradientTape
+from allotment.tf.keras import optimizers
+from allotment.tf.keras.engine.arguments import positive
+from allotment.tf.keras.engine.replicas import number_of_replicas, once, sum_over_replicas
+from allotment.tf.keras.engine.tracking import found_in, without_repeats
+from allotment.tf.keras.metrics.metric import Mean, Metric
+from allotment.tf.keras.training.compiled import CompiledLoss, CompiledMetrics, Outputs
+from allotment.tf.keras.training.data import Batch
+from allotment.tf.ops.array import cast, zeros_like
+from allotment.tf.ops.math import add, multiply
+from allotment.tf.ops.reduce import reduce_mean, reduce_sum
+from allotment.tf.ops.sums import add_n
+from allotment.tf.tensor import EagerTensor
+from allotment.tf.training.optimizer import Optimizer as TrainOptimizer
+
+if TYPE_CHECKING:
+    from allotment.tf.variable import Variable
+
+
+class Steps:
+    """What a model does with one batch."""
+
+    if TYPE_CHECKING:
+        trainable_weights: list[Variable]
+
+        @property
+        def losses(self) -> list[Any]:
+            """What regularizers add to the loss."""
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Compute the output."""
+
+    def __init__(self) -> None:
+        self.compiled = False
+        #: How many batches callbacks take for one.
+        self.steps_per_execution = 1
+        self.optimizer: Any = None
+        self.loss: Any = None
+        self._loss_of: CompiledLoss | None = None
+        # In the order in which `metrics` is to find them.
+        self._loss_tracker = Mean("loss")
+        self._metrics_of: CompiledMetrics | None = None
+        #: The losses of the outputs by their names, if several have one.
+        self._part_trackers: dict[str, Mean] = {}
+        #: Number of samples in the batch at hand, in those of all replicas together.
+        self._samples: int | None = None
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        loss_weights: Any = None,
+        metrics: Any = None,
+        weighted_metrics: Any = None,
+        run_eagerly: Any = None,  # noqa: ARG002 - it always does
+        steps_per_execution: int = 1,
+        jit_compile: Any = "auto",
+        auto_scale_loss: bool = True,  # noqa: ARG002 - losses are not scaled
+    ) -> None:
+        """Say how the model is trained.
+
+        Args:
+            optimizer: What changes variables, or its name; one of ``tf.train``, too.
+            loss: A loss, its name, or a function of ``y_true`` and ``y_pred``; several for several outputs, by
+                position or name.
+            loss_weights: A number for the loss of each output.
+            metrics: Metrics, their names, or functions; by output if there are several.
+            weighted_metrics: As ``metrics``; weights of samples count in them.
+            run_eagerly: Has no effect: models are always run eagerly.
+            steps_per_execution: How many batches callbacks take for one.
+            jit_compile: Has no effect; ``True`` is warned of once.
+            auto_scale_loss: Has no effect.
+
+        Raises:
+            ValueError: An optimizer, loss or metric that there is not.
+        """
+        self.steps_per_execution = positive(steps_per_execution, "steps_per_execution")
+        if jit_compile is True:
+            warn_that_nothing_is_compiled()
+        self.optimizer = optimizers.get(optimizer)
+        self.loss = loss
+        outputs = Outputs(getattr(self, "output_names", None))
+        self._loss_of = None if loss is None else CompiledLoss(loss, loss_weights, outputs)
+        has_metrics = metrics is not None or weighted_metrics is not None
+        self._metrics_of = CompiledMetrics(metrics, weighted_metrics, outputs) if has_metrics else None
+        self._part_trackers = {}
+        self.compiled = True
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The loss, those that the model was compiled with as one, and those among the attributes."""
+        own: list[Metric] = without_repeats(found_in(self, Metric))
+        if not self.compiled:
+            own.remove(self._loss_tracker)
+        return own
+
+    def _single_metrics(self) -> list[Metric]:
+        """The metrics, with those that the model was compiled with one by one."""
+        return [metric for each in self.metrics for metric in each._members()]
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """The names of ``metrics``."""
+        return [metric.name for metric in self.metrics]
+
+    def reset_metrics(self) -> None:
+        """Forget all batches."""
+        for metric in self.metrics:
+            metric.reset_state()
+
+    def get_metrics_result(self) -> dict[str, Any]:
+        """Return the loss and the metrics over the batches since the last reset, by name."""
+        results: dict[str, Any] = {}
+        for metric in self.metrics:
+            result = metric.result()
+            results |= result if isinstance(result, dict) else {metric.name: result}
+        return results
+
+    def compute_loss(
+        self,
+        x: Any = None,  # noqa: ARG002 - for a model that overrides it
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,  # noqa: ARG002 - for a model that overrides it
+    ) -> EagerTensor:
+        """Compute the loss: with several replicas the part that these samples are of, so that all add up to it.
+
+        Raises:
+            ValueError: There is none.
+        """
+        own = self.losses
+        if self._loss_of is None and not own:
+            raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
+        rows = len(nest.flatten(y_pred)[0])
+        samples = rows * number_of_replicas() if self._samples is None else self._samples
+        # Each replica adds its share of what does not depend on samples.
+        added = (
+            multiply(add_n([reduce_sum(each) if each.ndim else each for each in own]), rows / max(samples, 1))
+            if own
+            else None
+        )
+        if self._loss_of is None:
+            assert added is not None
+            return added
+        total, parts = self._loss_of(y, y_pred, sample_weight, samples)
+        if parts:
+            self._track_parts(parts, rows)
+        return total if added is None else add(total, cast(added, total._dtype))
+
+    def _track_parts(self, parts: Mapping[str, EagerTensor], rows: int) -> None:
+        if not self._part_trackers:
+            once(lambda: self._part_trackers.update({name: Mean(f"{name}_loss") for name in parts}))
+        if rows:
+            # Each batch counts once, as in Keras, whose graphs do not know the number of samples.
+            for name, part in parts.items():
+                self._part_trackers[name].add(_figure(part), 1 / number_of_replicas())
+
+    def _track(self, loss: EagerTensor, y_pred: Any) -> None:
+        rows = len(nest.flatten(y_pred)[0])
+        if rows:
+            samples = rows if self._samples is None or loss.ndim else self._samples
+            self._loss_tracker.add(_figure(loss) * samples, rows)
+
+    def compute_metrics(
+        self,
+        x: Any,  # noqa: ARG002 - for a model that overrides it
+        y: Any,
+        y_pred: Any,
+        sample_weight: Any = None,
+    ) -> dict[str, Any]:
+        """Let the metrics take in a batch, and return the loss and the metrics by name."""
+        self._update_metrics(y, y_pred, sample_weight)
+        return self.get_metrics_result()
+
+    def _update_metrics(self, y: Any, y_pred: Any, sample_weight: Any) -> None:
+        if self._metrics_of is not None:
+            self._metrics_of.update_state(y, y_pred, sample_weight)
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        """Train with a batch, or a replica with its part. Override it for a training of your own.
+
+        Args:
+            data: ``(x,)``, ``(x, y)`` or ``(x, y, sample_weight)``.
+
+        Returns:
+            Numbers by name. With several replicas those of ``metrics`` are over all of them, others their mean. What
+            ``compute_loss`` gives is the part of a replica: all parts add up to the loss.
+        """
+        self._train(Batch(*data), self.trainable_weights)
+        return self.get_metrics_result()
+
+    def _train(self, batch: Batch, variables: Sequence["Variable"]) -> None:
+        x, y, sample_weight = batch
+        if not variables:
+            self._test(batch, training=True)
+            return
+        with GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
+            scaled = (
+                self.optimizer.scale_loss(loss) if isinstance(self.optimizer, optimizers.Optimizer) else loss
+            )
+        self._track(loss, y_pred)
+        gradients = tape.gradient(scaled, variables)
+        if batch.rows == 0:
+            # Of no samples a mean is no number, and whatever that makes of the gradients counts nothing.
+            gradients = [None if each is None else zeros_like(each) for each in gradients]
+        # Only what the metrics need is held while variables change.
+        del tape, loss, scaled, x
+        apply_gradients(self.optimizer, gradients, variables)
+        del gradients
+        self._update_metrics(y, y_pred, sample_weight)
+
+    def test_step(self, data: Any) -> dict[str, Any]:
+        """Evaluate with a batch, or a replica with its part. As ``train_step``."""
+        self._test(Batch(*data))
+        return self.get_metrics_result()
+
+    def _test(self, batch: Batch, *, training: bool = False) -> None:
+        x, y, sample_weight = batch
+        y_pred = self(x, training=training)
+        if self._loss_of is not None:
+            loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=training)
+            self._track(loss, y_pred)
+        self._update_metrics(y, y_pred, sample_weight)
+
+    def predict_step(self, data: Any) -> Any:
+        """Compute the output for a batch, or a replica for its part. As ``train_step``."""
+        return self(data[0], training=False)
+
+
+def _figure(loss: EagerTensor) -> float:
+    """A loss as one number: the mean of one that is not reduced."""
+    return float(reduce_mean(loss) if loss.ndim else loss)
+
+
+def apply_gradients(optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
+    """Let an optimizer change variables by gradients of the replicas' parts of a loss."""
+    pairs = list(zip(gradients, variables, strict=True))
+    if not isinstance(optimizer, optimizers.Optimizer | TrainOptimizer):
+        # Those of Keras and ``tf.train`` add up by themselves, a program's own may know of no replicas.
+        pairs = [pair for pair in pairs if pair[0] is not None]
+        sums = sum_over_replicas([gradient for gradient, _ in pairs])
+        pairs = [(each, variable) for each, (_, variable) in zip(sums, pairs, strict=True)]
+    optimizer.apply_gradients(pairs)
+
+
+def optimizer_variables(optimizer: Any) -> Sequence["Variable"]:
+    """What an optimizer of Keras or of ``tf.train`` keeps for variables."""
+    found = getattr(optimizer, "variables", ())
+    return tuple(found() if callable(found) else found)
+
+
+__all__ = ["Steps", "apply_gradients", "optimizer_variables"]

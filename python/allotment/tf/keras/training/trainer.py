@@ -1,0 +1,412 @@
+"""What makes a layer a model: it is trained, evaluated, and asked for predictions, batch by batch."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allotment.tf import nest
+from allotment.tf.keras.callbacks import Callback, CallbackList, History, Logs
+from allotment.tf.keras.engine.arguments import positive
+from allotment.tf.keras.engine.replicas import level
+from allotment.tf.keras.engine.warnings import warn
+from allotment.tf.keras.optimizers.optimizer import Optimizer
+from allotment.tf.keras.training.data import (
+    Arrays,
+    Batch,
+    Stream,
+    check_all_came,
+    data_of,
+    divided,
+    host_array,
+    validation_of,
+    weights_of_classes,
+)
+from allotment.tf.keras.training.modes import check_eager
+from allotment.tf.keras.training.progress import (
+    PredictionProgress,
+    ProgressBar,
+    TestProgress,
+    TrainingProgress,
+    verbosity,
+)
+from allotment.tf.keras.training.replicated import Runner, flat_logs
+from allotment.tf.keras.training.steps import Steps, optimizer_variables
+from allotment.tf.ops.convert import to_tensor
+
+if TYPE_CHECKING:
+    from allotment.tf.keras.engine.model import Model
+    from allotment.tf.variable import Variable
+
+
+class Trainer(Steps):
+    """What a model does with many batches."""
+
+    if TYPE_CHECKING:
+        built: bool
+        weights: list[Variable]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runner = Runner.of_scope()
+        self._is_checked = False
+        #: Whether a step failed, so that the replicas' copies of variables may differ.
+        self._is_torn = False
+        self.stop_training = False
+        #: What the last ``fit`` returned.
+        self.history: History | None = None
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = "auto",
+        callbacks: Sequence[Callback] | Callback | None = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_batch_size: int | None = None,
+        validation_freq: int | Sequence[int] = 1,
+    ) -> History:
+        """Train the model.
+
+        A model that was made in the scope of a strategy is trained by all replicas: each batch is divided among them,
+        and what comes out is what one device would have made of the whole batch, but for rounding.
+
+        Args:
+            x: Arrays or tensors whose rows are samples, in the structure of the inputs; or a ``Dataset``, or anything
+                that gives batches, which are ``(x, y)`` or ``(x, y, sample_weight)``.
+            y: What should come out, as ``x``.
+            batch_size: Samples in a batch of all replicas together, 32 unless given.
+            epochs: The number of the last epoch.
+            verbose: 0 for silence, 1 for a bar on a terminal, 2 for a line each epoch; ``"auto"`` is 1.
+            callbacks: What is called meanwhile.
+            validation_split: The share of samples, from the end, that the model is evaluated with and not trained.
+            validation_data: What the model is evaluated with after epochs: ``(x, y)`` or as ``x``.
+            shuffle: Whether samples of arrays come in another order each epoch.
+            class_weight: Weights of samples by the numbers of their classes.
+            sample_weight: A weight for each sample.
+            initial_epoch: The number of epochs that have been.
+            steps_per_epoch: Batches in an epoch, all unless given.
+            validation_steps: Batches in an evaluation, all unless given.
+            validation_batch_size: Samples in a batch of an evaluation, as in training unless given.
+            validation_freq: Evaluate after every so many epochs, or after those of these numbers, the first being 1.
+
+        Returns:
+            The losses and metrics by epoch, in ``history``. With a warning, an epoch ends early where the data do, and
+            the training ends with an epoch that they have nothing for.
+
+        Raises:
+            ValueError: The model is not compiled, or the data are none.
+            ResourceExhaustedError: The memory of a device is not enough.
+        """
+        self._check_compiled()
+        is_evaluated = _evaluated_after(validation_freq)
+        if validation_split and validation_data is None:
+            (x, y, sample_weight), validation_data = divided(x, y, sample_weight, validation_split)
+        data = data_of(
+            x, y, sample_weight, batch_size, steps_per_epoch, shuffle, "steps_per_epoch", class_weight
+        )
+        validation: Arrays | Stream | None = None
+        if validation_data is not None:
+            size = validation_batch_size or batch_size
+            validation = validation_of(validation_data, size, validation_steps)
+        self.history = History()
+        level = verbosity(verbose)
+        bar = TrainingProgress(data.steps, level) if level else None
+        params = {"verbose": level, "epochs": epochs, "steps": data.steps}
+        hooks = self._hooks(callbacks, [*([bar] if bar else []), self.history], params)
+        self.stop_training = False
+        logs: Logs = {}
+        try:
+            hooks.call("on_train_begin")
+            for epoch in range(initial_epoch, epochs):
+                self.reset_metrics()
+                hooks.call("on_epoch_begin", epoch)
+                done, found = self._train_all(self._runner.batches(data), hooks)
+                if not self.stop_training:
+                    check_all_came(done, data.steps, "training")
+                if not done:
+                    break
+                if epoch == initial_epoch and _trains_by_itself(self) and not self.trainable_weights:
+                    warn("The model does not have any trainable weights: training it changes nothing.")
+                logs = _sorted(found)
+                if validation is not None and is_evaluated(epoch + 1):
+                    validation.restart()
+                    done, found = self._test_all(validation, hooks)
+                    check_all_came(done, validation.steps, "validation")
+                    logs |= {f"val_{name}": value for name, value in _sorted(found).items()}
+                hooks.call("on_epoch_end", epoch, logs)
+                if self.stop_training:
+                    break
+            if isinstance(self.optimizer, Optimizer) and epochs > 0:
+                self.optimizer.finalize_variable_values(self.trainable_weights)
+            hooks.call("on_train_end", logs)
+        finally:
+            if bar is not None:
+                bar.stop()
+        return self.history
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
+        return_dict: bool = False,
+    ) -> Any:
+        """Compute the loss and the metrics. The arguments are those of ``fit``.
+
+        Returns:
+            The loss, or a list of it and the metrics; all by name with ``return_dict``.
+        """
+        self._check_compiled()
+        data = data_of(x, y, sample_weight, batch_size, steps)
+        level = verbosity(verbose)
+        bar = TestProgress(data.steps, level) if level else None
+        hooks = self._hooks(callbacks, [bar] if bar else [], {"steps": data.steps})
+        try:
+            done, logs = self._test_all(data, hooks)
+            if not done:
+                raise ValueError("there is no batch to evaluate the model with: the data gave none")
+            check_all_came(done, data.steps, "evaluation")
+            return self._as_asked(logs, return_dict)
+        finally:
+            if bar is not None:
+                bar.stop()
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: Any = "auto",
+        steps: int | None = None,
+        callbacks: Sequence[Callback] | Callback | None = None,
+    ) -> Any:
+        """Compute the outputs as arrays. The arguments are those of ``fit``."""
+        check_eager()
+        data = data_of(x, None, None, batch_size, steps)
+        level = verbosity(verbose)
+        bar = PredictionProgress(data.steps, level) if level else None
+        hooks = self._hooks(callbacks, [bar] if bar else [], {"steps": data.steps})
+        found: list[Any] = []
+        try:
+            hooks.call("on_predict_begin")
+            for first, last, batches in _executions(self._runner.batches(data), self.steps_per_execution):
+                hooks.call("on_predict_batch_begin", first)
+                made = [self.predict_on_batch(batch.x) for batch in batches]
+                hooks.call("on_predict_batch_end", last, {"outputs": _joined(made)})
+                found += made
+            hooks.call("on_predict_end")
+        finally:
+            if bar is not None:
+                bar.stop()
+        if not found:
+            raise ValueError("there is no batch to predict the outputs of: the data gave none")
+        check_all_came(len(found), data.steps, "prediction")
+        return _joined(found)
+
+    def train_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        return_dict: bool = False,
+    ) -> Any:
+        """Train with one batch. Returns its loss and metrics, as ``evaluate``, and forgets what was before."""
+        self._check_compiled()
+        if class_weight is not None:
+            sample_weight = weights_of_classes(y, sample_weight, class_weight)
+        self.reset_metrics()
+        batch = Batch(x, y, sample_weight).map(host_array)
+        return self._as_asked(self._all_logs(self._run(self._train_step(), batch)), return_dict)
+
+    def test_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
+    ) -> Any:
+        """Evaluate with one batch. Returns its loss and metrics, as ``evaluate``, and forgets what was before."""
+        self._check_compiled()
+        self.reset_metrics()
+        batch = Batch(x, y, sample_weight).map(host_array)
+        return self._as_asked(self._all_logs(self._run(self._test_step(), batch)), return_dict)
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """Compute the outputs for one batch as arrays."""
+        check_eager()
+        batch = Batch(x).map(host_array)
+        return self._runner.joined(self._run(lambda part: self.predict_step(part.as_data()), batch))
+
+    def _train_all(self, batches: Iterable[Batch], hooks: CallbackList) -> tuple[int, Logs]:
+        """Train with all batches. Returns how many there were, and the numbers by name."""
+        step = self._train_step()
+        tells = _needs_logs(hooks, "on_train_batch_end")
+        results: list[Any] = []
+        done = 0
+        for first, last, group in _executions(batches, self.steps_per_execution):
+            hooks.call("on_train_batch_begin", first)
+            for batch in group:
+                results = self._run(step, batch)
+                done += 1
+            hooks.call("on_train_batch_end", last, _sorted(self._logs(results)) if tells else None)
+            if self.stop_training:
+                break
+        return done, self._all_logs(results) if done else {}
+
+    def _test_all(self, data: Arrays | Stream, hooks: CallbackList) -> tuple[int, Logs]:
+        """Evaluate with all batches. Returns how many there were, and the numbers by name."""
+        self.reset_metrics()
+        step = self._test_step()
+        tells = _needs_logs(hooks, "on_test_batch_end")
+        results: list[Any] = []
+        done = 0
+        hooks.call("on_test_begin")
+        for first, last, group in _executions(self._runner.batches(data), self.steps_per_execution):
+            hooks.call("on_test_batch_begin", first)
+            for batch in group:
+                results = self._run(step, batch)
+                done += 1
+            hooks.call("on_test_batch_end", last, _sorted(self._logs(results)) if tells else None)
+        logs = self._all_logs(results) if done else {}
+        hooks.call("on_test_end", _sorted(logs))
+        return done, logs
+
+    def _train_step(self) -> Callable[[Batch], Any]:
+        if _trains_by_itself(self):
+            # Looking for the variables takes as long as a small layer does.
+            found: dict[str, list[Variable]] = {}
+            # Nobody looks at what our own step returns: the metrics say it.
+            return lambda batch: self._train(
+                batch, found.get("all") or found.setdefault("all", self.trainable_weights)
+            )
+        return lambda batch: flat_logs(self.train_step(batch.as_data()))
+
+    def _test_step(self) -> Callable[[Batch], Any]:
+        if type(self).test_step is Steps.test_step:
+            return self._test
+        return lambda batch: flat_logs(self.test_step(batch.as_data()))
+
+    def _run(self, step: Callable[[Batch], Any], batch: Batch) -> list[Any]:
+        self._prepare(batch)
+        self._samples = batch.rows
+        try:
+            return self._runner.run(step, batch)
+        except BaseException:
+            self._is_torn = True
+            raise
+        finally:
+            self._samples = None
+
+    def _prepare(self, batch: Batch) -> None:
+        """Make the variables, for all replicas, if there are none yet; those that are there are checked once."""
+        with self._runner.scope():
+            if not self.built:
+                self._build_with(batch)
+        if self._is_torn:
+            level([*self.weights, *optimizer_variables(self.optimizer)])
+            self._is_torn = False
+        if not self._is_checked:
+            self._runner.check(self.weights)
+            self._is_checked = True
+
+    def _build_with(self, batch: Batch) -> None:
+        """Call the model with one sample, so that all layers make their variables."""
+        self(nest.map_structure(to_tensor, batch.part(0, batch.rows).x), training=False)
+
+    def _all_logs(self, results: list[Any]) -> Logs:
+        """The numbers by name over the replicas of all processes, which all have to call this."""
+        with self._runner.everywhere(self.metrics):
+            return self._logs(results, everywhere=True)
+
+    def _logs(self, results: list[Any], *, everywhere: bool = False) -> Logs:
+        """The numbers by name: metrics over all batches and replicas, and what a step of the user's own returns.
+
+        Without ``everywhere`` those of this process: not in all of them may somebody look at a batch.
+        """
+        logs: Logs = {name: float(value) for name, value in self.get_metrics_result().items()}
+        if results and isinstance(results[0], dict):
+            if not self._loss_tracker.is_used:
+                logs.pop("loss", None)
+            own = self._runner.averaged(results, everywhere=everywhere)
+            logs = own | {name: logs[name] for name in results[0] if name in logs}
+        return logs
+
+    def _as_asked(self, logs: Logs, return_dict: bool) -> Any:
+        """The figures by name; or the loss, or the loss and then the others in a list."""
+        if return_dict:
+            return _sorted(logs)
+        # Those of several outputs have the outputs' names before theirs, and come last.
+        known = [metric.name for metric in self._single_metrics() if metric.name in logs]
+        values = [logs[name] for name in [*known, *sorted(set(logs) - set(known))]]
+        return values[0] if len(values) == 1 else values
+
+    def _hooks(self, given: Any, own: Sequence[Callback], params: dict[str, Any]) -> CallbackList:
+        """The callbacks given, one or several, and those that are always there."""
+        model: Model = self  # type: ignore[assignment]
+        listed = [] if given is None else list(given) if isinstance(given, Iterable) else [given]
+        return CallbackList([*listed, *own], model, params)
+
+    def _check_compiled(self) -> None:
+        check_eager()
+        if not self.compiled:
+            raise ValueError("You must call `compile()` before using the model.")
+
+
+def _executions(batches: Iterable[Batch], size: int) -> Iterator[tuple[int, int, Iterator[Batch]]]:
+    """Give batches in groups that callbacks take for one: the numbers of the first and the last, and the batches.
+
+    The last group may have less, but counts as the others, as in Keras.
+    """
+    rest = iter(batches)
+    for first in itertools.count(0, size):
+        head = next(rest, None)
+        if head is None:
+            return
+        yield first, first + size - 1, itertools.chain((head,), itertools.islice(rest, size - 1))
+
+
+def _joined(outputs: Sequence[Any]) -> Any:
+    """The outputs of batches, one behind the other."""
+    return nest.map_structure(lambda *parts: np.concatenate(parts), *outputs)
+
+
+def _evaluated_after(validation_freq: Any) -> Callable[[int], bool]:
+    """Whether the model is evaluated after an epoch, by its number, which starts at 1.
+
+    Raises:
+        ValueError: It is not said in numbers above zero.
+    """
+    if isinstance(validation_freq, list | tuple):
+        chosen = {positive(each, "validation_freq") for each in validation_freq}
+        return chosen.__contains__
+    every = positive(validation_freq, "validation_freq")
+    return lambda epoch: epoch % every == 0
+
+
+def _trains_by_itself(model: Steps) -> bool:
+    """Whether it has no step of the program's own to train with."""
+    return type(model).train_step is Steps.train_step
+
+
+def _needs_logs(hooks: CallbackList, hook: str) -> bool:
+    """Whether anybody looks at the numbers of each batch."""
+    return hooks.overrides(hook, lambda each: isinstance(each, ProgressBar) and not each.moves)
+
+
+def _sorted(logs: Logs) -> Logs:
+    """The numbers in the order of their names, as Keras shows them."""
+    return dict(sorted(logs.items()))
+
+
+__all__ = ["Trainer"]

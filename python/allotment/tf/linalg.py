@@ -1,0 +1,59 @@
+"""``tf.linalg``: products, decompositions and diagonals of matrices."""
+
+from allotment.tf.ops.diagonals import band_part, diag, diag_part, set_diag, trace
+from allotment.tf.ops.einsum import einsum
+from allotment.tf.ops.exponential import expm
+from allotment.tf.ops.factor import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd
+from allotment.tf.ops.matrices import matrix_rank, normalize, pinv
+from allotment.tf.ops.norms import global_norm
+from allotment.tf.ops.products import adjoint, cross, matmul, matrix_transpose, matvec, tensordot
+from allotment.tf.ops.sequences import eye
+from allotment.tf.ops.solve import (
+    cholesky_solve,
+    det,
+    inv,
+    logdet,
+    lstsq,
+    slogdet,
+    solve,
+    triangular_solve,
+)
+from allotment.tf.ops.statistics import l2_normalize, norm
+
+__all__ = [
+    "adjoint",
+    "band_part",
+    "cholesky",
+    "cholesky_solve",
+    "cross",
+    "det",
+    "diag",
+    "diag_part",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "einsum",
+    "expm",
+    "eye",
+    "global_norm",
+    "inv",
+    "l2_normalize",
+    "logdet",
+    "lstsq",
+    "matmul",
+    "matrix_rank",
+    "matrix_transpose",
+    "matvec",
+    "norm",
+    "normalize",
+    "pinv",
+    "qr",
+    "set_diag",
+    "slogdet",
+    "solve",
+    "svd",
+    "tensordot",
+    "trace",
+    "triangular_solve",
+]

@@ -1,0 +1,348 @@
+"""Runs operations: places them, brings their inputs along, logs, computes, and wraps the result.
+
+``run`` does all of it for any row of the table. ``binary`` and ``unary`` make the functions that users call
+for the commonest shapes of operation, with a short way through for the commonest case: the inputs are tensors
+of one type where the operation runs, and nobody asked for a log or a policy.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from allotment._core import ArrayMemory, collect_garbage
+from allotment.devices import placement_log
+from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.devices.context import context
+from allotment.devices.placement import Placement, current_placement, thread
+from allotment.tf.dtypes import BY_NUMPY, DType, float32, int32, string
+from allotment.tf.dtypes import bool as bool_
+from allotment.tf.ops import faults
+from allotment.tf.ops.convert import to_pair, to_tensor
+from allotment.tf.ops.table import CPU_ONLY, Host, Operation, broadcast_fault
+from allotment.tf.ops.type_checks import has_kernel, type_problem
+from allotment.tf.tensor import EagerTensor, tensor_of
+
+_ndarray: Final = np.ndarray
+_context: Final = context()
+
+#: Copying is what they are for: no policy forbids it.
+_COPIERS: Final = frozenset({"Identity", "_EagerConst"})
+
+
+def run(
+    row: Operation, inputs: Sequence[EagerTensor], *args: Any, name: str | None = None, **kwargs: Any
+) -> Any:
+    """Run a row of the table; ``args`` and ``kwargs`` go to its function behind the inputs' arrays.
+
+    Returns a tensor, or a tuple of tensors where the function returns a tuple of arrays.
+
+    Raises:
+        InvalidArgumentError: The inputs do not go together, or the wished device cannot run it.
+        ResourceExhaustedError: The device's memory does not hold the result or a temporary.
+    """
+    placement = current_placement()
+    if placement.graph is not None:
+        made = placement.record(row, inputs, args, kwargs, name)
+        recorder, device = thread.state.recorder, None
+    else:
+        check_types(row, inputs, name)
+        device = placement.place(kinds_for(row, inputs), row.name, name, row.constants)
+        made = run_on(placement, device, row, inputs, *args, name=name, **kwargs)
+        recorder = placement.recorder
+    if recorder is not None:
+        recorder.record(row, inputs, args, kwargs, made, device)
+    return made
+
+
+def run_on(
+    placement: Placement,
+    device: Device,
+    row: Operation,
+    inputs: Sequence[EagerTensor],
+    *args: Any,
+    name: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Run a row on a device that is given: where a variable lives, say."""
+    home = home_of(placement, device, row, inputs)
+    arrays: list[np.ndarray[Any, Any]] = []
+    for index, tensor in enumerate(inputs):
+        # A tensor that is both operands is brought along once, and warned of twice, as in TensorFlow.
+        again = index > 0 and tensor is inputs[index - 1]
+        if not again or (placement.policy != "silent" and tensor._home is not home):
+            array = bring(placement, row, device, home, index, tensor, name, arrays[-1] if again else None)
+        arrays.append(array)
+    if placement.logging:
+        placement_log.executing(row.name, device.name)
+    if row.fault is not None:
+        fault = row.fault(*arrays, *args, **kwargs)
+        if fault is not None:
+            raise faults.invalid(row.name, device, fault, name)
+    result = compute(placement, device, home, row.name, name, row.function, *arrays, *args, **kwargs)
+    if type(result) is tuple:
+        return tuple(wrap(placement, device, home, row, name, array) for array in result)
+    return wrap(placement, device, home, row, name, result)
+
+
+def binary(
+    row: Operation,
+    texts: Operation | None = None,
+    pair: Callable[..., Any] = to_pair,
+    truths: Callable[..., EagerTensor] | None = None,
+) -> Callable[..., EagerTensor]:
+    """Make the function of an operation with two inputs of one type that are broadcast to each other.
+
+    ``texts`` is the row for texts, ``truths`` the function where an input has truth values, if there is one; ``pair``
+    converts operands that are no tensors.
+    """
+    function = row.function
+    fixed = row.result
+    quick = _quick_types(row)
+    floats = float32 in quick
+
+    def call(x: Any, y: Any, name: str | None = None) -> EagerTensor:
+        if type(x) is not EagerTensor or type(y) is not EagerTensor:
+            if thread.state.graph is not None:
+                return record(x, y, name)  # type: ignore[no-any-return]
+            x, y = pair(x, y)
+        dtype = x._dtype
+        if dtype is y._dtype and (floats if dtype is float32 else dtype in quick):
+            placement = thread.state.placement
+            if placement is None or placement.version != _context.flags_version:
+                placement = current_placement()
+            home = placement.home
+            if x._home is home and y._home is home and (dtype is not int32 or home.kind == "CPU"):
+                try:
+                    array = placement.compute(function, x._array, y._array)
+                except (ValueError, MemoryError):
+                    pass  # ``run`` says what is wrong, where no exception with frames of ours is its context.
+                else:
+                    if type(array) is not _ndarray:
+                        array = placement.compute(np.asarray, array)
+                    made = EagerTensor()
+                    made._array = array
+                    made._dtype = fixed or dtype
+                    made._device = made._home = home
+                    return made
+            elif dtype is int32 and home is not None and x._home is y._home is placement.host:
+                kept = _integers(placement, home, function, fixed, x._array, y._array)
+                if kept is not None:
+                    return kept
+        return by_types(x, y, name)
+
+    def by_types(x: Any, y: Any, name: str | None) -> EagerTensor:
+        if truths is not None and bool_ in (x._dtype, y._dtype):
+            return truths(x, y, name)
+        chosen = texts if texts is not None and x._dtype is string else row
+        return run(chosen, (x, y), name=name)  # type: ignore[no-any-return]
+
+    def record(x: Any, y: Any, name: str | None) -> Any:
+        recording: Any = current_placement()
+        return recording.pair(by_types, pair, x, y, name or row.name)
+
+    return call
+
+
+def unary(row: Operation) -> Callable[..., EagerTensor]:
+    """Make the function of an operation with one input and no other argument."""
+    function = row.function
+    fixed = row.result
+    quick = _quick_types(row)
+    floats = float32 in quick
+
+    def call(x: Any, name: str | None = None) -> EagerTensor:
+        if type(x) is not EagerTensor:
+            x = to_tensor(x)
+        dtype = x._dtype
+        if floats if dtype is float32 else dtype in quick:
+            placement = thread.state.placement
+            if placement is None or placement.version != _context.flags_version:
+                placement = current_placement()
+            home = placement.home
+            if x._home is home and (dtype is not int32 or home.kind == "CPU"):
+                try:
+                    array = placement.compute(function, x._array)
+                except (ValueError, MemoryError):
+                    pass  # ``run`` says what is wrong, where no exception with frames of ours is its context.
+                else:
+                    if type(array) is not _ndarray:
+                        array = placement.compute(np.asarray, array)
+                    made = EagerTensor()
+                    made._array = array
+                    made._dtype = fixed or BY_NUMPY[array.dtype]
+                    made._device = made._home = home
+                    return made
+            elif dtype is int32 and home is not None and x._home is placement.host:
+                kept = _integers(placement, home, function, fixed, x._array)
+                if kept is not None:
+                    return kept
+        return run(row, (x,), name=name)  # type: ignore[no-any-return]
+
+    return call
+
+
+def _integers(
+    placement: Placement, device: Device, function: Callable[..., Any], fixed: DType | None, *arrays: Any
+) -> EagerTensor | None:
+    """Compute int32 for a GPU, which keeps it in host memory; ``None`` where ``run`` has to look."""
+    if device.kind != "GPU":
+        return None
+    try:
+        array = placement.on_host(function, *arrays)
+        if type(array) is not _ndarray:
+            array = placement.on_host(np.asarray, array)
+    except (ValueError, MemoryError):
+        return None
+    return tensor_of(array, fixed or BY_NUMPY[array.dtype], device, placement.host)
+
+
+def _quick_types(row: Operation) -> frozenset[DType]:
+    """Element types that an operation takes wherever its inputs are: texts have the CPU's kernels only."""
+    return frozenset(dtype for dtype in BY_NUMPY.values() if dtype is not string and has_kernel(row, dtype))
+
+
+def kinds_for(row: Operation, inputs: Sequence[EagerTensor]) -> tuple[str, ...]:
+    """Kinds of device with a kernel for these inputs: texts have none but the CPU's."""
+    return CPU_ONLY if any(tensor._dtype is string for tensor in inputs) else row.kinds
+
+
+def home_of(placement: Placement, device: Device, row: Operation, inputs: Sequence[EagerTensor]) -> Device:
+    """Whose memory an operation works in: its device's, or the host's for what kernels keep there."""
+    if row.host is Host.OUTPUT or row.host is Host.ALL:
+        return placement.host
+    if device.kind == "GPU" and row.host is Host.INT32 and inputs and inputs[0]._dtype is int32:
+        return placement.host
+    return device
+
+
+def bring(
+    placement: Placement,
+    row: Operation,
+    device: Device,
+    home: Device,
+    index: int,
+    tensor: EagerTensor,
+    name: str | None,
+    brought: np.ndarray[Any, Any] | None = None,
+) -> np.ndarray[Any, Any]:
+    """The input's array in the memory where the kernel wants it.
+
+    If it lives elsewhere that is a copy, or what was ``brought`` along before.
+    """
+    if row.reads_anywhere or tensor._dtype is string:
+        return tensor._array
+    if row.host is Host.OUTPUT:
+        # Only TensorFlow wants it on the device, and only the policy can tell.
+        home = placement.host if device.kind == "GPU" and tensor._dtype is int32 else device
+    if tensor._home is home:
+        return tensor._array
+    if placement.policy != "silent":
+        number = row.number(index)
+        if number is not None:
+            check_policy(placement.policy, row.name, device, home, number, tensor, name)
+    if row.host is Host.OUTPUT:
+        return tensor._array
+    if brought is not None:
+        return brought
+    if placement_log.shows_copies:
+        placement_log.copying(row.name, index, tensor._home.name, home.name, tensor._array.nbytes)
+    copied: np.ndarray[Any, Any] = compute(placement, device, home, row.name, name, np.copy, tensor._array)
+    return copied
+
+
+def check_policy(
+    policy: str, op: str, device: Device, home: Device, index: int, tensor: EagerTensor, name: str | None
+) -> None:
+    """Apply the device policy to a copy that is about to be made (placement, section 5.4)."""
+    where = faults.elsewhere(index, home, tensor._home, device)
+    if policy == "warn":
+        placement_log.copied(
+            f"before computing {op} {where}. This triggers a copy which can be a performance bottleneck."
+        )
+    elif op not in _COPIERS and not (policy == "silent_for_int32" and tensor._dtype is int32):
+        raise faults.conflicting(op, where, name)
+
+
+def compute(
+    placement: Placement,
+    device: Device,
+    home: Device,
+    op: str,
+    name: str | None,
+    function: Callable[..., Any],
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """Call a function of arrays in the memory of ``home``; if that is short, collect and call it once more."""
+    inside = placement.inside(home)
+    for is_last in (False, True):
+        try:
+            return inside(function, *args, **kwargs)
+        except ValueError as error:
+            if not faults.is_beyond_memory(error):
+                raise
+            failed: MemoryError | ValueError = error.with_traceback(None)
+            break
+        except MemoryError as error:
+            failed = error.with_traceback(None)
+        # Tensors that only cycles hold are memory, too.
+        if is_last or not collect_garbage(home.pool):
+            break
+        ArrayMemory.take_refusal()
+    # Not while the failure is handled: as the context of ours it would keep its frames, and so the inputs.
+    raise faults.exhausted(op, device, home, name, failed)
+
+
+def wrap(
+    placement: Placement, device: Device, home: Device, row: Operation, name: str | None, result: Any
+) -> EagerTensor:
+    """Make a tensor of what a function of arrays returned; NumPy returns scalars for arrays of rank 0."""
+    array = result
+    if type(array) is not _ndarray:
+        array = compute(placement, device, home, row.name, name, np.asarray, array)
+    dtype = row.result or BY_NUMPY[array.dtype]
+    if dtype is string:
+        home = placement.host
+    elif row.host is Host.OUTPUT and dtype is not int32 and device.kind == "CPU":
+        home = device
+    return tensor_of(array, dtype, device, home)
+
+
+def check_types(
+    row: Operation, inputs: Sequence[EagerTensor], name: str | None, *, pinned: bool = False
+) -> None:
+    """Check the inputs' element types; a pinned operation runs where a variable is.
+
+    Raises:
+        InvalidArgumentError: TensorFlow's operation does not allow a type, or types that must be equal differ.
+        NotFoundError: It has no kernel for a type. Of a pinned operation this is an ``InvalidArgumentError``, too.
+        TypeError: In a graph, see ``check_types_in_graph``.
+    """
+    if thread.state.graph is not None:
+        check_types_in_graph(row, inputs)
+        return
+    problem = type_problem(row, [tensor._dtype for tensor in inputs])
+    if problem is not None:
+        raise faults.of_types(row.name, problem, name, pinned=pinned)
+
+
+def check_types_in_graph(row: Operation, inputs: Sequence[Any]) -> None:
+    """Check the element types of the inputs of a node; a kernel that is missing is refused when a session runs it.
+
+    Raises:
+        TypeError: TensorFlow's operation does not allow a type, or types that must be equal differ.
+    """
+    if not inputs:
+        return
+    problem = type_problem(row, [tensor._dtype for tensor in inputs], kernels=False)
+    if problem is not None:
+        raise faults.of_types_in_graph(row.name, problem)
+
+
+def same_shapes(*arrays: Any) -> str | None:
+    """``fault`` of the operations that broadcast their inputs."""
+    return broadcast_fault(arrays)
+
+
+__all__ = ["binary", "check_types_in_graph", "run", "run_on", "same_shapes", "unary"]

@@ -1,0 +1,220 @@
+"""The errors of operations, in TensorFlow's words (placement, sections 4.2, 5.4 and 5.6)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from allotment import errors
+from allotment._core import ArrayMemory, format_size
+from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.devices.context import context
+from allotment.devices.placement import thread
+from allotment.tf.dtypes import BY_NUMPY, DType
+from allotment.tf.ops.type_checks import TypeProblem
+
+#: What NumPy says of arrays that no address space holds, instead of raising a ``MemoryError``.
+_TOO_LARGE: Final = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")
+
+#: What error texts call floating-point types.
+ERROR_NAMES: Final = {"float16": "half", "float32": "float", "float64": "double"}
+
+#: The largest request that a pool counts.
+_LARGEST: Final = (1 << 63) - 256
+
+
+def tail(op: str, name: str | None) -> str:
+    """How the text of an operation's error ends."""
+    return f" [Op:{op}] name: {name or ''}"
+
+
+class Unimplemented(str):
+    """A fault's text, of inputs that TensorFlow's kernel is not written for."""
+
+    __slots__ = ()
+
+
+class Unprepared(str):
+    """A fault's text, of inputs that TensorFlow's kernel takes for a failed precondition."""
+
+    __slots__ = ()
+
+
+class OutOfRange(str):
+    """A fault's text, of places that there are none of, where TensorFlow's kernel tells them from other faults."""
+
+    __slots__ = ()
+
+
+KernelErrorClass = (
+    type[errors.InvalidArgumentError]
+    | type[errors.UnimplementedError]
+    | type[errors.FailedPreconditionError]
+    | type[errors.OutOfRangeError]
+)
+
+_CLASSES: Final[dict[type, KernelErrorClass]] = {
+    Unimplemented: errors.UnimplementedError,
+    Unprepared: errors.FailedPreconditionError,
+    OutOfRange: errors.OutOfRangeError,
+}
+
+
+def class_of(text: str) -> KernelErrorClass:
+    """The class of the error that a fault's text is for."""
+    return _CLASSES.get(type(text), errors.InvalidArgumentError)
+
+
+def invalid(op: str, device: Device, text: str, name: str | None) -> errors.OpError:
+    """The error of a kernel that does not like its inputs."""
+    return class_of(text)(None, None, f"{_head(op, device)}{text}{tail(op, name)}")
+
+
+def mismatched(op: str, index: int, wanted: DType, found: DType, name: str | None) -> Exception:
+    """The error of an input whose element type is not that of the first; in a graph no node can be made."""
+    if thread.state.graph is not None:
+        return TypeError(
+            f"Input {index} of '{op}' Op has type {found.name} that does not match type {wanted.name}."
+        )
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"cannot compute {op} as input #{index}(zero-based) was expected to be a {wanted.error_name} tensor but is "
+        f"a {found.error_name} tensor{tail(op, name)}",
+    )
+
+
+def of_types(op: str, problem: TypeProblem, name: str | None, *, pinned: bool = False) -> Exception:
+    """The error of element types that an operation does not compute with."""
+    found = problem.found
+    if problem.wanted is not None:
+        return mismatched(op, problem.index, problem.wanted, found, name)
+    if problem.kind == "not allowed":
+        allowed = ", ".join(ERROR_NAMES.get(each, each) for each in problem.allowed)
+        text = f"Value for attr '{problem.attribute}' of {found.error_name} is not in the list of allowed values: "
+        return errors.InvalidArgumentError(None, None, text + allowed + tail(op, name))
+    text = f"{no_kernel(op, op, problem)}{tail(op, name)}"
+    if pinned:
+        return errors.InvalidArgumentError(None, None, f"No OpKernel was registered to support Op {text}")
+    return errors.NotFoundError(None, None, f"Could not find device for node: {text}")
+
+
+def of_types_in_graph(op: str, problem: TypeProblem) -> TypeError:
+    """The error of element types for which no node can be made."""
+    found, argument = problem.found.name, problem.input_name
+    if problem.wanted is None:
+        allowed = ", ".join(problem.allowed)
+        return TypeError(
+            f"Value passed to parameter '{argument}' has DataType {found} not in list of allowed values: {allowed}"
+        )
+    given_by = f"type {problem.wanted.name} of argument '{problem.wanted_by}'"
+    wanted = f"expected type of {problem.wanted.name}" if problem.wanted_by is None else given_by
+    return TypeError(f"Input '{argument}' of '{op}' Op has type {found} that does not match {wanted}.")
+
+
+def below_minimum(op: str, attribute: str, value: int, minimum: int, name: str | None) -> Exception:
+    """The error of an attribute that is too small; in a graph of one for which no node can be made."""
+    if thread.state.graph is not None:
+        return ValueError(f"Attr '{attribute}' of '{op}' Op passed {value} less than minimum {minimum}.")
+    text = f"Value for attr '{attribute}' of {value} must be at least minimum {minimum}{tail(op, name)}"
+    return errors.InvalidArgumentError(None, None, text)
+
+
+def not_listed(op: str, attribute: str, text: str, allowed: Sequence[str], name: str | None) -> Exception:
+    """The error of a text that is none of an attribute's; in a graph of one for which no node can be made."""
+    listed = ", ".join(f'"{each}"' for each in allowed)
+    if thread.state.graph is not None:
+        return ValueError(f"Attr '{attribute}' of '{op}' Op passed string '{text}' not in: {listed}.")
+    words = f"Value for attr '{attribute}' of \"{text}\" is not in the list of allowed values: {listed}{tail(op, name)}"
+    return errors.InvalidArgumentError(None, None, words)
+
+
+def no_kernel(op: str, node: str, problem: TypeProblem) -> str:
+    """The node without a kernel, and the kernels that there are."""
+    return (
+        f"{{{{node {node}}}}} = {op}[{problem.attribute}={_enum_name(problem.found.name)}]\n"
+        f"All kernels registered for op {op}:\n  device='CPU'; {problem.attribute} in "
+        f"[{', '.join(map(_enum_name, problem.allowed))}]\n"
+    )
+
+
+def _enum_name(dtype: str) -> str:
+    return f"DT_{ERROR_NAMES.get(dtype, dtype).upper()}"
+
+
+def elsewhere(index: int, home: Device, actual: Device, device: Device) -> str:
+    """What is said of an input that is not where the kernel wants it."""
+    return (
+        f"input #{index} was expected to be on {home.name} but is actually on {actual.name} "
+        f"(operation running on {device.name})"
+    )
+
+
+def conflicting(op: str, where: str, name: str | None) -> errors.InvalidArgumentError:
+    """The error of a copy that the device policy forbids."""
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Tensors on conflicting devices: cannot compute {op} as {where} Tensors can be copied explicitly using: "
+        "`with tf.device(device_name): x = tf.identity(x)` or transparently copied by using "
+        "tf.config.experimental.set_device_policy('silent'). Copying tensors between devices may slow down your "
+        f"model{tail(op, name)}",
+    )
+
+
+def is_beyond_memory(error: ValueError) -> bool:
+    """Whether NumPy did not even ask for the memory of an array, as no address space holds it."""
+    return any(words in str(error) for words in _TOO_LARGE)
+
+
+def exhausted(
+    op: str, device: Device, home: Device, name: str | None, error: MemoryError | ValueError
+) -> BaseException:
+    """The error of a device whose memory does not hold a result.
+
+    TensorFlow's line comes first, then the report of the pool that refused. What else a pool raises, as in a
+    forked child, is passed on as it is.
+    """
+    # A variable that changed too late, such as that of owner tags, may be why the report is not what was expected.
+    context().state()
+    if isinstance(error, ValueError):
+        return _beyond_memory(op, device, home, name)
+    refusal = ArrayMemory.take_refusal()
+    if refusal is not None and not isinstance(refusal, MemoryError):
+        return refusal
+    # NumPy's error knows which array it could not make.
+    shape = ",".join(map(str, getattr(error, "shape", ())))
+    dtype = BY_NUMPY.get(getattr(error, "dtype", None))  # type: ignore[arg-type]
+    what = f"tensor with shape[{shape}] and type {dtype.error_name if dtype else 'unknown'}"
+    return errors.ResourceExhaustedError.of_pool(
+        _line(op, device, home, name, what), refusal, _memory_of(home)
+    )
+
+
+def _beyond_memory(op: str, device: Device, home: Device, name: str | None) -> BaseException:
+    """The same for a result of a size that cannot be asked for: with the pool's report on the largest that can."""
+    refusal: BaseException | None = None
+    if home.pool is not None:
+        try:
+            home.pool.malloc(_LARGEST)
+        except (MemoryError, RuntimeError) as refused:
+            refusal = refused.with_traceback(None)
+    what = f"tensor of more than {_LARGEST} bytes"
+    return errors.ResourceExhaustedError.of_pool(
+        _line(op, device, home, name, what), refusal, _memory_of(home)
+    )
+
+
+def _memory_of(device: Device) -> str:
+    """A line of a report about how much memory a GPU has, which a limit may leave a part of."""
+    gpu = device.physical.gpu
+    if gpu is None:
+        return ""
+    return f"  {'device has':<14} {format_size(gpu.memory):>12}  {gpu.memory} bytes, {device.physical.device.name}"
+
+
+def _line(op: str, device: Device, home: Device, name: str | None, what: str) -> str:
+    allocator = "cpu" if home.pool is None else home.pool.name
+    return f"{_head(op, device)}OOM when allocating {what} on {home.name} by allocator {allocator}{tail(op, name)}"
+
+
+def _head(op: str, device: Device) -> str:
+    return f"{{{{function_node __wrapped__{op}_device_{device.name}}}}} "

@@ -1,0 +1,130 @@
+"""The operation table: what each operation is called, computes, and where it can run.
+
+The functions users call are made from these rows (see ``execute``). A row says nothing about devices beyond the
+kinds that have a kernel; where an operation runs is ``devices.placement``'s to decide.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Literal
+
+from allotment.devices import tags
+from allotment.tf.dtypes import DType
+from allotment.tf.ops.signatures import CONSTANT_ARGUMENTS, INPUT_NUMBERS
+
+#: Runs on every kind of device, the best first.
+EVERYWHERE: Final = ("GPU", "CPU")
+#: Has a CPU kernel only: texts, and what TensorFlow never ported.
+CPU_ONLY: Final = ("CPU",)
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """How to go back through an operation: from the gradients of its outputs to those of its inputs."""
+
+    #: Takes the call and the gradient of each output, returns that of each input, ``None`` for one that has none.
+    #: It is made of public operations, so that it can be recorded itself. Without it the operation is a constant.
+    function: Callable[..., Any] | None
+    #: Which inputs' values are needed, and not only their shapes and types.
+    inputs: "Needed" = True
+    #: The same of the outputs.
+    outputs: "Needed" = False
+
+
+#: All or none of the tensors, those at some places, or each one of which another has a gradient.
+Needed = bool | tuple[int, ...] | Literal["beside others"]
+
+#: The gradients of operations by name: those in ``ops.gradients``.
+GRADIENTS: Final[dict[str, Gradient]] = {}
+
+
+class Host(Enum):
+    """Which values a GPU's kernel keeps in host memory (specification of placement, section 5.3)."""
+
+    #: Everything, if the first input is int32: arithmetic, comparison and shape handling.
+    INT32 = "int32"
+    #: The output, and no input is copied there: shapes and sizes. On the CPU only int32 is kept there.
+    OUTPUT = "output"
+    #: Everything, on the CPU, too: what computes shapes from shapes.
+    ALL = "all"
+    #: Nothing.
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """One row of the table."""
+
+    #: The name in placement logs and error texts, as TensorFlow's: ``AddV2``.
+    name: str
+    #: Computes the result: arrays first, then the operation's own arguments.
+    function: Callable[..., Any]
+    #: Kinds of device that have a kernel, the best first.
+    kinds: tuple[str, ...] = EVERYWHERE
+    #: Element type of the result: ``None`` means whatever the array has.
+    result: DType | None = None
+    #: What a GPU's kernel keeps in host memory.
+    host: Host = Host.INT32
+    #: Whether the kernel reads its inputs where they are: single numbers that say what to make.
+    reads_anywhere: bool = False
+    #: Whether all inputs must have one element type.
+    same_dtype: bool = True
+    #: Element types that it takes: a predicate, ``None`` for all but strings.
+    takes: Callable[[DType], bool] | None = None
+    #: Says what is wrong with the inputs' arrays and arguments, in TensorFlow's words, or ``None``.
+    fault: Callable[..., str | None] | None = None
+    #: Whether it is there for what it does and makes no tensor. In a graph it is not tried to learn of shapes.
+    effect_only: bool = False
+    #: Its gradient, if it is not that of all operations of the name.
+    own_gradient: Gradient | None = None
+
+    @property
+    def gradient(self) -> Gradient | None:
+        """How to go back through it; ``None`` if nobody knows."""
+        return self.own_gradient or GRADIENTS.get(self.name)
+
+    @property
+    def constants(self) -> bool:
+        """Whether TensorFlow makes constants of arguments before it places the operation."""
+        return self.name in CONSTANT_ARGUMENTS
+
+    def number(self, index: int) -> int | None:
+        """TensorFlow's number of an input, or ``None`` if it does not look at it."""
+        numbers = INPUT_NUMBERS.get(self.name)
+        if numbers is None:
+            return index
+        return numbers[index] if index < len(numbers) else None
+
+
+#: Every operation by name.
+OPERATIONS: Final[dict[str, Operation]] = {}
+
+
+def operation(name: str, function: Callable[..., Any], **fields: Any) -> Operation:
+    """Enter a row into the table and return it.
+
+    Raises:
+        ValueError: The name is taken.
+    """
+    if name in OPERATIONS:
+        raise ValueError(f"operation {name} is in the table already")
+    row = OPERATIONS[name] = Operation(name, function, **fields)
+    tags.NAMES.setdefault(function, name)
+    return row
+
+
+def dims(array: Any) -> str:
+    """The shape of an array as error texts show it: ``[2,3]``."""
+    return "[" + ",".join(map(str, array.shape)) + "]"
+
+
+def broadcast_fault(arrays: Sequence[Any]) -> str | None:
+    """TensorFlow's words for shapes that do not go together, or ``None``."""
+    import numpy as np
+
+    try:
+        np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
+        return f"Incompatible shapes: {' vs. '.join(map(dims, arrays))}"
+    return None

@@ -1,0 +1,37 @@
+"""Random numbers. As ``tf.random``.
+
+What decides the numbers is as in TensorFlow (see ``set_seed``); the numbers themselves are NumPy's, not those
+that TensorFlow gives for the same seeds.
+"""
+
+from allotment.tf.ops.generator import Generator, get_global_generator, set_global_generator
+from allotment.tf.ops.random import categorical, gamma, normal, poisson, shuffle, truncated_normal, uniform
+from allotment.tf.ops.seeds import set_seed
+from allotment.tf.ops.stateless import (
+    fold_in,
+    split,
+    stateless_categorical,
+    stateless_normal,
+    stateless_truncated_normal,
+    stateless_uniform,
+)
+
+__all__ = [
+    "Generator",
+    "categorical",
+    "fold_in",
+    "gamma",
+    "get_global_generator",
+    "normal",
+    "poisson",
+    "set_global_generator",
+    "set_seed",
+    "shuffle",
+    "split",
+    "stateless_categorical",
+    "stateless_normal",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]

@@ -1,0 +1,21 @@
+"""Texts. As ``tf.strings``."""
+
+from allotment.tf.ops.patterns import regex_full_match, regex_replace
+from allotment.tf.ops.printing import string_format as format  # noqa: A004 - the name TensorFlow has
+from allotment.tf.ops.text_parts import reduce_join, substr
+from allotment.tf.ops.texts import as_string, join, length, lower, strip, to_number, upper
+
+__all__ = [
+    "as_string",
+    "format",
+    "join",
+    "length",
+    "lower",
+    "reduce_join",
+    "regex_full_match",
+    "regex_replace",
+    "strip",
+    "substr",
+    "to_number",
+    "upper",
+]

@@ -1,0 +1,73 @@
+"""Where variables are among the attributes of objects: keys of a checkpoint, and what is read and written there."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from allotment.tf.dtypes import DType
+from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.variable import Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that an object keeps without a variable, such as the count of an optimizer's steps."""
+
+    name: str
+    dtype: DType
+    read: Callable[[], Any]
+    write: Callable[[Any], None]
+
+    shape = TensorShape([])
+
+    def numpy(self) -> Any:
+        """Return the number."""
+        return np.asarray(self.read(), self.dtype.numpy)
+
+    def assign(self, value: Any) -> None:
+        """Replace the number."""
+        self.write(value)
+
+
+def values_of(owner: Any) -> Iterator[tuple[str, Any]]:
+    """The variables and numbers of an object, each under its first key, such as ``model/dense/kernel``."""
+    yield from _of_parts("", owner._checkpoint_parts(), {id(owner)})
+
+
+def attributes(owner: Any, without: Iterable[str] = ()) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object that may hold variables, in the order in which they were set."""
+    left_out = frozenset(without)
+    for name, value in tuple(vars(owner).items()):
+        if name not in left_out and _may_hold(value):
+            yield name, value
+
+
+def _may_hold(value: Any) -> bool:
+    return isinstance(value, Variable | list | tuple | Mapping) or hasattr(type(value), "_checkpoint_parts")
+
+
+def _of_parts(key: str, parts: Iterable[tuple[str, Any]], seen: set[int]) -> Iterator[tuple[str, Any]]:
+    for name, part in parts:
+        yield from _of(f"{key}/{name}".strip("/"), part, seen)
+
+
+def _of(key: str, part: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    if isinstance(part, Number):
+        yield key, part
+        return
+    if id(part) in seen or not _may_hold(part):
+        return
+    seen.add(id(part))
+    if isinstance(part, Variable):
+        yield key, part
+    elif isinstance(part, Mapping):
+        yield from _of_parts(key, ((str(name), each) for name, each in part.items()), seen)
+    elif isinstance(part, list | tuple):
+        yield from _of_parts(key, ((str(number), each) for number, each in enumerate(part)), seen)
+    else:
+        yield from _of_parts(key, part._checkpoint_parts(), seen)
+
+
+__all__ = ["Number", "attributes", "values_of"]

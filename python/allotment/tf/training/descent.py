@@ -1,0 +1,64 @@
+"""Steps down the slope, of one length everywhere, with or without a momentum."""
+
+from typing import Any, ClassVar
+
+from allotment.tf.training.optimizer import Optimizer
+
+
+class GradientDescentOptimizer(Optimizer):
+    """Subtracts the gradient times a rate. As ``tf.compat.v1.train.GradientDescentOptimizer``.
+
+    Args:
+        learning_rate: The rate: a number, a tensor, or a function that returns one.
+        use_locking: Has no effect.
+        name: In front of the names of what it records.
+    """
+
+    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+
+    def _changed(self, gradient: Any, variable: Any) -> list[Any]:
+        rate = self._number(self._learning_rate, variable.dtype)
+        return [variable.assign_sub(rate * gradient, read_value=False)]
+
+
+class MomentumOptimizer(Optimizer):
+    """Subtracts a sum of gradients that fades, times a rate. As ``tf.compat.v1.train.MomentumOptimizer``.
+
+    Args:
+        learning_rate: The rate; see ``GradientDescentOptimizer``.
+        momentum: What is left of the sum at each step.
+        use_locking: Has no effect.
+        name: In front of the names of what it records.
+        use_nesterov: Look ahead by the momentum of the next step.
+    """
+
+    _slots: ClassVar = {"momentum": 0.0}
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._use_nesterov = use_nesterov
+
+    def _changed(self, gradient: Any, variable: Any) -> list[Any]:
+        rate = self._number(self._learning_rate, variable.dtype)
+        momentum = self._number(self._momentum, variable.dtype)
+        slot = self.get_slot(variable, "momentum")
+        total = momentum * slot + gradient
+        step = gradient + momentum * total if self._use_nesterov else total
+        return [
+            slot.assign(total, read_value=False),
+            variable.assign_sub(rate * step, read_value=False),
+        ]
+
+
+__all__ = ["GradientDescentOptimizer", "MomentumOptimizer"]

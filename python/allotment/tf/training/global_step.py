@@ -1,0 +1,46 @@
+"""The variable that counts a program's steps of training."""
+
+from typing import Any
+
+from allotment.devices.placement import thread
+from allotment.tf.dtypes import int64
+from allotment.tf.graph.collections import GraphKeys
+from allotment.tf.graph.default import get_default_graph
+from allotment.tf.graph.graph import Graph
+from allotment.tf.graph.variables import GraphVariable
+from allotment.tf.ops.creation import zeros
+from allotment.tf.variable import Variable
+
+
+def get_global_step(graph: Graph | None = None) -> Any:
+    """Return the counter of a graph, ``None`` if it has none. As ``tf.compat.v1.train.get_global_step``."""
+    found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
+    return found[0] if found else None
+
+
+def create_global_step(graph: Graph | None = None) -> Any:
+    """Make the counter of a graph, which starts with zero. As ``tf.compat.v1.train.create_global_step``.
+
+    Raises:
+        ValueError: It has one.
+    """
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists.')
+    graph = graph or get_default_graph()
+    options: dict[str, Any] = {"trainable": False, "name": "global_step"}
+    if thread.state.graph is None and graph is get_default_graph():
+        made: Any = Variable(zeros((), int64), **options)
+    else:
+        with graph.as_default(), graph.name_scope(None):
+            made = GraphVariable(lambda: zeros((), int64), **options)
+    graph.add_to_collection(GraphKeys.GLOBAL_STEP, made)
+    return made
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """Return the counter of a graph; make it if there is none. As ``tf.compat.v1.train.get_or_create_global_step``."""
+    found = get_global_step(graph)
+    return create_global_step(graph) if found is None else found
+
+
+__all__ = ["create_global_step", "get_global_step", "get_or_create_global_step"]

@@ -1,0 +1,316 @@
+"""``Saver``: the values of variables, written to checkpoints and read from them by the names of the variables."""
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from allotment.devices.placement import thread
+from allotment.errors import InvalidArgumentError, NotFoundError
+from allotment.tf.graph.collections import GraphKeys
+from allotment.tf.graph.default import get_default_graph
+from allotment.tf.graph.variables import GraphVariable
+from allotment.tf.training import checkpoint_file
+from allotment.tf.training.checkpoint_state import update_checkpoint_state
+from allotment.tf.variable import Variable
+
+_HOUR = 3600.0
+
+
+class Saver:
+    """Writes and reads checkpoints. As ``tf.compat.v1.train.Saver``; the files are this package's own.
+
+    Args:
+        var_list: Variables, or variables by the names that they are saved under; without it all of the default graph.
+        reshape: Whether a saved value may have another shape with as many elements.
+        sharded: Has no effect.
+        max_to_keep: How many checkpoints to keep; ``None`` or 0 for all.
+        keep_checkpoint_every_n_hours: Keep one more for each such time.
+        name: Has no effect.
+        restore_sequentially: Has no effect.
+        saver_def: Not offered.
+        builder: Not offered.
+        defer_build: Find the variables when the saver is first used.
+        allow_empty: Whether there may be no variables.
+        write_version: Has no effect.
+        pad_step_number: Whether steps in names have eight digits at least.
+        save_relative_paths: Has no effect: paths in a relative folder are relative to it.
+        filename: Not offered.
+
+    Raises:
+        ValueError: There are no variables, or two have one name.
+        RuntimeError: No variables are given, and operations run eagerly.
+        TypeError: Something that is no variable.
+        NotImplementedError: An argument that is not offered.
+    """
+
+    def __init__(
+        self,
+        var_list: Any = None,
+        reshape: bool = False,
+        sharded: bool = False,  # noqa: ARG002 - TensorFlow's signature
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,  # noqa: ARG002 - TensorFlow's signature
+        restore_sequentially: bool = False,  # noqa: ARG002 - TensorFlow's signature
+        saver_def: Any = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: Any = None,  # noqa: ARG002 - TensorFlow's signature
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,  # noqa: ARG002 - TensorFlow's signature
+        filename: str | None = None,
+    ) -> None:
+        for argument, value in (("saver_def", saver_def), ("builder", builder), ("filename", filename)):
+            if value is not None:
+                raise NotImplementedError(f"Saver: `{argument}` is not offered, leave it out")
+        if defer_build and var_list is not None:
+            raise ValueError(
+                "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or "
+                "var_list=None."
+            )
+        self._given, self._reshape, self._allow_empty = var_list, reshape, allow_empty
+        self._max_to_keep = max_to_keep or 0
+        self._every = keep_checkpoint_every_n_hours * _HOUR
+        self._next_kept = time.time() + self._every
+        self._pad = pad_step_number
+        #: Prefixes and times of the checkpoints that are kept, the oldest first.
+        self._last: list[tuple[str, float]] = []
+        self._variables: dict[str, Any] | None = None
+        if not defer_build:
+            self.build()
+
+    def build(self) -> None:
+        """Find the variables, if that was not done."""
+        if self._variables is not None:
+            return
+        if thread.state.graph is None and self._given is None and not _all_variables():
+            raise RuntimeError(
+                "When eager execution is enabled, `var_list` must specify a list or dict of variables to save"
+            )
+        given = _all_variables() if self._given is None else self._given
+        if not given and not self._allow_empty:
+            raise ValueError("No variables to save")
+        self._variables = _by_name(given)
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The prefixes of the checkpoints that are kept, the oldest first."""
+        return [prefix for prefix, _ in self._last]
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Say which checkpoints there are, the oldest first, without their times."""
+        self._last = [(prefix, np.inf) for prefix in last_checkpoints]
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Iterable[tuple[str, float]]) -> None:
+        """Say which checkpoints there are, and when they were written."""
+        self._last = [*last_checkpoints_with_time]
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Say which checkpoints there are, as far as they exist."""
+        files = [(prefix, prefix + checkpoint_file.SUFFIX) for prefix in checkpoint_paths]
+        self._last = [(prefix, os.path.getmtime(file)) for prefix, file in files if os.path.exists(file)]
+
+    def save(
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",  # noqa: ARG002 - no graph is written
+        write_meta_graph: bool = True,  # noqa: ARG002 - no graph is written
+        write_state: bool = True,
+        strip_default_attrs: bool = False,  # noqa: ARG002 - no graph is written
+        save_debug_info: bool = False,  # noqa: ARG002 - no graph is written
+    ) -> str:
+        """Write the values that variables have in a session.
+
+        Args:
+            sess: The session; not looked at for eager variables.
+            save_path: The prefix of the checkpoint; its folder is made if it is missing.
+            global_step: A number that is put behind it, or a variable or tensor that holds one.
+            latest_filename: The name of the file that says which checkpoints there are, ``checkpoint`` unless given.
+            meta_graph_suffix: Has no effect.
+            write_meta_graph: Has no effect: graphs are not written.
+            write_state: Whether that file is written.
+            strip_default_attrs: Has no effect.
+            save_debug_info: Has no effect.
+
+        Returns:
+            The prefix with the number, for ``restore``.
+
+        Raises:
+            TypeError: No session, or a path that is no text.
+            ValueError: The path has no name of a file.
+            OSError: It cannot be written.
+            FailedPreconditionError: A variable has no value.
+        """
+        variables = self._built()
+        save_path = _path(save_path)
+        in_graph = any(isinstance(each, GraphVariable) for each in variables.values())
+        if in_graph and not hasattr(sess, "run"):
+            raise TypeError(f"'sess' must be a Session; {sess}")
+        folder, name = os.path.split(save_path)
+        if not name:
+            raise ValueError(f"save_path must end with the name of a file, not {save_path!r}")
+        if global_step is not None:
+            step = _number(global_step, sess)
+            save_path = f"{save_path}-{step:08d}" if self._pad else f"{save_path}-{step}"
+        if in_graph:
+            values = sess.run({name: each._as_graph_element() for name, each in variables.items()})
+        else:
+            values = {name: each.numpy() for name, each in variables.items()}
+        os.makedirs(folder or ".", exist_ok=True)
+        checkpoint_file.write(save_path, {name: np.asarray(value) for name, value in values.items()})
+        if write_state:
+            self._keep(save_path)
+            update_checkpoint_state(folder or ".", save_path, self.last_checkpoints, latest_filename)
+        return save_path
+
+    def restore(self, sess: Any, save_path: str | None) -> None:
+        """Give variables the values of a checkpoint; none changes if one does not fit.
+
+        Args:
+            sess: The session; not looked at for eager variables.
+            save_path: What ``save`` or ``tf.train.latest_checkpoint`` returned.
+
+        Raises:
+            ValueError: No path, or there is no checkpoint.
+            NotFoundError: A variable is not in it.
+            InvalidArgumentError: A value has another shape or type than the variable.
+            DataLossError: The file is damaged, or no checkpoint of this package.
+        """
+        if save_path is None:
+            raise ValueError("Can't load save_path when it is None.")
+        variables, save_path = self._built(), _path(save_path)
+        if not checkpoint_file.exists(save_path):
+            own = " TensorFlow's own files are not read." if os.path.exists(f"{save_path}.index") else ""
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path}.{own}")
+        reader = checkpoint_file.CheckpointReader(save_path)
+        values = {name: self._value(reader, name, each) for name, each in variables.items()}
+        feeds = [(variable, values[name]) for name, variable in variables.items()]
+        for variable, value in feeds:
+            if not isinstance(variable, GraphVariable):
+                variable.assign(value)
+        _load([each for each in feeds if isinstance(each[0], GraphVariable)], sess)
+
+    def _value(self, reader: checkpoint_file.CheckpointReader, name: str, variable: Any) -> Any:
+        if not reader.has_tensor(name):
+            there = ", ".join(sorted(reader.get_variable_to_shape_map())[:20])
+            raise NotFoundError(
+                None,
+                None,
+                "Restoring from checkpoint failed. This is most likely due to a Variable name or other graph key that "
+                f"is missing from the checkpoint: Key {name} not found in checkpoint. There are: {there}",
+            )
+        dtype = reader.get_variable_to_dtype_map()[name]
+        shape = reader.get_variable_to_shape_map()[name]
+        if dtype is not variable.dtype:
+            raise _mismatch(
+                f"tensor_name = {name}; expected dtype {variable.dtype.name} does not equal original dtype {dtype.name}"
+            )
+        wanted = variable.shape
+        same_size = wanted.is_fully_defined() and wanted.num_elements() == int(np.prod(shape))
+        if not (wanted.is_compatible_with(shape) or (self._reshape and same_size)):
+            raise _mismatch(
+                f"tensor_name = {name}; shape in shape_and_slice spec {wanted} does not match the shape stored in "
+                f"checkpoint: {shape}"
+            )
+        value = reader.get_tensor(name)
+        return value if wanted.is_compatible_with(shape) else np.reshape(value, wanted.as_list())
+
+    def _built(self) -> dict[str, Any]:
+        self.build()
+        assert self._variables is not None
+        return self._variables
+
+    def _keep(self, prefix: str) -> None:
+        """Enter a checkpoint, and remove the oldest ones that are too many."""
+        self._last = [each for each in self._last if each[0] != prefix]
+        self._last.append((prefix, time.time()))
+        while self._max_to_keep and len(self._last) > self._max_to_keep:
+            oldest, written = self._last.pop(0)
+            if written > self._next_kept:
+                self._next_kept += self._every
+            else:
+                checkpoint_file.remove(oldest)
+
+
+def _mismatch(text: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        None,
+        None,
+        "Restoring from checkpoint failed. This is most likely due to a mismatch between the current graph and the "
+        f"graph from the checkpoint: {text}",
+    )
+
+
+def _all_variables() -> list[Any]:
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
+
+
+def _by_name(given: Any) -> dict[str, Any]:
+    """Variables by the names that they are saved under."""
+    if isinstance(given, Mapping):
+        pairs = [(str(name), variable) for name, variable in given.items()]
+    else:
+        # In the order of their names, as TensorFlow has them.
+        pairs = sorted(((_name(each), each) for each in given), key=lambda pair: pair[0])
+    found: dict[str, Any] = {}
+    for name, variable in pairs:
+        if not isinstance(variable, Variable):
+            raise TypeError(
+                "names_to_saveables must be a dict mapping string names to Tensors/Variables. Not a variable: "
+                f"{variable}"
+            )
+        if name in found:
+            raise ValueError(f"At least two variables have the same name: {name}")
+        found[name] = variable
+    return found
+
+
+def _name(variable: Any) -> str:
+    if not isinstance(variable, Variable):
+        raise TypeError(f"a Saver takes variables, not {variable!r}")
+    return variable.name.removesuffix(":0")
+
+
+def _path(save_path: Any) -> str:
+    if not isinstance(save_path, str | os.PathLike):
+        raise TypeError(f"Expected binary or unicode string, got {save_path!r}")
+    return os.fspath(save_path)
+
+
+def _number(step: Any, sess: Any) -> int:
+    if hasattr(step, "eval") and hasattr(step, "op"):
+        return int(step.eval(session=sess))
+    try:
+        return int(step)
+    except (TypeError, ValueError) as error:
+        error.__traceback__ = None
+    raise TypeError(
+        f"global_step must be a whole number, or a variable or tensor that holds one, not {step!r}"
+    )
+
+
+def _load(feeds: Sequence[tuple[Any, Any]], sess: Any) -> None:
+    """Give variables of a graph their values, as many in one run of the session as have first values of their own."""
+    left = [*feeds]
+    while left:
+        run: dict[Any, Any] = {}
+        chosen = []
+        rest = []
+        for variable, value in left:
+            if variable.initial_value in run:
+                rest.append((variable, value))
+            else:
+                run[variable.initial_value] = value
+                chosen.append(variable.initializer)
+        sess.run(chosen, run)
+        left = rest
+
+
+__all__ = ["Saver"]
