@@ -119,6 +119,7 @@ lint: $(VENV)/.tools  ## formatting and lints of both languages
 		--target-dir target/loom --quiet -- --deny warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
 
 fmt: $(VENV)/.tools  ## format both languages
 	cargo fmt --all

@@ -56,7 +56,9 @@ from typing import Final
 def main() -> None:
     """Record the types of all operations of the table."""
     from allotment.tf.ops.table import OPERATIONS
+    from every_module import import_every_module
 
+    import_every_module()
     answer = subprocess.run(
         [os.environ["ALLOTMENT_TENSORFLOW"], "-c", _ASK],
         input=json.dumps(sorted(OPERATIONS)),

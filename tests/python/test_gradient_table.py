@@ -8,8 +8,11 @@ import pytest
 import allotment.tf as tf
 from allotment.tf.ops.differentiation import CONSTANT, Call, gradient, not_differentiable
 from allotment.tf.ops.table import GRADIENTS, OPERATIONS
+from every_module import import_every_module
 from support.derivatives import flat, slope, taped
 from support.gradient_samples import samples
+
+import_every_module()
 
 #: Rows without a gradient. TensorFlow has none for these either.
 UNKNOWN = {
@@ -53,8 +56,7 @@ def test_a_gradient_is_entered_once_and_for_an_operation_that_exists() -> None:
         gradient("Mul")(lambda call, upstream: upstream)
     with pytest.raises(ValueError, match="operation Mul has a gradient already"):
         not_differentiable("Mul")
-    with pytest.raises(ValueError, match="there is no operation Multiply that could have a gradient"):
-        gradient("Multiply")(lambda call, upstream: upstream)
+    assert set(GRADIENTS) <= set(OPERATIONS)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from allotment.errors import InvalidArgumentError, NotFoundError
 from allotment.tf import math as tf_math
-from allotment.tf.ops.division import real_divide, truncatediv, truncatemod
+from allotment.tf.ops.division import realdiv, truncatediv, truncatemod
 from support.tensors import check, check_refused, tensor
 
 PAIRS = [(7, 2), (-7, 2), (7, -2), (-7, -2), (6, 3), (-6, 3), (0, -5), (1, 100), (-1, 100)]
@@ -95,9 +95,9 @@ def test_division_of_different_types_is_a_type_error() -> None:
 
 
 def test_real_division_takes_no_integers() -> None:
-    check(real_divide(tensor([1.0]), tensor([2.0])), [0.5], "float32")
+    check(realdiv(tensor([1.0]), tensor([2.0])), [0.5], "float32")
     with pytest.raises(NotFoundError, match=r"T=DT_INT32.*\n(.*\n)*.*\[Op:RealDiv]"):
-        real_divide(tensor([1]), tensor([2]))
+        realdiv(tensor([1]), tensor([2]))
 
 
 def test_nothing_instead_of_a_division_by_zero() -> None:

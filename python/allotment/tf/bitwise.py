@@ -1,5 +1,6 @@
 """``tf.bitwise``: integers as rows of bits."""
 
+from allotment.tf.missing_names import refuse_other_names
 from allotment.tf.ops.logical import (
     bitwise_and,
     bitwise_or,
@@ -17,3 +18,5 @@ __all__ = [
     "left_shift",
     "right_shift",
 ]
+
+refuse_other_names(__name__)

@@ -2,6 +2,7 @@
 
 from allotment.devices import placement_log
 from allotment.devices.context import context
+from allotment.tf.missing_names import refuse_other_names
 from allotment.tf.ops.assertions import (
     Assert,
     assert_all_finite,
@@ -86,3 +87,5 @@ __all__ = [
     "is_numeric_tensor",
     "set_log_device_placement",
 ]
+
+refuse_other_names(__name__)

@@ -37,6 +37,7 @@ from allotment.errors import (
     UnknownError,
     WithFields,
 )
+from allotment.tf.missing_names import refuse_other_names
 
 
 class OperatorNotAllowedInGraphError(WithFields, TypeError):
@@ -80,3 +81,5 @@ __all__ = [
     "UnimplementedError",
     "UnknownError",
 ]
+
+refuse_other_names(__name__)

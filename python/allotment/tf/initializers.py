@@ -1,5 +1,6 @@
 """First values of variables. As ``tf.initializers``."""
 
+from allotment.tf.missing_names import refuse_other_names
 from allotment.tf.ops.initializers import (
     Initializer,
     constant_initializer,
@@ -28,3 +29,5 @@ __all__ = [
     "random_uniform",
     "zeros",
 ]
+
+refuse_other_names(__name__)

@@ -1,5 +1,6 @@
 """``tf.linalg``: products, decompositions and diagonals of matrices."""
 
+from allotment.tf.missing_names import refuse_other_names
 from allotment.tf.ops.diagonals import band_part, diag, diag_part, set_diag, trace
 from allotment.tf.ops.einsum import einsum
 from allotment.tf.ops.exponential import expm
@@ -57,3 +58,5 @@ __all__ = [
     "trace",
     "triangular_solve",
 ]
+
+refuse_other_names(__name__)

@@ -1,5 +1,6 @@
 """``tf.math``: arithmetic, comparison, reductions and functions of real and complex numbers."""
 
+from allotment.tf.missing_names import refuse_other_names
 from allotment.tf.ops.activations import softplus, softsign
 from allotment.tf.ops.comparison import (
     equal,
@@ -235,3 +236,5 @@ __all__ = [
     "zero_fraction",
     "zeta",
 ]
+
+refuse_other_names(__name__)

@@ -1,9 +1,9 @@
 """The error of a name that a namespace does not have. ``public_names.txt`` says whether TensorFlow has it."""
 
 import difflib
+import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from types import ModuleType
 from typing import Final, Literal, NoReturn
 
 from allotment.errors import WithFields
@@ -64,11 +64,10 @@ def absent(module: str, offered: Iterable[str]) -> Callable[[str], NoReturn]:
     return refuse
 
 
-def refuse_other_names(*modules: ModuleType) -> None:
-    """Give each module that has no ``__getattr__`` one that raises ``missing``."""
-    for module in modules:
-        offered = vars(module).get("__all__", vars(module))
-        vars(module).setdefault("__getattr__", absent(module.__name__, offered))
+def refuse_other_names(module: str) -> None:
+    """Give a namespace a ``__getattr__`` that raises ``missing``, at the end of its file."""
+    names = vars(sys.modules[module])
+    names.setdefault("__getattr__", absent(module, names["__all__"]))
 
 
 def public_names(version: Version) -> Names:

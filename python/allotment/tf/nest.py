@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from allotment.tf.missing_names import refuse_other_names
+
 
 def is_nested(seq: Any) -> bool:
     """Whether it is a list, tuple or dictionary, and not a single value. As ``tf.nest.is_nested``."""
@@ -168,3 +170,5 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
 
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+
+refuse_other_names(__name__)

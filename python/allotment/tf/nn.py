@@ -1,6 +1,7 @@
 """``tf.nn``: activations, losses, convolution, and other operations of neural networks."""
 
 from allotment.tf.distribute.losses import compute_average_loss, scale_regularization_loss
+from allotment.tf.missing_names import refuse_other_names
 from allotment.tf.ops.activations import (
     crelu,
     elu,
@@ -87,3 +88,5 @@ __all__ = [
     "weighted_cross_entropy_with_logits",
     "zero_fraction",
 ]
+
+refuse_other_names(__name__)

@@ -4,6 +4,7 @@ What decides the numbers is as in TensorFlow (see ``set_seed``); the numbers the
 that TensorFlow gives for the same seeds.
 """
 
+from allotment.tf.missing_names import refuse_other_names
 from allotment.tf.ops.generator import Generator, get_global_generator, set_global_generator
 from allotment.tf.ops.random import categorical, gamma, normal, poisson, shuffle, truncated_normal, uniform
 from allotment.tf.ops.seeds import set_seed
@@ -35,3 +36,5 @@ __all__ = [
     "truncated_normal",
     "uniform",
 ]
+
+refuse_other_names(__name__)

@@ -1,5 +1,6 @@
 """Texts. As ``tf.strings``."""
 
+from allotment.tf.missing_names import refuse_other_names
 from allotment.tf.ops.patterns import regex_full_match, regex_replace
 from allotment.tf.ops.printing import string_format as format  # noqa: A004 - the name TensorFlow has
 from allotment.tf.ops.text_parts import reduce_join, substr
@@ -19,3 +20,5 @@ __all__ = [
     "to_number",
     "upper",
 ]
+
+refuse_other_names(__name__)

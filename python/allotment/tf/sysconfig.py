@@ -2,6 +2,8 @@
 
 from collections import OrderedDict
 
+from allotment.tf.missing_names import refuse_other_names
+
 
 def get_build_info() -> dict[str, bool]:
     """Return what this was built against: no CUDA, no ROCm, no TensorRT; a driver is looked for at run time."""
@@ -9,3 +11,5 @@ def get_build_info() -> dict[str, bool]:
 
 
 __all__ = ["get_build_info"]
+
+refuse_other_names(__name__)

@@ -1,5 +1,6 @@
 """Optimizers as TensorFlow 1 has them, and checkpoints: ``tf.train``."""
 
+from allotment.tf.missing_names import refuse_other_names
 from allotment.tf.training.adaptive import AdagradOptimizer, AdamOptimizer, RMSPropOptimizer
 from allotment.tf.training.checkpoint import Checkpoint
 from allotment.tf.training.checkpoint_manager import CheckpointManager
@@ -34,3 +35,5 @@ __all__ = [
     "load_checkpoint",
     "load_variable",
 ]
+
+refuse_other_names(__name__)

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from allotment.tf.missing_names import refuse_other_names
+
 #: TensorFlow's, not this package's: that is ``__version__``.
 VERSION: Final = "2.21.0"
 GIT_VERSION: Final = "v2.21.0-rc1-5-ga481b10260d"
@@ -18,3 +20,5 @@ __all__ = [
     "GRAPH_DEF_VERSION_MIN_PRODUCER",
     "VERSION",
 ]
+
+refuse_other_names(__name__)

@@ -49,7 +49,7 @@ def samples() -> dict[str, Sample]:
         m.minimum,
         m.atan2,
         m.floormod,
-        division.real_divide,
+        division.realdiv,
     ):
         found |= _binary(function)
     for name in _UNARY.split():

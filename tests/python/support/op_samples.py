@@ -94,7 +94,7 @@ _MATH: dict[str, Sample] = {
     "truncatediv": lambda t: division.truncatediv(t["l"], 3),
     "truncatediv, half": lambda t: division.truncatediv(t["h"], 3),
     "truncatemod": lambda t: division.truncatemod(t["l"], 3),
-    "realdiv": lambda t: division.real_divide(t["d"], t["d"]),
+    "realdiv": lambda t: division.realdiv(t["d"], t["d"]),
     "mod": lambda t: m.mod(t["l"], 3),
     "int mean": lambda t: m.reduce_mean(t["l"], 1),
     "int norm": lambda t: m.reduce_euclidean_norm(t["l"], 1),

@@ -5,7 +5,7 @@ from typing import Any
 
 from allotment.tf.ops.array import cast
 from allotment.tf.ops.convert import to_pair
-from allotment.tf.ops.division import floordiv, real_divide
+from allotment.tf.ops.division import floordiv, realdiv
 
 
 def _caster(name: str, default: str, dtype: str) -> Callable[..., Any]:
@@ -26,7 +26,7 @@ to_int64 = _caster("to_int64", "ToInt64", "int64")
 def div(x: Any, y: Any, name: str | None = None) -> Any:
     """The quotient, of integers rounded down. As ``tf.compat.v1.div``."""
     x, y = to_pair(x, y)
-    return (floordiv if x.dtype.is_integer else real_divide)(x, y, name)
+    return (floordiv if x.dtype.is_integer else realdiv)(x, y, name)
 
 
 __all__ = ["div", "to_double", "to_float", "to_int32", "to_int64"]

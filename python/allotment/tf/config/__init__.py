@@ -18,6 +18,7 @@ from allotment.tf.config._functions import (
     run_functions_eagerly,
     set_soft_device_placement,
 )
+from allotment.tf.missing_names import refuse_other_names
 
 __all__ = [
     "LogicalDevice",
@@ -40,3 +41,5 @@ __all__ = [
     "set_visible_devices",
     "threading",
 ]
+
+refuse_other_names(__name__)

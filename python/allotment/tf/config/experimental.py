@@ -18,6 +18,7 @@ from allotment.tf.config._devices import (
     set_visible_devices,
 )
 from allotment.tf.deprecation import deprecated
+from allotment.tf.missing_names import refuse_other_names
 
 #: Older names of the same functions.
 get_virtual_device_configuration = get_logical_device_configuration
@@ -187,3 +188,5 @@ __all__ = [
     "set_visible_devices",
     "tensor_float_32_execution_enabled",
 ]
+
+refuse_other_names(__name__)

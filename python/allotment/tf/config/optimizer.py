@@ -4,6 +4,7 @@ from typing import Any
 
 from allotment.devices.context import context
 from allotment.tf.deprecation import deprecated
+from allotment.tf.missing_names import refuse_other_names
 
 
 def get_jit() -> str:
@@ -31,3 +32,5 @@ def set_experimental_options(options: dict[str, Any]) -> None:
 
 
 __all__ = ["get_experimental_options", "get_jit", "set_experimental_options", "set_jit"]
+
+refuse_other_names(__name__)

@@ -2,6 +2,7 @@
 
 from allotment.devices import threads
 from allotment.devices.context import context
+from allotment.tf.missing_names import refuse_other_names
 
 
 def get_intra_op_parallelism_threads() -> int:
@@ -48,3 +49,5 @@ __all__ = [
     "set_inter_op_parallelism_threads",
     "set_intra_op_parallelism_threads",
 ]
+
+refuse_other_names(__name__)

@@ -6,6 +6,7 @@ from allotment.tf.data.cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from allotment.tf.data.dataset import AUTOTUNE, Dataset
 from allotment.tf.data.iterators import ElementIterator as Iterator
 from allotment.tf.data.options import Options, ThreadingOptions
+from allotment.tf.missing_names import refuse_other_names
 
 __all__ = [
     "AUTOTUNE",
@@ -17,3 +18,5 @@ __all__ = [
     "ThreadingOptions",
     "experimental",
 ]
+
+refuse_other_names(__name__)

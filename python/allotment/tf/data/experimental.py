@@ -14,6 +14,7 @@ from allotment.tf.data.options import (
     ServiceOptions,
     ThreadingOptions,
 )
+from allotment.tf.missing_names import refuse_other_names
 from allotment.tf.tensor import EagerTensor
 
 
@@ -37,3 +38,5 @@ __all__ = [
     "ThreadingOptions",
     "cardinality",
 ]
+
+refuse_other_names(__name__)

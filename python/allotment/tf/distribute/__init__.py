@@ -22,6 +22,7 @@ from allotment.tf.distribute.scopes import (
 from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.distribute.tree import HierarchicalCopyAllReduce
 from allotment.tf.distribute.values import DistributedValues
+from allotment.tf.missing_names import refuse_other_names
 
 __all__ = [
     "CrossDeviceOps",
@@ -46,3 +47,5 @@ __all__ = [
     "has_strategy",
     "in_cross_replica_context",
 ]
+
+refuse_other_names(__name__)

@@ -6,6 +6,7 @@ from allotment.tf.distribute.multi_worker import (
     ExperimentalMultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
 )
 from allotment.tf.distribute.strategy import ValueContext
+from allotment.tf.missing_names import refuse_other_names
 
 #: TensorFlow's older name.
 CollectiveCommunication = CommunicationImplementation
@@ -18,3 +19,5 @@ __all__ = [
     "MultiWorkerMirroredStrategy",
     "ValueContext",
 ]
+
+refuse_other_names(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 from allotment.devices.caller import find_stack
 from allotment.devices.placement import thread
 from allotment.tf.dtypes import DType
+from allotment.tf.graph import operators as _operators  # noqa: F401 - gives nodes' tensors their operators
 from allotment.tf.graph.collections import Collections
 from allotment.tf.graph.device_scopes import Scope, apply_scopes, read_scope
 from allotment.tf.graph.kernels import NO_OP

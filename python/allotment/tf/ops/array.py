@@ -1,7 +1,7 @@
 """Operations that keep the elements as they are, or change their type; and what there is to know of a shape."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,7 +29,8 @@ def _same(array: Array) -> Array:
     return array
 
 
-_identity = operation("Identity", _same, takes=_anything)
+#: The row of ``identity``.
+IDENTITY: Final = operation("Identity", _same, takes=_anything)
 _stop_gradient = operation("StopGradient", _same, takes=_anything)
 
 
@@ -38,7 +39,7 @@ def identity(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 
 
     On the device where the input is, both share the memory; on another one it is a copy.
     """
-    return run(_identity, (to_tensor(input),), name=name)  # type: ignore[no-any-return]
+    return run(IDENTITY, (to_tensor(input),), name=name)  # type: ignore[no-any-return]
 
 
 def stop_gradient(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - the name TensorFlow has

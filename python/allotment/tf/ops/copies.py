@@ -1,7 +1,7 @@
 """Copies of tensors: to a device by method, and of Python's kind."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -9,12 +9,10 @@ from allotment.devices.context import context
 from allotment.devices.placement import current_placement
 from allotment.tf.deprecation import deprecated
 from allotment.tf.dtypes import DType, int32, string
+from allotment.tf.ops.array import IDENTITY
 from allotment.tf.ops.creation import eager_const
 from allotment.tf.ops.execute import compute
-from allotment.tf.ops.table import OPERATIONS
 from allotment.tf.tensor import EagerTensor, tensor_of
-
-_IDENTITY: Final = OPERATIONS["Identity"]
 
 
 def cpu(self: EagerTensor) -> EagerTensor:
@@ -40,10 +38,10 @@ def _copy_to(tensor: EagerTensor, kind: str, index: Any) -> EagerTensor:
             # What kernels of a GPU keep in host memory stays there.
             keeps = kind == "GPU" and tensor._dtype in (int32, string)
             home = placement.host if keeps else device
-            array = compute(placement, device, home, _IDENTITY.name, None, np.copy, tensor._array)
+            array = compute(placement, device, home, IDENTITY.name, None, np.copy, tensor._array)
             made = tensor_of(array, tensor._dtype, device, home)
             if placement.recorder is not None:
-                placement.recorder.record(_IDENTITY, (tensor,), (), {}, made, device)
+                placement.recorder.record(IDENTITY, (tensor,), (), {}, made, device)
             return made
     raise RuntimeError(f"{kind}:{index} unknown device.")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from allotment.tf.dtypes import DType
-from allotment.tf.ops.table import GRADIENTS, OPERATIONS, Gradient, Needed, Operation
+from allotment.tf.ops.table import GRADIENTS, Gradient, Needed, Operation
 from allotment.tf.tensor import EagerTensor
 from allotment.tf.tensor_shape import TensorShape
 
@@ -74,7 +74,7 @@ def gradient(*names: str, inputs: Needed = True, outputs: Needed = False) -> Cal
     can be freed before. ``"beside others"`` is for products: a factor is needed for the gradients of the others.
 
     Raises:
-        ValueError: There is no such operation, or it has a gradient.
+        ValueError: It has a gradient.
     """
 
     def enter(function: _Function) -> _Function:
@@ -89,15 +89,13 @@ def not_differentiable(*names: str) -> None:
     """Say of operations that they are constants for gradients: their results are whole, or change in steps.
 
     Raises:
-        ValueError: There is no such operation, or it has a gradient.
+        ValueError: It has a gradient.
     """
     for name in names:
         _enter(name, CONSTANT)
 
 
 def _enter(name: str, made: Gradient) -> None:
-    if name not in OPERATIONS:
-        raise ValueError(f"there is no operation {name} that could have a gradient")
     if name in GRADIENTS:
         raise ValueError(f"operation {name} has a gradient already")
     GRADIENTS[name] = made

@@ -14,7 +14,7 @@ from allotment.tf.ops.public import public, public_binary
 from allotment.tf.ops.table import operation
 from allotment.tf.tensor import EagerTensor, Tensor
 
-real_divide = public(
+realdiv = public(
     binary(operation("RealDiv", np.true_divide, fault=same_shapes, takes=INEXACT.__contains__)),
     "realdiv",
     "Divide floats or complex numbers. As ``tf.realdiv``.",
@@ -30,7 +30,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> EagerTensor:
         TypeError: The operands have different types.
     """
     x, y = _operands(x, y, "__truediv__")
-    return real_divide(x, y, name)
+    return realdiv(x, y, name)
 
 
 def _operands(x: Any, y: Any, name: str) -> tuple[EagerTensor, EagerTensor]:
@@ -194,7 +194,7 @@ __all__ = [
     "floordiv",
     "floormod",
     "mod",
-    "real_divide",
+    "realdiv",
     "reciprocal_no_nan",
     "truediv",
     "truncatediv",

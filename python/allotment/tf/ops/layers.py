@@ -14,7 +14,7 @@ from allotment.tf.ops.axes import axes_argument
 from allotment.tf.ops.comparison import greater_equal
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import is_known
-from allotment.tf.ops.division import real_divide
+from allotment.tf.ops.division import realdiv
 from allotment.tf.ops.element_types import NUMBERS
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.gathering import gather, where
@@ -110,7 +110,7 @@ def dropout(
     if is_tensor(rate) and get_static_value(rate) is None:
         fed = cast(rate, dtype)
         chances = greater_equal(uniform(shape, dtype=dtype, seed=seed), fed)
-        return where(chances, real_divide(tensor, 1.0 - fed), 0.0, name)
+        return where(chances, realdiv(tensor, 1.0 - fed), 0.0, name)
     share = float_argument(rate, "rate")
     if not 0 <= share < 1:
         raise ValueError(
@@ -259,7 +259,7 @@ def zero_fraction(value: Any, name: str | None = None) -> EagerTensor:
     value = to_tensor(value)
     size = cast(to_tensor(size_of(value)), float32)
     nonzero = cast(count_nonzero(value), float32)
-    return real_divide(subtract(size, nonzero), size, name)
+    return realdiv(subtract(size, nonzero), size, name)
 
 
 __all__ = [

@@ -8,7 +8,7 @@ from allotment.tf.dtypes import int32
 from allotment.tf.ops.array import cast, shape
 from allotment.tf.ops.comparison import greater
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.division import real_divide, truediv
+from allotment.tf.ops.division import realdiv, truediv
 from allotment.tf.ops.factor import svd
 from allotment.tf.ops.gathering import where
 from allotment.tf.ops.known_shapes import rank_of
@@ -56,7 +56,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     values, u, v = svd(matrix, full_matrices=False, compute_uv=True)
     cutoff = multiply(share, reduce_max(values, -1))
     values = where(greater(values, expand_dims(cutoff, -1)), values, np.array(np.inf, kind))
-    return matmul(real_divide(v, expand_dims(values, -2)), u, adjoint_b=True, name=name)
+    return matmul(realdiv(v, expand_dims(values, -2)), u, adjoint_b=True, name=name)
 
 
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> EagerTensor:

@@ -9,7 +9,7 @@ from allotment.tf.ops.array import cast, ones_like
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.comparison import greater, is_finite
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.division import real_divide, truediv
+from allotment.tf.ops.division import realdiv, truediv
 from allotment.tf.ops.element_types import FLOATS
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.gathering import where
@@ -82,7 +82,7 @@ def clip_by_global_norm(
     norm = global_norm(tensors) if use_norm is None else to_tensor(use_norm)
     limit = to_tensor(clip_norm, like=norm._dtype)
     one = to_tensor(1.0, norm._dtype)
-    scale = multiply(limit, minimum(real_divide(one, norm), real_divide(one, limit)))
+    scale = multiply(limit, minimum(realdiv(one, norm), realdiv(one, limit)))
     scale = where(is_finite(norm), scale, np.nan)
     return [None if each is None else multiply(each, scale) for each in tensors], norm
 

@@ -14,7 +14,7 @@ from allotment.tf.ops.array import _anything, zeros_like
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.creation import check_int32, shape_input
-from allotment.tf.ops.division import real_divide
+from allotment.tf.ops.division import realdiv
 from allotment.tf.ops.draws import Source
 from allotment.tf.ops.element_types import FLOATS, INDICES, REALS, check_attribute
 from allotment.tf.ops.execute import check_types, run
@@ -233,7 +233,7 @@ def gamma(
     # Of the shape of both.
     drawn = run(_gamma, (add(shapes, zeros_like(rates)),), lengths, generator(_gamma.name, seed), name=name)
     # Not zero, whose logarithm has no use.
-    return maximum(to_tensor(wanted.numpy.type(np.finfo(wanted.numpy).tiny)), real_divide(drawn, rates), name)
+    return maximum(to_tensor(wanted.numpy.type(np.finfo(wanted.numpy).tiny)), realdiv(drawn, rates), name)
 
 
 __all__ = [

@@ -11,13 +11,11 @@ from typing import Any, Final
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.placement import device, record_with
+from allotment.tf.ops.array import IDENTITY
 from allotment.tf.ops.backward import Step
 from allotment.tf.ops.differentiation import CONSTANT, is_differentiable, kept, outline
-from allotment.tf.ops.table import OPERATIONS, Operation
+from allotment.tf.ops.table import Operation
 from allotment.tf.tensor import EagerTensor, key_of
-
-#: Reading a variable gives its value as it is.
-_READ: Final = OPERATIONS["Identity"]
 
 
 class Tape:
@@ -139,7 +137,7 @@ class Recorder:
         eager = isinstance(value, EagerTensor)
         outlines = [outline(value) if eager else value]
         scope = partial(device, value.device) if eager else nullcontext
-        step = Step(_READ, outlines, outlines, (), {}, [variable._source], [key_of(value)], scope)
+        step = Step(IDENTITY, outlines, outlines, (), {}, [variable._source], [key_of(value)], scope)
         self._add(step, [value])
 
     def _is_watched(self, tensor: Any) -> bool:

@@ -3,6 +3,7 @@
 from allotment.devices.context import context
 from allotment.devices.names import short_name
 from allotment.tf.deprecation import deprecated
+from allotment.tf.missing_names import refuse_other_names
 from allotment.tf.test import experimental
 
 
@@ -56,3 +57,5 @@ __all__ = [
     "is_built_with_xla",
     "is_gpu_available",
 ]
+
+refuse_other_names(__name__)

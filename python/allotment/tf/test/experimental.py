@@ -1,6 +1,7 @@
 """What TensorFlow has as ``tf.test.experimental``."""
 
 from allotment.devices.placement import thread
+from allotment.tf.missing_names import refuse_other_names
 
 
 def sync_devices() -> None:
@@ -14,3 +15,5 @@ def sync_devices() -> None:
 
 
 __all__ = ["sync_devices"]
+
+refuse_other_names(__name__)

@@ -1,0 +1,551 @@
+# The names of the package; `__init__.py` loads each from here when it is first used.
+from . import (
+    bitwise,
+    compat,
+    config,
+    data,
+    debugging,
+    distribute,
+    dtypes,
+    errors,
+    initializers,
+    keras,
+    linalg,
+    math,
+    nest,
+    nn,
+    random,
+    strings,
+    sysconfig,
+    test,
+    train,
+    version,
+)
+from .aggregation import (
+    AggregationMethod,
+    VariableAggregation,
+    VariableSynchronization,
+)
+from .builtin_names import (
+    print,
+    slice,
+    tuple,
+)
+from .compat.logging import (
+    get_logger,
+)
+from .config import (
+    gpu,
+)
+from .custom_gradient import (
+    custom_gradient,
+    grad_pass_through,
+    recompute_grad,
+)
+from .devices import (
+    DeviceSpec,
+    device,
+)
+from .dtypes import (
+    DType,
+    as_dtype,
+    bool,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .function import (
+    function,
+)
+from .gradient_tape import (
+    GradientTape,
+)
+from .graph.gradients import (
+    gradients,
+)
+from .graph.graph import (
+    Graph,
+)
+from .graph.node import (
+    Operation,
+)
+from .keras import (
+    losses,
+    optimizers,
+)
+from .module import (
+    Module,
+)
+from .ops.array import (
+    bitcast,
+    cast,
+    ensure_shape,
+    executing_eagerly,
+    get_static_value,
+    identity,
+    is_tensor,
+    ones_like,
+    rank,
+    saturate_cast,
+    shape,
+    shape_n,
+    size,
+    stop_gradient,
+    zeros_like,
+)
+from .ops.assertions import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_less,
+)
+from .ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    not_equal,
+)
+from .ops.complex_numbers import (
+    complex,
+)
+from .ops.control import (
+    case,
+    cond,
+    control_dependencies,
+    group,
+    no_op,
+    switch_case,
+    timestamp,
+    while_loop,
+)
+from .ops.creation import (
+    constant,
+    convert_to_tensor,
+    fill,
+    ones,
+    reshape,
+    zeros,
+)
+from .ops.division import (
+    divide,
+    realdiv,
+    truediv,
+    truncatediv,
+    truncatemod,
+)
+from .ops.einsum import (
+    einsum,
+)
+from .ops.extremes import (
+    argmax,
+    argmin,
+)
+from .ops.gathering import (
+    boolean_mask,
+    gather,
+    gather_nd,
+    where,
+)
+from .ops.guarded import (
+    scalar_mul,
+)
+from .ops.initializers import (
+    constant_initializer,
+    ones_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    zeros_initializer,
+)
+from .ops.joining import (
+    concat,
+    split,
+    stack,
+    unstack,
+)
+from .ops.layout import (
+    expand_dims,
+    reverse,
+    reverse_sequence,
+    roll,
+    squeeze,
+    transpose,
+)
+from .ops.logical import (
+    logical_and,
+    logical_not,
+    logical_or,
+)
+from .ops.mapping import (
+    foldl,
+    foldr,
+    map_fn,
+    scan,
+)
+from .ops.math import (
+    abs,
+    add,
+    clip_by_value,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    pow,
+    sign,
+    square,
+    subtract,
+)
+from .ops.name_scopes import (
+    get_current_name_scope,
+    name_scope,
+)
+from .ops.norms import (
+    clip_by_global_norm,
+    clip_by_norm,
+)
+from .ops.partition import (
+    dynamic_partition,
+    dynamic_stitch,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+    identity_n,
+    unravel_index,
+)
+from .ops.products import (
+    matmul,
+    tensordot,
+)
+from .ops.real import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    exp,
+    floor,
+    round,
+    sigmoid,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)
+from .ops.reduce import (
+    reduce_all,
+    reduce_any,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
+from .ops.repetition import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+    meshgrid,
+    pad,
+    repeat,
+    tile,
+)
+from .ops.scan import (
+    cumsum,
+)
+from .ops.scattering import (
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from .ops.sequences import (
+    eye,
+    linspace,
+    one_hot,
+    range,
+    sequence_mask,
+)
+from .ops.shape_assertions import (
+    assert_rank,
+)
+from .ops.slicing import (
+    strided_slice,
+)
+from .ops.sorting import (
+    argsort,
+    searchsorted,
+    sort,
+    unique,
+    unique_with_counts,
+)
+from .ops.statistics import (
+    norm,
+    reduce_logsumexp,
+)
+from .ops.sums import (
+    add_n,
+)
+from .ops.texts import (
+    as_string,
+)
+from .tensor import (
+    Tensor,
+)
+from .tensor_shape import (
+    TensorShape,
+)
+from .tensor_spec import (
+    TensorSpec,
+)
+from .unconnected_gradients import (
+    UnconnectedGradients,
+)
+from .variable import (
+    Variable,
+)
+
+__version__: str
+newaxis: None
+
+__all__ = [
+    "AggregationMethod",
+    "Assert",
+    "DType",
+    "DeviceSpec",
+    "GradientTape",
+    "Graph",
+    "Module",
+    "Operation",
+    "Tensor",
+    "TensorShape",
+    "TensorSpec",
+    "UnconnectedGradients",
+    "Variable",
+    "VariableAggregation",
+    "VariableSynchronization",
+    "__version__",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "add_n",
+    "argmax",
+    "argmin",
+    "argsort",
+    "as_dtype",
+    "as_string",
+    "asin",
+    "asinh",
+    "assert_equal",
+    "assert_greater",
+    "assert_less",
+    "assert_rank",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitcast",
+    "bitwise",
+    "bool",
+    "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
+    "broadcast_to",
+    "case",
+    "cast",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "clip_by_value",
+    "compat",
+    "complex",
+    "complex64",
+    "complex128",
+    "concat",
+    "cond",
+    "config",
+    "constant",
+    "constant_initializer",
+    "control_dependencies",
+    "convert_to_tensor",
+    "cos",
+    "cosh",
+    "cumsum",
+    "custom_gradient",
+    "data",
+    "debugging",
+    "device",
+    "distribute",
+    "divide",
+    "double",
+    "dtypes",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "einsum",
+    "ensure_shape",
+    "equal",
+    "errors",
+    "executing_eagerly",
+    "exp",
+    "expand_dims",
+    "eye",
+    "fill",
+    "float16",
+    "float32",
+    "float64",
+    "floor",
+    "foldl",
+    "foldr",
+    "function",
+    "gather",
+    "gather_nd",
+    "get_current_name_scope",
+    "get_logger",
+    "get_static_value",
+    "gpu",
+    "grad_pass_through",
+    "gradients",
+    "greater",
+    "greater_equal",
+    "group",
+    "half",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
+    "identity",
+    "identity_n",
+    "initializers",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_tensor",
+    "keras",
+    "less",
+    "less_equal",
+    "linalg",
+    "linspace",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "losses",
+    "map_fn",
+    "math",
+    "matmul",
+    "maximum",
+    "meshgrid",
+    "minimum",
+    "multiply",
+    "name_scope",
+    "negative",
+    "nest",
+    "newaxis",
+    "nn",
+    "no_op",
+    "norm",
+    "not_equal",
+    "one_hot",
+    "ones",
+    "ones_initializer",
+    "ones_like",
+    "optimizers",
+    "pad",
+    "pow",
+    "print",
+    "random",
+    "random_normal_initializer",
+    "random_uniform_initializer",
+    "range",
+    "rank",
+    "realdiv",
+    "recompute_grad",
+    "reduce_all",
+    "reduce_any",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
+    "repeat",
+    "reshape",
+    "reverse",
+    "reverse_sequence",
+    "roll",
+    "round",
+    "saturate_cast",
+    "scalar_mul",
+    "scan",
+    "scatter_nd",
+    "searchsorted",
+    "sequence_mask",
+    "shape",
+    "shape_n",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "size",
+    "slice",
+    "sort",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "stop_gradient",
+    "strided_slice",
+    "string",
+    "strings",
+    "subtract",
+    "switch_case",
+    "sysconfig",
+    "tan",
+    "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max",
+    "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
+    "tensordot",
+    "test",
+    "tile",
+    "timestamp",
+    "train",
+    "transpose",
+    "truediv",
+    "truncatediv",
+    "truncatemod",
+    "tuple",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "unique",
+    "unique_with_counts",
+    "unravel_index",
+    "unstack",
+    "version",
+    "where",
+    "while_loop",
+    "zeros",
+    "zeros_initializer",
+    "zeros_like",
+]

@@ -1,0 +1,12 @@
+"""All modules of the package: what is entered in tables when they are imported is there."""
+
+import importlib
+import pkgutil
+
+import allotment.tf
+
+
+def import_every_module() -> None:
+    """Import all modules under ``allotment.tf``."""
+    for module in pkgutil.walk_packages(allotment.tf.__path__, "allotment.tf."):
+        importlib.import_module(module.name)

@@ -1,0 +1,71 @@
+"""The two packages: pools and devices in ``allotment``, TensorFlow's names in ``allotment.tf``."""
+
+import importlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+import allotment
+import allotment.tf as tf
+from support.child import run_program
+
+
+def modules_after(*statements: str) -> list[str]:
+    """Modules of the package that are there after statements in a new process."""
+    done = run_program(
+        "; ".join(statements)
+        + "; import json, sys; print(json.dumps([n for n in sys.modules if n.split('.')[0] == 'allotment']))"
+    )
+    assert done.returncode == 0, done.stderr
+    found: list[str] = json.loads(done.stdout)
+    return found
+
+
+def test_pools_and_devices_import_little_and_nothing_of_tensorflow() -> None:
+    found = modules_after(
+        "import allotment", "allotment.Pool('1MiB')", "allotment.experimental", "allotment.testing"
+    )
+    assert len(found) <= 40
+    assert not [name for name in found if name.startswith("allotment.tf")]
+
+
+def test_names_of_tensorflow_load_when_they_are_used() -> None:
+    found = modules_after("import allotment.tf as tf")
+    for late in ("keras", "distribute", "graph", "gradient_tape", "compat", "data"):
+        assert f"allotment.tf.{late}" not in found
+    assert "allotment.tf.keras" in modules_after("import allotment.tf as tf", "tf.keras")
+
+
+@pytest.mark.parametrize("name", ["constant", "Variable", "keras", "v1", "no_such_name"])
+def test_the_root_says_where_names_of_tensorflow_are(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'.*allotment.tf"):
+        getattr(allotment, name)
+
+
+@pytest.mark.parametrize("package", ["allotment", "allotment.tf"])
+def test_every_name_that_is_listed_is_there(package: str) -> None:
+    module = importlib.import_module(package)
+    for name in module.__all__:
+        assert getattr(module, name, 0) is not None or name == "newaxis"
+    assert dir(tf) == tf.__all__ == sorted(tf.__all__)
+
+
+def test_modules_import_in_any_order() -> None:
+    for first in (
+        "graph.node",
+        "ops.copies",
+        "ops.tape",
+        "keras.layers",
+        "distribute.values",
+        "variable",
+        "v1",
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", f"import allotment.tf.{first}"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
