@@ -77,7 +77,8 @@ def argmin(
 def _run(row: Operation, tensor: Any, axis: Any, output_type: Any, name: str | None) -> EagerTensor:
     dtype: DType = as_dtype(output_type)
     check_attribute(row.name, "output_type", dtype, name)
-    check_whole(row.name, "Tidx", axis, name)
+    # A type by its name takes TensorFlow's longer way, on which a number is converted without a wish.
+    check_whole(row.name, "Tidx", axis, name, is_int32=isinstance(output_type, DType))
     number = 0 if axis is None else scalar_argument(axis, "axis")
     return run(row, (to_tensor(tensor),), number, dtype.numpy, name=name)  # type: ignore[no-any-return]
 
