@@ -1,10 +1,11 @@
-"""Functions of TensorFlow 1 that are others today: casts with names of their own, and its quotient."""
+"""Functions of TensorFlow 1 that are others today: casts with names of their own, its quotient and ones."""
 
 from collections.abc import Callable
 from typing import Any
 
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.convert import to_pair
+from allotment.tf.ops.array import cast, shape
+from allotment.tf.ops.convert import to_pair, to_tensor
+from allotment.tf.ops.creation import ones
 from allotment.tf.ops.division import floordiv, realdiv
 
 
@@ -29,4 +30,21 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
     return (floordiv if x.dtype.is_integer else realdiv)(x, y, name)
 
 
-__all__ = ["div", "to_double", "to_float", "to_int32", "to_int64"]
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
+    """A tensor of ones with the shape of another. As ``tf.compat.v1.ones_like``.
+
+    Args:
+        tensor: The one with the shape.
+        dtype: The element type, that of ``tensor`` unless given.
+        name: Of the operation.
+        optimize: Has no effect.
+
+    Raises:
+        TypeError: No number has the element type.
+    """
+    del optimize
+    like = to_tensor(tensor)
+    return ones(shape(like), like.dtype if dtype is None else dtype, name)
+
+
+__all__ = ["div", "ones_like", "to_double", "to_float", "to_int32", "to_int64"]

@@ -16,7 +16,6 @@ _REDUCTION: Final = (
 )
 _POSITION: Final = "input, axis=None, name=None, dimension=None > axis, output_type=int64"
 _SOFTMAX: Final = "logits, axis=None, name=None, dim=None > axis"
-_LIKE: Final = "tensor > input, dtype=None, name=None, optimize=True > -"
 _SCATTER: Final = "ref, indices, updates, use_locking=False, name=None"
 _POOL: Final = "value > input, ksize, strides, padding, data_format='NHWC', name=None, input=None"
 _PARAMETERS: Final = {
@@ -60,7 +59,6 @@ _PARAMETERS: Final = {
     "max_pool": _POOL,
     "moments": "x, axes, shift=None, name=None, keep_dims=None > keepdims, keepdims=None",
     "norm": "tensor, ord='euclidean', axis=None, keepdims=None, name=None, keep_dims=None > keepdims",
-    "ones_like": _LIKE,
     "pad": "tensor, paddings, mode='CONSTANT', name=None, constant_values=0",
     "poisson": "lam, shape, dtype=float32, seed=None, name=None",
     "reduce_join": (
@@ -88,7 +86,7 @@ _PARAMETERS: Final = {
         "cond, body, loop_vars, shape_invariants=None, parallel_iterations=10, back_prop=True, swap_memory=False, "
         "name=None, maximum_iterations=None, return_same_structure=False > -"
     ),
-    "zeros_like": _LIKE,
+    "zeros_like": "tensor > input, dtype=None, name=None, optimize=True > -",
 }
 
 #: A parameter: its name, its default, and what it is called today.

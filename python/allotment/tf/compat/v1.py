@@ -12,7 +12,7 @@ from allotment.devices.device_spec import MutableDeviceSpec as DeviceSpec
 from allotment.tf import config, errors, test
 from allotment.tf.compat import debugging, losses, nn, random
 from allotment.tf.compat.aliases import MOVED
-from allotment.tf.compat.arguments import div, to_double, to_float, to_int32, to_int64
+from allotment.tf.compat.arguments import div, ones_like, to_double, to_float, to_int32, to_int64
 from allotment.tf.compat.assertions import ASSERTIONS, verify_tensor_all_finite
 from allotment.tf.compat.constants import constant
 from allotment.tf.compat.control import cond
@@ -224,6 +224,7 @@ __all__ = [
     "nn",
     "no_regularizer",
     "ones_initializer",
+    "ones_like",
     "placeholder",
     "placeholder_with_default",
     "random",

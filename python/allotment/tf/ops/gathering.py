@@ -1,5 +1,6 @@
 """Operations that pick elements or slices by number or by a condition."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -175,13 +176,22 @@ def gather_nd(
 
 
 def _masked(array: Array, mask: Array, axis: int) -> Array:
-    return owned(array[(*_all(axis_of(axis, array.ndim)), mask.astype(np.bool_, copy=False))])
+    first = axis_of(axis, array.ndim)
+    covered = array.shape[first : first + mask.ndim]
+    if covered == mask.shape:
+        return owned(array[(*_all(first), mask.astype(np.bool_, copy=False))])
+    # A graph did not know the lengths: TensorFlow counts through the axes that the mask covers.
+    flat = array.reshape(*array.shape[:first], math.prod(covered), *array.shape[first + mask.ndim :])
+    return np.take(flat, np.flatnonzero(mask), first)
 
 
 def _mask_fault(array: Array, mask: Array, axis: int) -> str | None:
     first = axis_of(axis, array.ndim)
-    covered = array.shape[first : first + mask.ndim]
-    return None if covered == mask.shape else f"Shapes {covered} and {mask.shape} are incompatible"
+    count, chosen = math.prod(array.shape[first : first + mask.ndim]), np.flatnonzero(mask)
+    if chosen.size and chosen[-1] >= count:
+        which = int(np.argmax(chosen >= count))
+        return f"indices[{which}] = {chosen[which]} is not in [0, {count})"
+    return None
 
 
 _mask_row = operation("BooleanMask", _masked, fault=_mask_fault, takes=_anything, same_dtype=False)

@@ -17,22 +17,30 @@ from allotment.tf.ops.deferred import Deferred
 @shape_function("GatherV2")
 def _gather(c: Inference, axis: Any, batch_dims: Any) -> list[Output]:
     params, indices = c.at_least(0, 1), c.shape(1)
-    if params is None or indices is None or type(batch_dims) is Deferred:
+    if params is None or type(batch_dims) is Deferred:
+        return c.one(None)
+    if indices is None:
+        if batch_dims >= 0 and type(axis) is not Deferred:
+            _check_rank(c, params, axis, batch_dims)
         return c.one(None)
     if not -len(indices) <= batch_dims <= len(indices):
         c.refuse(f"Expected batch_dims in the range [{-len(indices)}, {len(indices)}], but got {batch_dims}")
     batch = batch_dims + len(indices) if batch_dims < 0 else batch_dims
     if type(axis) is Deferred:
         return c.one(unknown(len(params) + len(indices) - 1 - batch))
-    least = max(axis + 1 if axis >= 0 else -axis, batch + 1)
-    if len(params) < least:
-        c.refuse(f"Shape must be at least rank {least} but is rank {len(params)}")
+    _check_rank(c, params, axis, batch)
     place = axis + len(params) if axis < 0 else axis
     if place < batch:
         c.refuse(f"batch_dims ({batch}) must be less than or equal to axis ({place}).")
     # Lengths of the batch that differ are left to the session, as in TensorFlow.
     before = [a if b is None else b for a, b in zip(params[:batch], indices[:batch], strict=True)]
     return c.one((*before, *params[batch:place], *indices[batch:], *params[place + 1 :]))
+
+
+def _check_rank(c: Inference, params: Dims, axis: int, batch: int) -> None:
+    least = max(axis + 1 if axis >= 0 else -axis, batch + 1)
+    if len(params) < least:
+        c.refuse(f"Shape must be at least rank {least} but is rank {len(params)}")
 
 
 @shape_function("GatherNd")

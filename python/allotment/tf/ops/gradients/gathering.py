@@ -1,5 +1,6 @@
 """Gradients of operations that pick elements: zeros, with what was picked added up where it came from."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -55,9 +56,11 @@ def _scattered_nd(picked: Array, indices: Array, shape: tuple[int, ...], batch_d
 
 def _unmasked(picked: Array, mask: Array, shape: tuple[int, ...], axis: int) -> Array:
     whole = np.zeros(shape, picked.dtype)
-    place: Any = (*(slice(None),) * axis_of(axis, len(shape)), mask.astype(np.bool_, copy=False))
+    first = axis_of(axis, len(shape))
+    covered = math.prod(shape[first : first + mask.ndim])
+    flat = whole.reshape(*shape[:first], covered, *shape[first + mask.ndim :])
     # Added, as TensorFlow adds them, so that a negative zero becomes a positive one.
-    whole[place] += picked
+    flat[(*(slice(None),) * first, np.flatnonzero(mask))] += picked
     return whole
 
 
