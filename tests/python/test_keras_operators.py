@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from allotment.tf import keras
-from allotment.tf.dtypes import int32
+from allotment.tf.dtype import int32
 from allotment.tf.keras import layers
 from allotment.tf.nn import relu
 from allotment.tf.ops.creation import constant

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allotment.errors import UnimplementedError
-from allotment.tf import dtypes
+from allotment.tf import dtype as dtypes
 from allotment.tf.ops import array
 from allotment.tf.tensor import EagerTensor
 from support.tensors import check, check_refused, tensor

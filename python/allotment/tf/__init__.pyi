@@ -46,7 +46,7 @@ from .devices import (
     DeviceSpec,
     device,
 )
-from .dtypes import (
+from .dtype import (
     DType,
     as_dtype,
     bool,

@@ -1,267 +1,53 @@
-"""Element types: TensorFlow's names over NumPy's types."""
+"""Element types, and operations that change them. As ``tf.dtypes``."""
 
-import builtins
-import contextlib
-from collections.abc import Iterable
-from typing import Any, Final
-
-import numpy as np
-import numpy.typing as npt
-
-
-class DType:
-    """The type of a tensor's elements. There is one object for each type; compare with ``==`` or ``is``.
-
-    A ``DType`` equals its name and its NumPy type, too: ``tf.float32 == "float32"``.
-    """
-
-    __slots__ = ("as_datatype_enum", "as_numpy_dtype", "error_name", "name", "numpy")
-
-    #: The name, as in ``"float32"``.
-    name: str
-    #: The NumPy scalar type, ``object`` for strings.
-    as_numpy_dtype: type[Any]
-    #: The same as a ``numpy.dtype``.
-    numpy: np.dtype[Any]
-    #: The number that TensorFlow's files and messages have for it.
-    as_datatype_enum: int
-    #: The name in TensorFlow's error texts: ``float``, ``double``, ``half``, or the name itself.
-    error_name: str
-
-    def __init__(self, enum: int, name: str, scalar: type[Any], error_name: str | None = None) -> None:
-        self.as_datatype_enum = enum
-        self.name = name
-        self.as_numpy_dtype = scalar
-        self.numpy = np.dtype(scalar)
-        self.error_name = error_name or name
-
-    @property
-    def size(self) -> int:
-        """Bytes of one element; 0 for strings, which have no length in common."""
-        return 0 if self is string else self.numpy.itemsize
-
-    @property
-    def base_dtype(self) -> "DType":
-        """The type itself: there are no reference types here."""
-        return self
-
-    @property
-    def real_dtype(self) -> "DType":
-        """The type of the real part."""
-        return {complex64: float32, complex128: float64}.get(self, self)
-
-    @property
-    def is_floating(self) -> builtins.bool:
-        """Whether it is a real floating-point type."""
-        return self.numpy.kind == "f"
-
-    @property
-    def is_integer(self) -> builtins.bool:
-        """Whether it is an integer type; bool is none."""
-        return self.numpy.kind in "iu"
-
-    @property
-    def is_unsigned(self) -> builtins.bool:
-        """Whether it is an integer type without sign."""
-        return self.numpy.kind == "u"
-
-    @property
-    def is_complex(self) -> builtins.bool:
-        """Whether it is a complex type."""
-        return self.numpy.kind == "c"
-
-    @property
-    def is_bool(self) -> builtins.bool:
-        """Whether it is the type of truth values."""
-        return self.numpy.kind == "b"
-
-    @property
-    def is_numeric(self) -> builtins.bool:
-        """Whether its elements are numbers."""
-        return self.numpy.kind in "fiuc"
-
-    @property
-    def is_quantized(self) -> builtins.bool:
-        """Whether it is a quantized type: there are none here."""
-        return False
-
-    @property
-    def is_numpy_compatible(self) -> builtins.bool:
-        """Whether NumPy has the type: of all there are here."""
-        return True
-
-    @property
-    def limits(self) -> tuple[Any, Any]:
-        """The range of brightness in an image: from 0 to the largest integer, or to 1.
-
-        Raises:
-            ValueError: There are no images of the type.
-        """
-        if self.is_integer:
-            return 0, self.max
-        if self in (bool, float32, float64):
-            return 0, True if self is bool else 1
-        raise ValueError(f"{self} does not have defined limits.")
-
-    def is_compatible_with(self, other: Any) -> builtins.bool:
-        """Whether values of the other type can be used as they are: whether it is the same.
-
-        Raises:
-            TypeError: The other is no type.
-        """
-        return self is as_dtype(other)
-
-    def is_subtype_of(self, other: Any) -> builtins.bool:
-        """Whether the other is the same type."""
-        return self.__eq__(other)
-
-    def most_specific_common_supertype(self, types: Iterable[Any]) -> "DType | None":
-        """Return the type if all others are the same, else ``None``."""
-        return self if all(self == other for other in types) else None
-
-    @property
-    def min(self) -> Any:
-        """The smallest finite value.
-
-        Raises:
-            TypeError: The type has none.
-        """
-        return self._limits("minimum").min
-
-    @property
-    def max(self) -> Any:
-        """The largest finite value.
-
-        Raises:
-            TypeError: The type has none.
-        """
-        return self._limits("maximum").max
-
-    def _limits(self, which: str) -> Any:
-        if self.is_floating:
-            return np.finfo(self.numpy)
-        if self.is_integer:
-            return np.iinfo(self.numpy)
-        raise TypeError(f"Cannot find {which} value of {self} with type {self}.")
-
-    def __eq__(self, other: object) -> builtins.bool:
-        if type(other) is DType:
-            return self is other
-        try:
-            return self is as_dtype(other)
-        except TypeError:
-            return False
-
-    def __hash__(self) -> int:
-        return self.as_datatype_enum
-
-    def __str__(self) -> str:
-        return f"<dtype: {self.name!r}>"
-
-    def __repr__(self) -> str:
-        return f"tf.{self.name}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return as_dtype, (self.name,)
-
-
-float16: Final = DType(19, "float16", np.float16, "half")
-float32: Final = DType(1, "float32", np.float32, "float")
-float64: Final = DType(2, "float64", np.float64, "double")
-int8: Final = DType(6, "int8", np.int8)
-int16: Final = DType(5, "int16", np.int16)
-int32: Final = DType(3, "int32", np.int32)
-int64: Final = DType(9, "int64", np.int64)
-uint8: Final = DType(4, "uint8", np.uint8)
-uint16: Final = DType(17, "uint16", np.uint16)
-uint32: Final = DType(22, "uint32", np.uint32)
-uint64: Final = DType(23, "uint64", np.uint64)
-bool: Final = DType(10, "bool", np.bool_)  # noqa: A001 - the name TensorFlow has
-complex64: Final = DType(8, "complex64", np.complex64)
-complex128: Final = DType(18, "complex128", np.complex128)
-string: Final = DType(7, "string", object)
-half: Final = float16
-double: Final = float64
-
-_ALL = (
+from allotment.tf.dtype import (
+    DType,
+    as_dtype,
+    bool,
+    complex64,
+    complex128,
+    double,
     float16,
     float32,
     float64,
+    half,
     int8,
     int16,
     int32,
     int64,
+    string,
     uint8,
     uint16,
     uint32,
     uint64,
-    bool,
-    complex64,
-    complex128,
-    string,
 )
-_BY_NAME = {dtype.name: dtype for dtype in _ALL} | {dtype.error_name: dtype for dtype in _ALL}
-_BY_NUMBER = {dtype.as_datatype_enum: dtype for dtype in _ALL}
-_BY_PYTHON_TYPE = {float: float32, builtins.bool: bool, object: string}
+from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.ops.array import cast, saturate_cast
+from allotment.tf.ops.complex_numbers import complex
 
-#: NumPy's type to ours, for the types that need no thought.
-BY_NUMPY: Final[dict[np.dtype[Any], DType]] = {dtype.numpy: dtype for dtype in _ALL}
+__all__ = [
+    "DType",
+    "as_dtype",
+    "bool",
+    "cast",
+    "complex",
+    "complex64",
+    "complex128",
+    "double",
+    "float16",
+    "float32",
+    "float64",
+    "half",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "saturate_cast",
+    "string",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
 
-
-def as_dtype(type_value: Any) -> DType:
-    """Return the ``DType`` of a ``DType``, a name, TensorFlow's number of it, a NumPy type, or ``float`` or ``bool``.
-
-    Python's other types have none: an ``int``, say, would be int32 as a value and int64 to NumPy.
-
-    Raises:
-        TypeError: There is no such type here; the text names the value.
-    """
-    if type(type_value) is DType:
-        return type_value
-    found: DType | None = None
-    if isinstance(type_value, str):
-        found = _BY_NAME.get(type_value)
-    elif isinstance(type_value, int | float):
-        # Equal numbers are the same key: TensorFlow's `True` and `1.0` are float32, too.
-        found = _BY_NUMBER.get(type_value)  # type: ignore[arg-type]
-    elif isinstance(type_value, type) and type_value in _BY_PYTHON_TYPE:
-        found = _BY_PYTHON_TYPE[type_value]
-    else:
-        # An array stands for the type of its elements.
-        numpy = type_value.dtype if isinstance(type_value, np.ndarray) else type_value
-        if isinstance(numpy, np.dtype) or (isinstance(numpy, type) and issubclass(numpy, np.generic)):
-            with contextlib.suppress(TypeError):
-                return of_numpy(numpy)
-    if found is None:
-        raise TypeError(f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType.")
-    return found
-
-
-def of_numpy(dtype: npt.DTypeLike) -> DType:
-    """Return the ``DType`` of a NumPy type; texts and bytes of any length are strings.
-
-    Raises:
-        TypeError: NumPy has the type and we do not.
-    """
-    wanted = np.dtype(dtype)
-    found = BY_NUMPY.get(wanted.newbyteorder("="))
-    if found is not None:
-        return found
-    if wanted.kind in "SUT":
-        return string
-    raise TypeError(f"NumPy type {wanted} has no tensor type; there are {', '.join(_BY_NAME)}")
-
-
-def __getattr__(name: str) -> Any:
-    """The operations that TensorFlow has in this module, too. Looked up late: they need the types first."""
-    if name in ("cast", "saturate_cast"):
-        from allotment.tf.ops import array
-
-        return getattr(array, name)
-    if name == "complex":
-        from allotment.tf.ops.complex_numbers import complex as complex_
-
-        return complex_
-    from allotment.tf.missing_names import missing
-
-    raise missing(__name__, name, _BY_NAME)
+refuse_other_names(__name__)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.dtypes import DType, as_dtype, float32
+from allotment.tf.dtype import DType, as_dtype, float32
 from allotment.tf.tensor import Tensor
 from allotment.tf.tensor_shape import TensorShape, as_shape
 

@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from allotment.devices.placement import thread
 from allotment.tf.aggregation import VariableAggregation, VariableSynchronization
-from allotment.tf.dtypes import DType, as_dtype
-from allotment.tf.operands import Operands
+from allotment.tf.dtype import DType, as_dtype
 from allotment.tf.ops import resources
 from allotment.tf.ops.array import identity
 from allotment.tf.ops.augmented import AUGMENTED
@@ -19,7 +18,7 @@ from allotment.tf.ops.indexing import getitem, index_of, is_mask
 from allotment.tf.ops.operators import OPERATORS, attach
 from allotment.tf.ops.resources import Storage
 from allotment.tf.ops.slicing import Index
-from allotment.tf.tensor import EagerTensor, Reference, described
+from allotment.tf.tensor import EagerTensor, Operands, Reference, described
 from allotment.tf.tensor_shape import TensorShape, as_shape
 from allotment.tf.variable_legacy import LegacyVariable
 from allotment.tf.variable_part import VariablePart
@@ -55,12 +54,10 @@ class Variable(LegacyVariable, Operands):
         if cls is not Variable:
             return object.__new__(cls)
         if thread.state.graph is not None:
-            from allotment.tf.graph.variables import GraphVariable
-
-            return object.__new__(GraphVariable)
-        if thread.state.strategy is not None:
-            made: Variable = thread.state.strategy.new_variable(*args, **kwargs)
+            made: Variable = object.__new__(thread.state.graph.variable_class)
             return made
+        if thread.state.strategy is not None:
+            return thread.state.strategy.new_variable(*args, **kwargs)  # type: ignore[no-any-return]
         return object.__new__(cls)
 
     def __init__(

@@ -1,12 +1,15 @@
 """Parts of variables: what ``variable[...]`` returns."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from allotment.tf.ops.slicing import Index
 from allotment.tf.tensor import EagerTensor, key_of
 
-if TYPE_CHECKING:
-    from allotment.tf.variable import Variable
+
+class HasParts(Protocol):
+    """A variable, parts of which can be assigned."""
+
+    def _assign_part(self, value: Any, index: Index, name: str | None) -> Any: ...
 
 
 class VariablePart(EagerTensor):
@@ -14,7 +17,7 @@ class VariablePart(EagerTensor):
 
     __slots__ = ("_index", "_variable", "_whole")
 
-    def __init__(self, variable: "Variable", index: Index, tensor: EagerTensor) -> None:
+    def __init__(self, variable: HasParts, index: Index, tensor: EagerTensor) -> None:
         self._array, self._dtype = tensor._array, tensor._dtype
         self._device, self._home = tensor._device, tensor._home
         # For gradients it is the same tensor, which does not end before it.
@@ -22,7 +25,7 @@ class VariablePart(EagerTensor):
         self._variable = variable
         self._index = index
 
-    def assign(self, value: Any, name: str | None = None) -> "Variable":
+    def assign(self, value: Any, name: str | None = None) -> Any:
         """Replace this part of the variable. Returns the variable.
 
         Raises:

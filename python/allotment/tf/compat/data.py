@@ -3,12 +3,12 @@
 from typing import Any, Final
 
 from allotment.tf import data
-from allotment.tf.data.structure import map_values
-from allotment.tf.graph.iterators import (
+from allotment.tf.data.graph_iterators import (
     GraphIterator,
     make_initializable_iterator,
     make_one_shot_iterator,
 )
+from allotment.tf.data.structure import map_values
 from allotment.tf.missing_names import missing
 from allotment.tf.tensor import Tensor
 

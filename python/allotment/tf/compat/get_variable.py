@@ -12,7 +12,7 @@ from allotment.tf.compat.variable_scopes import (
     get_variable_scope,
     refuse_parts,
 )
-from allotment.tf.dtypes import DType, as_dtype
+from allotment.tf.dtype import DType, as_dtype
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.ops.convert import to_tensor

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from allotment.tf.compat.constants import constant
-from allotment.tf.dtypes import as_dtype, float32
+from allotment.tf.dtype import as_dtype, float32
 from allotment.tf.ops.creation import ones, zeros
 from allotment.tf.ops.initializers import Initializer
 from allotment.tf.ops.random import normal, truncated_normal, uniform

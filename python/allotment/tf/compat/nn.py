@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from allotment.tf import nn
 from allotment.tf.compat.signatures import as_in_1
-from allotment.tf.dtypes import int32
+from allotment.tf.dtype import int32
 from allotment.tf.missing_names import missing
 from allotment.tf.ops.array import cast, is_tensor, shape, size, stop_gradient
 from allotment.tf.ops.convert import to_tensor

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import bool as bool_
+from allotment.tf.dtype import bool as bool_
 from allotment.tf.ops import faults, gathering
 from allotment.tf.ops.array import _anything, zeros_like
 from allotment.tf.ops.arrays import Array

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.tf import dtypes
+from allotment.tf import dtype as types
 
 #: Parameters by the function's name. ``old > new`` is an old name, ``old > -`` has no meaning here.
 _REDUCTION: Final = (
@@ -141,7 +141,7 @@ def _signature(parameters: str) -> tuple[inspect.Signature, dict[str, str]]:
 
 
 def _value(text: str) -> Any:
-    dtype = getattr(dtypes, text, None)
+    dtype = getattr(types, text, None)
     return ast.literal_eval(text) if dtype is None else dtype
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import string
+from allotment.tf.dtype import string
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.variables import GraphVariable

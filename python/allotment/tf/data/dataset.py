@@ -32,7 +32,7 @@ from allotment.tf.data.structure import (
     pack,
     spec_of,
 )
-from allotment.tf.dtypes import as_dtype, int64
+from allotment.tf.dtype import as_dtype, int64
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensor import EagerTensor
 from allotment.tf.tensor_spec import TensorSpec
@@ -432,13 +432,13 @@ class Dataset:
 
     def make_one_shot_iterator(self) -> Any:
         """Make an iterator of TensorFlow 1, which has this method; see ``compat.v1.data.make_one_shot_iterator``."""
-        from allotment.tf.graph.iterators import make_one_shot_iterator
+        from allotment.tf.data.graph_iterators import make_one_shot_iterator
 
         return self._recording(make_one_shot_iterator)(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Any:
         """Make an iterator of TensorFlow 1; see ``compat.v1.data.make_initializable_iterator``."""
-        from allotment.tf.graph.iterators import make_initializable_iterator
+        from allotment.tf.data.graph_iterators import make_initializable_iterator
 
         return self._recording(make_initializable_iterator)(self, shared_name)
 

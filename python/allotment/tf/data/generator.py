@@ -5,7 +5,7 @@ from typing import Any
 
 from allotment.errors import InvalidArgumentError
 from allotment.tf.data.structure import flatten, map_values, on_host, pack, same_structure
-from allotment.tf.dtypes import as_dtype
+from allotment.tf.dtype import as_dtype
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensor import EagerTensor
 from allotment.tf.tensor_shape import TensorShape

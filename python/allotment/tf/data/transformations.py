@@ -6,8 +6,8 @@ from typing import Any
 
 from allotment.errors import InvalidArgumentError
 from allotment.tf.data.structure import called, flatten, normalized, on_host, pack
-from allotment.tf.dtypes import bool as bool_
-from allotment.tf.dtypes import int64
+from allotment.tf.dtype import bool as bool_
+from allotment.tf.dtype import int64
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.draws import Source
 from allotment.tf.ops.gathering import gather

@@ -11,7 +11,7 @@ from allotment.tf.data.options import AutoShardPolicy, Options
 from allotment.tf.data.structure import flatten, map_values, on_host, pack, same_structure
 from allotment.tf.distribute.members import member
 from allotment.tf.distribute.values import PerReplica, PerReplicaSpec, regroup
-from allotment.tf.dtypes import int64
+from allotment.tf.dtype import int64
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.draws import Source
 from allotment.tf.ops.seeds import in_common

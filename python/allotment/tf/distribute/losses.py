@@ -4,7 +4,7 @@ from typing import Any
 
 from allotment.tf.distribute.scopes import current_scope
 from allotment.tf.distribute.strategy import Strategy
-from allotment.tf.dtypes import float32, float64
+from allotment.tf.dtype import float32, float64
 from allotment.tf.ops.array import cast, get_static_value, identity, shape
 from allotment.tf.ops.control import control_dependencies
 from allotment.tf.ops.convert import to_tensor

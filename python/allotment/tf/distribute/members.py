@@ -8,7 +8,7 @@ import numpy as np
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.placement import current_placement, device
-from allotment.tf.dtypes import BY_NUMPY, DType, int32, string
+from allotment.tf.dtype import BY_NUMPY, DType, int32, string
 from allotment.tf.ops.execute import compute
 from allotment.tf.ops.table import EVERYWHERE
 from allotment.tf.tensor import EagerTensor, tensor_of

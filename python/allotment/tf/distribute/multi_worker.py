@@ -23,7 +23,7 @@ from allotment.tf.distribute.mirrored import MirroredExtended, local_devices
 from allotment.tf.distribute.process_group import ProcessGroup, process_group
 from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.distribute.values import DistributedValues, PerReplica
-from allotment.tf.dtypes import string
+from allotment.tf.dtype import string
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.draws import Source
 from allotment.tf.ops.seeds import shared_generator, started

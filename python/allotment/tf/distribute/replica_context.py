@@ -41,7 +41,7 @@ class ReplicaContext:
     @property
     def replica_id_in_sync_group(self) -> "EagerTensor | int":
         """The number of this replica among all of them, as a tensor."""
-        from allotment.tf.dtypes import int32
+        from allotment.tf.dtype import int32
         from allotment.tf.ops.creation import constant
 
         return constant(self._strategy.extended._first_replica + self._index, int32)

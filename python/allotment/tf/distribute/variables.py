@@ -292,7 +292,7 @@ def _copies(strategy: "Strategy", given: dict[str, Any]) -> list[Variable]:
 
 
 def _dtype(given: dict[str, Any]) -> Any:
-    from allotment.tf.dtypes import as_dtype
+    from allotment.tf.dtype import as_dtype
 
     return None if given.get("dtype") is None else as_dtype(given["dtype"])
 

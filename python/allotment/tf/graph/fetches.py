@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf import nest
-from allotment.tf.dtypes import string
+from allotment.tf.dtype import string
 from allotment.tf.graph.graph import Graph
 from allotment.tf.graph.node import Operation, SymbolicTensor
 from allotment.tf.ops.values import to_array

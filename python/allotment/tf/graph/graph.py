@@ -6,7 +6,7 @@ from typing import Any
 
 from allotment.devices.caller import find_stack
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.graph import operators as _operators  # noqa: F401 - gives nodes' tensors their operators
 from allotment.tf.graph.collections import Collections
 from allotment.tf.graph.device_scopes import Scope, apply_scopes, read_scope
@@ -42,6 +42,13 @@ class Graph(Collections):
         self._unseeded = 0
         #: What operations ask while this graph is the default.
         self._recording = Recording(self)
+
+    @property
+    def variable_class(self) -> type[Any]:
+        """What ``tf.Variable`` makes in a graph."""
+        from allotment.tf.graph.variables import GraphVariable
+
+        return GraphVariable
 
     @property
     def version(self) -> int:

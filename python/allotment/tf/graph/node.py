@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from allotment.devices.caller import CallStack
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.errors import OperatorNotAllowedInGraphError
 from allotment.tf.graph.abstract import Abstract
 from allotment.tf.graph.known_values import Known
@@ -202,6 +202,11 @@ class SymbolicTensor(Tensor):
     def graph(self) -> "Graph":
         """The graph it belongs to."""
         return self._op._graph
+
+    def _static_value(self) -> Any:
+        from allotment.tf.graph.known_values import constant_value
+
+        return constant_value(self)
 
     @property
     def value_index(self) -> int:

@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import as_dtype
+from allotment.tf.dtype import as_dtype
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.kernels import PLACEHOLDER, PLACEHOLDER_WITH_DEFAULT
 from allotment.tf.graph.node import SymbolicTensor

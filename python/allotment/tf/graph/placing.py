@@ -7,7 +7,7 @@ from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.names import DeviceName, parse, parse_runtime_slashes
-from allotment.tf.dtypes import string
+from allotment.tf.dtype import string
 from allotment.tf.graph.faults import graph_error
 from allotment.tf.graph.node import Operation
 from allotment.tf.ops.faults import no_kernel

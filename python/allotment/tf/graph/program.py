@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.tf.dtypes import int32, string
+from allotment.tf.dtype import int32, string
 from allotment.tf.graph.faults import graph_error
 from allotment.tf.graph.kernels import State, kernel
 from allotment.tf.graph.node import Operation, SymbolicTensor, variable_read

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
-from allotment.tf.dtypes import BY_NUMPY, DType
+from allotment.tf.dtype import BY_NUMPY, DType
 from allotment.tf.graph.constants import constant_array, shaped
 from allotment.tf.graph.node import SymbolicTensor
 from allotment.tf.graph.numbers import numbers_of

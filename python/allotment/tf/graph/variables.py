@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from allotment.devices.placement import thread
 from allotment.tf.aggregation import VariableAggregation, VariableSynchronization
-from allotment.tf.dtypes import DType, as_dtype
+from allotment.tf.dtype import DType, as_dtype
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.kernels import (

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.tf.dtypes import float32
+from allotment.tf.dtype import float32
 from allotment.tf.keras.absent import not_interpreted
 from allotment.tf.missing_names import absent
 from allotment.tf.ops.activations import elu as _elu

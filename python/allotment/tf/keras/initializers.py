@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.tf.dtypes import as_dtype
+from allotment.tf.dtype import as_dtype
 from allotment.tf.initializers import Initializer
 from allotment.tf.keras.absent import not_interpreted
 from allotment.tf.missing_names import absent

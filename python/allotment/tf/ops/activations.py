@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.dtypes import float32
+from allotment.tf.dtype import float32
 from allotment.tf.ops.array import cast
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.blocks import choose_into, in_blocks, limit

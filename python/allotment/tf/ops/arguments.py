@@ -5,7 +5,7 @@ from typing import Any
 
 from allotment import errors
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.shapes import refused, shape_argument

@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import BY_NUMPY, DType, as_dtype, int32, string
+from allotment.tf.dtype import BY_NUMPY, DType, as_dtype, int32, string
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments import dtype_of, to_tensors
 from allotment.tf.ops.arrays import Array
@@ -288,12 +288,8 @@ def executing_eagerly() -> bool:
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value of a tensor as an array, ``None`` for what has no value that stays. As ``tf.get_static_value``."""
-    if isinstance(tensor, EagerTensor):
-        return tensor.numpy()
     if isinstance(tensor, Tensor):
-        from allotment.tf.graph.known_values import constant_value
-
-        return constant_value(tensor)  # type: ignore[arg-type]
+        return tensor._static_value()
     return None if hasattr(tensor, "_as_tensor") else tensor
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import bool as bool_
-from allotment.tf.dtypes import int32, string
+from allotment.tf.dtype import bool as bool_
+from allotment.tf.dtype import int32, string
 from allotment.tf.ops.array import _anything, get_static_value, is_tensor
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor

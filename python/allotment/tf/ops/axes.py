@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import DType, float32, float64, string
+from allotment.tf.dtype import DType, float32, float64, string
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.element_types import check_attribute

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import bool as bool_
+from allotment.tf.dtype import bool as bool_
 from allotment.tf.ops.element_types import FLOATS, REALS, anything
 from allotment.tf.ops.public import public_binary, public_unary
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import float32, float64
+from allotment.tf.dtype import float32, float64
 from allotment.tf.ops.array import ones_like, zeros_like
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.comparison import less

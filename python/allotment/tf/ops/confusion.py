@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.dtypes import as_dtype, int32, int64
+from allotment.tf.dtype import as_dtype, int32, int64
 from allotment.tf.ops.array import cast, ones_like
 from allotment.tf.ops.assertions import assert_less, assert_non_negative
 from allotment.tf.ops.convert import to_tensor

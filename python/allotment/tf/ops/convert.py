@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import DType, as_dtype, int32, int64
+from allotment.tf.dtype import DType, as_dtype, int32, int64
 from allotment.tf.ops.values import TensorsInsideError, to_array
 from allotment.tf.tensor import EagerTensor, Tensor
 from allotment.tf.tensor_shape import TensorShape

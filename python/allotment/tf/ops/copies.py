@@ -8,7 +8,7 @@ import numpy as np
 from allotment.devices.context import context
 from allotment.devices.placement import current_placement
 from allotment.tf.deprecation import deprecated
-from allotment.tf.dtypes import DType, int32, string
+from allotment.tf.dtype import DType, int32, string
 from allotment.tf.ops.array import IDENTITY
 from allotment.tf.ops.creation import eager_const
 from allotment.tf.ops.execute import compute

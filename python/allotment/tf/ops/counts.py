@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import as_dtype, int32
+from allotment.tf.dtype import as_dtype, int32
 from allotment.tf.ops.arguments import number_argument
 from allotment.tf.ops.arrays import Array, size_fault
 from allotment.tf.ops.convert import to_tensor

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from allotment import errors
 from allotment.devices import placement_log
 from allotment.devices.placement import Placement, current_placement, thread
-from allotment.tf.dtypes import BY_NUMPY, DType, as_dtype, float32, int32, string
+from allotment.tf.dtype import BY_NUMPY, DType, as_dtype, float32, int32, string
 from allotment.tf.ops import faults
 from allotment.tf.ops.convert import dtype_argument, to_array, to_tensor, to_tensor_if_it_fits
 from allotment.tf.ops.execute import bring, compute, run

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import bool as bool_
+from allotment.tf.dtype import bool as bool_
 from allotment.tf.ops.arguments import number_argument
 from allotment.tf.ops.arrays import Array, size_fault
 from allotment.tf.ops.bands import Band, band_argument, length_of, put, strip

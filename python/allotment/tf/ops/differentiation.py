@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.ops.table import GRADIENTS, Gradient, Needed, Operation
 from allotment.tf.tensor import EagerTensor
 from allotment.tf.tensor_shape import TensorShape

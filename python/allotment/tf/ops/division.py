@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import float32, float64
+from allotment.tf.dtype import float32, float64
 from allotment.tf.ops.array import cast
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_pair_by_first, to_tensor

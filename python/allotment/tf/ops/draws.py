@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.ops.arrays import Array, owned
 
 if TYPE_CHECKING:

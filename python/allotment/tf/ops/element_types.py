@@ -3,7 +3,7 @@
 from typing import Final
 
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import (
+from allotment.tf.dtype import (
     DType,
     complex64,
     complex128,
@@ -19,7 +19,7 @@ from allotment.tf.dtypes import (
     uint32,
     uint64,
 )
-from allotment.tf.dtypes import bool as bool_
+from allotment.tf.dtype import bool as bool_
 from allotment.tf.ops import faults
 from allotment.tf.ops.kernel_types import KERNEL_TYPES
 from allotment.tf.ops.type_checks import TypeProblem

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import DType, as_dtype, int64
+from allotment.tf.dtype import DType, as_dtype, int64
 from allotment.tf.ops.arguments import scalar_argument
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.axes import axis_fault, check_whole

@@ -8,7 +8,7 @@ from allotment._core import ArrayMemory, format_size
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import BY_NUMPY, DType
+from allotment.tf.dtype import BY_NUMPY, DType
 from allotment.tf.ops.type_checks import TypeProblem
 
 #: What NumPy says of arrays that no address space holds, instead of raising a ``MemoryError``.

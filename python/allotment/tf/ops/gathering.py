@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import bool as bool_
+from allotment.tf.dtype import bool as bool_
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments import attribute_argument, axis_of, number_argument
 from allotment.tf.ops.array import _anything

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.dtypes import float32, uint64
+from allotment.tf.dtype import float32, uint64
 from allotment.tf.ops.arguments import number_argument, numbers_argument
 from allotment.tf.ops.draws import Source
 from allotment.tf.ops.seeds import generator_of

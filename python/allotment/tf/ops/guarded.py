@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import float32, float64
+from allotment.tf.dtype import float32, float64
 from allotment.tf.ops.activations import softplus
 from allotment.tf.ops.array import zeros_like
 from allotment.tf.ops.arrays import Array, in_single

@@ -7,8 +7,8 @@ import numpy as np
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.placement import current_placement
-from allotment.tf.dtypes import bool as bool_
-from allotment.tf.dtypes import int16, int32, int64, string
+from allotment.tf.dtype import bool as bool_
+from allotment.tf.dtype import int16, int32, int64, string
 from allotment.tf.ops.arguments import dtype_of, number_argument
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor

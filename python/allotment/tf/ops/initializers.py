@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import DType, as_dtype, float32, string
+from allotment.tf.dtype import DType, as_dtype, float32, string
 from allotment.tf.ops.creation import constant, ones, zeros
 from allotment.tf.ops.random import normal, uniform
 from allotment.tf.tensor import EagerTensor

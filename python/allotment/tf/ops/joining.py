@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments import (
     attribute_argument,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import float16, float32
+from allotment.tf.dtype import float16, float32
 from allotment.tf.ops.arguments import axis_of, number_argument
 from allotment.tf.ops.array import cast, get_static_value, is_tensor, stop_gradient
 from allotment.tf.ops.array import rank as number_of_axes

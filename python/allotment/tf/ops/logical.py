@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import bool as bool_
+from allotment.tf.dtype import bool as bool_
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type
 from allotment.tf.ops.element_types import INTEGERS

@@ -5,7 +5,7 @@ from typing import Any
 
 from allotment import errors
 from allotment.tf import nest
-from allotment.tf.dtypes import DType, as_dtype
+from allotment.tf.dtype import DType, as_dtype
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.creation import zeros
 from allotment.tf.ops.joining import stack

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import string
+from allotment.tf.dtype import string
 from allotment.tf.ops.array import cast
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.blocks import limit

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import int32
+from allotment.tf.dtype import int32
 from allotment.tf.ops.array import cast, shape
 from allotment.tf.ops.comparison import greater
 from allotment.tf.ops.convert import to_tensor

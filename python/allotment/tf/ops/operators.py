@@ -7,8 +7,8 @@ time that ``a + b`` takes.
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.tf.dtypes import bool as bool_
-from allotment.tf.dtypes import int32
+from allotment.tf.dtype import bool as bool_
+from allotment.tf.dtype import int32
 from allotment.tf.ops import comparison, copies, logical, math
 from allotment.tf.ops.arguments import dtype_of
 from allotment.tf.ops.array import cast

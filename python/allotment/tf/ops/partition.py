@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
-from allotment.tf.dtypes import as_dtype, int32
+from allotment.tf.dtype import as_dtype, int32
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments import number_argument, to_tensors
 from allotment.tf.ops.array import _anything

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
-from allotment.tf.dtypes import bool as bool_
-from allotment.tf.dtypes import string
+from allotment.tf.dtype import bool as bool_
+from allotment.tf.dtype import string
 from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type, to_tensor

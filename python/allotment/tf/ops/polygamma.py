@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.dtypes import float32, float64
+from allotment.tf.dtype import float32, float64
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.execute import same_shapes
 from allotment.tf.ops.public import public_binary

@@ -10,7 +10,7 @@ import numpy as np
 
 from allotment.devices.placement import thread
 from allotment.tf import nest
-from allotment.tf.dtypes import string
+from allotment.tf.dtype import string
 from allotment.tf.ops.array import _anything, is_tensor
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.dtypes import as_dtype, int32
+from allotment.tf.dtype import as_dtype, int32
 from allotment.tf.ops import faults
 from allotment.tf.ops.array import cast, is_tensor, shape
 from allotment.tf.ops.array import rank as number_of_axes

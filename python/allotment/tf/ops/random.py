@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import DType, as_dtype, float32, int64
+from allotment.tf.dtype import DType, as_dtype, float32, int64
 from allotment.tf.ops import draws
 from allotment.tf.ops.arguments import number_argument
 from allotment.tf.ops.array import _anything, zeros_like

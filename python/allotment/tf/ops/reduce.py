@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import bool as bool_
+from allotment.tf.dtype import bool as bool_
 from allotment.tf.ops.arrays import Array, in_single, quotient
 from allotment.tf.ops.axes import Axes, axes_argument, axes_fault, check_whole
 from allotment.tf.ops.convert import to_fixed_type, to_tensor

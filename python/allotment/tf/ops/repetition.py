@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import current_placement
-from allotment.tf.dtypes import int32
+from allotment.tf.dtype import int32
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments import number_argument, numbers_argument
 from allotment.tf.ops.array import _anything, get_static_value

@@ -14,7 +14,7 @@ import numpy as np
 from allotment.devices import placement_log
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.placement import current_placement
-from allotment.tf.dtypes import DType, string
+from allotment.tf.dtype import DType, string
 from allotment.tf.ops.array import _anything
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.element_types import NUMBERS

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.ops.array import _anything
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.element_types import NUMBERS, REALS

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments import dtype_of
 from allotment.tf.ops.array import _anything

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import as_dtype, float16, float32, float64, int32, int64, string
-from allotment.tf.dtypes import bool as bool_
+from allotment.tf.dtype import as_dtype, float16, float32, float64, int32, int64, string
+from allotment.tf.dtype import bool as bool_
 from allotment.tf.ops.arguments import attribute_argument, axis_of, check_scalar, number_argument
 from allotment.tf.ops.array import _anything, cast
 from allotment.tf.ops.arrays import Array

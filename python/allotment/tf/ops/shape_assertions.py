@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import DType, as_dtype, float32, int32, string
-from allotment.tf.dtypes import bool as bool_
+from allotment.tf.dtype import DType, as_dtype, float32, int32, string
+from allotment.tf.dtype import bool as bool_
 from allotment.tf.ops.array import get_static_value
 from allotment.tf.ops.array import rank as rank_of
 from allotment.tf.ops.array import shape as shape_of

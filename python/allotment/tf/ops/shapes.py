@@ -6,7 +6,7 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.placement import current_placement, thread
-from allotment.tf.dtypes import int32, int64
+from allotment.tf.dtype import int32, int64
 from allotment.tf.tensor import Tensor
 from allotment.tf.tensor_shape import TensorShape
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
-from allotment.tf.dtypes import float32
+from allotment.tf.dtype import float32
 from allotment.tf.ops.arguments import kernel_error, numbers_argument
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
-from allotment.tf.dtypes import float32
+from allotment.tf.dtype import float32
 from allotment.tf.ops.activations import relu
 from allotment.tf.ops.arguments import attribute_argument, kernel_error, number_argument
 from allotment.tf.ops.array import cast, zeros_like

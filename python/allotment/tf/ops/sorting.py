@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import DType, as_dtype, int32
+from allotment.tf.dtype import DType, as_dtype, int32
 from allotment.tf.ops.arguments import attribute_argument, axis_of, number_argument
 from allotment.tf.ops.array import _anything
 from allotment.tf.ops.arrays import Array, owned

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import DType, as_dtype, float32, int32, int64, uint32, uint64
+from allotment.tf.dtype import DType, as_dtype, float32, int32, int64, uint32, uint64
 from allotment.tf.ops import draws
 from allotment.tf.ops.arguments import number_argument
 from allotment.tf.ops.arrays import Array

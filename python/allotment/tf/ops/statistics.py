@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import as_dtype, int32, int64, string
+from allotment.tf.dtype import as_dtype, int32, int64, string
 from allotment.tf.ops.array import cast, shape, zeros_like
 from allotment.tf.ops.array import rank as number_of_axes
 from allotment.tf.ops.axes import axes_argument

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import as_dtype
+from allotment.tf.dtype import as_dtype
 from allotment.tf.ops.array import identity
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Final, Literal
 
 from allotment.devices import tags
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.ops.signatures import CONSTANT_ARGUMENTS, INPUT_NUMBERS
 
 #: Runs on every kind of device, the best first.

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import string
+from allotment.tf.dtype import string
 from allotment.tf.ops import faults
 from allotment.tf.ops.array import rank as number_of_axes
 from allotment.tf.ops.arrays import Array

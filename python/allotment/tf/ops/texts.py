@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.dtypes import BY_NUMPY, DType, as_dtype, float32, string
+from allotment.tf.dtype import BY_NUMPY, DType, as_dtype, float32, string
 from allotment.tf.ops import faults
 from allotment.tf.ops.array import _anything
 from allotment.tf.ops.arrays import Array

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
 
-from allotment.tf.dtypes import BY_NUMPY, DType
+from allotment.tf.dtype import BY_NUMPY, DType
 from allotment.tf.ops.kernel_types import KERNEL_TYPES
 from allotment.tf.ops.signatures import TYPED_INPUTS
 from allotment.tf.ops.table import Operation

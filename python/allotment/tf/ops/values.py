@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from allotment.devices.placement import thread
 from allotment.errors import WithFields
-from allotment.tf.dtypes import (
+from allotment.tf.dtype import (
     BY_NUMPY,
     DType,
     complex128,
@@ -21,7 +21,7 @@ from allotment.tf.dtypes import (
     string,
     uint64,
 )
-from allotment.tf.dtypes import bool as bool_
+from allotment.tf.dtype import bool as bool_
 from allotment.tf.tensor import Tensor
 
 _MIXED: Final = "Can't convert Python sequence with mixed types to Tensor."

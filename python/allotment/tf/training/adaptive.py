@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from allotment.tf.dtypes import float32
+from allotment.tf.dtype import float32
 from allotment.tf.ops.array import cast
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.math import square

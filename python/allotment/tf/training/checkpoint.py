@@ -14,7 +14,7 @@ import numpy as np
 from allotment.devices.placement import thread
 from allotment.errors import InvalidArgumentError, NotFoundError
 from allotment.tf import restoring
-from allotment.tf.dtypes import int64
+from allotment.tf.dtype import int64
 from allotment.tf.ops.creation import constant
 from allotment.tf.training import checkpoint_file
 from allotment.tf.training.checkpoint_file import Array, CheckpointReader

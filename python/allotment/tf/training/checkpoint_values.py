@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.tensor_shape import TensorShape
 from allotment.tf.variable import Variable
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from allotment.devices.placement import thread
-from allotment.tf.dtypes import int64
+from allotment.tf.dtype import int64
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.graph import Graph

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from allotment.devices.placement import device, thread
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.gradient_tape import GradientTape
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph, graph_of

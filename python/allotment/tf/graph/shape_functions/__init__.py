@@ -8,7 +8,7 @@ runs to find a shape.
 from collections.abc import Sequence
 from typing import Any
 
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.graph.shape_functions import (  # noqa: F401 - they enter the functions
     arrays,
     convolution,

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import int32
+from allotment.tf.dtype import int32
 from allotment.tf.graph.shape_functions.inference import (
     Dims,
     Inference,
@@ -198,7 +198,7 @@ def _mirror_pad_grad(c: Inference, widths: Any, mode: str) -> list[Output]:
 
 @shape_function("Const")
 def _const(c: Inference, value: Any) -> list[Output]:
-    from allotment.tf.dtypes import BY_NUMPY
+    from allotment.tf.dtype import BY_NUMPY
 
     return [(BY_NUMPY[np.asarray(value).dtype], np.shape(value))]
 

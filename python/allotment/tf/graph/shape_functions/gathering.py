@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.dtypes import int64
+from allotment.tf.dtype import int64
 from allotment.tf.graph.shape_functions.inference import (
     Dims,
     Inference,
@@ -37,7 +37,7 @@ def _gather(c: Inference, axis: Any, batch_dims: Any) -> list[Output]:
     return c.one((*before, *params[batch:place], *indices[batch:], *params[place + 1 :]))
 
 
-def _check_rank(c: Inference, params: Dims, axis: int, batch: int) -> None:
+def _check_rank(c: Inference, params: tuple[int | None, ...], axis: int, batch: int) -> None:
     least = max(axis + 1 if axis >= 0 else -axis, batch + 1)
     if len(params) < least:
         c.refuse(f"Shape must be at least rank {least} but is rank {len(params)}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NoReturn
 
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.graph.known_values import constant_value, known_numbers
 from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.table import Operation

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.dtypes import complex64, complex128, float64
+from allotment.tf.dtype import complex64, complex128, float64
 from allotment.tf.graph.shape_functions.inference import (
     Dims,
     Inference,

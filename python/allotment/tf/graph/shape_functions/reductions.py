@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.dtypes import BY_NUMPY
+from allotment.tf.dtype import BY_NUMPY
 from allotment.tf.graph.shape_functions.inference import (
     Dims,
     Inference,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.dtypes import int16
+from allotment.tf.dtype import int16
 from allotment.tf.graph.shape_functions.inference import (
     Dims,
     Inference,

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import BY_NUMPY, float64
-from allotment.tf.dtypes import bool as bool_
+from allotment.tf.dtype import BY_NUMPY, float64
+from allotment.tf.dtype import bool as bool_
 from allotment.tf.graph.shape_functions.inference import Inference, Output, number, shape_function
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.dtypes import string
+from allotment.tf.dtype import string
 from allotment.tf.graph.shape_functions.elementwise import unchanged
 from allotment.tf.graph.shape_functions.inference import Inference, Output, shape_function
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from allotment.tf.dtypes import DType, as_dtype
+from allotment.tf.dtype import DType, as_dtype
 from allotment.tf.keras.absent import refuse_unless_none
 from allotment.tf.keras.engine.symbolic import Shape
 from allotment.tf.missing_names import NotOfferedError

@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.tf import nest, restoring
 from allotment.tf.aggregation import VariableAggregation, VariableSynchronization
-from allotment.tf.dtypes import as_dtype
+from allotment.tf.dtype import as_dtype
 from allotment.tf.keras import initializers, regularizers
 from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.arguments import dtype_argument, shape_of_sample

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtypes import DType, as_dtype, float16, float32
+from allotment.tf.dtype import DType, as_dtype, float16, float32
 from allotment.tf.ops.array import cast
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensor import EagerTensor, Tensor

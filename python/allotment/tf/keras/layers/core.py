@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from allotment.tf.dtypes import int32, int64
+from allotment.tf.dtype import int32, int64
 from allotment.tf.keras import activations, initializers, regularizers
 from allotment.tf.keras.engine.arguments import positive, refuse
 from allotment.tf.keras.engine.input_spec import InputSpec

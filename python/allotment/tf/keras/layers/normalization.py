@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.dtypes import float32, float64
+from allotment.tf.dtype import float32, float64
 from allotment.tf.keras import initializers, regularizers
 from allotment.tf.keras.engine.arguments import refuse
 from allotment.tf.keras.engine.input_spec import InputSpec

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from allotment.tf.dtypes import float32
+from allotment.tf.dtype import float32
 from allotment.tf.keras.engine.arguments import channels_first, padding_argument, pair
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.layer import Layer

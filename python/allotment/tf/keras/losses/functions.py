@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from allotment.tf.dtypes import float16, float32, int64
+from allotment.tf.dtype import float16, float32, int64
 from allotment.tf.keras.engine.masks import set_mask
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.ops.array import cast

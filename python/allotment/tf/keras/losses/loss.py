@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.tf import nest
-from allotment.tf.dtypes import as_dtype
+from allotment.tf.dtype import as_dtype
 from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.masks import mask_of
 from allotment.tf.keras.engine.names import snake_case, unique_name

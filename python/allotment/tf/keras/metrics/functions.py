@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.dtypes import float32, float64
+from allotment.tf.dtype import float32, float64
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.losses.functions import same_rank, together
 from allotment.tf.ops.array import cast

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from allotment.tf.aggregation import VariableAggregation, VariableSynchronization
-from allotment.tf.dtypes import DType, as_dtype
+from allotment.tf.dtype import DType, as_dtype
 from allotment.tf.keras import initializers
 from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.masks import mask_of

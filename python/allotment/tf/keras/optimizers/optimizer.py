@@ -7,7 +7,7 @@ from typing import Any
 
 from allotment.devices.placement import device
 from allotment.tf import restoring
-from allotment.tf.dtypes import float32, int64
+from allotment.tf.dtype import float32, int64
 from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.replicas import (

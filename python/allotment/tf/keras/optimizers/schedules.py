@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from allotment.tf.dtypes import DType
+from allotment.tf.dtype import DType
 from allotment.tf.missing_names import absent
 from allotment.tf.ops.array import cast
 from allotment.tf.ops.convert import to_tensor

@@ -59,8 +59,9 @@ def _unmasked(picked: Array, mask: Array, shape: tuple[int, ...], axis: int) -> 
     first = axis_of(axis, len(shape))
     covered = math.prod(shape[first : first + mask.ndim])
     flat = whole.reshape(*shape[:first], covered, *shape[first + mask.ndim :])
+    places: Any = (*(slice(None),) * first, np.flatnonzero(mask))
     # Added, as TensorFlow adds them, so that a negative zero becomes a positive one.
-    flat[(*(slice(None),) * first, np.flatnonzero(mask))] += picked
+    flat[places] += picked
     return whole
 
 

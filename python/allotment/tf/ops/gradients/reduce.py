@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.dtypes import int32
+from allotment.tf.dtype import int32
 from allotment.tf.ops.arguments import axis_of
 from allotment.tf.ops.array import cast, ones_like, shape, size
 from allotment.tf.ops.comparison import equal

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from allotment.tf.dtypes import float16, float32
+from allotment.tf.dtype import float16, float32
 from allotment.tf.ops.array import cast
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.differentiation import Call, gradient

@@ -9,7 +9,7 @@ from allotment.devices.placement import eager_state, thread
 from allotment.tf.data.dataset import Dataset
 from allotment.tf.data.spec import common_spec
 from allotment.tf.data.structure import captured, flatten, map_values, on_host, pack
-from allotment.tf.dtypes import as_dtype
+from allotment.tf.dtype import as_dtype
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.kernels import GET_NEXT, ITERATOR, MAKE_ITERATOR
 from allotment.tf.graph.node import Operation
