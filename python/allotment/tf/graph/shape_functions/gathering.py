@@ -53,7 +53,12 @@ def _gather_nd(c: Inference, batch_dims: Any) -> list[Output]:
         c.refuse(
             f"indices.shape[-1] must be <= params.rank, but saw indices.shape[-1]={depth} and {len(params)}"
         )
-    return c.one((*indices[:-1], *params[batch_dims + depth :]))
+    # Axes of the batch are those of both.
+    batch = [
+        other if length is None else length
+        for length, other in zip(indices[:batch_dims], params[:batch_dims], strict=True)
+    ]
+    return c.one((*batch, *indices[batch_dims:-1], *params[batch_dims + depth :]))
 
 
 @shape_function("GatherV2Grad", "GatherNdGrad", "BooleanMaskGrad")
