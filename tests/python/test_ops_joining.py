@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import allotment.tf as tf
 from allotment.errors import InvalidArgumentError
 from allotment.tf.ops import joining
 from support.tensors import check, check_refused, tensor
@@ -138,3 +139,13 @@ def test_numbers_of_parts_that_are_none() -> None:
         with pytest.raises(ValueError, match="Rank-0 tensors are not supported"):
             joining.split(X, parts)
     check_refused(joining.split, X, [1.0, 1.0], text="num_or_size_splits must be whole numbers")
+
+
+def test_a_graph_refuses_to_take_a_single_number_apart_when_it_runs() -> None:
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        given = v1.placeholder(tf.float32, None)
+        parts = tf.unstack(given, num=2)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"axis = 0 not in \[0, 0\)"):
+            session.run(parts, {given: 1.0})
+        assert session.run(parts, {given: [1.0, 2.0]}) == [1.0, 2.0]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
-from allotment.tf.dtype import DType
+from allotment.tf.dtype import DType, int32
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments import (
     attribute_argument,
@@ -63,7 +63,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> EagerTensor:
     """
     if not isinstance(values, list | tuple):
         values = [values]
-    place = number_argument(axis, "axis")
+    place = number_argument(axis if len(values) > 1 else to_tensor(axis, int32), "axis")
     if len(values) == 1:
         if np.ndim(axis):
             raise ValueError(f"axis must be one number where there is one tensor, not {axis!r}")
@@ -162,6 +162,8 @@ def _slices(array: Array, axis: int) -> list[Array]:
 
 
 def _unstack_fault(array: Array, num: int | None, axis: int) -> str | None:
+    if not -array.ndim <= axis < array.ndim:
+        return f"axis = {axis} not in [{-array.ndim}, {array.ndim})"
     if num is not None and num != array.shape[axis]:
         return f"Input shape axis {axis_of(axis, array.ndim)} must equal {num}, got shape {dims(array)}"
     return None
