@@ -11,6 +11,7 @@ from allotment.tf.ops.diagonals import diag_part
 from allotment.tf.ops.element_types import INEXACT
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.factor import cholesky
+from allotment.tf.ops.from_scipy import from_scipy
 from allotment.tf.ops.lapack import (
     adjoint_of,
     run_lapack,
@@ -54,8 +55,16 @@ def _solve(matrix: Array, rhs: Array, adjoint: bool) -> Array:
 
 @in_single
 def _triangular_solve(matrix: Array, rhs: Array, lower: bool, adjoint: bool) -> Array:
-    triangle = np.tril(matrix) if lower else np.triu(matrix)
-    return owned(np.linalg.solve(adjoint_of(triangle) if adjoint else triangle, rhs))
+    outer = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+    matrices = np.broadcast_to(matrix, outer + matrix.shape[-2:])
+    sides = np.broadcast_to(rhs, outer + rhs.shape[-2:])
+    result = np.empty(sides.shape, matrix.dtype)
+    solve = from_scipy("linalg", "solve_triangular")
+    for index in np.ndindex(outer):
+        result[index] = solve(
+            matrices[index], sides[index], trans="C" if adjoint else "N", lower=lower, check_finite=False
+        )
+    return result
 
 
 @in_single

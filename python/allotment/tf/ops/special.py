@@ -1,8 +1,5 @@
 """Special functions that NumPy lacks: SciPy's ufuncs, imported at the first call."""
 
-import contextvars
-import functools
-import importlib
 import math
 from collections.abc import Callable
 from typing import Any, Final, cast
@@ -11,6 +8,7 @@ import numpy as np
 
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.element_types import FLOATS
+from allotment.tf.ops.from_scipy import from_scipy
 from allotment.tf.ops.math import multiply, negative
 from allotment.tf.ops.public import public_unary
 from allotment.tf.tensor import EagerTensor
@@ -19,13 +17,9 @@ from allotment.tf.tensor import EagerTensor
 _BLOCK: Final = 4096
 
 
-@functools.cache
 def scipy_ufunc(name: str) -> np.ufunc:
     """Return a function of ``scipy.special``."""
-    # Importing SciPy takes longer than importing this package. NumPy's memory handler belongs to the context: in a new
-    # one, the arrays that SciPy keeps are not in the memory of the device that the first call happens to run on.
-    module = contextvars.Context().run(importlib.import_module, "scipy.special")
-    return cast(np.ufunc, getattr(module, name))
+    return cast(np.ufunc, from_scipy("special", name))
 
 
 def by_scipy(name: str) -> Callable[[Array], Any]:
