@@ -213,3 +213,9 @@ def test_a_cross_entropy_wants_as_many_targets_as_outputs(name: str) -> None:
         ValueError, match=rf"^{name}: .*labels of shape \(8, 2\), predictions of shape \(8, 3\)$"
     ):
         model.fit(np.ones((8, 4)), np.ones((8, 2)), verbose=0)
+
+
+def test_truth_values_have_no_class_that_is_ignored() -> None:
+    predicted = np.array([[0.2, 0.8], [0.3, 0.7]], np.float32)
+    loss = losses.sparse_categorical_crossentropy(np.array([True, False]), predicted, ignore_class=-1)
+    assert np.allclose(loss.numpy(), -np.log([0.8, 0.3]))

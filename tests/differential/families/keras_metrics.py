@@ -2,7 +2,7 @@
 
 import random
 
-from families.keras_losses import CLOSE, any_float, any_label, any_weights, as_given, beside
+from families.keras_losses import CLOSE, OF_HALVES, any_float, any_label, any_weights, as_given, beside
 from programs import Call, Family
 
 FAMILY = Family()
@@ -62,7 +62,9 @@ def means(function: str, rng: random.Random) -> Call:
     if rng.random() < 0.3:
         update = f"{update}, metric.update_state(x0, x1)"
     before = f"metric = {_construction(function, rng)}\n"
-    return Call(f"[{update}, {rng.choice(_AFTER)}]", operands, CLOSE, (), before)
+    # Losses of halves are computed in halves, whatever the type of the mean.
+    tolerance = OF_HALVES if operands[1][0] == "float16" else CLOSE
+    return Call(f"[{update}, {rng.choice(_AFTER)}]", operands, tolerance, (), before)
 
 
 @FAMILY.of("keras.metrics.Mean keras.metrics.Sum")

@@ -151,7 +151,8 @@ def sparse_categorical_crossentropy(
         samples = [
             length for place, length in enumerate(predicted._array.shape) if place != axis % predicted.ndim
         ]
-        counts = not_equal(true, cast(constant(ignore_class), true._dtype))
+        # Compared as predictions are: truth values have no class of -1.
+        counts = not_equal(cast(true, predicted._dtype), cast(constant(ignore_class), predicted._dtype))
         true = where(counts, true, cast(constant(0), true._dtype))
         predicted = where(expand_dims(counts, axis), predicted, cast(constant(0), predicted._dtype))
     if axis not in (-1, predicted.ndim - 1):
