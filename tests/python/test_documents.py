@@ -9,7 +9,7 @@ PRODUCT = "[[22. 28.]\n [49. 64.]]"
 
 
 def run(program: str, gpus: str, status: int = 0) -> tuple[str, str]:
-    setting = f"import os\nos.environ['ALLOTMENT_SIMULATED_GPUS'] = {gpus!r}\nimport allotment as tf\n"
+    setting = f"import os\nos.environ['ALLOTMENT_SIMULATED_GPUS'] = {gpus!r}\nimport allotment, allotment.tf as tf\n"
     done = run_program(setting + program)
     assert done.returncode == status, done.stderr
     return done.stdout, done.stderr

@@ -103,12 +103,12 @@ def tensors(result: Any) -> list[EagerTensor]:
 
 
 def is_ours(error: Exception) -> bool:
-    """Whether an error is one of an operation, or of Python's two kinds and raised by this package on purpose."""
+    """Whether an error is one of an operation, or of Python's kinds and raised by this package on purpose."""
     if isinstance(error, errors.OpError):
         return True
     last = traceback.extract_tb(error.__traceback__)[-1]
     raised = (last.line or "").strip().startswith(("raise", ")"))
-    return isinstance(error, TypeError | ValueError) and "allotment" in last.filename and raised
+    return isinstance(error, TypeError | ValueError | IndexError) and "allotment" in last.filename and raised
 
 
 def outcome(

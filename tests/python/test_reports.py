@@ -108,7 +108,7 @@ def test_operations_are_noted_with_the_line_that_asked() -> None:
     assert done.returncode == 0, done.stderr
     owners, limit, same = done.stdout.splitlines()
     # The text of a program starts on line 2.
-    assert "MatMul at <string>:6" in owners
+    assert "MatMul at <string>:7" in owners
     assert limit.startswith("2 True ")
     assert same == "True True"
 

@@ -141,7 +141,7 @@ def test_importing_reads_no_variable() -> None:
     done = run_on_gpus(
         "nonsense",
         """
-        import allotment
+        import allotment.tf
         os.environ["ALLOTMENT_SIMULATED_GPUS"] = "1:64MiB"
         print(len(allotment.tf.config.list_physical_devices("GPU")))
         """,

@@ -23,6 +23,7 @@ _ENVIRONMENT = {
 _PREFACE = """
 import json, os, signal, sys, time
 import numpy as np
+import allotment
 import allotment.tf as tf
 
 def strategy(timeout=20.0):

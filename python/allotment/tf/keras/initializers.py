@@ -13,8 +13,8 @@ from allotment.tf.dtype import as_dtype
 from allotment.tf.initializers import Initializer
 from allotment.tf.keras.absent import not_interpreted
 from allotment.tf.missing_names import absent
+from allotment.tf.ops import creation
 from allotment.tf.ops.array import cast
-from allotment.tf.ops.creation import ones
 from allotment.tf.ops.random import normal, uniform
 from allotment.tf.ops.random import truncated_normal as draw_truncated_normal
 from allotment.tf.ops.repetition import broadcast_to
@@ -35,7 +35,7 @@ class _Filled(Initializer):
         """Return the value in the shape, broadcast to it."""
         value = cast(self.value, dtype or "float32")
         # Of arrays a product, as Keras's: they may have more axes than the shape.
-        return value * ones(shape, value.dtype) if value.ndim else broadcast_to(value, shape)
+        return value * creation.ones(shape, value.dtype) if value.ndim else broadcast_to(value, shape)
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments that make an equal one."""

@@ -249,6 +249,8 @@ def _two_lists(axes: Any) -> list[list[Any]]:
         raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
     if all(isinstance(each, int | np.integer) for each in axes):
         return [[axes[0]], [axes[1]]]
+    if not all(hasattr(each, "__len__") for each in axes):
+        raise TypeError(f"`axes` must be whole numbers, or a list of them for each tensor. Received {axes}.")
     if len(axes[0]) != len(axes[1]):
         raise ValueError(
             f"Different number of contraction axes `a` and `b`, {len(axes[0])} != {len(axes[1])}."
