@@ -144,6 +144,7 @@ def test_savers_that_there_are_not(session: Any, tmp_path: Path) -> None:
 
 
 def test_eager_variables(tmp_path: Path) -> None:
+    v1.reset_default_graph()
     v = tf.Variable([3.0], name="v")
     with pytest.raises(RuntimeError, match="`var_list` must specify a list or dict"):
         v1.train.Saver()
