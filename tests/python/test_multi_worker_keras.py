@@ -33,7 +33,9 @@ def told(model):
     )
 """
 ALONE = (
-    "import json\nimport numpy as np\nimport allotment.tf as tf\n" + FIT + "print(json.dumps(told(train(tf))))\n"
+    "import json\nimport numpy as np\nimport allotment.tf as tf\n"
+    + FIT
+    + "print(json.dumps(told(train(tf))))\n"
 )
 TOGETHER = (
     FIT

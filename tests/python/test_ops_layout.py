@@ -77,7 +77,9 @@ def test_axes_that_cannot_be_added_or_taken_away() -> None:
         layout.expand_dims(X, 1.0)
     with pytest.raises(ValueError, match="axis must be one whole number, not None"):
         layout.expand_dims(X, None)
-    check_refused(layout.expand_dims, X, "1", text="Value for attr 'Tdim' of string is not in the list of allowed")
+    check_refused(
+        layout.expand_dims, X, "1", text="Value for attr 'Tdim' of string is not in the list of allowed"
+    )
 
 
 def test_reversed_axes() -> None:
