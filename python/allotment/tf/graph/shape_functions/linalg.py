@@ -197,9 +197,11 @@ def _set_diag(c: Inference, band: Band) -> list[Output]:
     if dims is not None and packed is not None and band.is_one():
         if len(packed) != len(dims) - 1:
             c.refuse(f"Shape must be rank {len(dims) - 1} but is rank {len(packed)}")
-        batch = c.merged(dims[:-2], packed[:-1])
-        assert batch is not None
-        dims = (*batch, *dims[-2:])
+        if None in dims:
+            # As TensorFlow's: the diagonals are only looked at where they may tell something.
+            batch = c.merged(dims[:-2], packed[:-1])
+            assert batch is not None
+            dims = (*batch, *dims[-2:])
     return c.one(dims)
 
 
