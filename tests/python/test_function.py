@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
-from allotment.tf.function import warn_that_nothing_is_compiled
+from allotment.tf.tf_function import warn_that_nothing_is_compiled
 
 
 def test_numbers_and_arrays_become_tensors() -> None:

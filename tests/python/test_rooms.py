@@ -4,6 +4,7 @@ import importlib
 import json
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -69,3 +70,8 @@ def test_modules_import_in_any_order() -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_the_package_is_a_plain_module() -> None:
+    # So that what refers to it can be sent to another process: pickles of functions know modules by their type.
+    assert type(tf) is types.ModuleType

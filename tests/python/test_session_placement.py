@@ -8,7 +8,7 @@ J = "/job:localhost/replica:0/task:0/device:"
 
 
 def run(text: str, gpus: str = "2:64MiB", status: int = 0) -> tuple[list[str], str]:
-    setup = f"import allotment.tf as tf\ntf.testing.simulate_gpus({gpus!r})\nv1 = tf.compat.v1\n"
+    setup = f"import allotment, allotment.tf as tf\nallotment.testing.simulate_gpus({gpus!r})\nv1 = tf.compat.v1\n"
     done = run_program(setup + text)
     assert done.returncode == status, done.stderr
     return done.stdout.splitlines(), done.stderr
@@ -20,7 +20,7 @@ def places(text: str, gpus: str = "2:64MiB", **options: object) -> dict[str, str
     body = "".join(f"    {line}\n" for line in text.strip().splitlines())
     lines, _ = run(
         f"with tf.Graph().as_default():\n{body}"
-        f"    v1.Session(config=v1.ConfigProto(log_device_placement=True, {config})).run([])\n",
+        f"    v1.Session(config=v1.ConfigProto(log_device_placement=True, {config})).run(tf.no_op())\n",
         gpus,
     )
     return {line.partition(": ")[0]: line.rpartition("device:")[2] for line in lines}

@@ -37,7 +37,7 @@ from .compat.logging import (
 from .config import (
     gpu,
 )
-from .custom_gradient import (
+from .custom_gradients import (
     custom_gradient,
     grad_pass_through,
     recompute_grad,
@@ -66,9 +66,6 @@ from .dtype import (
     uint16,
     uint32,
     uint64,
-)
-from .function import (
-    function,
 )
 from .gradient_tape import (
     GradientTape,
@@ -316,6 +313,9 @@ from .tensor_shape import (
 )
 from .tensor_spec import (
     TensorSpec,
+)
+from .tf_function import (
+    function,
 )
 from .unconnected_gradients import (
     UnconnectedGradients,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from allotment.devices.placement import thread
 from allotment.tf import nest
-from allotment.tf.custom_gradient import custom_gradient
+from allotment.tf.custom_gradients import custom_gradient
 from allotment.tf.distribute.reduce_op import ReduceOp
 from allotment.tf.distribute.replica_context import ReplicaContext
 from allotment.tf.ops.convert import to_tensor

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from allotment.tf import nest
-from allotment.tf.function import warn_that_nothing_is_compiled
 from allotment.tf.gradient_tape import GradientTape
 from allotment.tf.keras import optimizers
 from allotment.tf.keras.engine.arguments import positive
@@ -18,6 +17,7 @@ from allotment.tf.ops.math import add, multiply
 from allotment.tf.ops.reduce import reduce_mean, reduce_sum
 from allotment.tf.ops.sums import add_n
 from allotment.tf.tensor import EagerTensor
+from allotment.tf.tf_function import warn_that_nothing_is_compiled
 from allotment.tf.training.optimizer import Optimizer as TrainOptimizer
 
 if TYPE_CHECKING:

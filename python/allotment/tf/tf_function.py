@@ -12,7 +12,7 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensor import Tensor
 from allotment.tf.tensor_spec import TensorSpec
 
-_logger: Final = logging.getLogger("allotment.tf.function")
+_logger: Final = logging.getLogger("allotment.tf.tf_function")
 #: What a compiled function would return as tensors.
 _VALUES = (bool, int, float, complex, str, bytes, np.ndarray, np.generic)
 
@@ -96,7 +96,7 @@ class Function:
         )
 
     def __repr__(self) -> str:
-        return f"<allotment.tf.function {self.__name__}>"
+        return f"<allotment.tf.tf_function {self.__name__}>"
 
 
 def function(
