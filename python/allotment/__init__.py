@@ -49,6 +49,10 @@ else:
         )
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = [
     "Advice",
     "Allocation",

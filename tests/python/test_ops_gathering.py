@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import allotment.tf as tf
 from allotment.tf import GradientTape
 from allotment.tf.ops import gathering
 from support.tensors import check, check_refused, tensor
@@ -185,3 +186,17 @@ def test_elements_that_cannot_be_picked() -> None:
             gathering.where([True], x, y)
     with pytest.raises(TypeError, match=re.escape("Cannot convert [1, 0] to EagerTensor of dtype bool")):
         gathering.where([1, 0], 1, 2)
+
+
+def test_a_mask_of_another_length_than_a_graph_knew_counts_through_what_it_covers() -> None:
+    # As TensorFlow 2.21 has it: what the mask does not reach is left out.
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        given = v1.placeholder(tf.float32, [None])
+        kept = tf.boolean_mask(given, [True, False, True])
+        (slope,) = tf.gradients(kept * [2.0, 3.0], given)
+        found, back = session.run([kept, slope], {given: [5.0, 6.0, 7.0, 8.0]})
+        assert found.tolist() == [5.0, 7.0]
+        assert back.tolist() == [2.0, 0.0, 3.0, 0.0]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 2 is not in \[0, 2\)"):
+            session.run(kept, {given: [5.0, 6.0]})

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import allotment.tf as tf
 from allotment.tf import linalg
 from support.tensors import check, check_refused, tensor
 
@@ -239,3 +240,19 @@ def test_matrices_that_are_not_finite_have_no_singular_values() -> None:
     assert np.isfinite(left[0]).all()
     assert all(np.isnan(each[1:]).all() for each in (values, left, right))
     np.testing.assert_array_equal(linalg.svd(matrices, compute_uv=False), values)
+
+
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("lower", [False, True])
+def test_many_triangular_systems_are_those_of_one_after_the_other(lower: bool, adjoint: bool) -> None:
+    dice = np.random.default_rng(0)
+    matrices = dice.normal(size=(50, 3, 3)) + 1j * dice.normal(size=(50, 3, 3)) + 4 * np.eye(3)
+    sides = dice.normal(size=(50, 3, 2)) + 0j
+    triangles = np.tril(matrices) if lower else np.triu(matrices)
+    wanted = np.linalg.solve(np.conj(np.swapaxes(triangles, -1, -2)) if adjoint else triangles, sides)
+    assert np.allclose(tf.linalg.triangular_solve(matrices, sides, lower, adjoint), wanted)
+    matrices[7, 1, 1] = 0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
+        tf.linalg.triangular_solve(matrices, sides, lower, adjoint)
+    matrices[7, 1, 1] = np.nan
+    assert np.isnan(tf.linalg.triangular_solve(matrices, sides, lower, adjoint).numpy()[7]).any()

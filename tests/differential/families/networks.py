@@ -3,7 +3,7 @@
 import random
 
 from operands import FLOATS, TYPES
-from programs import Call, Family, Tolerance, any_axis, any_kind, any_shape, any_type
+from programs import MODES, Call, Family, Tolerance, any_axis, any_kind, any_shape, any_type
 
 FAMILY = Family()
 
@@ -154,10 +154,13 @@ def entropies(function: str, rng: random.Random) -> Call:
         any_kind(rng, "positive", "unit"),
     )
     axis = f", axis={any_axis(rng, len(shape))}" if "softmax" in function and rng.random() < 0.2 else ""
-    # Labels of another type are cast: their gradients are as exact as single precision, in units of double.
-    tolerance = Tolerance(64, 32) if labels[0] == dtype else Tolerance(64 * 2**29, 32 * 2**29)
+    # Labels of double precision beside others are cast, and their gradients are only as exact as what they are cast to.
+    modes = ("in_graph",) if labels[0] != dtype and labels[0] in ("float64", "complex128") else MODES
     return Call(
-        f"tf.{function}(labels=x0, logits=x1{axis})", [labels, (dtype, shape, any_kind(rng))], tolerance
+        f"tf.{function}(labels=x0, logits=x1{axis})",
+        [labels, (dtype, shape, any_kind(rng))],
+        Tolerance(64, 32),
+        modes,
     )
 
 

@@ -1,5 +1,6 @@
 """Inverses, determinants, and systems of linear equations."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,11 +54,29 @@ def _solve(matrix: Array, rhs: Array, adjoint: bool) -> Array:
     return owned(np.linalg.solve(adjoint_of(matrix) if adjoint else matrix, rhs))
 
 
+def _substituted(triangles: Array, sides: Array, lower: bool) -> Array:
+    """Solve triangular systems row by row, all of them at once."""
+    if not np.all(np.diagonal(triangles, axis1=-2, axis2=-1)):
+        raise np.linalg.LinAlgError
+    result = sides.copy()
+    rows = range(triangles.shape[-1])
+    for row in rows if lower else reversed(rows):
+        known = slice(row) if lower else slice(row + 1, None)
+        result[..., row, :] -= np.matmul(triangles[..., row : row + 1, known], result[..., known, :])[
+            ..., 0, :
+        ]
+        result[..., row, :] /= triangles[..., row, row, None]
+    return result
+
+
 @in_single
 def _triangular_solve(matrix: Array, rhs: Array, lower: bool, adjoint: bool) -> Array:
     outer = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
     matrices = np.broadcast_to(matrix, outer + matrix.shape[-2:])
     sides = np.broadcast_to(rhs, outer + rhs.shape[-2:])
+    if math.prod(outer) > matrix.shape[-1]:
+        # A call of LAPACK for each of many small matrices takes longer than a step for each row of all of them.
+        return _substituted(adjoint_of(matrices) if adjoint else matrices, sides, lower != adjoint)
     result = np.empty(sides.shape, matrix.dtype)
     solve = from_scipy("linalg", "solve_triangular")
     for index in np.ndindex(outer):
