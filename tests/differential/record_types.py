@@ -1,4 +1,4 @@
-"""Writes ``ops/kernel_types.py``: which element types TensorFlow's operations allow, and have a CPU kernel for.
+"""Writes ``ops/types/kernel_types.py``: which element types TensorFlow's operations allow, and have a CPU kernel for.
 
 ALLOTMENT_TENSORFLOW=PYTHON python tests/differential/record_types.py
 """
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).parents[2] / "python" / "allotment" / "ops" / "kernel_types.py"
+FILE = Path(__file__).parents[2] / "python" / "allotment" / "tf" / "ops" / "types" / "kernel_types.py"
 
 #: Runs where TensorFlow is: describes the operations whose names come over standard input.
 _ASK = r"""

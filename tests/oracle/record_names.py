@@ -1,4 +1,4 @@
-"""Records the public names of the installed TensorFlow by module. Its output is `python/allotment/tf/public_names.txt`.
+"""Record the public names of the installed TensorFlow by module, for `python/allotment/tf/names/public_names.txt`.
 
 A line of the output is the versions of the interface that have the module's names (2, 1 or both), the module, and
 the names. `allotment.tf.compat.missing` reads it to tell a name that TensorFlow has from one that it has not.

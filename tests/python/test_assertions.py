@@ -8,7 +8,7 @@ import pytest
 
 from allotment.errors import InvalidArgumentError
 from allotment.tf import debugging
-from allotment.tf.ops import creation
+from allotment.tf.ops.array import creation
 from support.tensors import check, check_refused, tensor
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
-from allotment.tf import restoring
 from allotment.tf.training import checkpoint_file
+from allotment.tf.variables import restoring
 from support.replicas import run
 
 train, keras = tf.train, tf.keras

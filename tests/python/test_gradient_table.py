@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import allotment.tf as tf
-from allotment.tf.ops.differentiation import CONSTANT, Call, gradient, not_differentiable
+from allotment.tf.ops.autodiff.differentiation import CONSTANT, Call, gradient, not_differentiable
 from allotment.tf.ops.table import GRADIENTS, OPERATIONS
 from every_module import import_every_module
 from support.derivatives import flat, slope, taped

@@ -8,7 +8,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.devices.placement import thread
-from allotment.tf import gradient_tape
+from allotment.tf.differentiation import gradient_tape
 
 
 @pytest.fixture(autouse=True)

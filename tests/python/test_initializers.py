@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.tf.ops import initializers
-from allotment.tf.ops.seeds import set_seed
+from allotment.tf.ops.random import initializers
+from allotment.tf.ops.random.seeds import set_seed
 from support.tensors import check
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from allotment.tf import keras
-from allotment.tf.gradient_tape import GradientTape
+from allotment.tf.differentiation.gradient_tape import GradientTape
 from allotment.tf.keras import layers
 from allotment.tf.keras.callbacks import Callback, LambdaCallback, LearningRateScheduler
 

@@ -7,8 +7,8 @@ import pytest
 
 from allotment.tf import keras
 from allotment.tf.keras import layers
-from allotment.tf.ops.creation import constant
-from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.ops.array.creation import constant
+from allotment.tf.tensors.tensor_shape import TensorShape
 from support.tensors import check
 
 draw = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import pytest
 from allotment.tf import keras
 from allotment.tf.graph.graph import Graph
 from allotment.tf.keras import activations, layers, losses, metrics, optimizers
-from allotment.tf.missing_names import NotOfferedError
+from allotment.tf.names.missing_names import NotOfferedError
 from support.devices import run_on_gpus
 
 X = np.random.default_rng(0).standard_normal((8, 3)).astype(np.float32)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from allotment.tf import keras
-from allotment.tf.dtype import int32
 from allotment.tf.keras import layers
 from allotment.tf.nn import relu
-from allotment.tf.ops.creation import constant
-from allotment.tf.ops.real import round as round_
+from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.math.real import round as round_
+from allotment.tf.tensors.dtype import int32
 from support.devices import run_on_gpus
 
 draw = np.random.default_rng(0)

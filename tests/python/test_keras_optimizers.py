@@ -8,8 +8,8 @@ import pytest
 
 from allotment.tf import train
 from allotment.tf.keras import optimizers
-from allotment.tf.ops.creation import constant
-from allotment.tf.variable import Variable
+from allotment.tf.ops.array.creation import constant
+from allotment.tf.variables.variable import Variable
 from support.tensors import check_refused
 
 START = np.array([[1.0, -2.0, 3.0], [0.5, 0.0, -1.0]])

@@ -6,7 +6,7 @@ import pytest
 
 import allotment.tf as tf
 import allotment.tf.v1 as v1
-from allotment.tf.missing_names import NotOfferedError, public_names
+from allotment.tf.names.missing_names import NotOfferedError, public_names
 
 #: Namespaces under the package, without those that a class of one's own may not look into.
 NAMESPACES = [

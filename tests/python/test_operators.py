@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from allotment.tf.ops.operators import OPERATORS
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.variable import Variable
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.variables.variable import Variable
 from support.tensors import check, check_refused, tensor
 
 X = np.array([[1.0, -2.0], [5.5, 0.25]], np.float32)
@@ -164,7 +164,7 @@ def test_numpy_leaves_operators_to_tensors() -> None:
 
 
 def test_the_commonest_operators_have_no_frame_of_their_own() -> None:
-    from allotment.tf.ops import math
+    from allotment.tf.ops.math import arithmetic as math
 
     assert OPERATORS["__mul__"].__code__ is math.multiply.__code__
     assert EagerTensor.__mul__ is OPERATORS["__mul__"]

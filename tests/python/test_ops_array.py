@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from allotment.errors import UnimplementedError
-from allotment.tf import dtype as dtypes
-from allotment.tf.ops import array
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.array import array
+from allotment.tf.tensors import dtype as dtypes
+from allotment.tf.tensors.tensor import EagerTensor
 from support.tensors import check, check_refused, tensor
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from allotment.tf import math as tf_math
-from allotment.tf.ops.complex_numbers import complex as make_complex
+from allotment.tf.ops.math.complex_numbers import complex as make_complex
 from support.tensors import check, tensor
 
 

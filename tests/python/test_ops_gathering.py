@@ -9,7 +9,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.tf import GradientTape
-from allotment.tf.ops import gathering
+from allotment.tf.ops.indexing import gathering
 from support.tensors import check, check_refused, tensor
 
 X = np.arange(24).reshape(2, 3, 4)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from allotment.tf.ops import layout
+from allotment.tf.ops.array import layout
 from support.tensors import check, check_refused, tensor
 
 X = np.arange(24).reshape(2, 3, 4)

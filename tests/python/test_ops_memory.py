@@ -11,7 +11,7 @@ import numpy as np
 import allotment
 from allotment.devices.context import context
 from allotment.devices.placement import device
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor
 from support.op_samples import inputs, samples
 
 gpu = next(each for each in context().ready().devices if each.kind == "GPU")
@@ -95,7 +95,7 @@ def test_memory_that_runs_out_within_an_operation_comes_back() -> None:
         """
 from allotment.tf import math, nn
 from allotment.errors import ResourceExhaustedError
-from allotment.tf.ops.creation import ones
+from allotment.tf.ops.array.creation import ones
 with device("/GPU:0"):
     image = ones([1, 512, 512, 4])            # 4 MiB; with a result of 24 MiB, no copy with a border fits
     filters = ones([3, 3, 4, 24])

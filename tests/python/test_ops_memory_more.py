@@ -7,7 +7,7 @@ import gc
 import numpy as np
 import allotment.tf as tf
 from allotment.devices.context import context
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor
 
 gpu = next(each for each in context().ready().devices if each.kind == "GPU")
 

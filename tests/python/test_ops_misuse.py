@@ -12,7 +12,7 @@ import pytest
 from allotment import errors
 from allotment.tf import bitwise, linalg, nn
 from allotment.tf import math as tf_math
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor
 from support.tensors import tensor
 
 TYPES = [

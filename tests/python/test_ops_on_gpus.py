@@ -9,10 +9,12 @@ import numpy as np
 from allotment.tf import random, strings
 from allotment.devices.context import context
 from allotment.devices.placement import device
-from allotment.tf.ops import (array, creation, gathering, initializers, joining, layout, operators, repetition,
-                           scattering, sequences, slicing, sorting)
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.variable import Variable
+from allotment.tf.ops import operators
+from allotment.tf.ops.array import array, creation, joining, layout, repetition, sequences
+from allotment.tf.ops.indexing import gathering, scattering, slicing, sorting
+from allotment.tf.ops.random import initializers
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.variables.variable import Variable
 def requested(index=0):
     return [each.pool for each in context().ready().devices if each.kind == "GPU"][index].stats().requested
 def tensors(result):

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.tf.ops import repetition
-from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.ops.array import repetition
+from allotment.tf.tensors.tensor_shape import TensorShape
 from support.tensors import check, check_refused, tensor
 
 X = np.arange(6).reshape(2, 3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from allotment.errors import NotFoundError
-from allotment.tf.ops import scattering
+from allotment.tf.ops.indexing import scattering
 from support.tensors import check, check_refused, tensor
 
 

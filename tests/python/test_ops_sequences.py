@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from allotment.errors import ResourceExhaustedError
-from allotment.tf.ops import sequences
+from allotment.tf.ops.array import sequences
 from support.tensors import check, check_refused, tensor
 
 

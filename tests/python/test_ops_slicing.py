@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.tf.ops import slicing
+from allotment.tf.ops.indexing import slicing
 from support.tensors import check, check_refused, tensor
 
 X = np.arange(24).reshape(2, 3, 4)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from allotment.tf.ops import sorting
+from allotment.tf.ops.indexing import sorting
 from support.tensors import check, check_refused, tensor
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.tf import deprecation
-from allotment.tf.tensor import EagerTensor, Tensor
+from allotment.tf.names import deprecation
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from support.devices import CPU, run_on_gpus
 from support.tensors import check, tensor
 
@@ -179,7 +179,7 @@ def test_a_shape_can_be_checked() -> None:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     monkeypatch.setattr(deprecation, "_told", set())
-    caplog.set_level(logging.WARNING, "allotment.tf.deprecation")
+    caplog.set_level(logging.WARNING, "allotment.tf.names.deprecation")
     return lambda: [record.getMessage() for record in caplog.records]
 
 
@@ -214,7 +214,7 @@ def test_copies_between_simulated_gpus() -> None:
         from allotment.tf.config.experimental import get_memory_info
         from allotment.devices.placement import device
         from allotment.tf.ops import operators
-        from allotment.tf.ops.creation import constant
+        from allotment.tf.ops.array.creation import constant
         logging.disable()
         def used(index):
             return get_memory_info(f"GPU:{index}")["current"]

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from allotment.errors import InvalidArgumentError
-from allotment.tf.aggregation import VariableAggregation, VariableSynchronization
-from allotment.tf.ops import array, creation
-from allotment.tf.tensor_shape import TensorShape
-from allotment.tf.variable import Variable
+from allotment.tf.ops.array import array, creation
+from allotment.tf.tensors.tensor_shape import TensorShape
+from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
+from allotment.tf.variables.variable import Variable
 from support.devices import CPU
 from support.tensors import check, check_refused, tensor
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from allotment.tf.tensor_shape import TensorShape
-from allotment.tf.variable import Variable
+from allotment.tf.tensors.tensor_shape import TensorShape
+from allotment.tf.variables.variable import Variable
 from support.tensors import check
 
 

@@ -8,8 +8,8 @@ from allotment.tf import debugging
 from allotment.devices.context import context
 from allotment.devices.placement import device
 from allotment.tf.ops import operators
-from allotment.tf.ops.creation import constant, ones
-from allotment.tf.variable import Variable
+from allotment.tf.ops.array.creation import constant, ones
+from allotment.tf.variables.variable import Variable
 KIB = 1 << 10
 def pool(index=0):
     return [each.pool for each in context().ready().devices if each.kind == "GPU"][index]

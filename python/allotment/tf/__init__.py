@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import lazy_loader
 
-from allotment.tf.missing_names import missing
+from allotment.tf.names.missing_names import missing
 from allotment.tf.ops import operators as _operators  # noqa: F401 - gives tensors their operators
 from allotment.tf.version import VERSION
 

@@ -21,32 +21,268 @@ from . import (
     train,
     version,
 )
-from .aggregation import (
-    AggregationMethod,
-    VariableAggregation,
-    VariableSynchronization,
-)
-from .builtin_names import (
-    print,
-    slice,
-    tuple,
-)
 from .compat.logging import (
     get_logger,
 )
 from .config import (
     gpu,
 )
-from .custom_gradients import (
-    custom_gradient,
-    grad_pass_through,
-    recompute_grad,
-)
 from .devices import (
     DeviceSpec,
     device,
 )
-from .dtype import (
+from .differentiation.custom_gradients import (
+    custom_gradient,
+    grad_pass_through,
+    recompute_grad,
+)
+from .differentiation.gradient_tape import (
+    GradientTape,
+)
+from .differentiation.unconnected_gradients import (
+    UnconnectedGradients,
+)
+from .graph.gradients import (
+    gradients,
+)
+from .graph.graph import (
+    Graph,
+)
+from .graph.node import (
+    Operation,
+)
+from .keras import (
+    losses,
+    optimizers,
+)
+from .module import (
+    Module,
+)
+from .names.builtin_names import (
+    print,
+    slice,
+    tuple,
+)
+from .ops.array.array import (
+    bitcast,
+    cast,
+    ensure_shape,
+    executing_eagerly,
+    get_static_value,
+    identity,
+    is_tensor,
+    ones_like,
+    rank,
+    saturate_cast,
+    shape,
+    shape_n,
+    size,
+    stop_gradient,
+    zeros_like,
+)
+from .ops.array.creation import (
+    constant,
+    convert_to_tensor,
+    fill,
+    ones,
+    reshape,
+    zeros,
+)
+from .ops.array.joining import (
+    concat,
+    split,
+    stack,
+    unstack,
+)
+from .ops.array.layout import (
+    expand_dims,
+    reverse,
+    reverse_sequence,
+    roll,
+    squeeze,
+    transpose,
+)
+from .ops.array.repetition import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+    meshgrid,
+    pad,
+    repeat,
+    tile,
+)
+from .ops.array.sequences import (
+    eye,
+    linspace,
+    one_hot,
+    range,
+    sequence_mask,
+)
+from .ops.control.assertions import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_less,
+)
+from .ops.control.control import (
+    case,
+    cond,
+    control_dependencies,
+    group,
+    no_op,
+    switch_case,
+    timestamp,
+    while_loop,
+)
+from .ops.control.mapping import (
+    foldl,
+    foldr,
+    map_fn,
+    scan,
+)
+from .ops.control.shape_assertions import (
+    assert_rank,
+)
+from .ops.indexing.extremes import (
+    argmax,
+    argmin,
+)
+from .ops.indexing.gathering import (
+    boolean_mask,
+    gather,
+    gather_nd,
+    where,
+)
+from .ops.indexing.partition import (
+    dynamic_partition,
+    dynamic_stitch,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+    identity_n,
+    unravel_index,
+)
+from .ops.indexing.scattering import (
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from .ops.indexing.slicing import (
+    strided_slice,
+)
+from .ops.indexing.sorting import (
+    argsort,
+    searchsorted,
+    sort,
+    unique,
+    unique_with_counts,
+)
+from .ops.linalg.einsum import (
+    einsum,
+)
+from .ops.linalg.products import (
+    matmul,
+    tensordot,
+)
+from .ops.math.arithmetic import (
+    abs,
+    add,
+    clip_by_value,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    pow,
+    sign,
+    square,
+    subtract,
+)
+from .ops.math.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    not_equal,
+)
+from .ops.math.complex_numbers import (
+    complex,
+)
+from .ops.math.division import (
+    divide,
+    realdiv,
+    truediv,
+    truncatediv,
+    truncatemod,
+)
+from .ops.math.guarded import (
+    scalar_mul,
+)
+from .ops.math.logical import (
+    logical_and,
+    logical_not,
+    logical_or,
+)
+from .ops.math.real import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    exp,
+    floor,
+    round,
+    sigmoid,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)
+from .ops.name_scopes import (
+    get_current_name_scope,
+    name_scope,
+)
+from .ops.random.initializers import (
+    constant_initializer,
+    ones_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    zeros_initializer,
+)
+from .ops.reduction.norms import (
+    clip_by_global_norm,
+    clip_by_norm,
+)
+from .ops.reduction.reduce import (
+    reduce_all,
+    reduce_any,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
+from .ops.reduction.scan import (
+    cumsum,
+)
+from .ops.reduction.statistics import (
+    norm,
+    reduce_logsumexp,
+)
+from .ops.reduction.sums import (
+    add_n,
+)
+from .ops.text.texts import (
+    as_string,
+)
+from .tensors.dtype import (
     DType,
     as_dtype,
     bool,
@@ -67,260 +303,24 @@ from .dtype import (
     uint32,
     uint64,
 )
-from .gradient_tape import (
-    GradientTape,
-)
-from .graph.gradients import (
-    gradients,
-)
-from .graph.graph import (
-    Graph,
-)
-from .graph.node import (
-    Operation,
-)
-from .keras import (
-    losses,
-    optimizers,
-)
-from .module import (
-    Module,
-)
-from .ops.array import (
-    bitcast,
-    cast,
-    ensure_shape,
-    executing_eagerly,
-    get_static_value,
-    identity,
-    is_tensor,
-    ones_like,
-    rank,
-    saturate_cast,
-    shape,
-    shape_n,
-    size,
-    stop_gradient,
-    zeros_like,
-)
-from .ops.assertions import (
-    Assert,
-    assert_equal,
-    assert_greater,
-    assert_less,
-)
-from .ops.comparison import (
-    equal,
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    not_equal,
-)
-from .ops.complex_numbers import (
-    complex,
-)
-from .ops.control import (
-    case,
-    cond,
-    control_dependencies,
-    group,
-    no_op,
-    switch_case,
-    timestamp,
-    while_loop,
-)
-from .ops.creation import (
-    constant,
-    convert_to_tensor,
-    fill,
-    ones,
-    reshape,
-    zeros,
-)
-from .ops.division import (
-    divide,
-    realdiv,
-    truediv,
-    truncatediv,
-    truncatemod,
-)
-from .ops.einsum import (
-    einsum,
-)
-from .ops.extremes import (
-    argmax,
-    argmin,
-)
-from .ops.gathering import (
-    boolean_mask,
-    gather,
-    gather_nd,
-    where,
-)
-from .ops.guarded import (
-    scalar_mul,
-)
-from .ops.initializers import (
-    constant_initializer,
-    ones_initializer,
-    random_normal_initializer,
-    random_uniform_initializer,
-    zeros_initializer,
-)
-from .ops.joining import (
-    concat,
-    split,
-    stack,
-    unstack,
-)
-from .ops.layout import (
-    expand_dims,
-    reverse,
-    reverse_sequence,
-    roll,
-    squeeze,
-    transpose,
-)
-from .ops.logical import (
-    logical_and,
-    logical_not,
-    logical_or,
-)
-from .ops.mapping import (
-    foldl,
-    foldr,
-    map_fn,
-    scan,
-)
-from .ops.math import (
-    abs,
-    add,
-    clip_by_value,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    pow,
-    sign,
-    square,
-    subtract,
-)
-from .ops.name_scopes import (
-    get_current_name_scope,
-    name_scope,
-)
-from .ops.norms import (
-    clip_by_global_norm,
-    clip_by_norm,
-)
-from .ops.partition import (
-    dynamic_partition,
-    dynamic_stitch,
-    histogram_fixed_width,
-    histogram_fixed_width_bins,
-    identity_n,
-    unravel_index,
-)
-from .ops.products import (
-    matmul,
-    tensordot,
-)
-from .ops.real import (
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cos,
-    cosh,
-    exp,
-    floor,
-    round,
-    sigmoid,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-)
-from .ops.reduce import (
-    reduce_all,
-    reduce_any,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_prod,
-    reduce_sum,
-)
-from .ops.repetition import (
-    broadcast_dynamic_shape,
-    broadcast_static_shape,
-    broadcast_to,
-    meshgrid,
-    pad,
-    repeat,
-    tile,
-)
-from .ops.scan import (
-    cumsum,
-)
-from .ops.scattering import (
-    scatter_nd,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_max,
-    tensor_scatter_nd_min,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
-)
-from .ops.sequences import (
-    eye,
-    linspace,
-    one_hot,
-    range,
-    sequence_mask,
-)
-from .ops.shape_assertions import (
-    assert_rank,
-)
-from .ops.slicing import (
-    strided_slice,
-)
-from .ops.sorting import (
-    argsort,
-    searchsorted,
-    sort,
-    unique,
-    unique_with_counts,
-)
-from .ops.statistics import (
-    norm,
-    reduce_logsumexp,
-)
-from .ops.sums import (
-    add_n,
-)
-from .ops.texts import (
-    as_string,
-)
-from .tensor import (
+from .tensors.tensor import (
     Tensor,
 )
-from .tensor_shape import (
+from .tensors.tensor_shape import (
     TensorShape,
 )
-from .tensor_spec import (
+from .tensors.tensor_spec import (
     TensorSpec,
 )
 from .tf_function import (
     function,
 )
-from .unconnected_gradients import (
-    UnconnectedGradients,
+from .variables.aggregation import (
+    AggregationMethod,
+    VariableAggregation,
+    VariableSynchronization,
 )
-from .variable import (
+from .variables.variable import (
     Variable,
 )
 

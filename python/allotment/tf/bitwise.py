@@ -1,7 +1,7 @@
 """``tf.bitwise``: integers as rows of bits."""
 
-from allotment.tf.missing_names import refuse_other_names
-from allotment.tf.ops.logical import (
+from allotment.tf.names.missing_names import refuse_other_names
+from allotment.tf.ops.math.logical import (
     bitwise_and,
     bitwise_or,
     bitwise_xor,

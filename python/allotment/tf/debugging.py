@@ -2,8 +2,8 @@
 
 from allotment.devices import placement_log
 from allotment.devices.context import context
-from allotment.tf.missing_names import refuse_other_names
-from allotment.tf.ops.assertions import (
+from allotment.tf.names.missing_names import refuse_other_names
+from allotment.tf.ops.control.assertions import (
     Assert,
     assert_all_finite,
     assert_equal,
@@ -19,7 +19,7 @@ from allotment.tf.ops.assertions import (
     assert_positive,
     check_numerics,
 )
-from allotment.tf.ops.shape_assertions import (
+from allotment.tf.ops.control.shape_assertions import (
     assert_integer,
     assert_proper_iterable,
     assert_rank,

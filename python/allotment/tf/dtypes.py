@@ -1,6 +1,9 @@
 """Element types, and operations that change them. As ``tf.dtypes``."""
 
-from allotment.tf.dtype import (
+from allotment.tf.names.missing_names import refuse_other_names
+from allotment.tf.ops.array.array import cast, saturate_cast
+from allotment.tf.ops.math.complex_numbers import complex
+from allotment.tf.tensors.dtype import (
     DType,
     as_dtype,
     bool,
@@ -21,9 +24,6 @@ from allotment.tf.dtype import (
     uint32,
     uint64,
 )
-from allotment.tf.missing_names import refuse_other_names
-from allotment.tf.ops.array import cast, saturate_cast
-from allotment.tf.ops.complex_numbers import complex
 
 __all__ = [
     "DType",

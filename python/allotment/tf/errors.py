@@ -37,7 +37,7 @@ from allotment.errors import (
     UnknownError,
     WithFields,
 )
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.missing_names import refuse_other_names
 
 
 class OperatorNotAllowedInGraphError(WithFields, TypeError):

@@ -1,7 +1,7 @@
 """First values of variables. As ``tf.initializers``."""
 
-from allotment.tf.missing_names import refuse_other_names
-from allotment.tf.ops.initializers import (
+from allotment.tf.names.missing_names import refuse_other_names
+from allotment.tf.ops.random.initializers import (
     Initializer,
     constant_initializer,
     ones_initializer,

@@ -1,15 +1,14 @@
 """``tf.linalg``: products, decompositions and diagonals of matrices."""
 
-from allotment.tf.missing_names import refuse_other_names
-from allotment.tf.ops.diagonals import band_part, diag, diag_part, set_diag, trace
-from allotment.tf.ops.einsum import einsum
-from allotment.tf.ops.exponential import expm
-from allotment.tf.ops.factor import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd
-from allotment.tf.ops.matrices import matrix_rank, normalize, pinv
-from allotment.tf.ops.norms import global_norm
-from allotment.tf.ops.products import adjoint, cross, matmul, matrix_transpose, matvec, tensordot
-from allotment.tf.ops.sequences import eye
-from allotment.tf.ops.solve import (
+from allotment.tf.names.missing_names import refuse_other_names
+from allotment.tf.ops.array.sequences import eye
+from allotment.tf.ops.linalg.diagonals import band_part, diag, diag_part, set_diag, trace
+from allotment.tf.ops.linalg.einsum import einsum
+from allotment.tf.ops.linalg.exponential import expm
+from allotment.tf.ops.linalg.factor import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd
+from allotment.tf.ops.linalg.matrices import matrix_rank, normalize, pinv
+from allotment.tf.ops.linalg.products import adjoint, cross, matmul, matrix_transpose, matvec, tensordot
+from allotment.tf.ops.linalg.solve import (
     cholesky_solve,
     det,
     inv,
@@ -19,7 +18,8 @@ from allotment.tf.ops.solve import (
     solve,
     triangular_solve,
 )
-from allotment.tf.ops.statistics import l2_normalize, norm
+from allotment.tf.ops.reduction.norms import global_norm
+from allotment.tf.ops.reduction.statistics import l2_normalize, norm
 
 __all__ = [
     "adjoint",

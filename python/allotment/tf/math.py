@@ -1,45 +1,10 @@
 """``tf.math``: arithmetic, comparison, reductions and functions of real and complex numbers."""
 
-from allotment.tf.missing_names import refuse_other_names
-from allotment.tf.ops.activations import softplus, softsign
-from allotment.tf.ops.comparison import (
-    equal,
-    greater,
-    greater_equal,
-    is_finite,
-    is_inf,
-    is_nan,
-    less,
-    less_equal,
-    not_equal,
-)
-from allotment.tf.ops.complex_numbers import angle, conj, imag, real
-from allotment.tf.ops.confusion import confusion_matrix
-from allotment.tf.ops.counts import bincount
-from allotment.tf.ops.division import (
-    divide,
-    divide_no_nan,
-    floordiv,
-    floormod,
-    mod,
-    reciprocal_no_nan,
-    truediv,
-)
-from allotment.tf.ops.extremes import argmax, argmin
-from allotment.tf.ops.guarded import (
-    is_non_decreasing,
-    is_strictly_increasing,
-    log_sigmoid,
-    nextafter,
-    polyval,
-    scalar_mul,
-    xdivy,
-    xlog1py,
-    xlogy,
-)
-from allotment.tf.ops.layers import in_top_k, zero_fraction
-from allotment.tf.ops.logical import logical_and, logical_not, logical_or, logical_xor
-from allotment.tf.ops.math import (
+from allotment.tf.names.missing_names import refuse_other_names
+from allotment.tf.ops.indexing.extremes import argmax, argmin
+from allotment.tf.ops.indexing.partition import invert_permutation
+from allotment.tf.ops.indexing.sorting import top_k
+from allotment.tf.ops.math.arithmetic import (
     abs,  # noqa: A004 - the names TensorFlow has
     add,
     maximum,
@@ -54,9 +19,41 @@ from allotment.tf.ops.math import (
     squared_difference,
     subtract,
 )
-from allotment.tf.ops.partition import invert_permutation
-from allotment.tf.ops.polygamma import polygamma, zeta
-from allotment.tf.ops.real import (
+from allotment.tf.ops.math.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    is_finite,
+    is_inf,
+    is_nan,
+    less,
+    less_equal,
+    not_equal,
+)
+from allotment.tf.ops.math.complex_numbers import angle, conj, imag, real
+from allotment.tf.ops.math.division import (
+    divide,
+    divide_no_nan,
+    floordiv,
+    floormod,
+    mod,
+    reciprocal_no_nan,
+    truediv,
+)
+from allotment.tf.ops.math.guarded import (
+    is_non_decreasing,
+    is_strictly_increasing,
+    log_sigmoid,
+    nextafter,
+    polyval,
+    scalar_mul,
+    xdivy,
+    xlog1py,
+    xlogy,
+)
+from allotment.tf.ops.math.logical import logical_and, logical_not, logical_or, logical_xor
+from allotment.tf.ops.math.polygamma import polygamma, zeta
+from allotment.tf.ops.math.real import (
     acos,
     acosh,
     asin,
@@ -82,7 +79,13 @@ from allotment.tf.ops.real import (
     tan,
     tanh,
 )
-from allotment.tf.ops.reduce import (
+from allotment.tf.ops.math.special import digamma, erf, erfc, erfcinv, erfinv, lgamma, ndtri
+from allotment.tf.ops.nn.activations import softplus, softsign
+from allotment.tf.ops.nn.layers import in_top_k, zero_fraction
+from allotment.tf.ops.nn.softmax import log_softmax, softmax
+from allotment.tf.ops.reduction.confusion import confusion_matrix
+from allotment.tf.ops.reduction.counts import bincount
+from allotment.tf.ops.reduction.reduce import (
     reduce_all,
     reduce_any,
     reduce_euclidean_norm,
@@ -92,8 +95,8 @@ from allotment.tf.ops.reduce import (
     reduce_prod,
     reduce_sum,
 )
-from allotment.tf.ops.scan import cumprod, cumsum, cumulative_logsumexp
-from allotment.tf.ops.segments import (
+from allotment.tf.ops.reduction.scan import cumprod, cumsum, cumulative_logsumexp
+from allotment.tf.ops.reduction.segments import (
     segment_max,
     segment_mean,
     segment_min,
@@ -104,17 +107,14 @@ from allotment.tf.ops.segments import (
     unsorted_segment_prod,
     unsorted_segment_sum,
 )
-from allotment.tf.ops.softmax import log_softmax, softmax
-from allotment.tf.ops.sorting import top_k
-from allotment.tf.ops.special import digamma, erf, erfc, erfcinv, erfinv, lgamma, ndtri
-from allotment.tf.ops.statistics import (
+from allotment.tf.ops.reduction.statistics import (
     count_nonzero,
     l2_normalize,
     reduce_logsumexp,
     reduce_std,
     reduce_variance,
 )
-from allotment.tf.ops.sums import accumulate_n, add_n
+from allotment.tf.ops.reduction.sums import accumulate_n, add_n
 
 __all__ = [
     "abs",

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
-from allotment.tf import restoring
 from allotment.tf.ops.name_scopes import name_scope
 from allotment.tf.training.checkpoint_values import attributes
-from allotment.tf.variable import Variable
+from allotment.tf.variables import restoring
+from allotment.tf.variables.variable import Variable
 
 
 class Module:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.missing_names import refuse_other_names
 
 
 def is_nested(seq: Any) -> bool:

@@ -1,8 +1,10 @@
 """``tf.nn``: activations, losses, convolution, and other operations of neural networks."""
 
 from allotment.tf.distribute.losses import compute_average_loss, scale_regularization_loss
-from allotment.tf.missing_names import refuse_other_names
-from allotment.tf.ops.activations import (
+from allotment.tf.names.missing_names import refuse_other_names
+from allotment.tf.ops.indexing.sorting import top_k
+from allotment.tf.ops.math.real import sigmoid, tanh
+from allotment.tf.ops.nn.activations import (
     crelu,
     elu,
     gelu,
@@ -15,15 +17,15 @@ from allotment.tf.ops.activations import (
     softsign,
     swish,
 )
-from allotment.tf.ops.convolution import avg_pool, avg_pool2d, conv2d, max_pool, max_pool2d
-from allotment.tf.ops.convolution_variants import (
+from allotment.tf.ops.nn.convolution import avg_pool, avg_pool2d, conv2d, max_pool, max_pool2d
+from allotment.tf.ops.nn.convolution_variants import (
     avg_pool1d,
     conv1d,
     conv2d_transpose,
     depthwise_conv2d,
     max_pool1d,
 )
-from allotment.tf.ops.layers import (
+from allotment.tf.ops.nn.layers import (
     batch_normalization,
     bias_add,
     dropout,
@@ -32,9 +34,7 @@ from allotment.tf.ops.layers import (
     moments,
     zero_fraction,
 )
-from allotment.tf.ops.norms import l2_loss
-from allotment.tf.ops.real import sigmoid, tanh
-from allotment.tf.ops.softmax import (
+from allotment.tf.ops.nn.softmax import (
     log_softmax,
     sigmoid_cross_entropy_with_logits,
     softmax,
@@ -42,8 +42,8 @@ from allotment.tf.ops.softmax import (
     sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
-from allotment.tf.ops.sorting import top_k
-from allotment.tf.ops.statistics import l2_normalize
+from allotment.tf.ops.reduction.norms import l2_loss
+from allotment.tf.ops.reduction.statistics import l2_normalize
 
 __all__ = [
     "avg_pool",

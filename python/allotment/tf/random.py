@@ -4,11 +4,19 @@ What decides the numbers is as in TensorFlow (see ``set_seed``); the numbers the
 that TensorFlow gives for the same seeds.
 """
 
-from allotment.tf.missing_names import refuse_other_names
-from allotment.tf.ops.generator import Generator, get_global_generator, set_global_generator
-from allotment.tf.ops.random import categorical, gamma, normal, poisson, shuffle, truncated_normal, uniform
-from allotment.tf.ops.seeds import set_seed
-from allotment.tf.ops.stateless import (
+from allotment.tf.names.missing_names import refuse_other_names
+from allotment.tf.ops.random.generator import Generator, get_global_generator, set_global_generator
+from allotment.tf.ops.random.random import (
+    categorical,
+    gamma,
+    normal,
+    poisson,
+    shuffle,
+    truncated_normal,
+    uniform,
+)
+from allotment.tf.ops.random.seeds import set_seed
+from allotment.tf.ops.random.stateless import (
     fold_in,
     split,
     stateless_categorical,

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.missing_names import refuse_other_names
 
 
 def get_build_info() -> dict[str, bool]:

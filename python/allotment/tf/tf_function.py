@@ -9,8 +9,8 @@ import numpy as np
 
 from allotment.tf import nest
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor import Tensor
-from allotment.tf.tensor_spec import TensorSpec
+from allotment.tf.tensors.tensor import Tensor
+from allotment.tf.tensors.tensor_spec import TensorSpec
 
 _logger: Final = logging.getLogger("allotment.tf.tf_function")
 #: What a compiled function would return as tensors.

@@ -1,6 +1,6 @@
 """Optimizers as TensorFlow 1 has them, and checkpoints: ``tf.train``."""
 
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.training.adaptive import AdagradOptimizer, AdamOptimizer, RMSPropOptimizer
 from allotment.tf.training.checkpoint import Checkpoint
 from allotment.tf.training.checkpoint_manager import CheckpointManager

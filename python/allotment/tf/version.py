@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.missing_names import refuse_other_names
 
 #: TensorFlow's, not this package's: that is ``__version__``.
 VERSION: Final = "2.21.0"

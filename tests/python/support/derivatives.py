@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import allotment.tf as tf
-from allotment.tf.ops import differentiation
+from allotment.tf.ops.autodiff import differentiation
 
 Function = Callable[..., Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 import allotment.tf as tf
 from allotment.tf import debugging, nn
 from allotment.tf import math as m
-from allotment.tf.ops import complex_numbers, division
+from allotment.tf.ops.math import complex_numbers, division
 from support.arrays import apart, between, complexes, reals
 from support.matrix_samples import MATRIX_SAMPLES, Sample
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from allotment.tf import bitwise, linalg, nn
 from allotment.tf import math as m
-from allotment.tf.ops import complex_numbers, division
-from allotment.tf.ops.creation import constant
-from allotment.tf.ops.math import clip_by_value
-from allotment.tf.ops.norms import clip_by_global_norm, clip_by_norm
+from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.math import complex_numbers, division
+from allotment.tf.ops.math.arithmetic import clip_by_value
+from allotment.tf.ops.reduction.norms import clip_by_global_norm, clip_by_norm
 
 Sample = Callable[[dict[str, Any]], Any]
 

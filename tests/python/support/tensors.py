@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from allotment.errors import InvalidArgumentError
-from allotment.tf.ops.creation import constant
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.array.creation import constant
+from allotment.tf.tensors.tensor import EagerTensor
 
 #: Relative tolerance by element type: a few units in the last place.
 TOLERANCES = {"float16": 2e-3, "float32": 1e-6, "float64": 1e-13, "complex64": 1e-6, "complex128": 1e-13}

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from allotment.tf.ops.array import cast, shape
+from allotment.tf.ops.array.array import cast, shape
+from allotment.tf.ops.array.creation import ones
 from allotment.tf.ops.convert import to_pair, to_tensor
-from allotment.tf.ops.creation import ones
-from allotment.tf.ops.division import floordiv, realdiv
+from allotment.tf.ops.math.division import floordiv, realdiv
 
 
 def _caster(name: str, default: str, dtype: str) -> Callable[..., Any]:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.tf.ops import assertions, shape_assertions
-from allotment.tf.ops.assert_op import no_op_named
+from allotment.tf.ops.control import assertions, shape_assertions
+from allotment.tf.ops.control.assert_op import no_op_named
 from allotment.tf.ops.convert import to_tensor
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from allotment.devices.placement import thread
-from allotment.tf.ops import creation
+from allotment.tf.ops.array import creation
 from allotment.tf.ops.convert import dtype_argument
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from allotment.tf.ops import control
+from allotment.tf.ops.control import control
 
 
 def cond(

@@ -9,8 +9,8 @@ from allotment.tf.data.graph_iterators import (
     make_one_shot_iterator,
 )
 from allotment.tf.data.structure import map_values
-from allotment.tf.missing_names import missing
-from allotment.tf.tensor import Tensor
+from allotment.tf.names.missing_names import missing
+from allotment.tf.tensors.tensor import Tensor
 
 
 def get_output_types(dataset_or_iterator: Any) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 from allotment.tf import debugging
 from allotment.tf.compat.assertions import ASSERTIONS, verify_tensor_all_finite
-from allotment.tf.missing_names import missing
+from allotment.tf.names.missing_names import missing
 
 assert_all_finite = verify_tensor_all_finite
 

@@ -12,12 +12,12 @@ from allotment.tf.compat.variable_scopes import (
     get_variable_scope,
     refuse_parts,
 )
-from allotment.tf.dtype import DType, as_dtype
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor_shape import TensorShape, as_shape
-from allotment.tf.variable import Variable
+from allotment.tf.tensors.dtype import DType, as_dtype
+from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
+from allotment.tf.variables.variable import Variable
 
 
 def get_variable(

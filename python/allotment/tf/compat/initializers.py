@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from allotment.tf.compat.constants import constant
-from allotment.tf.dtype import as_dtype, float32
-from allotment.tf.ops.creation import ones, zeros
-from allotment.tf.ops.initializers import Initializer
-from allotment.tf.ops.random import normal, truncated_normal, uniform
+from allotment.tf.ops.array.creation import ones, zeros
+from allotment.tf.ops.random.initializers import Initializer
+from allotment.tf.ops.random.random import normal, truncated_normal, uniform
+from allotment.tf.tensors.dtype import as_dtype, float32
 
 #: The standard deviation of normal numbers of which those beyond two of it are drawn again.
 _CUT_DEVIATION = 0.87962566103423978

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
-from allotment.tf.dtype import float32, int32
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
-from allotment.tf.missing_names import absent
-from allotment.tf.ops.activations import relu
-from allotment.tf.ops.array import (
+from allotment.tf.names.missing_names import absent
+from allotment.tf.ops.array.array import (
     cast,
     executing_eagerly,
     ones_like,
@@ -19,17 +17,15 @@ from allotment.tf.ops.array import (
     stop_gradient,
     zeros_like,
 )
-from allotment.tf.ops.assert_op import Assert
-from allotment.tf.ops.comparison import equal, greater
-from allotment.tf.ops.control import control_dependencies
+from allotment.tf.ops.array.creation import constant, reshape
+from allotment.tf.ops.array.layout import squeeze
+from allotment.tf.ops.array.sequences import range as numbers
+from allotment.tf.ops.control.assert_op import Assert
+from allotment.tf.ops.control.control import control_dependencies
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.creation import constant, reshape
-from allotment.tf.ops.division import divide_no_nan
-from allotment.tf.ops.gathering import where
-from allotment.tf.ops.layout import squeeze
-from allotment.tf.ops.logical import logical_and, logical_or
-from allotment.tf.ops.math import abs as absolute
-from allotment.tf.ops.math import (
+from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.math.arithmetic import abs as absolute
+from allotment.tf.ops.math.arithmetic import (
     add,
     maximum,
     minimum,
@@ -39,16 +35,20 @@ from allotment.tf.ops.math import (
     squared_difference,
     subtract,
 )
+from allotment.tf.ops.math.comparison import equal, greater
+from allotment.tf.ops.math.division import divide_no_nan
+from allotment.tf.ops.math.logical import logical_and, logical_or
+from allotment.tf.ops.math.real import log
 from allotment.tf.ops.name_scopes import name_scope
-from allotment.tf.ops.real import log
-from allotment.tf.ops.reduce import reduce_all, reduce_sum
-from allotment.tf.ops.sequences import range as numbers
-from allotment.tf.ops.softmax import (
+from allotment.tf.ops.nn.activations import relu
+from allotment.tf.ops.nn.softmax import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
-from allotment.tf.ops.sums import add_n
+from allotment.tf.ops.reduction.reduce import reduce_all, reduce_sum
+from allotment.tf.ops.reduction.sums import add_n
+from allotment.tf.tensors.dtype import float32, int32
 
 
 class Reduction:

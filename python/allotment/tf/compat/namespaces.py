@@ -7,7 +7,7 @@ from allotment.tf import linalg, math, strings
 from allotment.tf.compat import initializers
 from allotment.tf.compat.nn import in_top_k
 from allotment.tf.compat.signatures import as_in_1
-from allotment.tf.missing_names import missing
+from allotment.tf.names.missing_names import missing
 
 
 class Namespace(ModuleType):

@@ -5,19 +5,19 @@ from typing import Any, Final
 
 from allotment.tf import nn
 from allotment.tf.compat.signatures import as_in_1
-from allotment.tf.dtype import int32
-from allotment.tf.missing_names import missing
-from allotment.tf.ops.array import cast, is_tensor, shape, size, stop_gradient
+from allotment.tf.names.missing_names import missing
+from allotment.tf.ops.array.array import cast, is_tensor, shape, size, stop_gradient
+from allotment.tf.ops.array.creation import reshape
+from allotment.tf.ops.array.joining import concat
+from allotment.tf.ops.array.sequences import range as range_of
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.creation import reshape
-from allotment.tf.ops.division import floordiv, floormod
-from allotment.tf.ops.gathering import gather
-from allotment.tf.ops.joining import concat
-from allotment.tf.ops.math import add
-from allotment.tf.ops.norms import clip_by_norm
-from allotment.tf.ops.partition import dynamic_partition, dynamic_stitch
-from allotment.tf.ops.products import matmul
-from allotment.tf.ops.sequences import range as range_of
+from allotment.tf.ops.indexing.gathering import gather
+from allotment.tf.ops.indexing.partition import dynamic_partition, dynamic_stitch
+from allotment.tf.ops.linalg.products import matmul
+from allotment.tf.ops.math.arithmetic import add
+from allotment.tf.ops.math.division import floordiv, floormod
+from allotment.tf.ops.reduction.norms import clip_by_norm
+from allotment.tf.tensors.dtype import int32
 
 
 def dropout(

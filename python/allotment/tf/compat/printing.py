@@ -4,11 +4,11 @@ import sys
 from typing import Any
 
 from allotment.devices.placement import thread
-from allotment.tf.ops.array import _anything, identity
+from allotment.tf.ops.array.array import _anything, identity
 from allotment.tf.ops.arrays import Array
-from allotment.tf.ops.assert_op import shown_count, summary
+from allotment.tf.ops.autodiff.differentiation import not_differentiable
+from allotment.tf.ops.control.assert_op import shown_count, summary
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.differentiation import not_differentiable
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.table import operation
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from allotment.tf import random
 from allotment.tf.compat.signatures import as_in_1
-from allotment.tf.missing_names import missing
+from allotment.tf.names.missing_names import missing
 
 
 def multinomial(

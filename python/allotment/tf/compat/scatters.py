@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.tf.ops.public import public
-from allotment.tf.ops.resources import SCATTER_ADD, SCATTER_SUBTRACT, SCATTER_UPDATE
-from allotment.tf.ops.row_scatters import ROW_SCATTERS
 from allotment.tf.ops.table import Operation
+from allotment.tf.ops.variables.resources import SCATTER_ADD, SCATTER_SUBTRACT, SCATTER_UPDATE
+from allotment.tf.ops.variables.row_scatters import ROW_SCATTERS
 
 
 def _function(name: str, row: Operation, where: str) -> Callable[..., Any]:

@@ -4,15 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtype import bool as bool_
-from allotment.tf.ops import faults, gathering
-from allotment.tf.ops.array import _anything, zeros_like
+from allotment.tf.ops import faults
+from allotment.tf.ops.array.array import _anything, zeros_like
 from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.convert import to_pair, to_tensor
-from allotment.tf.ops.differentiation import Call, gradient
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.indexing import gathering
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.tensor import Tensor
+from allotment.tf.tensors.dtype import bool as bool_
+from allotment.tf.tensors.tensor import Tensor
 
 
 def _fault(condition: Array, x: Array, y: Array) -> str | None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.tf import dtype as types
+from allotment.tf.tensors import dtype as types
 
 #: Parameters by the function's name. ``old > new`` is an old name, ``old > -`` has no meaning here.
 _REDUCTION: Final = (

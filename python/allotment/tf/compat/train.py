@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from allotment.tf import train
-from allotment.tf.missing_names import missing
+from allotment.tf.names.missing_names import missing
 from allotment.tf.training.checkpoint_state import (
     checkpoint_exists,
     remove_checkpoint,

@@ -87,8 +87,8 @@ from allotment.tf.graph.variables import (
     enable_resource_variables,
     resources_by_default,
 )
-from allotment.tf.missing_names import missing
-from allotment.tf.variable import Variable as _Variable
+from allotment.tf.names.missing_names import missing
+from allotment.tf.variables.variable import Variable as _Variable
 from allotment.tf.version import (
     COMPILER_VERSION,
     GIT_VERSION,
@@ -137,7 +137,7 @@ def get_collection(key: Any, scope: str | None = None) -> list[Any]:
 
 def executing_eagerly_outside_functions() -> bool:
     """Whether operations run when they are called."""
-    from allotment.tf.ops.array import executing_eagerly
+    from allotment.tf.ops.array.array import executing_eagerly
 
     return executing_eagerly()
 

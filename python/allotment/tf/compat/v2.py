@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from allotment.tf import version
-from allotment.tf.missing_names import missing
+from allotment.tf.names.missing_names import missing
 
 #: TensorFlow's, for programs that look at it; that of this package is ``allotment.__version__``.
 __version__ = version.VERSION

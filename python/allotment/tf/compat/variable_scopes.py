@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import Any, Final
 
 from allotment.devices.placement import thread
-from allotment.tf.dtype import DType, as_dtype, float32
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.ops.name_scopes import get_current_name_scope, name_scope
+from allotment.tf.tensors.dtype import DType, as_dtype, float32
 
 
 class _ReuseMode(Enum):

@@ -4,16 +4,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from allotment.devices.placement import thread
-from allotment.tf.dtype import string
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.variables import GraphVariable
-from allotment.tf.ops.control import group
-from allotment.tf.ops.creation import constant
-from allotment.tf.ops.gathering import boolean_mask
-from allotment.tf.ops.joining import stack
-from allotment.tf.ops.logical import logical_not
+from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.joining import stack
+from allotment.tf.ops.control.control import group
+from allotment.tf.ops.indexing.gathering import boolean_mask
+from allotment.tf.ops.math.logical import logical_not
 from allotment.tf.ops.name_scopes import name_scope
+from allotment.tf.tensors.dtype import string
 
 
 def global_variables(scope: str | None = None) -> list[Any]:

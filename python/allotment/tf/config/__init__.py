@@ -18,7 +18,7 @@ from allotment.tf.config._functions import (
     run_functions_eagerly,
     set_soft_device_placement,
 )
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.missing_names import refuse_other_names
 
 __all__ = [
     "LogicalDevice",

@@ -1,7 +1,7 @@
 """Flags of placement and of functions. Each may be set at any time."""
 
 from allotment.devices.context import context
-from allotment.tf.deprecation import deprecated
+from allotment.tf.names.deprecation import deprecated
 
 
 def get_soft_device_placement() -> bool:

@@ -17,8 +17,8 @@ from allotment.tf.config._devices import (
     set_logical_device_configuration,
     set_visible_devices,
 )
-from allotment.tf.deprecation import deprecated
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.deprecation import deprecated
+from allotment.tf.names.missing_names import refuse_other_names
 
 #: Older names of the same functions.
 get_virtual_device_configuration = get_logical_device_configuration

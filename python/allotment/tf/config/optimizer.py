@@ -3,8 +3,8 @@
 from typing import Any
 
 from allotment.devices.context import context
-from allotment.tf.deprecation import deprecated
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.deprecation import deprecated
+from allotment.tf.names.missing_names import refuse_other_names
 
 
 def get_jit() -> str:

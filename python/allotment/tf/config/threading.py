@@ -2,7 +2,7 @@
 
 from allotment.devices import threads
 from allotment.devices.context import context
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.missing_names import refuse_other_names
 
 
 def get_intra_op_parallelism_threads() -> int:

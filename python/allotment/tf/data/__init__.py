@@ -6,7 +6,7 @@ from allotment.tf.data.cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from allotment.tf.data.dataset import AUTOTUNE, Dataset
 from allotment.tf.data.iterators import ElementIterator as Iterator
 from allotment.tf.data.options import Options, ThreadingOptions
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.missing_names import refuse_other_names
 
 __all__ = [
     "AUTOTUNE",

@@ -32,10 +32,10 @@ from allotment.tf.data.structure import (
     pack,
     spec_of,
 )
-from allotment.tf.dtype import as_dtype, int64
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.tensor_spec import TensorSpec
+from allotment.tf.tensors.dtype import as_dtype, int64
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.tensors.tensor_spec import TensorSpec
 
 #: For a number of parallel calls or of elements to fetch ahead, which have no effect.
 AUTOTUNE = -1

@@ -14,8 +14,8 @@ from allotment.tf.data.options import (
     ServiceOptions,
     ThreadingOptions,
 )
-from allotment.tf.missing_names import refuse_other_names
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.names.missing_names import refuse_other_names
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 def cardinality(dataset: Dataset) -> EagerTensor:

@@ -5,11 +5,11 @@ from typing import Any
 
 from allotment.errors import InvalidArgumentError
 from allotment.tf.data.structure import flatten, map_values, on_host, pack, same_structure
-from allotment.tf.dtype import as_dtype
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.tensor_shape import TensorShape
-from allotment.tf.tensor_spec import TensorSpec
+from allotment.tf.tensors.dtype import as_dtype
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.tensors.tensor_shape import TensorShape
+from allotment.tf.tensors.tensor_spec import TensorSpec
 
 
 def signature(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:

@@ -9,15 +9,15 @@ from allotment.devices.placement import eager_state, thread
 from allotment.tf.data.dataset import Dataset
 from allotment.tf.data.spec import common_spec
 from allotment.tf.data.structure import captured, flatten, map_values, on_host, pack
-from allotment.tf.dtype import as_dtype
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.kernels import GET_NEXT, ITERATOR, MAKE_ITERATOR
 from allotment.tf.graph.node import Operation
-from allotment.tf.missing_names import NotOfferedError
+from allotment.tf.names.missing_names import NotOfferedError
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor import Tensor
-from allotment.tf.tensor_shape import TensorShape
-from allotment.tf.tensor_spec import TensorSpec
+from allotment.tf.tensors.dtype import as_dtype
+from allotment.tf.tensors.tensor import Tensor
+from allotment.tf.tensors.tensor_shape import TensorShape
+from allotment.tf.tensors.tensor_spec import TensorSpec
 
 #: Starts to go through a data set, given the values of the tensors that it is made of.
 Start = Callable[[tuple[Any, ...]], Iterator[list[Any]]]

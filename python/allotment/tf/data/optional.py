@@ -4,9 +4,9 @@ from typing import Any
 
 from allotment.errors import InvalidArgumentError
 from allotment.tf.data.structure import normalized, on_host, spec_of
-from allotment.tf.dtype import bool as bool_
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.tensors.dtype import bool as bool_
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Optional:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.ops.seeds import common_source, dataset_generator
+from allotment.tf.ops.random.seeds import common_source, dataset_generator
 
 
 class Orders:

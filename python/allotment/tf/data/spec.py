@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from allotment.tf.data.structure import map_values, same_structure, spec_of
-from allotment.tf.tensor_shape import TensorShape
-from allotment.tf.tensor_spec import TensorSpec
+from allotment.tf.tensors.tensor_shape import TensorShape
+from allotment.tf.tensors.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from allotment.tf.data.dataset import Dataset

@@ -6,10 +6,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from allotment.devices.placement import device, thread
-from allotment.tf.ops.array import get_static_value
+from allotment.tf.ops.array.array import get_static_value
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor import EagerTensor, Tensor
-from allotment.tf.tensor_spec import TensorSpec
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
+from allotment.tf.tensors.tensor_spec import TensorSpec
 
 
 def flatten(element: Any) -> list[Any]:

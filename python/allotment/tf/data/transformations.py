@@ -6,15 +6,15 @@ from typing import Any
 
 from allotment.errors import InvalidArgumentError
 from allotment.tf.data.structure import called, flatten, normalized, on_host, pack
-from allotment.tf.dtype import bool as bool_
-from allotment.tf.dtype import int64
+from allotment.tf.ops.array.joining import stack
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.draws import Source
-from allotment.tf.ops.gathering import gather
-from allotment.tf.ops.joining import stack
+from allotment.tf.ops.indexing.gathering import gather
+from allotment.tf.ops.random.draws import Source
 from allotment.tf.ops.table import dims
-from allotment.tf.tensor import EagerTensor, tensor_of
-from allotment.tf.tensor_spec import TensorSpec
+from allotment.tf.tensors.dtype import bool as bool_
+from allotment.tf.tensors.dtype import int64
+from allotment.tf.tensors.tensor import EagerTensor, tensor_of
+from allotment.tf.tensors.tensor_spec import TensorSpec
 
 Elements = Iterator[Any]
 

@@ -22,7 +22,7 @@ from allotment.tf.distribute.scopes import (
 from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.distribute.tree import HierarchicalCopyAllReduce
 from allotment.tf.distribute.values import DistributedValues
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.missing_names import refuse_other_names
 
 __all__ = [
     "CrossDeviceOps",

@@ -4,7 +4,6 @@ from typing import Any
 
 from allotment.devices.context import context
 from allotment.devices.placement import device
-from allotment.tf.aggregation import VariableAggregation
 from allotment.tf.distribute.device_names import resolved
 from allotment.tf.distribute.mirrored import MirroredExtended, local_devices
 from allotment.tf.distribute.reduce_op import of_aggregation
@@ -12,8 +11,9 @@ from allotment.tf.distribute.scopes import Scope, current_scope
 from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.distribute.values import regroup, select
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.slicing import Index
-from allotment.tf.variable import Variable
+from allotment.tf.ops.indexing.slicing import Index
+from allotment.tf.variables.aggregation import VariableAggregation
+from allotment.tf.variables.variable import Variable
 
 
 class CentralStorageStrategy(Strategy):

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from allotment.devices.placement import thread
 from allotment.tf import nest
-from allotment.tf.custom_gradients import custom_gradient
+from allotment.tf.differentiation.custom_gradients import custom_gradient
 from allotment.tf.distribute.reduce_op import ReduceOp
 from allotment.tf.distribute.replica_context import ReplicaContext
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor
 
 #: How much is told of how values are nested.
 _LONGEST_FORM: Final = 100

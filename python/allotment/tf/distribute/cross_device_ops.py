@@ -23,10 +23,10 @@ from allotment.tf.distribute.errands import at_once
 from allotment.tf.distribute.members import Array, Member, members
 from allotment.tf.distribute.reduce_op import ReduceOp, reduce_op_argument
 from allotment.tf.distribute.values import DistributedValues, Mirrored, regroup
-from allotment.tf.dtype import DType
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.element_types import NUMBERS
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.types.element_types import NUMBERS
+from allotment.tf.tensors.dtype import DType
+from allotment.tf.tensors.tensor import EagerTensor
 
 #: Adds arrays up with those of other processes, in place; each process gets the same.
 Exchange = Callable[[list[Array]], None]

@@ -6,7 +6,7 @@ from allotment.tf.distribute.multi_worker import (
     ExperimentalMultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
 )
 from allotment.tf.distribute.strategy import ValueContext
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.missing_names import refuse_other_names
 
 #: TensorFlow's older name.
 CollectiveCommunication = CommunicationImplementation

@@ -28,9 +28,9 @@ from allotment.tf.distribute.reduce_op import ReduceOp, reduce_op_argument
 from allotment.tf.distribute.scopes import Scope, check_cross_replica, current_scope, entered, not_in_graphs
 from allotment.tf.distribute.values import DistributedValues, Mirrored, regroup, select
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.draws import Source
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.variable import Variable
+from allotment.tf.ops.random.draws import Source
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.variables.variable import Variable
 
 if TYPE_CHECKING:
     from allotment.tf.distribute.strategy import Strategy

@@ -11,12 +11,12 @@ from allotment.tf.data.options import AutoShardPolicy, Options
 from allotment.tf.data.structure import flatten, map_values, on_host, pack, same_structure
 from allotment.tf.distribute.members import member
 from allotment.tf.distribute.values import PerReplica, PerReplicaSpec, regroup
-from allotment.tf.dtype import int64
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.draws import Source
-from allotment.tf.ops.seeds import in_common
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.tensor_spec import TensorSpec
+from allotment.tf.ops.random.draws import Source
+from allotment.tf.ops.random.seeds import in_common
+from allotment.tf.tensors.dtype import int64
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.tensors.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from allotment.tf.distribute.strategy import Strategy

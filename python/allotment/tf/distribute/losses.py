@@ -4,17 +4,17 @@ from typing import Any
 
 from allotment.tf.distribute.scopes import current_scope
 from allotment.tf.distribute.strategy import Strategy
-from allotment.tf.dtype import float32, float64
-from allotment.tf.ops.array import cast, get_static_value, identity, shape
-from allotment.tf.ops.control import control_dependencies
+from allotment.tf.ops.array.array import cast, get_static_value, identity, shape
+from allotment.tf.ops.array.layout import expand_dims, squeeze
+from allotment.tf.ops.control.control import control_dependencies
+from allotment.tf.ops.control.shape_assertions import assert_rank_at_least
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.division import divide, divide_no_nan
 from allotment.tf.ops.known_shapes import rank_of
-from allotment.tf.ops.layout import expand_dims, squeeze
-from allotment.tf.ops.math import multiply
-from allotment.tf.ops.reduce import reduce_sum
-from allotment.tf.ops.shape_assertions import assert_rank_at_least
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.math.arithmetic import multiply
+from allotment.tf.ops.math.division import divide, divide_no_nan
+from allotment.tf.ops.reduction.reduce import reduce_sum
+from allotment.tf.tensors.dtype import float32, float64
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 def compute_average_loss(

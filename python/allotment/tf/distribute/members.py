@@ -8,10 +8,10 @@ import numpy as np
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.placement import current_placement, device
-from allotment.tf.dtype import BY_NUMPY, DType, int32, string
 from allotment.tf.ops.execute import compute
 from allotment.tf.ops.table import EVERYWHERE
-from allotment.tf.tensor import EagerTensor, tensor_of
+from allotment.tf.tensors.dtype import BY_NUMPY, DType, int32, string
+from allotment.tf.tensors.tensor import EagerTensor, tensor_of
 
 Array = np.ndarray[Any, Any]
 

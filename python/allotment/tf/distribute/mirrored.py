@@ -18,9 +18,9 @@ from allotment.tf.distribute.ring import NcclAllReduce
 from allotment.tf.distribute.scopes import Scope
 from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.distribute.values import DistributedValues, Mirrored, regroup
+from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.joining import concat
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor
 
 _logger: Final = logging.getLogger("tensorflow")
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.context import context
-from allotment.tf.deprecation import deprecated
 from allotment.tf.distribute.communication import CommunicationImplementation, CommunicationOptions
 from allotment.tf.distribute.input_context import InputContext
 from allotment.tf.distribute.members import Array, Member
@@ -23,11 +22,12 @@ from allotment.tf.distribute.mirrored import MirroredExtended, local_devices
 from allotment.tf.distribute.process_group import ProcessGroup, process_group
 from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.distribute.values import DistributedValues, PerReplica
-from allotment.tf.dtype import string
+from allotment.tf.names.deprecation import deprecated
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.draws import Source
-from allotment.tf.ops.seeds import shared_generator, started
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.random.draws import Source
+from allotment.tf.ops.random.seeds import shared_generator, started
+from allotment.tf.tensors.dtype import string
+from allotment.tf.tensors.tensor import EagerTensor
 
 _logger: Final = logging.getLogger("tensorflow")
 

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from allotment.devices.placement import current_placement, device
-from allotment.tf.aggregation import VariableSynchronization
 from allotment.tf.distribute.device_names import resolved
 from allotment.tf.distribute.extended import StrategyExtended
 from allotment.tf.distribute.reduce_op import ReduceOp
@@ -13,10 +12,11 @@ from allotment.tf.distribute.replica_context import ReplicaContext
 from allotment.tf.distribute.replica_threads import Alone, alone
 from allotment.tf.distribute.scopes import Scope, current_scope
 from allotment.tf.distribute.strategy import Strategy
+from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.joining import concat
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.variable import Variable
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.variables.aggregation import VariableSynchronization
+from allotment.tf.variables.variable import Variable
 
 
 class OneDeviceStrategy(Strategy):

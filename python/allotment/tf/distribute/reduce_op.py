@@ -3,7 +3,7 @@
 import enum
 from typing import Any
 
-from allotment.tf.aggregation import VariableAggregation
+from allotment.tf.variables.aggregation import VariableAggregation
 
 
 class ReduceOp(enum.Enum):

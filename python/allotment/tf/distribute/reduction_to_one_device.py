@@ -9,7 +9,7 @@ from allotment.devices.placement import device
 from allotment.tf.distribute.cross_device_ops import CrossDeviceOps, Part
 from allotment.tf.distribute.device_names import resolved
 from allotment.tf.distribute.members import Array, Member, member
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class ReductionToOneDevice(CrossDeviceOps):

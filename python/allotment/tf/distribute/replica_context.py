@@ -9,7 +9,7 @@ from allotment.tf.distribute.values import regroup, select
 if TYPE_CHECKING:
     from allotment.tf.distribute.step import Perform
     from allotment.tf.distribute.strategy import Strategy
-    from allotment.tf.tensor import EagerTensor
+    from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Line(Protocol):
@@ -41,8 +41,8 @@ class ReplicaContext:
     @property
     def replica_id_in_sync_group(self) -> "EagerTensor | int":
         """The number of this replica among all of them, as a tensor."""
-        from allotment.tf.dtype import int32
-        from allotment.tf.ops.creation import constant
+        from allotment.tf.ops.array.creation import constant
+        from allotment.tf.tensors.dtype import int32
 
         return constant(self._strategy.extended._first_replica + self._index, int32)
 

@@ -14,7 +14,7 @@ from allotment.tf.distribute.step import Line, Perform, Step
 from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.distribute.values import select
 from allotment.tf.ops.name_scopes import get_current_name_scope
-from allotment.tf.ops.seeds import next_step, stream
+from allotment.tf.ops.random.seeds import next_step, stream
 
 
 class Alone:

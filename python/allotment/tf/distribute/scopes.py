@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Scope(NamedTuple):
-    """What a thread is in. ``allotment.tf.variable`` meets it in the thread's state."""
+    """What a thread is in. ``allotment.tf.variables.variable`` meets it in the thread's state."""
 
     strategy: "Strategy"
     #: The replica that runs, or ``None`` in the cross-replica scope.

@@ -14,7 +14,7 @@ from allotment.tf.distribute.reduce_op import ReduceOp, reduce_op_argument
 from allotment.tf.distribute.scopes import check_cross_replica, current_scope
 from allotment.tf.distribute.values import DistributedValues, regroup
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.reduce import reduce_sum
+from allotment.tf.ops.reduction.reduce import reduce_sum
 
 
 class ValueContext:

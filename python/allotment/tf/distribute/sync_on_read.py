@@ -5,13 +5,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from allotment.tf.aggregation import VariableAggregation
 from allotment.tf.distribute.reduce_op import of_aggregation
 from allotment.tf.distribute.scopes import current_scope
 from allotment.tf.distribute.values import PerReplica
 from allotment.tf.distribute.variables import DistributedVariable, tensors
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.variables.aggregation import VariableAggregation
 
 #: What people call methods whose names say less.
 _SPOKEN: Final = {"_assign_part": "variable[...].assign"}

@@ -7,7 +7,7 @@ from allotment.tf.distribute.scopes import current_scope
 from allotment.tf.nest import is_nested
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.operators import OPERATORS, attach
-from allotment.tf.tensor import EagerTensor, Operands
+from allotment.tf.tensors.tensor import EagerTensor, Operands
 
 #: Constants that are the same when they are equal: that two of them are one object is up to the interpreter.
 _CONSTANTS: Final = (int, str, bytes, type(None))

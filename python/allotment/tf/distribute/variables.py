@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from allotment.devices.names import parse
 from allotment.devices.placement import device, thread
-from allotment.tf.aggregation import VariableAggregation, VariableSynchronization
 from allotment.tf.distribute.reduce_op import of_aggregation
 from allotment.tf.distribute.scopes import Scope, check_same, current_scope
 from allotment.tf.distribute.values import DistributedValues, Mirrored, regroup, select
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.resources import Storage
-from allotment.tf.ops.slicing import Index
+from allotment.tf.ops.indexing.slicing import Index
 from allotment.tf.ops.table import Operation
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.variable import Variable
+from allotment.tf.ops.variables.resources import Storage
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
+from allotment.tf.variables.variable import Variable
 
 if TYPE_CHECKING:
     from allotment.tf.distribute.strategy import Strategy
@@ -292,7 +292,7 @@ def _copies(strategy: "Strategy", given: dict[str, Any]) -> list[Variable]:
 
 
 def _dtype(given: dict[str, Any]) -> Any:
-    from allotment.tf.dtype import as_dtype
+    from allotment.tf.tensors.dtype import as_dtype
 
     return None if given.get("dtype") is None else as_dtype(given["dtype"])
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from allotment.tf.dtype import BY_NUMPY, DType, float32, string
 from allotment.tf.ops.values import TensorsInsideError, to_array
-from allotment.tf.tensor import Tensor
+from allotment.tf.tensors.dtype import BY_NUMPY, DType, float32, string
+from allotment.tf.tensors.tensor import Tensor
 
 Array = npt.NDArray[Any]
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from allotment.tf import nest
-from allotment.tf.dtype import string
 from allotment.tf.graph.graph import Graph
 from allotment.tf.graph.node import Operation, SymbolicTensor
 from allotment.tf.ops.values import to_array
-from allotment.tf.tensor import Tensor
+from allotment.tf.tensors.dtype import string
+from allotment.tf.tensors.tensor import Tensor
 
 
 def read_fetches(graph: Graph, fetches: Any) -> list[Operation | SymbolicTensor]:

@@ -6,7 +6,6 @@ from typing import Any
 
 from allotment.devices.caller import find_stack
 from allotment.devices.placement import thread
-from allotment.tf.dtype import DType
 from allotment.tf.graph import operators as _operators  # noqa: F401 - gives nodes' tensors their operators
 from allotment.tf.graph.collections import Collections
 from allotment.tf.graph.device_scopes import Scope, apply_scopes, read_scope
@@ -15,7 +14,8 @@ from allotment.tf.graph.names import DEFAULTS, Names
 from allotment.tf.graph.node import Operation, SymbolicTensor
 from allotment.tf.graph.recording import Recording
 from allotment.tf.ops.table import Operation as Row
-from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.tensors.dtype import DType
+from allotment.tf.tensors.tensor_shape import TensorShape
 
 
 class Graph(Collections):

@@ -14,10 +14,10 @@ from allotment.tf.graph.faults import graph_error
 from allotment.tf.graph.node import Operation
 from allotment.tf.graph.sources import Fixed, generator_in
 from allotment.tf.ops import faults
-from allotment.tf.ops.draws import Source
-from allotment.tf.ops.resources import ADD, SUBTRACT, Storage
+from allotment.tf.ops.random.draws import Source
 from allotment.tf.ops.table import CPU_ONLY, Host, operation
-from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.ops.variables.resources import ADD, SUBTRACT, Storage
+from allotment.tf.tensors.tensor_shape import TensorShape
 
 PLACEHOLDER: Final = operation("Placeholder", lambda: None, host=Host.NEVER)
 #: Its input is what it gives if nothing is fed.

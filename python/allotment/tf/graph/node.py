@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from allotment.devices.caller import CallStack
 from allotment.devices.placement import thread
-from allotment.tf.dtype import DType
 from allotment.tf.errors import OperatorNotAllowedInGraphError
 from allotment.tf.graph.abstract import Abstract
 from allotment.tf.graph.known_values import Known
 from allotment.tf.ops.table import Operation as Row
-from allotment.tf.tensor import Tensor
-from allotment.tf.tensor_shape import TensorShape, as_shape
+from allotment.tf.tensors.dtype import DType
+from allotment.tf.tensors.tensor import Tensor
+from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 
 if TYPE_CHECKING:
     from allotment.tf.graph.graph import Graph

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from allotment.tf.dtype import DType
-from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.tensors.dtype import DType
+from allotment.tf.tensors.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from allotment.tf.graph.node import Operation

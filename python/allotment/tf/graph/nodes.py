@@ -4,12 +4,12 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from allotment.devices.placement import thread
-from allotment.tf.dtype import as_dtype
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.kernels import PLACEHOLDER, PLACEHOLDER_WITH_DEFAULT
 from allotment.tf.graph.node import SymbolicTensor
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor_shape import as_shape
+from allotment.tf.tensors.dtype import as_dtype
+from allotment.tf.tensors.tensor_shape import as_shape
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SymbolicTensor:

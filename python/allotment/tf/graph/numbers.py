@@ -5,9 +5,9 @@ from typing import Any
 from allotment.tf.graph.abstract import UnknownLength
 from allotment.tf.graph.known_values import constant_value, known_numbers
 from allotment.tf.graph.node import SymbolicTensor
+from allotment.tf.ops.arguments.shapes import plain_numbers
 from allotment.tf.ops.deferred import Deferred, operand
-from allotment.tf.ops.shapes import plain_numbers
-from allotment.tf.tensor import Tensor
+from allotment.tf.tensors.tensor import Tensor
 
 
 def numbers_of(value: Any, what: str) -> Any:
@@ -40,7 +40,7 @@ def numbers_of(value: Any, what: str) -> Any:
 
 def as_tensor_length(length: UnknownLength) -> Any:
     """The length of an axis as a tensor."""
-    from allotment.tf.ops.array import shape
+    from allotment.tf.ops.array.array import shape
 
     return shape(length.tensor)[length.axis]
 
@@ -54,7 +54,7 @@ def _known_or_tensor(value: Any) -> Any:
 
 
 def _of_list(values: list[Any], what: str) -> Any:
-    from allotment.tf.ops.joining import packed
+    from allotment.tf.ops.array.joining import packed
 
     if any(isinstance(each, SymbolicTensor) for each in values):
         tensor = packed(values, None)

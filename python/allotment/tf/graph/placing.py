@@ -7,12 +7,12 @@ from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.names import DeviceName, parse, parse_runtime_slashes
-from allotment.tf.dtype import string
 from allotment.tf.graph.faults import graph_error
 from allotment.tf.graph.node import Operation
 from allotment.tf.ops.faults import no_kernel
 from allotment.tf.ops.table import CPU_ONLY
-from allotment.tf.ops.type_checks import type_problem
+from allotment.tf.ops.types.type_checks import type_problem
+from allotment.tf.tensors.dtype import string
 
 #: Operations that only look at what is known of their input: they follow it.
 _METADATA = frozenset({"Shape", "ShapeN", "Size", "Rank"})

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.tf.dtype import int32, string
 from allotment.tf.graph.faults import graph_error
 from allotment.tf.graph.kernels import State, kernel
 from allotment.tf.graph.node import Operation, SymbolicTensor, variable_read
@@ -21,6 +20,7 @@ from allotment.tf.graph.shape_functions import MANY
 from allotment.tf.ops import faults
 from allotment.tf.ops.execute import same_shapes
 from allotment.tf.ops.table import Host
+from allotment.tf.tensors.dtype import int32, string
 
 #: The kinds of step that are called without more ado: one array, or two, and nothing else.
 ONE, TWO, ANY = 1, 2, 0

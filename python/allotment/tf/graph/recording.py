@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
-from allotment.tf.dtype import BY_NUMPY, DType
 from allotment.tf.graph.constants import constant_array, shaped
 from allotment.tf.graph.node import SymbolicTensor
 from allotment.tf.graph.numbers import numbers_of
@@ -17,8 +16,9 @@ from allotment.tf.ops.deferred import deferred_in, with_numbers
 from allotment.tf.ops.execute import check_types_in_graph
 from allotment.tf.ops.table import Host, operation
 from allotment.tf.ops.table import Operation as Row
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.tensors.dtype import BY_NUMPY, DType
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.tensors.tensor_shape import TensorShape
 
 if TYPE_CHECKING:
     from allotment.tf.graph.graph import Graph

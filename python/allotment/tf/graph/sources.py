@@ -15,8 +15,8 @@ Each run of a session goes on in its sequences.
 import copy
 from typing import Any, Final
 
-from allotment.tf.ops.draws import Source
-from allotment.tf.ops.seeds import shared_generator, started
+from allotment.tf.ops.random.draws import Source
+from allotment.tf.ops.random.seeds import shared_generator, started
 
 
 class Start:

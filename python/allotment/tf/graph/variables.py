@@ -9,8 +9,6 @@ from functools import wraps
 from typing import Any, NoReturn
 
 from allotment.devices.placement import thread
-from allotment.tf.aggregation import VariableAggregation, VariableSynchronization
-from allotment.tf.dtype import DType, as_dtype
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.kernels import (
@@ -25,15 +23,17 @@ from allotment.tf.graph.kernels import (
 )
 from allotment.tf.graph.node import Operation, SymbolicTensor, session_for
 from allotment.tf.graph.operators import methods_of
-from allotment.tf.ops import resources
-from allotment.tf.ops.augmented import AUGMENTED
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.operators import attach
 from allotment.tf.ops.public import public
 from allotment.tf.ops.table import OPERATIONS
 from allotment.tf.ops.table import Operation as Row
-from allotment.tf.tensor_shape import TensorShape, as_shape
-from allotment.tf.variable import Variable
+from allotment.tf.ops.variables import resources
+from allotment.tf.ops.variables.augmented import AUGMENTED
+from allotment.tf.tensors.dtype import DType, as_dtype
+from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
+from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
+from allotment.tf.variables.variable import Variable
 
 #: Whether variables are resources unless they say so.
 _resources = True

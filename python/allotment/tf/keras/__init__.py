@@ -28,7 +28,7 @@ from allotment.tf.keras.losses import Loss
 from allotment.tf.keras.metrics import Metric
 from allotment.tf.keras.optimizers import Optimizer
 from allotment.tf.keras.regularizers import Regularizer
-from allotment.tf.missing_names import absent
+from allotment.tf.names.missing_names import absent
 
 __all__ = [
     "Functional",

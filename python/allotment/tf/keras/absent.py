@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import NoReturn, TypeVar
 
-from allotment.tf.missing_names import NotOfferedError
+from allotment.tf.names.missing_names import NotOfferedError
 
 _Class = TypeVar("_Class")
 

@@ -3,23 +3,23 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.tf.dtype import float32
 from allotment.tf.keras.absent import not_interpreted
-from allotment.tf.missing_names import absent
-from allotment.tf.ops.activations import elu as _elu
-from allotment.tf.ops.activations import gelu, relu6, selu, softplus, softsign
-from allotment.tf.ops.activations import leaky_relu as _leaky_relu
-from allotment.tf.ops.activations import relu as _relu
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.comparison import greater
+from allotment.tf.names.missing_names import absent
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import constant
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.creation import constant
-from allotment.tf.ops.gathering import where
-from allotment.tf.ops.math import add, maximum, minimum, multiply, negative, subtract
-from allotment.tf.ops.real import exp, sigmoid
-from allotment.tf.ops.real import tanh as _tanh
-from allotment.tf.ops.softmax import log_softmax, softmax
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.math.arithmetic import add, maximum, minimum, multiply, negative, subtract
+from allotment.tf.ops.math.comparison import greater
+from allotment.tf.ops.math.real import exp, sigmoid
+from allotment.tf.ops.math.real import tanh as _tanh
+from allotment.tf.ops.nn.activations import elu as _elu
+from allotment.tf.ops.nn.activations import gelu, relu6, selu, softplus, softsign
+from allotment.tf.ops.nn.activations import leaky_relu as _leaky_relu
+from allotment.tf.ops.nn.activations import relu as _relu
+from allotment.tf.ops.nn.softmax import log_softmax, softmax
+from allotment.tf.tensors.dtype import float32
+from allotment.tf.tensors.tensor import EagerTensor
 
 Activation = Callable[..., EagerTensor]
 

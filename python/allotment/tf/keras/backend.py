@@ -1,7 +1,7 @@
 """What Keras keeps for a process. As ``keras.backend``, those that are offered."""
 
 from allotment.tf.keras.engine.names import forget_names
-from allotment.tf.missing_names import absent
+from allotment.tf.names.missing_names import absent
 
 
 def clear_session() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allotment.tf.keras.engine.warnings import warn
-from allotment.tf.missing_names import absent
+from allotment.tf.names.missing_names import absent
 
 if TYPE_CHECKING:
     from allotment.tf.keras.engine.model import Model

@@ -9,17 +9,17 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.tf.dtype import as_dtype
 from allotment.tf.initializers import Initializer
 from allotment.tf.keras.absent import not_interpreted
-from allotment.tf.missing_names import absent
-from allotment.tf.ops import creation
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.random import normal, uniform
-from allotment.tf.ops.random import truncated_normal as draw_truncated_normal
-from allotment.tf.ops.repetition import broadcast_to
-from allotment.tf.ops.stateless import stateless_normal, stateless_truncated_normal, stateless_uniform
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.names.missing_names import absent
+from allotment.tf.ops.array import creation
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.repetition import broadcast_to
+from allotment.tf.ops.random.random import normal, uniform
+from allotment.tf.ops.random.random import truncated_normal as draw_truncated_normal
+from allotment.tf.ops.random.stateless import stateless_normal, stateless_truncated_normal, stateless_uniform
+from allotment.tf.tensors.dtype import as_dtype
+from allotment.tf.tensors.tensor import EagerTensor
 
 #: Of a normal distribution that is cut at two standard deviations, what is left of one.
 _LEFT_OF_ONE: Final = 0.87962566103423978

@@ -3,7 +3,7 @@
 from allotment.tf.keras.engine.functional import Functional
 from allotment.tf.keras.engine.model import Model
 from allotment.tf.keras.engine.sequential import Sequential
-from allotment.tf.missing_names import absent
+from allotment.tf.names.missing_names import absent
 
 __all__ = ["Functional", "Model", "Sequential"]
 

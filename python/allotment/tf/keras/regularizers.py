@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from allotment.tf.keras.absent import not_interpreted
-from allotment.tf.missing_names import absent
-from allotment.tf.ops.array import cast
+from allotment.tf.names.missing_names import absent
+from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.math import abs as absolute
-from allotment.tf.ops.math import add, multiply, square
-from allotment.tf.ops.reduce import reduce_sum
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.math.arithmetic import abs as absolute
+from allotment.tf.ops.math.arithmetic import add, multiply, square
+from allotment.tf.ops.reduction.reduce import reduce_sum
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Regularizer:

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.missing_names import absent
+from allotment.tf.names.missing_names import absent
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 def to_categorical(x: Any, num_classes: int | None = None) -> Any:

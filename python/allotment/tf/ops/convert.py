@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.dtype import DType, as_dtype, int32, int64
 from allotment.tf.ops.values import TensorsInsideError, to_array
-from allotment.tf.tensor import EagerTensor, Tensor
-from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.tensors.dtype import DType, as_dtype, int32, int64
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
+from allotment.tf.tensors.tensor_shape import TensorShape
 
 _INT32_MAX = 2**31 - 1
 
@@ -37,11 +37,11 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
                 f"{converted._dtype.name}. (Variable: {value!r})"
             )
         return converted
-    from allotment.tf.ops.creation import eager_const
+    from allotment.tf.ops.array.creation import eager_const
 
     wanted = dtype or like
     if type(value) is range:
-        from allotment.tf.ops.sequences import range as numbers
+        from allotment.tf.ops.array.sequences import range as numbers
 
         return numbers(value.start, value.stop, value.step, wanted)
     if isinstance(value, TensorShape):
@@ -51,7 +51,7 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
         return eager_const(value, wanted)
     except TensorsInsideError:
         pass
-    from allotment.tf.ops.joining import packed
+    from allotment.tf.ops.array.joining import packed
 
     return packed(value, wanted)
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from allotment.devices.context import context
 from allotment.devices.placement import current_placement
-from allotment.tf.deprecation import deprecated
-from allotment.tf.dtype import DType, int32, string
-from allotment.tf.ops.array import IDENTITY
-from allotment.tf.ops.creation import eager_const
+from allotment.tf.names.deprecation import deprecated
+from allotment.tf.ops.array.array import IDENTITY
+from allotment.tf.ops.array.creation import eager_const
 from allotment.tf.ops.execute import compute
-from allotment.tf.tensor import EagerTensor, tensor_of
+from allotment.tf.tensors.dtype import DType, int32, string
+from allotment.tf.tensors.tensor import EagerTensor, tensor_of
 
 
 def cpu(self: EagerTensor) -> EagerTensor:

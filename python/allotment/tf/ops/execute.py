@@ -15,13 +15,13 @@ from allotment.devices import placement_log
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.placement import Placement, current_placement, thread
-from allotment.tf.dtype import BY_NUMPY, DType, float32, int32, string
-from allotment.tf.dtype import bool as bool_
 from allotment.tf.ops import faults
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.table import CPU_ONLY, Host, Operation, broadcast_fault
-from allotment.tf.ops.type_checks import has_kernel, type_problem
-from allotment.tf.tensor import EagerTensor, tensor_of
+from allotment.tf.ops.types.type_checks import has_kernel, type_problem
+from allotment.tf.tensors.dtype import BY_NUMPY, DType, float32, int32, string
+from allotment.tf.tensors.dtype import bool as bool_
+from allotment.tf.tensors.tensor import EagerTensor, tensor_of
 
 _ndarray: Final = np.ndarray
 _context: Final = context()

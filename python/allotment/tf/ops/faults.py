@@ -8,8 +8,8 @@ from allotment._core import ArrayMemory, format_size
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.placement import thread
-from allotment.tf.dtype import BY_NUMPY, DType
-from allotment.tf.ops.type_checks import TypeProblem
+from allotment.tf.ops.types.type_checks import TypeProblem
+from allotment.tf.tensors.dtype import BY_NUMPY, DType
 
 #: What NumPy says of arrays that no address space holds, instead of raising a ``MemoryError``.
 _TOO_LARGE: Final = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")

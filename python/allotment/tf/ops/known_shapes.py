@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from allotment.tf.ops.array import shape, size
-from allotment.tf.tensor import EagerTensor, Tensor
+from allotment.tf.ops.array.array import shape, size
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 
 def rank_of(tensor: Tensor) -> int | None:

@@ -1,4 +1,4 @@
-"""Attaches Python's operators to tensors; ``allotment.tf.variable`` attaches the same to variables.
+"""Attaches Python's operators to tensors; ``allotment.tf.variables.variable`` attaches the same to variables.
 
 Where an operation's function can be the method itself, it is: every Python frame in between is a tenth of the
 time that ``a + b`` takes.
@@ -7,19 +7,21 @@ time that ``a + b`` takes.
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.tf.dtype import bool as bool_
-from allotment.tf.dtype import int32
-from allotment.tf.ops import comparison, copies, logical, math
-from allotment.tf.ops.arguments import dtype_of
-from allotment.tf.ops.array import cast
+from allotment.tf.ops import copies
+from allotment.tf.ops.arguments.integers import dtype_of
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import eager_const
 from allotment.tf.ops.convert import to_pair, to_tensor
-from allotment.tf.ops.creation import eager_const
-from allotment.tf.ops.division import floordiv, floormod, truediv
 from allotment.tf.ops.execute import binary
-from allotment.tf.ops.indexing import getitem
-from allotment.tf.ops.products import matmul
+from allotment.tf.ops.indexing.subscripts import getitem
+from allotment.tf.ops.linalg.products import matmul
+from allotment.tf.ops.math import arithmetic as math
+from allotment.tf.ops.math import comparison, logical
+from allotment.tf.ops.math.division import floordiv, floormod, truediv
 from allotment.tf.ops.table import OPERATIONS, broadcast_fault
-from allotment.tf.tensor import EagerTensor, Tensor
+from allotment.tf.tensors.dtype import bool as bool_
+from allotment.tf.tensors.dtype import int32
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 Operator = Callable[..., Any]
 

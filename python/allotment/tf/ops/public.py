@@ -5,7 +5,7 @@ from typing import Any
 
 from allotment.tf.ops.execute import binary, same_shapes, unary
 from allotment.tf.ops.table import operation
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 def public(call: Callable[..., EagerTensor], name: str, doc: str) -> Callable[..., EagerTensor]:

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import Any, Final, Literal
 
 from allotment.devices import tags
-from allotment.tf.dtype import DType
-from allotment.tf.ops.signatures import CONSTANT_ARGUMENTS, INPUT_NUMBERS
+from allotment.tf.ops.types.signatures import CONSTANT_ARGUMENTS, INPUT_NUMBERS
+from allotment.tf.tensors.dtype import DType
 
 #: Runs on every kind of device, the best first.
 EVERYWHERE: Final = ("GPU", "CPU")

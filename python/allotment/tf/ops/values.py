@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from allotment.devices.placement import thread
 from allotment.errors import WithFields
-from allotment.tf.dtype import (
+from allotment.tf.tensors.dtype import (
     BY_NUMPY,
     DType,
     complex128,
@@ -21,8 +21,8 @@ from allotment.tf.dtype import (
     string,
     uint64,
 )
-from allotment.tf.dtype import bool as bool_
-from allotment.tf.tensor import Tensor
+from allotment.tf.tensors.dtype import bool as bool_
+from allotment.tf.tensors.tensor import Tensor
 
 _MIXED: Final = "Can't convert Python sequence with mixed types to Tensor."
 _RAGGED: Final = "Can't convert non-rectangular Python sequence to Tensor."

@@ -2,8 +2,8 @@
 
 from allotment.devices.context import context
 from allotment.devices.names import short_name
-from allotment.tf.deprecation import deprecated
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.deprecation import deprecated
+from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.test import experimental
 
 

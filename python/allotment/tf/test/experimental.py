@@ -1,7 +1,7 @@
 """What TensorFlow has as ``tf.test.experimental``."""
 
 from allotment.devices.placement import thread
-from allotment.tf.missing_names import refuse_other_names
+from allotment.tf.names.missing_names import refuse_other_names
 
 
 def sync_devices() -> None:

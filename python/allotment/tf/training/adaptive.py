@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from allotment.tf.dtype import float32
-from allotment.tf.ops.array import cast
+from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.math import square
-from allotment.tf.ops.real import rsqrt, sqrt
+from allotment.tf.ops.math.arithmetic import square
+from allotment.tf.ops.math.real import rsqrt, sqrt
+from allotment.tf.tensors.dtype import float32
 from allotment.tf.training.optimizer import Optimizer
 
 

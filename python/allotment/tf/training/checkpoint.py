@@ -13,15 +13,15 @@ import numpy as np
 
 from allotment.devices.placement import thread
 from allotment.errors import InvalidArgumentError, NotFoundError
-from allotment.tf import restoring
-from allotment.tf.dtype import int64
-from allotment.tf.ops.creation import constant
+from allotment.tf.ops.array.creation import constant
+from allotment.tf.tensors.dtype import int64
 from allotment.tf.training import checkpoint_file
 from allotment.tf.training.checkpoint_file import Array, CheckpointReader
 from allotment.tf.training.checkpoint_state import update_checkpoint_state
 from allotment.tf.training.checkpoint_values import Number, values_of
 from allotment.tf.training.slots import outside_of_strategies
-from allotment.tf.variable import Variable
+from allotment.tf.variables import restoring
+from allotment.tf.variables.variable import Variable
 
 #: Behind the place of a variable in its key, as in TensorFlow's files.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"

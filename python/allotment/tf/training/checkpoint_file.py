@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.errors import DataLossError, NotFoundError
-from allotment.tf.dtype import DType, as_dtype, string
+from allotment.tf.tensors.dtype import DType, as_dtype, string
 
 Array = np.ndarray[Any, Any]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtype import DType
-from allotment.tf.tensor_shape import TensorShape
-from allotment.tf.variable import Variable
+from allotment.tf.tensors.dtype import DType
+from allotment.tf.tensors.tensor_shape import TensorShape
+from allotment.tf.variables.variable import Variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from typing import Any
 
 from allotment.devices.placement import thread
-from allotment.tf.dtype import int64
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.graph import Graph
 from allotment.tf.graph.variables import GraphVariable
-from allotment.tf.ops.creation import zeros
-from allotment.tf.variable import Variable
+from allotment.tf.ops.array.creation import zeros
+from allotment.tf.tensors.dtype import int64
+from allotment.tf.variables.variable import Variable
 
 
 def get_global_step(graph: Graph | None = None) -> Any:

@@ -5,15 +5,15 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from allotment.devices.placement import device, thread
-from allotment.tf.dtype import DType
-from allotment.tf.gradient_tape import GradientTape
+from allotment.tf.differentiation.gradient_tape import GradientTape
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph, graph_of
 from allotment.tf.graph.gradients import gradients_v1
 from allotment.tf.graph.node import SymbolicTensor
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.control import group
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.control.control import group
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.tensors.dtype import DType
 from allotment.tf.training.slots import Slots, has_copies
 
 #: Gradients and the variables they are of.

@@ -14,7 +14,7 @@ from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.variables import GraphVariable
 from allotment.tf.training import checkpoint_file
 from allotment.tf.training.checkpoint_state import update_checkpoint_state
-from allotment.tf.variable import Variable
+from allotment.tf.variables.variable import Variable
 
 _HOUR = 3600.0
 

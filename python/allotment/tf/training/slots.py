@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from allotment.devices.placement import device, thread
-from allotment.tf import restoring
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.variables import GraphVariable
-from allotment.tf.ops.creation import fill
-from allotment.tf.variable import Variable
+from allotment.tf.ops.array.creation import fill
+from allotment.tf.variables import restoring
+from allotment.tf.variables.variable import Variable
 
 
 class Slots:

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from allotment.tf.compat import v1 as _compat
-from allotment.tf.missing_names import missing
+from allotment.tf.names.missing_names import missing
 from allotment.tf.v1.namespaces import in_graphs
 
 #: TensorFlow's, for programs that look at it; that of this package is ``allotment.__version__``.

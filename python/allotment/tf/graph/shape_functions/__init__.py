@@ -8,7 +8,6 @@ runs to find a shape.
 from collections.abc import Sequence
 from typing import Any
 
-from allotment.tf.dtype import DType
 from allotment.tf.graph.shape_functions import (  # noqa: F401 - they enter the functions
     arrays,
     convolution,
@@ -30,7 +29,8 @@ from allotment.tf.graph.shape_functions import (  # noqa: F401 - they enter the 
 )
 from allotment.tf.graph.shape_functions.inference import MANY, SHAPE_FUNCTIONS, Inference
 from allotment.tf.ops.table import Operation
-from allotment.tf.tensor_shape import TensorShape, known_shape
+from allotment.tf.tensors.dtype import DType
+from allotment.tf.tensors.tensor_shape import TensorShape, known_shape
 
 
 def infer(

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtype import int32
 from allotment.tf.graph.shape_functions.inference import (
     Dims,
     Inference,
@@ -16,6 +15,7 @@ from allotment.tf.graph.shape_functions.inference import (
     shape_function,
     unknown,
 )
+from allotment.tf.tensors.dtype import int32
 
 
 @shape_function("Reshape")
@@ -198,7 +198,7 @@ def _mirror_pad_grad(c: Inference, widths: Any, mode: str) -> list[Output]:
 
 @shape_function("Const")
 def _const(c: Inference, value: Any) -> list[Output]:
-    from allotment.tf.dtype import BY_NUMPY
+    from allotment.tf.tensors.dtype import BY_NUMPY
 
     return [(BY_NUMPY[np.asarray(value).dtype], np.shape(value))]
 

@@ -9,7 +9,7 @@ from allotment.tf.graph.shape_functions.inference import (
     multiplied,
     shape_function,
 )
-from allotment.tf.ops.windows import Windows
+from allotment.tf.ops.nn.windows import Windows
 
 Size = tuple[int | None, int | None]
 Images = tuple[int | None, int | None, int | None, int | None]

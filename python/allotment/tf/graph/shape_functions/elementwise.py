@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from allotment.tf.dtype import bool as bool_
-from allotment.tf.dtype import complex64, complex128, float64, string
 from allotment.tf.graph.shape_functions.inference import Inference, Output, shape_function
+from allotment.tf.tensors.dtype import bool as bool_
+from allotment.tf.tensors.dtype import complex64, complex128, float64, string
 
 
 @shape_function(
@@ -176,7 +176,7 @@ def _select_rows(c: Inference) -> list[Output]:
 
 @shape_function("StringLength")
 def _text_length(c: Inference, unit: str) -> list[Output]:
-    from allotment.tf.dtype import int32
+    from allotment.tf.tensors.dtype import int32
 
     return c.one(c.inputs[0]._shape, int32)
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from allotment.tf.dtype import int64
 from allotment.tf.graph.shape_functions.inference import (
     Dims,
     Inference,
@@ -12,6 +11,7 @@ from allotment.tf.graph.shape_functions.inference import (
     unknown,
 )
 from allotment.tf.ops.deferred import Deferred
+from allotment.tf.tensors.dtype import int64
 
 
 @shape_function("GatherV2")

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NoReturn
 
-from allotment.tf.dtype import DType
 from allotment.tf.graph.known_values import constant_value, known_numbers
 from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.table import Operation
-from allotment.tf.tensor_shape import TensorShape
+from allotment.tf.tensors.dtype import DType
+from allotment.tf.tensors.tensor_shape import TensorShape
 
 #: Lengths of axes, ``None`` for one that is not known; ``None`` for the whole if their number is not known.
 Dims = tuple[int | None, ...] | None

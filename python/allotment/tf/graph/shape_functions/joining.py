@@ -152,7 +152,7 @@ def _unravel(c: Inference) -> list[Output]:
 def _histogram(c: Inference, count: Any, dtype: Any) -> list[Output]:
     import numpy as np
 
-    from allotment.tf.dtype import BY_NUMPY
+    from allotment.tf.tensors.dtype import BY_NUMPY
 
     c.ranked(1, 1)
     bins = number(count)
@@ -163,7 +163,7 @@ def _histogram(c: Inference, count: Any, dtype: Any) -> list[Output]:
 
 @shape_function("HistogramFixedWidthBins")
 def _histogram_bins(c: Inference, count: Any) -> list[Output]:
-    from allotment.tf.dtype import int32
+    from allotment.tf.tensors.dtype import int32
 
     return c.one(c.inputs[0]._shape, int32)
 

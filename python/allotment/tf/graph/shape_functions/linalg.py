@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from allotment.tf.dtype import complex64, complex128, float64
 from allotment.tf.graph.shape_functions.inference import (
     Dims,
     Inference,
@@ -11,8 +10,9 @@ from allotment.tf.graph.shape_functions.inference import (
     shape_function,
     unknown,
 )
-from allotment.tf.ops.bands import Band, length_of
 from allotment.tf.ops.deferred import is_known
+from allotment.tf.ops.linalg.bands import Band, length_of
+from allotment.tf.tensors.dtype import complex64, complex128, float64
 
 Matrix = tuple[int | None, int | None]
 

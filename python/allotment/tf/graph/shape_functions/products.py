@@ -3,7 +3,7 @@
 from typing import Any
 
 from allotment.tf.graph.shape_functions.inference import Dims, Inference, Output, shape_function
-from allotment.tf.ops.products import AS_IT_IS
+from allotment.tf.ops.linalg.products import AS_IT_IS
 
 
 def _matrix(dims: tuple[int | None, ...], form: str) -> tuple[int | None, int | None]:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from allotment.tf.dtype import BY_NUMPY
 from allotment.tf.graph.shape_functions.inference import (
     Dims,
     Inference,
@@ -12,6 +11,7 @@ from allotment.tf.graph.shape_functions.inference import (
     unknown,
 )
 from allotment.tf.ops.deferred import is_known
+from allotment.tf.tensors.dtype import BY_NUMPY
 
 
 def reduced(c: Inference, axes: Any, keepdims: bool) -> Dims:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from allotment.tf.dtype import int16
 from allotment.tf.graph.shape_functions.inference import (
     Dims,
     Inference,
@@ -11,6 +10,7 @@ from allotment.tf.graph.shape_functions.inference import (
     multiplied,
     shape_function,
 )
+from allotment.tf.tensors.dtype import int16
 
 
 def _check(c: Inference, dims: Dims, updates: Dims, indices: Dims) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtype import BY_NUMPY, float64
-from allotment.tf.dtype import bool as bool_
 from allotment.tf.graph.shape_functions.inference import Inference, Output, number, shape_function
+from allotment.tf.tensors.dtype import BY_NUMPY, float64
+from allotment.tf.tensors.dtype import bool as bool_
 
 
 @shape_function("Range")

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from allotment.tf.dtype import DType, as_dtype
 from allotment.tf.keras.absent import refuse_unless_none
 from allotment.tf.keras.engine.symbolic import Shape
-from allotment.tf.missing_names import NotOfferedError
+from allotment.tf.names.missing_names import NotOfferedError
+from allotment.tf.tensors.dtype import DType, as_dtype
 
 if TYPE_CHECKING:
     from allotment.tf.keras.engine.layer import Layer

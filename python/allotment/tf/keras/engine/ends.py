@@ -3,9 +3,9 @@
 from typing import Any
 
 from allotment.tf.keras.engine.symbolic import KerasTensor, shapes_of
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.layout import expand_dims, squeeze
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.layout import expand_dims, squeeze
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class KnownEnds:

@@ -5,9 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf import nest, restoring
-from allotment.tf.aggregation import VariableAggregation, VariableSynchronization
-from allotment.tf.dtype import as_dtype
+from allotment.tf import nest
 from allotment.tf.keras import initializers, regularizers
 from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.arguments import dtype_argument, shape_of_sample
@@ -18,12 +16,15 @@ from allotment.tf.keras.engine.replicas import together
 from allotment.tf.keras.engine.symbolic import KerasTensor, Node, Shape, shapes_of, symbolic_in
 from allotment.tf.keras.engine.tracking import found_in, own_variables, without_repeats
 from allotment.tf.keras.engine.trial import outputs_by_trial
-from allotment.tf.ops.array import cast
+from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.division import divide_no_nan
-from allotment.tf.tensor import EagerTensor, Tensor
+from allotment.tf.ops.math.division import divide_no_nan
+from allotment.tf.tensors.dtype import as_dtype
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from allotment.tf.training.checkpoint_values import attributes
-from allotment.tf.variable import Variable
+from allotment.tf.variables import restoring
+from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
+from allotment.tf.variables.variable import Variable
 
 #: What ``Layer.__init__`` sets: whoever lacks it has not called it.
 _SET_BY_INIT: Final = frozenset(

@@ -6,7 +6,7 @@ Tensors have no place for them: they are kept by the tensors' keys.
 import weakref
 from typing import Any, Final
 
-from allotment.tf.tensor import EagerTensor, key_of
+from allotment.tf.tensors.tensor import EagerTensor, key_of
 
 _masks: Final[dict[Any, Any]] = {}
 

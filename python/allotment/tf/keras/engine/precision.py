@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.dtype import DType, as_dtype, float16, float32
-from allotment.tf.ops.array import cast
+from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.tensor import EagerTensor, Tensor
-from allotment.tf.variable import Variable
+from allotment.tf.tensors.dtype import DType, as_dtype, float16, float32
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
+from allotment.tf.variables.variable import Variable
 
 
 def widened(values: Any) -> EagerTensor:

@@ -9,9 +9,9 @@ import numpy as np
 from allotment.devices.placement import device, thread
 from allotment.tf.distribute.variables import MirroredVariable
 from allotment.tf.keras.engine.precision import widened
-from allotment.tf.ops.array import cast, stop_gradient
-from allotment.tf.ops.math import multiply
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.array.array import cast, stop_gradient
+from allotment.tf.ops.math.arithmetic import multiply
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 def replica() -> int | None:
@@ -38,7 +38,7 @@ def mean_over_replicas(values: Sequence[EagerTensor], weight: int) -> list[Eager
 
     Gradients do not go through it.
     """
-    from allotment.tf.ops.creation import constant
+    from allotment.tf.ops.array.creation import constant
 
     kept = [stop_gradient(value) for value in values]
     if replica() is None or number_of_replicas() == 1:

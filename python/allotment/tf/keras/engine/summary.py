@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from allotment.tf import nest
 from allotment.tf.keras.engine.layer import Layer, elements_of
 from allotment.tf.keras.engine.symbolic import Node
-from allotment.tf.variable import Variable
+from allotment.tf.variables.variable import Variable
 
 if TYPE_CHECKING:
     from allotment.tf.keras.engine.model import Model

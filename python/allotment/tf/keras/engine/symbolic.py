@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from allotment.tf import nest
-from allotment.tf.dtype import as_dtype
 from allotment.tf.keras.engine.names import unique_name
-from allotment.tf.tensor import Operands
+from allotment.tf.tensors.dtype import as_dtype
+from allotment.tf.tensors.tensor import Operands
 
 if TYPE_CHECKING:
     from allotment.tf.keras.engine.layer import Layer

@@ -6,7 +6,7 @@ Looked for when they are asked for: a list may have grown since it was set.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from allotment.tf.variable import Variable
+from allotment.tf.variables.variable import Variable
 
 
 def found_in(owner: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from allotment.tf import nest
 from allotment.tf.keras.engine.symbolic import KerasTensor, Shape
-from allotment.tf.ops.creation import zeros
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.array.creation import zeros
+from allotment.tf.tensors.tensor import EagerTensor
 
 #: Lengths in the place of those that are not known.
 _TRIED = (2, 3)

@@ -11,7 +11,7 @@ from allotment.tf.keras.layers.merging import Add, Concatenate, add, concatenate
 from allotment.tf.keras.layers.normalization import BatchNormalization, LayerNormalization
 from allotment.tf.keras.layers.pooling import AveragePooling2D, GlobalAveragePooling2D, MaxPooling2D
 from allotment.tf.keras.layers.shaping import Flatten, Reshape
-from allotment.tf.missing_names import absent
+from allotment.tf.names.missing_names import absent
 
 # The names that Keras has beside them.
 AvgPool2D = AveragePooling2D

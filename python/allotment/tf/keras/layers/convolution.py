@@ -8,10 +8,10 @@ from allotment.tf.keras.engine.arguments import channels_first, padding_argument
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import Shape
-from allotment.tf.ops.convolution import conv2d
-from allotment.tf.ops.layers import bias_add
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.variable import Variable
+from allotment.tf.ops.nn.convolution import conv2d
+from allotment.tf.ops.nn.layers import bias_add
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.variables.variable import Variable
 
 
 class Conv2D(Layer):

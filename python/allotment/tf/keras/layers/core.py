@@ -3,22 +3,22 @@
 from collections.abc import Callable
 from typing import Any
 
-from allotment.tf.dtype import int32, int64
 from allotment.tf.keras import activations, initializers, regularizers
 from allotment.tf.keras.engine.arguments import positive, refuse
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import Shape
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.gathering import gather
-from allotment.tf.ops.layers import bias_add
-from allotment.tf.ops.math import subtract
-from allotment.tf.ops.products import matmul, tensordot
-from allotment.tf.ops.real import exp
-from allotment.tf.ops.softmax import softmax
-from allotment.tf.ops.statistics import reduce_logsumexp
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.variable import Variable
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.indexing.gathering import gather
+from allotment.tf.ops.linalg.products import matmul, tensordot
+from allotment.tf.ops.math.arithmetic import subtract
+from allotment.tf.ops.math.real import exp
+from allotment.tf.ops.nn.layers import bias_add
+from allotment.tf.ops.nn.softmax import softmax
+from allotment.tf.ops.reduction.statistics import reduce_logsumexp
+from allotment.tf.tensors.dtype import int32, int64
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.variables.variable import Variable
 
 
 class Dense(Layer):

@@ -5,13 +5,13 @@ from typing import Any
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.replicas import PerReplicaNumber, once, replica
 from allotment.tf.keras.engine.symbolic import Shape
-from allotment.tf.ops.array import zeros_like
-from allotment.tf.ops.comparison import greater_equal
-from allotment.tf.ops.gathering import where
-from allotment.tf.ops.math import multiply
-from allotment.tf.ops.random import uniform
-from allotment.tf.ops.stateless import stateless_uniform
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.array.array import zeros_like
+from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.math.arithmetic import multiply
+from allotment.tf.ops.math.comparison import greater_equal
+from allotment.tf.ops.random.random import uniform
+from allotment.tf.ops.random.stateless import stateless_uniform
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Dropout(Layer):

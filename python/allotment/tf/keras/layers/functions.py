@@ -8,11 +8,11 @@ from allotment.tf.keras.absent import refuse_unless_none
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.names import unique_name
 from allotment.tf.keras.engine.symbolic import KerasTensor, Shape
-from allotment.tf.ops.array import cast
+from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.math import add, multiply
+from allotment.tf.ops.math.arithmetic import add, multiply
 from allotment.tf.ops.operators import OPERATORS, attach
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Lambda(Layer):

@@ -5,9 +5,9 @@ from typing import Any
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.precision import promoted
 from allotment.tf.keras.engine.symbolic import Shape
-from allotment.tf.ops import math
-from allotment.tf.ops.joining import concat
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.array.joining import concat
+from allotment.tf.ops.math import arithmetic as math
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Add(Layer):

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from allotment.tf.dtype import float32, float64
 from allotment.tf.keras import initializers, regularizers
 from allotment.tf.keras.engine.arguments import refuse
 from allotment.tf.keras.engine.input_spec import InputSpec
@@ -16,13 +15,14 @@ from allotment.tf.keras.engine.replicas import (
     sum_over_replicas,
 )
 from allotment.tf.keras.engine.symbolic import Shape
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.creation import constant, reshape
-from allotment.tf.ops.layers import batch_normalization, moments
-from allotment.tf.ops.math import multiply, squared_difference
-from allotment.tf.ops.reduce import reduce_sum
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.variable import Variable
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import constant, reshape
+from allotment.tf.ops.math.arithmetic import multiply, squared_difference
+from allotment.tf.ops.nn.layers import batch_normalization, moments
+from allotment.tf.ops.reduction.reduce import reduce_sum
+from allotment.tf.tensors.dtype import float32, float64
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.variables.variable import Variable
 
 
 class BatchNormalization(Layer):

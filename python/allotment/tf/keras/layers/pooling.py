@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from allotment.tf.dtype import float32
 from allotment.tf.keras.engine.arguments import channels_first, padding_argument, pair
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import Shape
 from allotment.tf.keras.layers.convolution import windows_of
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.convolution import avg_pool2d, max_pool2d
-from allotment.tf.ops.reduce import reduce_mean
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.nn.convolution import avg_pool2d, max_pool2d
+from allotment.tf.ops.reduction.reduce import reduce_mean
+from allotment.tf.tensors.dtype import float32
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class _Pooling2D(Layer):

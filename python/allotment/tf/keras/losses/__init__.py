@@ -23,7 +23,7 @@ from allotment.tf.keras.losses.loss import (
     SparseCategoricalCrossentropy,
 )
 from allotment.tf.keras.losses.reduction import Reduction
-from allotment.tf.missing_names import absent
+from allotment.tf.names.missing_names import absent
 
 mae = MAE = mean_absolute_error
 mse = MSE = mean_squared_error

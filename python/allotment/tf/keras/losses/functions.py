@@ -2,26 +2,26 @@
 
 from typing import Any, Final
 
-from allotment.tf.dtype import float16, float32, int64
 from allotment.tf.keras.engine.masks import set_mask
 from allotment.tf.keras.engine.precision import converted
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.comparison import less_equal, not_equal
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import constant, reshape
+from allotment.tf.ops.array.layout import expand_dims, squeeze
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.creation import constant, reshape
-from allotment.tf.ops.division import divide
-from allotment.tf.ops.gathering import where
-from allotment.tf.ops.layout import expand_dims, squeeze
-from allotment.tf.ops.math import abs as absolute
-from allotment.tf.ops.math import add, clip_by_value, multiply, negative, square, subtract
-from allotment.tf.ops.real import log
-from allotment.tf.ops.reduce import reduce_mean, reduce_sum
-from allotment.tf.ops.softmax import (
+from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.math.arithmetic import abs as absolute
+from allotment.tf.ops.math.arithmetic import add, clip_by_value, multiply, negative, square, subtract
+from allotment.tf.ops.math.comparison import less_equal, not_equal
+from allotment.tf.ops.math.division import divide
+from allotment.tf.ops.math.real import log
+from allotment.tf.ops.nn.softmax import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.reduction.reduce import reduce_mean, reduce_sum
+from allotment.tf.tensors.dtype import float16, float32, int64
+from allotment.tf.tensors.tensor import EagerTensor
 
 #: The smallest probability, and the distance of the largest one from 1, of which logarithms are taken.
 EPSILON: Final = 1e-7

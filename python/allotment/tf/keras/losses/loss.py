@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.tf import nest
-from allotment.tf.dtype import as_dtype
 from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.masks import mask_of
 from allotment.tf.keras.engine.names import snake_case, unique_name
@@ -19,13 +18,14 @@ from allotment.tf.keras.losses.functions import (
     same_rank,
     sparse_categorical_crossentropy,
 )
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.creation import constant
-from allotment.tf.ops.division import divide_no_nan
-from allotment.tf.ops.gathering import where
-from allotment.tf.ops.math import multiply
-from allotment.tf.ops.reduce import reduce_sum
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.math.arithmetic import multiply
+from allotment.tf.ops.math.division import divide_no_nan
+from allotment.tf.ops.reduction.reduce import reduce_sum
+from allotment.tf.tensors.dtype import as_dtype
+from allotment.tf.tensors.tensor import EagerTensor
 
 _MEANS: Final = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
 _REDUCTIONS: Final = (*_MEANS, "sum", "none", None)

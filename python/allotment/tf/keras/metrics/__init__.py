@@ -18,7 +18,7 @@ from allotment.tf.keras.metrics.means import (
     SparseCategoricalCrossentropy,
 )
 from allotment.tf.keras.metrics.metric import Mean, MeanMetricWrapper, Metric, Sum
-from allotment.tf.missing_names import absent
+from allotment.tf.names.missing_names import absent
 
 _CLASSES: Final = (
     Accuracy,

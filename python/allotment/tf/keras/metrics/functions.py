@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from allotment.tf.dtype import float32, float64
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.losses.functions import same_rank, together
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.comparison import equal, greater
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import reshape
+from allotment.tf.ops.array.layout import squeeze
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.creation import reshape
-from allotment.tf.ops.extremes import argmax
-from allotment.tf.ops.layout import squeeze
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.indexing.extremes import argmax
+from allotment.tf.ops.math.comparison import equal, greater
+from allotment.tf.tensors.dtype import float32, float64
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 def accuracy(y_true: Any, y_pred: Any) -> EagerTensor:

@@ -18,9 +18,9 @@ from allotment.tf.keras.metrics.functions import (
     sparse_categorical_accuracy,
 )
 from allotment.tf.keras.metrics.metric import Mean, MeanMetricWrapper
-from allotment.tf.ops.math import squared_difference
-from allotment.tf.ops.real import sqrt
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.math.arithmetic import squared_difference
+from allotment.tf.ops.math.real import sqrt
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Accuracy(MeanMetricWrapper):

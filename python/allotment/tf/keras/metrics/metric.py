@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from allotment.tf.aggregation import VariableAggregation, VariableSynchronization
-from allotment.tf.dtype import DType, as_dtype
 from allotment.tf.keras import initializers
 from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.masks import mask_of
@@ -13,14 +11,16 @@ from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.engine.replicas import PerReplicaNumber
 from allotment.tf.keras.losses.functions import mean, same_rank
 from allotment.tf.keras.losses.loss import with_mask
-from allotment.tf.ops.array import cast
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import constant, zeros
+from allotment.tf.ops.array.repetition import broadcast_to
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.creation import constant, zeros
-from allotment.tf.ops.math import multiply
-from allotment.tf.ops.reduce import reduce_sum
-from allotment.tf.ops.repetition import broadcast_to
-from allotment.tf.tensor import EagerTensor
-from allotment.tf.variable import Variable
+from allotment.tf.ops.math.arithmetic import multiply
+from allotment.tf.ops.reduction.reduce import reduce_sum
+from allotment.tf.tensors.dtype import DType, as_dtype
+from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
+from allotment.tf.variables.variable import Variable
 
 
 @lacks(

@@ -7,7 +7,7 @@ from allotment.tf.keras.absent import not_interpreted
 from allotment.tf.keras.optimizers import schedules
 from allotment.tf.keras.optimizers.optimizer import Optimizer
 from allotment.tf.keras.optimizers.rules import SGD, Adagrad, Adam, RMSprop
-from allotment.tf.missing_names import absent
+from allotment.tf.names.missing_names import absent
 
 _BY_NAME: Final[dict[str, Callable[..., Optimizer]]] = {
     "adagrad": Adagrad,

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allotment.tf.dtype import float32
-from allotment.tf.ops.creation import constant
+from allotment.tf.ops.array.creation import constant
 from allotment.tf.ops.operators import OPERATORS, attach
-from allotment.tf.tensor import EagerTensor, Operands
+from allotment.tf.tensors.dtype import float32
+from allotment.tf.tensors.tensor import EagerTensor, Operands
 
 if TYPE_CHECKING:
     from allotment.tf.keras.optimizers.optimizer import Optimizer

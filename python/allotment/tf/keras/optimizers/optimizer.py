@@ -6,8 +6,6 @@ from functools import partial
 from typing import Any
 
 from allotment.devices.placement import device
-from allotment.tf import restoring
-from allotment.tf.dtype import float32, int64
 from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.replicas import (
@@ -21,16 +19,18 @@ from allotment.tf.keras.engine.replicas import (
 from allotment.tf.keras.engine.warnings import warn
 from allotment.tf.keras.optimizers.learning_rate import LearningRate, first_rate, rate_argument, single
 from allotment.tf.keras.optimizers.schedules import LearningRateSchedule
-from allotment.tf.ops import updates
-from allotment.tf.ops.array import cast, zeros_like
+from allotment.tf.ops.array.array import cast, zeros_like
+from allotment.tf.ops.array.creation import constant
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.creation import constant
-from allotment.tf.ops.division import divide
-from allotment.tf.ops.math import add, clip_by_value, multiply
-from allotment.tf.ops.norms import clip_by_global_norm, clip_by_norm
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.math.arithmetic import add, clip_by_value, multiply
+from allotment.tf.ops.math.division import divide
+from allotment.tf.ops.reduction.norms import clip_by_global_norm, clip_by_norm
+from allotment.tf.ops.variables import updates
+from allotment.tf.tensors.dtype import float32, int64
+from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.training.checkpoint_values import Number
-from allotment.tf.variable import Variable
+from allotment.tf.variables import restoring
+from allotment.tf.variables.variable import Variable
 
 
 @lacks(

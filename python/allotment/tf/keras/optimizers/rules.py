@@ -7,8 +7,8 @@ import numpy as np
 
 from allotment.tf.keras.optimizers.learning_rate import single
 from allotment.tf.keras.optimizers.optimizer import Optimizer
-from allotment.tf.ops import updates
-from allotment.tf.variable import Variable
+from allotment.tf.ops.variables import updates
+from allotment.tf.variables.variable import Variable
 
 
 class SGD(Optimizer):

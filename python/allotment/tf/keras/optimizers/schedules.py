@@ -4,15 +4,15 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from allotment.tf.dtype import DType
-from allotment.tf.missing_names import absent
-from allotment.tf.ops.array import cast
+from allotment.tf.names.missing_names import absent
+from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.division import divide
-from allotment.tf.ops.math import add, minimum, multiply, subtract
-from allotment.tf.ops.math import pow as power_of
-from allotment.tf.ops.real import ceil, cos, floor, log
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.math.arithmetic import add, minimum, multiply, subtract
+from allotment.tf.ops.math.arithmetic import pow as power_of
+from allotment.tf.ops.math.division import divide
+from allotment.tf.ops.math.real import ceil, cos, floor, log
+from allotment.tf.tensors.dtype import DType
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class LearningRateSchedule:

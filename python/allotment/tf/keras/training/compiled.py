@@ -7,9 +7,9 @@ from allotment.tf import nest
 from allotment.tf.keras import losses, metrics
 from allotment.tf.keras.engine.replicas import PerReplicaNumber, once
 from allotment.tf.keras.metrics.metric import Metric
-from allotment.tf.ops.array import cast
-from allotment.tf.ops.math import add, multiply
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.math.arithmetic import add, multiply
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Outputs:

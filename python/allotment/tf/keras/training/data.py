@@ -11,8 +11,8 @@ from allotment.tf.distribute.input import DistributedDataset, DistributedIterato
 from allotment.tf.distribute.values import DistributedValues
 from allotment.tf.keras.engine.arguments import positive
 from allotment.tf.keras.engine.warnings import warn
-from allotment.tf.ops.random import shuffle as shuffled
-from allotment.tf.tensor import Tensor
+from allotment.tf.ops.random.random import shuffle as shuffled
+from allotment.tf.tensors.tensor import Tensor
 
 #: Rows in a batch of arrays, unless it is said.
 BATCH_SIZE = 32

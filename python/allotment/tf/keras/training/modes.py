@@ -1,6 +1,6 @@
 """Where models can be trained and used."""
 
-from allotment.tf.ops.array import executing_eagerly
+from allotment.tf.ops.array.array import executing_eagerly
 
 
 def check_eager() -> None:

@@ -15,8 +15,8 @@ from allotment.tf.keras.engine.warnings import on_behalf_of
 from allotment.tf.keras.metrics.metric import Metric
 from allotment.tf.keras.training.data import Arrays, Batch, Stream
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.draws import Source
-from allotment.tf.ops.seeds import in_common
+from allotment.tf.ops.random.draws import Source
+from allotment.tf.ops.random.seeds import in_common
 
 
 class Runner:

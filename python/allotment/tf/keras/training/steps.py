@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from allotment.tf import nest
-from allotment.tf.gradient_tape import GradientTape
+from allotment.tf.differentiation.gradient_tape import GradientTape
 from allotment.tf.keras import optimizers
 from allotment.tf.keras.engine.arguments import positive
 from allotment.tf.keras.engine.replicas import number_of_replicas, once, sum_over_replicas
@@ -12,16 +12,16 @@ from allotment.tf.keras.engine.tracking import found_in, without_repeats
 from allotment.tf.keras.metrics.metric import Mean, Metric
 from allotment.tf.keras.training.compiled import CompiledLoss, CompiledMetrics, Outputs
 from allotment.tf.keras.training.data import Batch
-from allotment.tf.ops.array import cast, zeros_like
-from allotment.tf.ops.math import add, multiply
-from allotment.tf.ops.reduce import reduce_mean, reduce_sum
-from allotment.tf.ops.sums import add_n
-from allotment.tf.tensor import EagerTensor
+from allotment.tf.ops.array.array import cast, zeros_like
+from allotment.tf.ops.math.arithmetic import add, multiply
+from allotment.tf.ops.reduction.reduce import reduce_mean, reduce_sum
+from allotment.tf.ops.reduction.sums import add_n
+from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.tf_function import warn_that_nothing_is_compiled
 from allotment.tf.training.optimizer import Optimizer as TrainOptimizer
 
 if TYPE_CHECKING:
-    from allotment.tf.variable import Variable
+    from allotment.tf.variables.variable import Variable
 
 
 class Steps:

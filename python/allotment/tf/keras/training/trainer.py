@@ -37,7 +37,7 @@ from allotment.tf.ops.convert import to_tensor
 
 if TYPE_CHECKING:
     from allotment.tf.keras.engine.model import Model
-    from allotment.tf.variable import Variable
+    from allotment.tf.variables.variable import Variable
 
 
 class Trainer(Steps):

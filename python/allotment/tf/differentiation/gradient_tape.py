@@ -1,0 +1,367 @@
+"""Gradient tapes: ``tf.GradientTape``."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from types import TracebackType
+from typing import Any, Final
+
+from allotment.devices.placement import device
+from allotment.errors import InvalidArgumentError
+from allotment.tf import nest
+from allotment.tf.differentiation.unconnected_gradients import UnconnectedGradients, unconnected_argument
+from allotment.tf.graph.default import graph_of
+from allotment.tf.ops.array.array import ones_like, zeros_like
+from allotment.tf.ops.array.creation import reshape, zeros
+from allotment.tf.ops.array.joining import stack
+from allotment.tf.ops.array.layout import transpose
+from allotment.tf.ops.array.repetition import broadcast_to
+from allotment.tf.ops.array.sequences import one_hot
+from allotment.tf.ops.autodiff import all_gradients as _gradients  # noqa: F401 - enters gradients into the operation table
+from allotment.tf.ops.autodiff.backward import Step, backward
+from allotment.tf.ops.autodiff.differentiation import is_differentiable
+from allotment.tf.ops.autodiff.tape import Tape, pop, push, source_key
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
+
+_log: Final = logging.getLogger("allotment.gradients")
+
+_USED: Final = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+
+
+class GradientTape:
+    """Records operations, to compute gradients of their results. As ``tf.GradientTape``.
+
+    What is computed inside of the ``with`` block, in this thread, from something watched is recorded: trainable
+    variables by themselves, tensors once ``watch`` has named them. The tape keeps the tensors that gradients need;
+    without ``persistent`` it lets go of them while the gradient is computed.
+
+    Args:
+        persistent: Whether gradients can be computed more than once.
+        watch_accessed_variables: Whether trainable variables are watched when they are read.
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_accessed_variables = watch_accessed_variables
+        self._tape: Tape | None = None
+        self._recording = False
+        self._watched: tuple[Any, ...] = ()
+
+    def __enter__(self) -> "GradientTape":
+        self._push()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._recording:
+            self._pop()
+
+    def _push(self) -> None:
+        if self._recording:
+            raise ValueError(
+                "Tape is still recording, This can happen if you try to re-enter an already-active tape."
+            )
+        if self._tape is None:
+            self._tape = Tape(watches_variables=self._watch_accessed_variables)
+        push(self._tape)
+        self._recording = True
+
+    def _pop(self) -> None:
+        if not self._recording or self._tape is None:
+            raise ValueError("Tape is not recording.")
+        pop(self._tape)
+        self._recording = False
+
+    def watch(self, tensor: Any) -> None:
+        """Record what is computed from a tensor or variable, or from those of a nested structure.
+
+        Raises:
+            ValueError: Something that is neither.
+            RuntimeError: The tape has not been entered.
+        """
+        for each in nest.flatten(tensor):
+            if not is_source(each):
+                raise ValueError(
+                    f"Passed in object {each} of type {type(each).__name__!r}, not tf.Tensor or tf.Variable or "
+                    "ExtensionType."
+                )
+            if not is_differentiable(each.dtype):
+                _warn(
+                    "The dtype of the watched tensor must be floating (e.g. tf.float32), got %r",
+                    5,
+                    each.dtype,
+                )
+            if self._tape is None:
+                raise RuntimeError("watch: the tape is not recording. Call it inside of `with tape:`.")
+            self._tape.watch(each)
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Record nothing of a ``with`` block.
+
+        Raises:
+            RuntimeError: The tape has not been entered.
+            ValueError: It has been left.
+        """
+        if self._tape is None:
+            raise RuntimeError("Trying to stop recording a tape which is not recording.")
+        self._pop()
+        try:
+            yield
+        finally:
+            self._push()
+
+    def reset(self) -> None:
+        """Forget what was recorded and watched, and go on recording.
+
+        Raises:
+            ValueError: The tape is not recording.
+        """
+        self._pop()
+        self._tape = None
+        self._push()
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """Return the variables that are watched, in the order in which they were first read."""
+        if self._tape is not None:
+            self._watched = tuple(self._tape.variables.values())
+        return self._watched
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """Compute the gradients of targets, added up, with respect to each source.
+
+        Args:
+            target: A tensor or variable, or a nested structure of them.
+            sources: Tensors or variables, in any structure.
+            output_gradients: What each target's gradient is multiplied with, ones without it.
+            unconnected_gradients: Of a source that no target depends on the gradient is ``None``, or zeros with
+                ``"zero"``.
+
+        Returns:
+            Gradients in the structure of ``sources``.
+
+        Raises:
+            RuntimeError: The tape is not persistent and was used already, or has not been entered.
+            TypeError: There is no target, or a source or target is no tensor or variable.
+            ValueError: Something else than ``"none"`` and ``"zero"``.
+            LookupError: There is an operation on the way whose gradient nobody knows.
+        """
+        tape = self._opened()
+        if target is None:
+            raise TypeError(
+                "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to "
+                "be differentiated, but received None."
+            )
+        unconnected = unconnected_argument(unconnected_gradients)
+        targets, flat = _flat(target, "target"), _flat(sources, "source")
+        given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
+        keys = [source_key(each) for each in flat]
+        with graph_of(targets):
+            seeds = [
+                (source_key(each), _seed(each, weight))
+                for each, weight in zip(targets, [*given, *[None] * len(targets)], strict=False)
+                if is_differentiable(each.dtype)
+            ]
+            ends = {key for key, _ in seeds}
+            known = {key for key in keys if key in tape.tracked or key in ends}
+            found = backward(self._steps(tape), seeds, known, keep=self._persistent)
+            zero = unconnected is UnconnectedGradients.ZERO
+            made = [
+                zeros_like(each) if zero and key not in found else found.get(key)
+                for key, each in zip(keys, flat, strict=True)
+            ]
+        return nest.pack_sequence_as(sources, made)
+
+    def _steps(self, tape: Tape) -> list[Step]:
+        """What was recorded; unless the tape is persistent, it is used up, whatever comes of it."""
+        steps = tape.steps()
+        if not self._persistent:
+            self.watched_variables()
+            self._tape = None
+            tape.clear()
+        return steps
+
+    def _opened(self) -> Tape:
+        """The tape, no longer recording unless it is persistent."""
+        if self._tape is None:
+            raise RuntimeError(_USED)
+        tape = self._tape
+        if self._recording and self._persistent:
+            _warn(
+                "Calling GradientTape.gradient on a persistent tape inside its context is significantly less efficient "
+                "than calling it outside the context (it causes the gradient ops to be recorded on the tape, leading "
+                "to increased CPU and memory usage). Only call GradientTape.gradient inside the context if you "
+                "actually want to trace the gradient in order to compute higher order derivatives.",
+                1,
+            )
+        elif self._recording:
+            self._pop()
+        return tape
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,  # noqa: ARG002 - TensorFlow's signature
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """Compute the gradient of each element of a target with respect to each source.
+
+        Each has the shape of the target and behind it that of the source. The elements are gone through one by one,
+        whatever ``experimental_use_pfor`` says; without it the tape must be persistent, as in TensorFlow.
+
+        Raises:
+            RuntimeError: The tape is not persistent and was used already, or has to be persistent.
+            TypeError: The target is not one tensor or variable, or a source is none.
+        """
+        tape = self._opened()
+        self._check_loop("jacobian", experimental_use_pfor)
+        unconnected = unconnected_argument(unconnected_gradients)
+        _check_one(target, "jacobian", "target")
+        flat = _flat(sources, "source")
+        made = self._rows(tape, target, flat, _places(target))
+        jacobians = [
+            _joined(rows, tuple(target.shape) + tuple(source.shape), source.dtype)
+            if rows is not None or unconnected is UnconnectedGradients.ZERO
+            else None
+            for rows, source in zip(made, flat, strict=True)
+        ]
+        return nest.pack_sequence_as(sources, jacobians)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,  # noqa: ARG002 - TensorFlow's signature
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """Compute a jacobian for each entry along the first axis, which do not depend on each other.
+
+        The result has the shape of the target and behind it that of the source without the first axis; zeros if they
+        are unconnected.
+
+        Raises:
+            RuntimeError: The tape is not persistent and was used already, or has to be persistent.
+            TypeError: The target or the source is not one tensor or variable.
+            ValueError: The first axes differ, or there is no other.
+        """
+        tape = self._opened()
+        self._check_loop("batch_jacobian", experimental_use_pfor)
+        unconnected_argument(unconnected_gradients)
+        _check_one(target, "batch_jacobian", "target")
+        _check_one(source, "batch_jacobian", "source")
+        if len(target.shape) < 2 or len(source.shape) < 2 or target.shape[0] != source.shape[0]:
+            raise ValueError(
+                f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match."
+            )
+        rows = self._rows(tape, target, [source], _columns(target))[0]
+        shape = tuple(target.shape) + tuple(source.shape)[1:]
+        if not rows:
+            return zeros(shape, target.dtype)
+        order = [1, 0, *range(2, len(source.shape) + 1)]
+        return reshape(transpose(stack(rows), order), shape)
+
+    def _check_loop(self, what: str, vectorized: bool) -> None:
+        if not vectorized and not self._persistent:
+            raise RuntimeError(
+                f"GradientTape must be created with persistent=True to compute the {what} with eager execution enabled "
+                "and with  experimental_use_pfor set to False."
+            )
+
+    def _rows(
+        self, tape: Tape, target: Any, sources: list[Any], seeds: Iterator[Any]
+    ) -> list[list[Any] | None]:
+        """The gradients of each source for each seed; ``None`` for a source that is not connected."""
+        keys = [source_key(each) for each in sources]
+        own = source_key(target)
+        known = {key for key in keys if key in tape.tracked or key == own}
+        steps = self._steps(tape)
+        made = [backward(steps, [(own, seed)], known, keep=True) for seed in seeds]
+        # Of a target without elements nothing is asked but which sources are connected.
+        connected = made[0] if made else backward(steps, [(own, zeros_like(target))], known, keep=False)
+        return [[each[key] for each in made] if key in connected else None for key in keys]
+
+
+def _joined(rows: list[Any] | None, shape: tuple[int, ...], dtype: Any) -> Any:
+    """One tensor of the gradients of each element; zeros if there are none."""
+    return reshape(stack(rows), shape) if rows else zeros(shape, dtype)
+
+
+def _places(target: Any) -> Iterator[Any]:
+    """For each element of a tensor, ones where it is and zeros elsewhere."""
+    size = target.shape.num_elements()
+    for place in range(size):
+        yield reshape(one_hot(place, size, dtype=target.dtype), target.shape)
+
+
+def _columns(target: Any) -> Iterator[Any]:
+    """The same for the elements of each entry along the first axis, at one place of all entries at once."""
+    size = target.shape[1:].num_elements()
+    for place in range(size):
+        row = reshape(one_hot(place, size, dtype=target.dtype), target.shape[1:])
+        yield broadcast_to(row, target.shape)
+
+
+def is_source(value: Any) -> bool:
+    """Whether gradients can be asked for by it: a tensor or a variable."""
+    return isinstance(value, Tensor) or hasattr(value, "_as_tensor")
+
+
+def _check_one(value: Any, method: str, what: str) -> None:
+    if not is_source(value):
+        raise TypeError(
+            f"the {what} of GradientTape.{method} must be one tensor or variable, not {value!r} of type "
+            f"{type(value).__name__!r}. For several, record with a persistent tape and call it for each"
+        )
+
+
+def _flat(structure: Any, what: str) -> list[Any]:
+    flat = nest.flatten(structure)
+    for each in flat:
+        if not is_source(each):
+            raise TypeError(
+                f"a {what} of gradients must be a tensor or a variable, not {each!r} of type {type(each).__name__!r}"
+            )
+    return flat
+
+
+def _seed(target: Any, weight: Any) -> Any:
+    """What going back from a target starts with."""
+    value = to_tensor(target)
+    if weight is None:
+        with device(value.device) if isinstance(value, EagerTensor) else nullcontext():
+            return ones_like(value)
+    weight = to_tensor(weight, like=value._dtype)
+    if weight._dtype is not value._dtype or not weight.shape.is_compatible_with(value.shape):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"an output gradient must have the type and shape of its target, {value._dtype.name} and {value.shape}, "
+            f"not {weight._dtype.name} and {weight.shape}",
+        )
+    return weight
+
+
+#: How often each warning was given.
+_given: Final[Counter[str]] = Counter()
+
+
+def _warn(text: str, times: int, *args: Any) -> None:
+    """Log a warning the first few times."""
+    _given[text] += 1
+    if _given[text] <= times:
+        _log.warning(text, *args)
+
+
+__all__ = ["GradientTape", "is_source"]

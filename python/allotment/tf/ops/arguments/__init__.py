@@ -1,0 +1,1 @@
+"""Arguments of operations: whole numbers, single floats, shapes and axes."""

@@ -1,0 +1,1 @@
+"""Operations that create tensors, and arrange, repeat and join their elements."""

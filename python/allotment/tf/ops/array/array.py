@@ -1,0 +1,312 @@
+"""Operations that keep the elements as they are, or change their type; and what there is to know of a shape."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from allotment import errors
+from allotment.devices.placement import thread
+from allotment.tf.ops import faults
+from allotment.tf.ops.arguments.integers import dtype_of, to_tensors
+from allotment.tf.ops.array.creation import fill, zeros
+from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.table import Host, dims, operation
+from allotment.tf.ops.types.element_types import NUMBERS, TRUTHS, check_attribute
+from allotment.tf.tensors.dtype import BY_NUMPY, DType, as_dtype, int32, string
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
+from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
+
+
+def _anything(dtype: DType) -> bool:
+    return True
+
+
+def _same(array: Array) -> Array:
+    # The result shares the input's memory, as TensorFlow's does; on another device the input is a copy already.
+    return array
+
+
+#: The row of ``identity``.
+IDENTITY: Final = operation("Identity", _same, takes=_anything)
+_stop_gradient = operation("StopGradient", _same, takes=_anything)
+
+
+def identity(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - the name TensorFlow has
+    """Return a tensor of the same value on the device of the scope. As ``tf.identity``.
+
+    On the device where the input is, both share the memory; on another one it is a copy.
+    """
+    return run(IDENTITY, (to_tensor(input),), name=name)  # type: ignore[no-any-return]
+
+
+def stop_gradient(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - the name TensorFlow has
+    """Return the same value as a constant for gradients. As ``tf.stop_gradient``."""
+    return run(_stop_gradient, (to_tensor(input),), name=name)  # type: ignore[no-any-return]
+
+
+def _ensure_fault(array: Array, shape: TensorShape) -> str | None:
+    if shape.is_compatible_with(array.shape):
+        return None
+    wanted = ",".join("?" if length is None else str(length) for length in shape)
+    return f"Shape of tensor input {dims(array)} is not compatible with expected shape [{wanted}]."
+
+
+def _ensured(array: Array, shape: TensorShape) -> Array:
+    return array
+
+
+_ensure_shape = operation("EnsureShape", _ensured, takes=_anything, fault=_ensure_fault)
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> EagerTensor:
+    """Return the input if it has a shape; ``None`` stands for any length. As ``tf.ensure_shape``.
+
+    Raises:
+        InvalidArgumentError: It has another shape.
+    """
+    return run(_ensure_shape, (to_tensor(x),), as_shape(shape), name=name)  # type: ignore[no-any-return]
+
+
+def _cast(array: Array, dtype: DType) -> Array:
+    if string.numpy in (array.dtype, dtype.numpy):
+        raise errors.UnimplementedError(None, None, _no_cast(BY_NUMPY[array.dtype], dtype))
+    if array.dtype.kind == "c" and dtype.numpy.kind not in "cb":
+        array = array.real
+    return array.astype(dtype.numpy)
+
+
+_cast_row = operation("Cast", _cast, host=Host.NEVER, takes=_anything)
+
+
+def _no_cast(have: DType, wanted: DType) -> str:
+    return f"Cast {have.error_name} to {wanted.error_name} is not supported"
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> EagerTensor:
+    """Change the element type. As ``tf.cast``.
+
+    Floats become integers by cutting off their fraction, complex numbers lose their imaginary part, and what is
+    not zero is true. A tensor that has the type is returned as it is.
+
+    Raises:
+        UnimplementedError: Texts, which have ``tf.strings.to_number`` and ``tf.strings.as_string``; in a graph when
+            it runs.
+    """
+    wanted = as_dtype(dtype)
+    if dtype_of(x) is wanted:
+        return x  # type: ignore[no-any-return]
+    tensor = to_tensor(x)
+    if tensor._dtype is wanted:
+        return tensor
+    if (tensor._dtype is string or wanted is string) and thread.state.graph is None:
+        text = _no_cast(tensor._dtype, wanted)
+        raise errors.UnimplementedError(None, None, text + faults.tail("Cast", name))
+    return run(_cast_row, (tensor,), wanted, name=name)  # type: ignore[no-any-return]
+
+
+def _saturate(array: Array, dtype: DType) -> Array:
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        array = array.real
+    low, high = saturation_limits(array.real.dtype, dtype)
+    if array.dtype.kind != "c":
+        return np.clip(array, low, high).astype(dtype.numpy)
+    made = np.empty(array.shape, array.dtype)
+    np.clip(array.real, low, high, out=made.real)
+    np.clip(array.imag, low, high, out=made.imag)
+    return made.astype(dtype.numpy, copy=False)
+
+
+def saturation_limits(have: np.dtype[Any], dtype: DType) -> tuple[Array, Array]:
+    """The least and the greatest value of a real type that can be cast to another; infinities are outside."""
+    real = dtype.real_dtype
+    if have.kind == "f":
+        own = np.finfo(have)
+        if real.is_integer:
+            # The type's own limits may lie between two floats: the ones inside are the limits that can be cast.
+            return _inside(real.min, have), _inside(real.max, have)
+        low, high = max(float(own.min), float(real.min)), min(float(own.max), float(real.max))
+    else:
+        whole = np.iinfo(have)
+        low, high = max(int(real.min), int(whole.min)), min(int(real.max), int(whole.max))
+    return np.array(low, have), np.array(high, have)
+
+
+def _inside(limit: int, floats: np.dtype[Any]) -> Any:
+    """The float nearest to a limit of integers that does not lie outside of it."""
+    found = np.array(limit).astype(floats)
+    if np.isinf(found):
+        return np.copysign(np.finfo(floats).max, found)
+    return np.nextafter(found, floats.type(0)) if abs(int(found)) > abs(int(limit)) else found
+
+
+_saturate_row = operation("SaturateCast", _saturate, host=Host.NEVER)
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> EagerTensor:
+    """Change the element type; what lies outside of it becomes its limit. As ``tf.saturate_cast``.
+
+    Raises:
+        TypeError: Truth values or texts, which have no limits.
+    """
+    wanted = as_dtype(dtype)
+    tensor = to_tensor(value)
+    for each in (tensor._dtype, wanted):
+        if not each.is_numeric:
+            raise TypeError(f"Cannot find minimum value of {each!r} with type {each!r}.")
+    return run(_saturate_row, (tensor,), wanted, name=name)  # type: ignore[no-any-return]
+
+
+def _bitcast_fault(array: Array, dtype: DType) -> str | None:
+    have, wanted = array.dtype.itemsize, dtype.numpy.itemsize
+    if have >= wanted or (array.ndim and array.shape[-1] == wanted // have):
+        return None
+    return f"Cannot bitcast from {array.dtype} to {dtype.name}: the last axis is not {wanted // have} long"
+
+
+def _bitcast(array: Array, dtype: DType) -> Array:
+    have, wanted = array.dtype.itemsize, dtype.numpy.itemsize
+    if have == wanted:
+        return array.view(dtype.numpy)
+    if have > wanted:
+        return array[..., np.newaxis].view(dtype.numpy)
+    return array.view(dtype.numpy)[..., 0]
+
+
+# The result shares the input's memory, as TensorFlow's does.
+_bitcast_row = operation(
+    "Bitcast", _bitcast, fault=_bitcast_fault, takes=lambda dtype: dtype is not string and not dtype.is_bool
+)
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's names
+    """Read the same bytes as elements of another type. As ``tf.bitcast``.
+
+    Smaller elements add an axis at the end, larger ones take it away.
+    """
+    wanted = as_dtype(type)
+    check_attribute("Bitcast", "type", wanted, name)
+    return run(_bitcast_row, (to_tensor(input),), wanted, name=name)  # type: ignore[no-any-return]
+
+
+_shape = operation(
+    "Shape",
+    lambda array, dtype: np.array(array.shape, dtype.numpy),
+    host=Host.OUTPUT,
+    takes=_anything,
+)
+_size = operation(
+    "Size", lambda array, dtype: np.array(array.size, dtype.numpy), host=Host.OUTPUT, takes=_anything
+)
+_rank = operation("Rank", lambda array: np.array(array.ndim, np.int32), host=Host.OUTPUT, takes=_anything)
+_shape_n = operation(
+    "ShapeN",
+    lambda *arrays, dtype: tuple(np.array(array.shape, dtype.numpy) for array in arrays),
+    host=Host.OUTPUT,
+    takes=_anything,
+)
+
+
+def shape(input: Any, out_type: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
+    """The lengths of the axes as a tensor, int32 unless ``out_type`` says int64. As ``tf.shape``."""
+    return run(_shape, (to_tensor(input),), _out_type("Shape", out_type, name), name=name)  # type: ignore[no-any-return]
+
+
+def size(input: Any, out_type: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
+    """The number of elements as a tensor of rank 0. As ``tf.size``."""
+    return run(_size, (to_tensor(input),), _out_type("Size", out_type, name), name=name)  # type: ignore[no-any-return]
+
+
+def rank(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - the name TensorFlow has
+    """The number of axes as a tensor of rank 0. As ``tf.rank``."""
+    return run(_rank, (to_tensor(input),), name=name)  # type: ignore[no-any-return]
+
+
+def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[EagerTensor]:  # noqa: A002
+    """The shapes of several tensors of one type. As ``tf.shape_n``."""
+    wanted = _out_type("ShapeN", out_type, name)
+    return list(run(_shape_n, to_tensors(input), dtype=wanted, name=name))
+
+
+def _out_type(op: str, out_type: Any, name: str | None) -> DType:
+    wanted = int32 if out_type is None else as_dtype(out_type)
+    check_attribute(op, "out_type", wanted, name)
+    return wanted
+
+
+def _zeros(array: Array) -> Array:
+    return np.full(array.shape, b"", object) if array.dtype == object else np.zeros(array.shape, array.dtype)
+
+
+_zeros_like = operation("ZerosLike", _zeros, takes=_anything)
+_ones_like = operation(
+    "OnesLike",
+    lambda array: np.ones(array.shape, array.dtype),
+    takes=(NUMBERS + TRUTHS).__contains__,
+)
+
+
+def zeros_like(
+    input: Any,  # noqa: A002 - the name TensorFlow has
+    dtype: Any = None,
+    name: str | None = None,
+    layout: Any = None,
+) -> EagerTensor:
+    """Make a tensor of zeros (false, empty texts) with the shape of another. As ``tf.zeros_like``."""
+    tensor = to_tensor(input)
+    wanted = tensor._dtype if dtype is None else as_dtype(dtype)
+    if wanted is not tensor._dtype:
+        return zeros(shape(tensor), wanted, name)
+    return run(_zeros_like, (tensor,), name=name)  # type: ignore[no-any-return]
+
+
+def ones_like(
+    input: Any,  # noqa: A002 - the name TensorFlow has
+    dtype: Any = None,
+    name: str | None = None,
+    layout: Any = None,
+) -> EagerTensor:
+    """Make a tensor of ones with the shape of another. As ``tf.ones_like``."""
+    tensor = to_tensor(input)
+    wanted = tensor._dtype if dtype is None else as_dtype(dtype)
+    if wanted is not tensor._dtype:
+        return fill(shape(tensor), to_tensor(1 if wanted is not string else "", wanted), name)
+    return run(_ones_like, (tensor,), name=name)  # type: ignore[no-any-return]
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether it is a tensor or a variable. As ``tf.is_tensor``."""
+    return isinstance(x, Tensor) or hasattr(x, "_as_tensor")
+
+
+def executing_eagerly() -> bool:
+    """Whether operations run when they are called. As ``tf.executing_eagerly``."""
+    return thread.state.graph is None
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor as an array, ``None`` for what has no value that stays. As ``tf.get_static_value``."""
+    if isinstance(tensor, Tensor):
+        return tensor._static_value()
+    return None if hasattr(tensor, "_as_tensor") else tensor
+
+
+__all__ = [
+    "bitcast",
+    "cast",
+    "ensure_shape",
+    "executing_eagerly",
+    "get_static_value",
+    "identity",
+    "is_tensor",
+    "ones_like",
+    "rank",
+    "saturate_cast",
+    "shape",
+    "shape_n",
+    "size",
+    "stop_gradient",
+    "zeros_like",
+]

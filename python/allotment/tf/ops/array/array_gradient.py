@@ -1,0 +1,52 @@
+"""Gradients of operations that keep the elements as they are, or change their type."""
+
+from typing import Any
+
+from allotment.tf.ops.array.array import cast, saturation_limits, zeros_like
+from allotment.tf.ops.array.creation import reshape
+from allotment.tf.ops.autodiff.broadcasting import shape_of
+from allotment.tf.ops.autodiff.differentiation import Call, gradient, is_differentiable, not_differentiable
+from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.math.complex_numbers import real
+from allotment.tf.ops.math.logical import logical_or
+from allotment.tf.ops.reduction.reduce import reduce_sum
+
+
+@gradient("Identity", "EnsureShape", inputs=False)
+def _same(call: Call, upstream: Any) -> Any:
+    return upstream
+
+
+@gradient("Reshape", "ExpandDims", "Squeeze", inputs=False)
+def _rearranged(call: Call, upstream: Any) -> Any:
+    return reshape(upstream, shape_of(call.inputs[0]))
+
+
+@gradient("Cast", inputs=False)
+def _cast(call: Call, upstream: Any) -> Any:
+    dtype = call.inputs[0]._dtype
+    return cast(upstream, dtype) if is_differentiable(dtype) else None
+
+
+@gradient("SaturateCast")
+def _saturate_cast(call: Call, upstream: Any) -> Any:
+    (x,), (wanted,) = call.inputs, call.args
+    slope = cast(upstream, x._dtype)
+    if wanted.is_complex and x._dtype.is_complex:
+        return slope
+    # What was moved to a limit does not depend on the input.
+    place = real(x)
+    low, high = saturation_limits(place._dtype.numpy, wanted)
+    return where(logical_or(place < low, place > high), zeros_like(slope), slope)
+
+
+@gradient("Fill", inputs=False)
+def _fill(call: Call, upstream: Any) -> Any:
+    return reduce_sum(upstream)
+
+
+not_differentiable(
+    "StopGradient", "ZerosLike", "OnesLike", "Shape", "ShapeN", "Size", "Rank", "BroadcastArgs"
+)
+
+__all__: list[str] = []

@@ -1,0 +1,282 @@
+"""Operations that make one tensor of several, or several of one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from allotment import errors
+from allotment.tf.ops import faults
+from allotment.tf.ops.arguments.integers import (
+    attribute_argument,
+    axis_of,
+    dtype_of,
+    kernel_error,
+    number_argument,
+    numbers_argument,
+    to_tensors,
+)
+from allotment.tf.ops.array.array import _anything, cast, identity
+from allotment.tf.ops.array.creation import eager_const
+from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.known_shapes import rank_of
+from allotment.tf.ops.table import dims, operation
+from allotment.tf.tensors.dtype import DType, int32
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
+
+
+def _concat_fault(*arrays: Array, axis: int) -> str | None:
+    first = arrays[0]
+    if first.ndim == 0:
+        return "ConcatOp : Can't concatenate scalars (use tf.stack instead)"
+    if not -first.ndim <= axis < first.ndim:
+        return (
+            "ConcatOp : Expected concatenating dimensions in the range "
+            f"[{-first.ndim}, {first.ndim}), but got {axis}"
+        )
+    place = axis_of(axis, first.ndim)
+    for index, array in enumerate(arrays):
+        shapes = f"shape[0] = {dims(first)} vs. shape[{index}] = {dims(array)}"
+        if array.ndim != first.ndim:
+            return f"ConcatOp : Ranks of all input tensors should match: {shapes}"
+        for dim in range(first.ndim):
+            if dim != place and array.shape[dim] != first.shape[dim]:
+                return f"ConcatOp : Dimension {dim} in both shapes must be equal: {shapes}"
+    return None
+
+
+_concat = operation(
+    "ConcatV2",
+    lambda *arrays, axis: np.concatenate(arrays, axis),
+    fault=_concat_fault,
+    takes=_anything,
+)
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> EagerTensor:
+    """Join tensors along an axis that they have. As ``tf.concat``.
+
+    Raises:
+        InvalidArgumentError: There are none, or their other axes differ.
+    """
+    if not isinstance(values, list | tuple):
+        values = [values]
+    place = number_argument(axis if len(values) > 1 else to_tensor(axis, int32), "axis")
+    if len(values) == 1:
+        if np.ndim(axis):
+            raise ValueError(f"axis must be one number where there is one tensor, not {axis!r}")
+        return identity(values[0], name)
+    if not values:
+        raise errors.InvalidArgumentError(
+            None, None, f"There is nothing to join: `values` is empty{faults.tail('ConcatV2', name)}"
+        )
+    return run(_concat, to_tensors(values), axis=place, name=name)  # type: ignore[no-any-return]
+
+
+def _stack_fault(*arrays: Array, axis: int) -> str | None:
+    for index, array in enumerate(arrays):
+        if array.shape != arrays[0].shape:
+            return (
+                f"Shapes of all inputs must match: values[0].shape = {dims(arrays[0])} != "
+                f"values[{index}].shape = {dims(array)}"
+            )
+    return None
+
+
+_pack = operation(
+    "Pack",
+    lambda *arrays, axis: np.stack(arrays, axis),
+    fault=_stack_fault,
+    takes=_anything,
+)
+
+
+def stack(values: Any, axis: Any = 0, name: str = "stack") -> EagerTensor:
+    """Join tensors of one shape along a new axis. As ``tf.stack``.
+
+    Raises:
+        ValueError: The axis is not one that the result can have.
+        InvalidArgumentError: The shapes differ.
+    """
+    place = attribute_argument(axis, "axis")
+    if place == 0 and not _holds_tensors(values):
+        try:
+            return to_tensor(values)
+        except (TypeError, ValueError):
+            pass  # Looked at one by one, the values say better what is wrong.
+    tensors = to_tensors(list(values))
+    below = rank_of(tensors[0]) if tensors else 0
+    rank = None if below is None else below + 1
+    if rank is not None and not -rank <= place < rank:
+        raise ValueError(f"Argument `axis` = {place} not in range [{-rank}, {rank})")
+    if not tensors:
+        return eager_const(np.zeros(0, np.float32))
+    return run(_pack, tensors, axis=place, name=name)  # type: ignore[no-any-return]
+
+
+def packed(values: Any, dtype: DType | None) -> EagerTensor:
+    """Make a tensor of nested sequences with tensors in them.
+
+    Everything else takes the type of the first tensor. If another type is asked for, all of them are cast to it.
+    """
+    first = _first_type(values)
+    assert first is not None, "called for tensors only"
+    return _packed(values, dtype or first, cast_tensors=dtype is not None and dtype is not first)
+
+
+def _packed(values: Any, dtype: DType, *, cast_tensors: bool) -> EagerTensor:
+    tensors = []
+    for value in values:
+        if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
+            tensor = to_tensor(value)
+            tensors.append(cast(tensor, dtype) if cast_tensors else tensor)
+        elif _holds_tensors(value):
+            tensors.append(_packed(value, dtype, cast_tensors=cast_tensors))
+        else:
+            tensors.append(eager_const(value, dtype))
+    name = "packed" if all(isinstance(value, Tensor) for value in values) else None
+    return run(_pack, tensors, axis=0, name=name)  # type: ignore[no-any-return]
+
+
+def _first_type(values: Any) -> DType | None:
+    """The type of the first tensor in nested sequences."""
+    for value in values:
+        found = _first_type(value) if isinstance(value, list | tuple) else dtype_of(value)
+        if found is not None:
+            return found
+    return None
+
+
+def _holds_tensors(values: Any) -> bool:
+    return isinstance(values, list | tuple) and any(
+        _holds_tensors(value) or isinstance(value, Tensor) or hasattr(value, "_as_tensor") for value in values
+    )
+
+
+def _slices(array: Array, axis: int) -> list[Array]:
+    """Views of the slices along an axis."""
+    before: tuple[Any, ...] = (slice(None),) * axis_of(axis, array.ndim)
+    return [array[(*before, index, ...)] for index in range(array.shape[axis])]
+
+
+def _unstack_fault(array: Array, num: int | None, axis: int) -> str | None:
+    if not -array.ndim <= axis < array.ndim:
+        return f"axis = {axis} not in [{-array.ndim}, {array.ndim})"
+    if num is not None and num != array.shape[axis]:
+        return f"Input shape axis {axis_of(axis, array.ndim)} must equal {num}, got shape {dims(array)}"
+    return None
+
+
+def _unstack(array: Array, num: int | None, axis: int) -> tuple[Array, ...]:
+    return tuple(each.copy() for each in _slices(array, axis))
+
+
+_unpack = operation("Unpack", _unstack, fault=_unstack_fault, takes=_anything)
+
+
+def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack") -> list[EagerTensor]:
+    """Take a tensor apart along an axis. As ``tf.unstack``.
+
+    Raises:
+        ValueError: The tensor has no such axis. With ``num`` this is an ``InvalidArgumentError``.
+        InvalidArgumentError: It has another length there than ``num``.
+    """
+    tensor = to_tensor(value)
+    place, rank = attribute_argument(axis, "axis"), rank_of(tensor)
+    count = None if num is None else attribute_argument(num, "num")
+    if count is not None and count < 0:
+        raise kernel_error(
+            errors.InvalidArgumentError,
+            f"Value for attr 'num' of {count} must be at least minimum 0{faults.tail('Unpack', name)}",
+        )
+    if rank is not None and not -rank <= place < rank:
+        text = f"Argument `axis` = {place} not in range [{-rank}, {rank})"
+        raise ValueError(text) if count is None else kernel_error(errors.InvalidArgumentError, text)
+    return list(run(_unpack, (tensor,), count, place, name=name))
+
+
+def _axis_words(array: Array, axis: int) -> str | None:
+    if -array.ndim <= axis < array.ndim:
+        return None
+    return f"-input rank(-{array.ndim}) <= split_dim < input rank ({array.ndim}), but got {axis}"
+
+
+def _split_fault(array: Array, num: int, axis: int) -> str | None:
+    words = _axis_words(array, axis)
+    if words is None and array.shape[axis] % num:
+        return (
+            "Number of ways to split should evenly divide the split dimension, but got split_dim "
+            f"{axis_of(axis, array.ndim)} (size = {array.shape[axis]}) and num_split {num}"
+        )
+    return words
+
+
+def _split(array: Array, places: int | Sequence[int], axis: int) -> tuple[Array, ...]:
+    return tuple(part.copy() for part in np.split(array, places, axis))
+
+
+def _split_sizes_fault(array: Array, sizes: tuple[int, ...], axis: int) -> str | None:
+    words = _axis_words(array, axis)
+    if words is not None:
+        return words
+    if sizes == (-1,):
+        return f"If there is only one output, it must have the same size as the input: {array.shape[axis]}, not -1"
+    if sizes.count(-1) > 1:
+        return "There can only be one -1 in the input."
+    known = sum(size for size in sizes if size != -1)
+    for index, size in enumerate(sizes):
+        if size < -1:
+            return f"Split size at index {index} must be >= 0. Got: {size}"
+    if known > array.shape[axis] or (-1 not in sizes and known != array.shape[axis]):
+        return (
+            "Determined shape must either match input shape along split_dim exactly if fully specified, or be less "
+            f"than the size of the input along split_dim if not fully specified.  Got: {known}"
+        )
+    return None
+
+
+def _split_sizes(array: Array, sizes: tuple[int, ...], axis: int) -> tuple[Array, ...]:
+    rest = array.shape[axis] - sum(size for size in sizes if size != -1)
+    places = np.cumsum([rest if size == -1 else size for size in sizes])[:-1]
+    return _split(array, places.tolist(), axis)
+
+
+_split_row = operation("Split", _split, fault=_split_fault, takes=_anything)
+_split_sizes_row = operation("SplitV", _split_sizes, fault=_split_sizes_fault, takes=_anything)
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[EagerTensor]:
+    """Cut a tensor along an axis. As ``tf.split``.
+
+    Args:
+        value: The tensor.
+        num_or_size_splits: Into how many parts of one length, or a list of lengths; one of these may be -1 and is
+            what is left.
+        axis: The axis.
+        num: Only looked at in graph mode.
+        name: For error texts.
+
+    Raises:
+        InvalidArgumentError: The parts do not add up to the tensor.
+        ValueError: A number that is not whole.
+    """
+    tensor, place = to_tensor(value), number_argument(axis, "axis")
+    if isinstance(num_or_size_splits, int | np.integer):
+        parts = int(num_or_size_splits)
+        if parts < 1:
+            raise faults.below_minimum("Split", "num_split", parts, 1, name)
+        return list(run(_split_row, (tensor,), parts, place, name=name))
+    if not hasattr(num_or_size_splits, "__len__") or getattr(num_or_size_splits, "shape", None) == ():
+        raise ValueError(
+            "Rank-0 tensors are not supported as the num_or_size_splits argument to split. Argument provided: "
+            f"{num_or_size_splits}"
+        )
+    sizes = numbers_argument(num_or_size_splits, "num_or_size_splits")
+    return list(run(_split_sizes_row, (tensor,), sizes, place, name=name))
+
+
+__all__ = ["concat", "split", "stack", "unstack"]

@@ -1,0 +1,317 @@
+"""Operations that say the same elements several times, or put others around them."""
+
+from typing import Any
+
+import numpy as np
+
+from allotment.devices.placement import current_placement
+from allotment.tf.ops import faults
+from allotment.tf.ops.arguments.integers import number_argument, numbers_argument
+from allotment.tf.ops.arguments.shapes import refused
+from allotment.tf.ops.array.array import _anything, get_static_value
+from allotment.tf.ops.array.creation import ones, reshape, shape_input
+from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.deferred import is_known
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.known_shapes import rank_of, size_of
+from allotment.tf.ops.table import Host, dims, operation
+from allotment.tf.ops.types.element_types import INDICES, check_attribute
+from allotment.tf.tensors.dtype import int32
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
+from allotment.tf.tensors.tensor_shape import TensorShape
+
+
+def _broadcast_fault(array: Array, shape: tuple[int, ...]) -> str | None:
+    if any(length < 0 for length in shape):
+        return f"Dimension {min(shape)} must be >= 0"
+    if array.ndim > len(shape):
+        return f"Rank of input ({array.ndim}) must be no greater than rank of output shape ({len(shape)})."
+    wanted = ",".join(map(str, shape))
+    # Not by NumPy, which finds fault with shapes that are only too large.
+    pairs = list(zip(array.shape[::-1], shape[::-1], strict=False))
+    if any(length != 1 and target not in (1, length) for length, target in pairs):
+        return f"Incompatible shapes: {dims(array)} vs. [{wanted}]"
+    if any(length not in (1, target) for length, target in pairs):
+        return f"Unable to broadcast tensor of shape {dims(array)} to tensor of shape [{wanted}]"
+    return None
+
+
+_broadcast_to = operation(
+    "BroadcastTo",
+    lambda array, shape: np.broadcast_to(array, shape).copy(),
+    fault=_broadcast_fault,
+    takes=_anything,
+)
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
+    """Say a tensor along new and longer axes; the result has memory of its own. As ``tf.broadcast_to``."""
+    return run(  # type: ignore[no-any-return]
+        _broadcast_to, (to_tensor(input),), shape_input(shape), name=name
+    )
+
+
+def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
+    """The shape of the result of an operation on two shapes. As ``tf.broadcast_static_shape``.
+
+    Raises:
+        ValueError: They do not go together.
+    """
+    x, y = shape_x.dims, shape_y.dims
+    if x is None or y is None:
+        return TensorShape(None)
+    lengths: list[int | None] = []
+    for index in range(-max(len(x), len(y)), 0):
+        pair = {x[index] if -index <= len(x) else 1, y[index] if -index <= len(y) else 1}
+        known = pair - {1, None}
+        if len(known) > 1:
+            raise ValueError(
+                "Incompatible shapes for broadcasting. Two shapes are compatible if for each dimension pair they "
+                f"are either equal or one of them is 1. Received: {shape_x} and {shape_y}."
+            )
+        # An unknown length may be 1: beside a known one that is longer, that one is the result's.
+        lengths.append(known.pop() if known else None if None in pair else 1)
+    return TensorShape(lengths)
+
+
+def _broadcast_args_fault(x: Array, y: Array) -> str | None:
+    try:
+        np.broadcast_shapes(tuple(x), tuple(y))
+    except ValueError:
+        return f"Incompatible shapes: [{','.join(map(str, x))}] vs. [{','.join(map(str, y))}]"
+    return None
+
+
+_broadcast_args = operation(
+    "BroadcastArgs",
+    lambda x, y: np.array(np.broadcast_shapes(tuple(x), tuple(y)), x.dtype),
+    fault=_broadcast_args_fault,
+    host=Host.ALL,
+    takes=INDICES.__contains__,
+)
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> EagerTensor:
+    """The shape of the result of an operation on two shapes, as a tensor. As ``tf.broadcast_dynamic_shape``."""
+    shapes = (to_tensor(shape, like=int32) for shape in (shape_x, shape_y))
+    return run(_broadcast_args, tuple(shapes))  # type: ignore[no-any-return]
+
+
+def _tile_fault(array: Array, multiples: tuple[int, ...]) -> str | None:
+    if len(multiples) != array.ndim:
+        return f"Expected multiples argument to be a vector of length {array.ndim} but got length {len(multiples)}"
+    for index, times in enumerate(multiples):
+        if times < 0:
+            return f"Expected multiples[{index}] >= 0, but got {times}"
+    return _type_fault(array, multiples)
+
+
+def _type_fault(array: Array, multiples: tuple[int, ...]) -> str | None:
+    """TensorFlow's words for the one type that its kernel of ``Tile`` is registered for and cannot repeat."""
+    if array.dtype != np.uint16 or array.size == 0 or 0 in multiples or set(multiples) <= {1}:
+        return None
+    return faults.Unimplemented(
+        f"TileOp : The input data type is not supported, DataType : uint16, Dimension : {array.ndim}"
+    )
+
+
+def _tile(array: Array, multiples: tuple[int, ...]) -> Array:
+    if not multiples:
+        return array.copy()
+    # Through one broadcast copy: NumPy's own tile makes an array for every axis on the way.
+    spread = array[tuple(step for _ in multiples for step in (np.newaxis, slice(None)))]
+    pairs = zip(multiples, array.shape, strict=True)
+    repeated = np.broadcast_to(spread, [length for pair in pairs for length in pair]).copy()
+    return repeated.reshape([times * length for times, length in zip(multiples, array.shape, strict=True)])
+
+
+_tile_row = operation("Tile", _tile, fault=_tile_fault, takes=_anything)
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
+    """Say a tensor several times along each of its axes. As ``tf.tile``."""
+    times = numbers_argument(multiples, "multiples")
+    return run(_tile_row, (to_tensor(input),), times, name=name)  # type: ignore[no-any-return]
+
+
+def _repeat_fault(array: Array, repeats: tuple[int, ...], axis: int) -> str | None:
+    if any(times < 0 for times in repeats):
+        return f"repeats must be >= 0, but got {min(repeats)}"
+    if len(repeats) not in (1, array.shape[axis]):
+        return f"Dimensions {array.shape[axis]} and {len(repeats)} are not compatible"
+    return _type_fault(array, (max(repeats, default=1),))
+
+
+_repeat_row = operation("Repeat", np.repeat, fault=_repeat_fault, takes=_anything)
+
+
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
+    """Say each element, or each slice along an axis, several times. As ``tf.repeat``.
+
+    Without ``axis`` the tensor is made flat first. ``repeats`` is one number or one for each slice.
+
+    Raises:
+        ValueError: The axis does not exist, or there are more or fewer numbers than slices.
+    """
+    tensor = to_tensor(input)
+    if axis is None:
+        tensor, axis = reshape(tensor, [-1]), 0
+    place = number_argument(axis, "axis")
+    rank = rank_of(tensor)
+    if rank is None and place < 0:
+        raise ValueError(f"axis={place} may only be negative if rank(input) is statically known.")
+    if rank == 0:
+        tensor, rank = reshape(tensor, [1]), 1
+    if rank is not None and not -rank <= place < rank:
+        raise ValueError(f"axis={place} out of bounds: expected {-rank}<=axis<{rank}")
+    times = numbers_argument(repeats, "repeats")
+    if is_known(times) and rank is not None and len(times) not in (1, tensor._array.shape[place]):
+        raise ValueError(f"Dimensions {tensor._array.shape[place]} and {len(times)} are not compatible")
+    return run(_repeat_row, (tensor,), times, place, name=name)  # type: ignore[no-any-return]
+
+
+Widths = tuple[tuple[int, int], ...]
+
+
+def _pad_fault(array: Array, widths: Widths) -> str | None:
+    if len(widths) != array.ndim:
+        return f"The first dimension of paddings must be the rank of inputs[{len(widths)},2] {dims(array)}"
+    for before, after in widths:
+        if before < 0 or after < 0:
+            return f"Paddings must be non-negative: {before} {after}"
+    return None
+
+
+def _pad(array: Array, widths: Widths, value: Array | None = None) -> Array:
+    lengths = [before + length + after for (before, after), length in zip(widths, array.shape, strict=True)]
+    around: Any = (b"" if array.dtype == object else 0) if value is None else value
+    padded = np.full(lengths, around, array.dtype)
+    starts = zip(widths, array.shape, strict=True)
+    place: tuple[Any, ...] = tuple(slice(before, before + length) for (before, _), length in starts)
+    # `...` for scalars of texts: an item of an array of objects would become the array itself.
+    padded[(*place, ...)] = array
+    return padded
+
+
+def _pad_with_fault(array: Array, value: Array, widths: Widths) -> str | None:
+    if value.ndim:
+        return f"constant_values must be a scalar. Found: {dims(value)}"
+    return _pad_fault(array, widths)
+
+
+def _mirror_fault(array: Array, widths: Widths, mode: str) -> str | None:
+    fault = _pad_fault(array, widths)
+    if fault is not None:
+        return fault
+    for (before, after), length in zip(widths, array.shape, strict=True):
+        if mode == "reflect" and max(before, after) >= max(length, 1):
+            return f"paddings must be less than the dimension size: {before}, {after} not less than {length}"
+        if mode == "symmetric" and max(before, after) > length:
+            return f"paddings must be no greater than the dimension size: {before}, {after} greater than {length}"
+    return None
+
+
+def _mirror(array: Array, widths: Widths, mode: str) -> Array:
+    # NumPy has no mirror image of an empty axis, even where none is wanted.
+    padded: Array = np.pad(array, widths, mode) if array.size and widths else _pad(array, widths)  # type: ignore[call-overload]
+    return padded
+
+
+_pad_row = operation("Pad", _pad, fault=_pad_fault, takes=_anything)
+_pad_with_row = operation(
+    "PadV2",
+    lambda array, value, widths: _pad(array, widths, value),
+    fault=_pad_with_fault,
+    takes=_anything,
+)
+_mirror_row = operation("MirrorPad", _mirror, fault=_mirror_fault, takes=_anything)
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
+) -> EagerTensor:
+    """Put elements around a tensor. As ``tf.pad``.
+
+    Args:
+        tensor: The tensor.
+        paddings: For each axis how many before and how many after.
+        mode: ``"CONSTANT"``; ``"REFLECT"`` mirrors at the last element, ``"SYMMETRIC"`` behind it.
+        constant_values: The value put around in the first mode.
+        name: For error texts.
+
+    Raises:
+        ValueError: There is no such mode.
+    """
+    tensor = to_tensor(tensor)
+    kind = mode.upper() if isinstance(mode, str) else mode
+    if kind not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
+        raise ValueError(
+            'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". '
+            f"Received `mode` = {mode}"
+        )
+    if kind != "CONSTANT":
+        return run(_mirror_row, (tensor,), _widths(paddings, name), kind.lower(), name=name)  # type: ignore[no-any-return]
+    if not isinstance(constant_values, Tensor) and np.isscalar(constant_values) and constant_values == 0:
+        return run(_pad_row, (tensor,), _widths(paddings, name), name=name)  # type: ignore[no-any-return]
+    value = to_tensor(constant_values, like=tensor._dtype)
+    return run(_pad_with_row, (tensor, value), _widths(paddings, name), name=name)  # type: ignore[no-any-return]
+
+
+def _widths(paddings: Any, name: str | None) -> Widths:
+    given = to_tensor(paddings)
+    if type(given) is not EagerTensor and get_static_value(given) is None:
+        # Known when the graph runs.
+        check_attribute("Pad", "Tpaddings", given._dtype, name)
+        numbers: Any = current_placement()
+        return numbers.numbers(given)  # type: ignore[no-any-return]
+    array = np.asarray(given._array)
+    if array.size:
+        check_attribute("Pad", "Tpaddings", given._dtype, name)
+    if array.ndim != 2 or array.shape[1] != 2:
+        if array.size == 0:
+            return ()
+        raise refused(
+            array, f"paddings must be a matrix with 2 columns: {dims(array)}{faults.tail('Pad', name)}"
+        )
+    return tuple((int(before), int(after)) for before, after in array)
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[EagerTensor]:
+    """Say each of several vectors along the axes of the others. As ``tf.meshgrid``.
+
+    Args:
+        *args: The vectors; other tensors are made flat.
+        indexing: ``"xy"`` puts the first vector along the second axis, ``"ij"`` along the first.
+        name: For error texts.
+
+    Raises:
+        ValueError: ``indexing`` is neither.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
+    tensors = [to_tensor(value) for value in args]
+    lengths = [size_of(tensor) for tensor in tensors]
+    order = list(range(len(tensors)))
+    if indexing == "xy" and len(tensors) > 1:
+        order[:2] = (1, 0)
+    shape = [lengths[place] for place in order]
+    # The product with ones is broadcast, and refused where TensorFlow refuses it: texts, and types that differ.
+    factor = ones(shape, tensors[0]._dtype) if tensors else None
+    grid = []
+    for place, tensor in enumerate(tensors):
+        along = [1] * len(tensors)
+        along[order.index(place)] = lengths[place]
+        grid.append(reshape(tensor, along) * factor)
+    return grid
+
+
+__all__ = [
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
+    "broadcast_to",
+    "meshgrid",
+    "pad",
+    "repeat",
+    "tile",
+]

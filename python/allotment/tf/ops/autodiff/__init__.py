@@ -1,0 +1,1 @@
+"""Reverse-mode differentiation: tapes, the backward pass, and the gradients of all operations."""

@@ -1,0 +1,1 @@
+"""Control flow as functions, and assertions."""

@@ -1,0 +1,215 @@
+"""Choosing and repeating, as functions: eagerly each is what Python's own statement does."""
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from allotment.devices.placement import thread
+from allotment.tf import nest
+from allotment.tf.errors import OperatorNotAllowedInGraphError
+from allotment.tf.ops.array.array import get_static_value, is_tensor
+from allotment.tf.ops.control.assert_op import Assert
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.table import CPU_ONLY, operation
+from allotment.tf.tensors.tensor import EagerTensor
+
+
+def _decided(what: str, value: Any) -> Any:
+    """A condition, or what a choice is made by, as a value that is known now.
+
+    Raises:
+        OperatorNotAllowedInGraphError: It is known only when the graph runs.
+    """
+    if thread.state.graph is None or not is_tensor(value):
+        return value
+    known = get_static_value(value)
+    if known is None:
+        raise OperatorNotAllowedInGraphError(
+            f"{what} chooses what to compute, and a graph's nodes are chosen when it is built: {value!r} has no value "
+            "yet. Fetch it in a session and choose in Python, or compute both and choose with tf.where."
+        )
+    return known
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Call one of two functions. As ``tf.cond``; in a graph the condition must be known while it is built.
+
+    Raises:
+        OperatorNotAllowedInGraphError: In a graph: the condition is known only when that runs.
+        TypeError: One is no function, or there is none.
+    """
+    if true_fn is None or false_fn is None:
+        raise TypeError(f"cond(): '{'true_fn' if true_fn is None else 'false_fn'}' argument required")
+    for what, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        if not callable(function):
+            raise TypeError(f"'{what}' must be callable.")
+    return true_fn() if _decided("tf.cond", pred) else false_fn()
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """Call the function of the first of several conditions that is true. As ``tf.case``.
+
+    Raises:
+        TypeError: Not pairs of a tensor and a function.
+        InvalidArgumentError: No condition is true, and there is no function for that.
+    """
+    if isinstance(pred_fn_pairs, dict):
+        pred_fn_pairs = [(key.deref(), function) for key, function in pred_fn_pairs.items()]
+    if not isinstance(pred_fn_pairs, list | tuple):
+        raise TypeError(f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(pred_fn_pairs)}")
+    for condition, function in pred_fn_pairs:
+        if not is_tensor(condition):
+            raise TypeError(f"pred must be a Tensor, got: {condition}")
+        if not callable(function):
+            raise TypeError(f"fn for pred {condition} must be callable.")
+    if default is not None and not callable(default):
+        raise TypeError("default must be callable.")
+    for condition, function in pred_fn_pairs:
+        if _decided("tf.case", condition):
+            return function()
+    if default is None:
+        conditions = [condition for condition, _ in pred_fn_pairs]
+        Assert(to_tensor(False), ["Input error: None of conditions evaluated as True:", *conditions])
+        return None
+    return default()
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
+) -> Any:
+    """Call one of several functions by number; by the last one what is no number of one. As ``tf.switch_case``.
+
+    Raises:
+        TypeError: The number is no tensor, or there are no functions.
+        ValueError: The numbers of the functions leave gaps.
+    """
+    if not is_tensor(branch_index):
+        raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")
+    pairs = sorted(branch_fns.items()) if isinstance(branch_fns, dict) else list(enumerate(branch_fns))
+    if not pairs:
+        raise ValueError("Must provide at least one item in 'branch_fns'")
+    if pairs and isinstance(pairs[0][1], tuple):
+        pairs = sorted(pair for _, pair in pairs)
+    keys = [key for key, _ in pairs]
+    if keys != list(range(len(keys))):
+        found = ",".join(map(str, keys))
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(keys)}) but found {{{found}}}"
+        )
+    functions = [function for _, function in pairs]
+    number = int(_decided("tf.switch_case", branch_index))
+    if 0 <= number < len(functions):
+        return functions[number]()
+    return (functions[-1] if default is None else default)()
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Call ``body`` with the values it returned before for as long as ``cond`` is true of them. As ``tf.while_loop``.
+
+    Raises:
+        TypeError: The first two are no functions, or ``parallel_iterations`` is not positive.
+        ValueError: There are no values to begin with, or ``body`` returns another structure.
+    """
+    if not callable(cond):
+        raise TypeError("'cond' must be callable.")
+    if not callable(body):
+        raise TypeError("'body' must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("'parallel_iterations' must be a positive integer.")
+    if not loop_vars:
+        raise ValueError("'loop_vars' must be provided.")
+    values = loop_vars
+    alone = len(loop_vars) == 1
+    rounds = 0
+    while _decided("tf.while_loop", cond(*values)):
+        if maximum_iterations is not None and rounds >= maximum_iterations:
+            break
+        values = body(*values)
+        if alone and not isinstance(values, list | tuple):
+            # One value stands for a sequence of one.
+            values = (values,)
+        nest.assert_same_structure(list(values), list(loop_vars))
+        rounds += 1
+    return nest.map_structure(to_tensor, values)
+
+
+def no_op(name: str | None = None) -> Any:
+    """Do nothing; in a graph add an operation that does nothing. As ``tf.no_op``."""
+    graph = thread.state.graph
+    return None if graph is None else graph.group((), name or "NoOp")
+
+
+def group(*inputs: Any, **kwargs: Any) -> Any:
+    """Do nothing: what is grouped has run; in a graph add an operation that waits for all. As ``tf.group``."""
+    graph = thread.state.graph
+    return (
+        None if graph is None else graph.group(nest.flatten(list(inputs)), kwargs.get("name") or "group_deps")
+    )
+
+
+def tuple_of(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> Sequence[Any]:
+    """Return the tensors: what they wait for has run. As ``tf.tuple``."""
+    return tensors
+
+
+def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
+    """Let operations run before those of a ``with`` block. As ``tf.control_dependencies``.
+
+    Eagerly the context does nothing: operations run when they are called.
+    """
+    graph = thread.state.graph
+    if graph is not None:
+        return graph.control_dependencies(control_inputs)  # type: ignore[no-any-return]
+    if callable(control_inputs):
+        control_inputs()
+    return contextlib.nullcontext()
+
+
+def _now() -> Any:
+    return np.array(time.time(), np.float64)
+
+
+_timestamp = operation("Timestamp", _now, kinds=CPU_ONLY)
+
+
+def timestamp(name: str | None = None) -> EagerTensor:
+    """The seconds since 1970. As ``tf.timestamp``."""
+    return run(_timestamp, (), name=name)  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "case",
+    "cond",
+    "control_dependencies",
+    "group",
+    "no_op",
+    "switch_case",
+    "timestamp",
+    "tuple_of",
+    "while_loop",
+]

@@ -1,0 +1,1 @@
+"""Operations that pick, place and sort elements."""

@@ -1,0 +1,271 @@
+"""Operations that pick elements or slices by number or by a condition."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from allotment.tf.ops import faults
+from allotment.tf.ops.arguments.axes import check_whole
+from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, number_argument
+from allotment.tf.ops.array.array import _anything
+from allotment.tf.ops.arrays import Array, owned
+from allotment.tf.ops.blocks import choose
+from allotment.tf.ops.convert import to_pair, to_tensor
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.indexing.slicing import take
+from allotment.tf.ops.known_shapes import rank_of
+from allotment.tf.ops.table import dims, operation
+from allotment.tf.ops.types.element_types import NUMBERS, TRUTHS
+from allotment.tf.tensors.dtype import bool as bool_
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
+
+
+def _gather_fault(params: Array, indices: Array, axis: int, batch_dims: int) -> str | None:
+    if params.ndim == 0:
+        return "params must be at least 1 dimensional"
+    lowest = max(axis + 1 if axis >= 0 else -axis, batch_dims + 1)
+    if params.ndim < lowest:
+        return f"Shape must be at least rank {lowest} but is rank {params.ndim}"
+    if not -indices.ndim <= batch_dims <= indices.ndim:
+        return f"Expected batch_dims in the range [{-indices.ndim}, {indices.ndim}], but got {batch_dims}"
+    batch, axis = axis_of(batch_dims, indices.ndim), axis_of(axis, params.ndim)
+    if axis < batch:
+        return f"batch_dims ({batch}) must be less than or equal to axis ({axis})."
+    for dim in range(batch):
+        if params.shape[dim] != indices.shape[dim]:
+            return (
+                f"params.shape[{dim}]: {params.shape[dim]} should be equal to indices.shape[{dim}]: "
+                f"{indices.shape[dim]}"
+            )
+    length = params.shape[axis]
+    if params.size == 0 and length:
+        # Slices without elements are not looked for.
+        return None
+    wrong = (indices < 0) | (indices >= length)
+    if wrong.any():
+        place = np.argwhere(wrong)[0].tolist()
+        where = f"[{','.join(map(str, place))}]" if place else ""
+        return f"indices{where} = {indices[tuple(place)]} is not in [0, {length})"
+    return None
+
+
+def _all(axes: int) -> tuple[Any, ...]:
+    """Between square brackets: all of each of some axes."""
+    return (slice(None),) * axes
+
+
+def _gather(params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
+    batch, axis = axis_of(batch_dims, indices.ndim), axis_of(axis, params.ndim)
+    if params.size == 0:
+        indices = np.zeros_like(indices)
+    if indices.ndim == 0:
+        # A scalar of NumPy would lose the type of texts.
+        return take(params, (*_all(axis), int(indices)))
+    if batch == 0:
+        return np.take(params, indices, axis)
+    # Each batch entry has numbers of its own: beside them, the entry's own number along each batch axis.
+    entries = np.ogrid[tuple(slice(length) for length in indices.shape[:batch])]
+    more = (1,) * (indices.ndim - batch)
+    picked = np.moveaxis(params, axis, batch)[
+        (*(entry.reshape(entry.shape + more) for entry in entries), indices)
+    ]
+    # What lay between the batch axes and the axis goes back before the numbers' own axes.
+    order = list(range(picked.ndim))
+    between = order[indices.ndim : indices.ndim + axis - batch]
+    del order[indices.ndim : indices.ndim + axis - batch]
+    order[batch:batch] = between
+    return owned(np.transpose(picked, order))
+
+
+_gather_row = operation("GatherV2", _gather, fault=_gather_fault, takes=_anything, same_dtype=False)
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: Any = 0,
+    name: str | None = None,
+) -> EagerTensor:
+    """Pick slices along an axis by number. As ``tf.gather``.
+
+    The result has the axes of ``indices`` in the place of ``axis``. With ``batch_dims`` the first axes of both are
+    the same, and each entry along them has numbers of its own.
+
+    Raises:
+        InvalidArgumentError: A number is negative or too large, or the shapes do not go together.
+    """
+    numbers = to_tensor(indices)
+    check_whole("GatherV2", "Taxis", axis, name, is_int32=False)
+    batch = attribute_argument(batch_dims, "batch_dims")
+    place = batch if axis is None else number_argument(axis, "axis")
+    if place == 0:
+        # Along the first axis TensorFlow does not look at `batch_dims`.
+        batch = 0
+    return run(_gather_row, (to_tensor(params), numbers), place, batch, name=name)  # type: ignore[no-any-return]
+
+
+def places_fault(indices: Array, shape: tuple[int, ...]) -> tuple[list[int], list[int]] | None:
+    """The first place of a list that is outside of a shape: which of the list it is, and the place."""
+    limits = np.array(shape[: indices.shape[-1]], np.int64)
+    wrong = ((indices < 0) | (indices >= limits)).any(-1)
+    if not wrong.any():
+        return None
+    which = np.argwhere(wrong)[0].tolist()
+    return which, indices[tuple(which)].tolist()
+
+
+def _gather_nd_fault(params: Array, indices: Array, batch_dims: int) -> str | None:
+    if params.ndim < 1:
+        return "params must be at least a vector"
+    if indices.ndim < 1:
+        return "indices must be at least a vector"
+    if not 0 <= batch_dims < indices.ndim or params.shape[:batch_dims] != indices.shape[:batch_dims]:
+        return f"batch_dims = {batch_dims} does not fit shapes {dims(params)} and {dims(indices)}"
+    if indices.shape[-1] > params.ndim - batch_dims:
+        return (
+            "index innermost dimension length must be <= params rank; saw: "
+            f"{indices.shape[-1]} vs. {params.ndim - batch_dims}"
+        )
+    found = places_fault(indices, params.shape[batch_dims:])
+    if found is not None:
+        which, place = found
+        where = f"[{','.join(map(str, which))}]" if which else ""
+        return f"indices{where} = {place} does not index into param shape {dims(params)}, node name: GatherNd"
+    return None
+
+
+def _gather_nd(params: Array, indices: Array, batch_dims: int) -> Array:
+    entries = np.ogrid[tuple(slice(length) for length in indices.shape[:batch_dims])]
+    more = (1,) * (indices.ndim - 1 - batch_dims)
+    before = (entry.reshape(entry.shape + more) for entry in entries) if batch_dims else ()
+    if indices.shape[-1] == 0:
+        whole = params.reshape(params.shape[:batch_dims] + more + params.shape[batch_dims:])
+        return np.broadcast_to(whole, indices.shape[:-1] + params.shape[batch_dims:]).copy()
+    return owned(params[(*before, *np.moveaxis(indices, -1, 0), ...)])
+
+
+_gather_nd_row = operation("GatherNd", _gather_nd, fault=_gather_nd_fault, takes=_anything, same_dtype=False)
+
+
+def gather_nd(
+    params: Any,
+    indices: Any,
+    batch_dims: Any = 0,
+    name: str | None = None,
+    bad_indices_policy: str = "",
+) -> EagerTensor:
+    """Pick elements or slices by places: the last axis of ``indices`` is one place. As ``tf.gather_nd``.
+
+    Raises:
+        InvalidArgumentError: A place is outside of the tensor.
+        ValueError: One of both has not more axes than ``batch_dims``.
+    """
+    inputs = to_tensor(params), to_tensor(indices)
+    batch = attribute_argument(batch_dims, "batch_dims")
+    if batch:
+        for what, tensor in (("indices", inputs[1]), ("params", inputs[0])):
+            rank = rank_of(tensor)
+            if batch < 0 or (rank is not None and batch >= rank):
+                raise ValueError(
+                    f"batch_dims must be at least 0 and less than the rank of {what}, which is {rank}; got {batch}"
+                )
+    return run(_gather_nd_row, inputs, batch, name=name)  # type: ignore[no-any-return]
+
+
+def _masked(array: Array, mask: Array, axis: int) -> Array:
+    first = axis_of(axis, array.ndim)
+    covered = array.shape[first : first + mask.ndim]
+    if covered == mask.shape:
+        return owned(array[(*_all(first), mask.astype(np.bool_, copy=False))])
+    # A graph did not know the lengths: TensorFlow counts through the axes that the mask covers.
+    flat = array.reshape(*array.shape[:first], math.prod(covered), *array.shape[first + mask.ndim :])
+    return np.take(flat, np.flatnonzero(mask), first)
+
+
+def _mask_fault(array: Array, mask: Array, axis: int) -> str | None:
+    first = axis_of(axis, array.ndim)
+    count, chosen = math.prod(array.shape[first : first + mask.ndim]), np.flatnonzero(mask)
+    if chosen.size and chosen[-1] >= count:
+        which = int(np.argmax(chosen >= count))
+        return f"indices[{which}] = {chosen[which]} is not in [0, {count})"
+    return None
+
+
+_mask_row = operation("BooleanMask", _masked, fault=_mask_fault, takes=_anything, same_dtype=False)
+
+
+def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> EagerTensor:
+    """Keep the slices for which a mask is true. As ``tf.boolean_mask``.
+
+    The mask covers the axes from ``axis`` on; they become one.
+
+    Raises:
+        ValueError: The mask is a scalar, or has not the shape of the axes it covers.
+    """
+    array, condition = to_tensor(tensor), to_tensor(mask)
+    place, dims, shape = 0 if axis is None else number_argument(axis, "axis"), array.shape, condition.shape
+    if shape.rank is None:
+        raise ValueError(
+            "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is ok, "
+            "but shape=None is not."
+        )
+    if shape.rank == 0:
+        raise ValueError("mask cannot be scalar.")
+    if dims.rank is not None:
+        # An axis that is counted from the end must leave one behind the mask, as in TensorFlow.
+        dims[place : place + shape.rank].assert_is_compatible_with(shape)
+        place = axis_of(place, dims.rank)
+    return run(_mask_row, (array, condition), place, name=name)  # type: ignore[no-any-return]
+
+
+def _where_fault(condition: Array) -> str | None:
+    if condition.dtype == np.float16:
+        return faults.Unimplemented("No WhereOp available for float16/half type on CPU")
+    return None if condition.ndim else "WhereOp : Unhandled input dimensions: 0"
+
+
+_where = operation(
+    "Where",
+    lambda condition: owned(np.argwhere(condition)),
+    fault=_where_fault,
+    takes=(NUMBERS + TRUTHS).__contains__,
+)
+
+
+def _select_fault(condition: Array, x: Array, y: Array) -> str | None:
+    try:
+        np.broadcast_shapes(condition.shape, x.shape, y.shape)
+    except ValueError:
+        return f"condition {dims(condition)}, then {dims(x)}, and else {dims(y)} must be broadcastable"
+    return None
+
+
+_select = operation("SelectV2", choose, fault=_select_fault, takes=_anything, same_dtype=False)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> EagerTensor:
+    """Pick elements of ``x`` where a condition is true, else of ``y``; or say where it is true. As ``tf.where``.
+
+    With ``condition`` alone the result has one row for each true (or not zero) element: its place, as int64.
+
+    Raises:
+        ValueError: Only one of ``x`` and ``y`` is given.
+        InvalidArgumentError: The shapes do not go together.
+    """
+    if (x is None) != (y is None):
+        raise ValueError("x and y must both be non-None or both be None.")
+    if x is None:
+        return run(_where, (to_tensor(condition),), name=name)  # type: ignore[no-any-return]
+    test: Any = condition if isinstance(condition, Tensor) else to_tensor(condition, like=bool_)
+    x, y = to_pair(x, y)
+    if test._dtype is not bool_:
+        raise faults.mismatched("SelectV2", 0, bool_, test._dtype, name)
+    if x._dtype is not y._dtype:
+        raise faults.mismatched("SelectV2", 2, x._dtype, y._dtype, name)
+    return run(_select, (test, x, y), name=name)  # type: ignore[no-any-return]
+
+
+__all__ = ["boolean_mask", "gather", "gather_nd", "where"]

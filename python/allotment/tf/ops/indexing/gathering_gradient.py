@@ -1,0 +1,119 @@
+"""Gradients of operations that pick elements: zeros, with what was picked added up where it came from."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from allotment.tf.ops.arguments.integers import axis_of
+from allotment.tf.ops.array.creation import shape_input
+from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.autodiff.broadcasting import shape_of, summed_to
+from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differentiable
+from allotment.tf.ops.deferred import operand
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.indexing.gathering import boolean_mask, gather, gather_nd, where
+from allotment.tf.ops.reduction.rows import at, reduce_at
+from allotment.tf.ops.table import Operation, operation
+from allotment.tf.ops.types.element_types import NUMBERS
+
+
+def _scattering(name: str, function: Callable[..., Array]) -> Operation:
+    return operation(name, in_single(function), takes=NUMBERS.__contains__, same_dtype=False)
+
+
+def _scattered(picked: Array, indices: Array, shape: tuple[int, ...], axis: int, batch_dims: int) -> Array:
+    batch, axis = axis_of(batch_dims, indices.ndim), axis_of(axis, len(shape))
+    whole = np.zeros(shape, picked.dtype)
+    if batch == axis == 0:
+        reduce_at(np.add, whole, indices, picked)
+        return whole
+    # The numbers' own axes stand in the place of the axis: both go behind the batch axes.
+    more = indices.ndim - batch
+    rows = np.moveaxis(picked, range(axis, axis + more), range(batch, batch + more))
+    entries = np.ogrid[tuple(slice(length) for length in shape[:batch])] if batch else ()
+    first = tuple(entry.reshape(entry.shape + (1,) * more) for entry in entries)
+    np.add.at(np.moveaxis(whole, axis, batch), (*first, indices), rows)
+    return whole
+
+
+_add_at = at(np.add)
+
+
+def _scattered_nd(picked: Array, indices: Array, shape: tuple[int, ...], batch_dims: int) -> Array:
+    whole = np.zeros(shape, picked.dtype)
+    entries = np.ogrid[tuple(slice(length) for length in shape[:batch_dims])] if batch_dims else ()
+    more = (1,) * (indices.ndim - 1 - batch_dims)
+    firsts = (np.broadcast_to(entry.reshape(entry.shape + more), indices.shape[:-1]) for entry in entries)
+    places = (*firsts, *np.moveaxis(indices, -1, 0))
+    if places:
+        _add_at(whole, places, picked)
+    else:
+        whole += picked.reshape(-1, *shape).sum(0)
+    return whole
+
+
+def _unmasked(picked: Array, mask: Array, shape: tuple[int, ...], axis: int) -> Array:
+    whole = np.zeros(shape, picked.dtype)
+    first = axis_of(axis, len(shape))
+    covered = math.prod(shape[first : first + mask.ndim])
+    flat = whole.reshape(*shape[:first], covered, *shape[first + mask.ndim :])
+    places: Any = (*(slice(None),) * first, np.flatnonzero(mask))
+    # Added, as TensorFlow adds them, so that a negative zero becomes a positive one.
+    flat[places] += picked
+    return whole
+
+
+_gather_row = _scattering("GatherV2Grad", _scattered)
+_gather_nd_row = _scattering("GatherNdGrad", _scattered_nd)
+_mask_row = _scattering("BooleanMaskGrad", _unmasked)
+
+
+@gradient("GatherV2", inputs=(1,))
+def _gather(call: Call, upstream: Any) -> Any:
+    params, indices = call.inputs
+    return run(_gather_row, (upstream, indices), shape_input(shape_of(params)), *call.args)
+
+
+@gradient("GatherV2Grad", inputs=(1,))
+def _gather_grad(call: Call, upstream: Any) -> Any:
+    _, axis, batch_dims = call.args
+    return gather(upstream, call.inputs[1], axis=operand(axis), batch_dims=batch_dims)
+
+
+@gradient("GatherNd", inputs=(1,))
+def _gather_nd(call: Call, upstream: Any) -> Any:
+    params, indices = call.inputs
+    return run(_gather_nd_row, (upstream, indices), shape_input(shape_of(params)), *call.args)
+
+
+@gradient("GatherNdGrad", inputs=(1,))
+def _gather_nd_grad(call: Call, upstream: Any) -> Any:
+    return gather_nd(upstream, call.inputs[1], call.args[1])
+
+
+@gradient("BooleanMask", inputs=(1,))
+def _mask(call: Call, upstream: Any) -> Any:
+    array, mask = call.inputs
+    return run(_mask_row, (upstream, mask), shape_input(shape_of(array)), *call.args)
+
+
+@gradient("BooleanMaskGrad", inputs=(1,))
+def _mask_grad(call: Call, upstream: Any) -> Any:
+    return boolean_mask(upstream, call.inputs[1], call.args[1])
+
+
+@gradient("SelectV2", inputs=(0,))
+def _select(call: Call, upstream: Any) -> list[Any]:
+    condition, x, y = call.inputs
+    return [
+        None,
+        summed_to(where(condition, upstream, 0), shape_of(x)) if call.wanted[1] else None,
+        summed_to(where(~condition, upstream, 0), shape_of(y)) if call.wanted[2] else None,
+    ]
+
+
+not_differentiable("Where")
+
+__all__: list[str] = []

@@ -1,0 +1,301 @@
+"""Slices sorted into several tensors and back, places as coordinates, and histograms."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from allotment import errors
+from allotment.tf.ops import faults
+from allotment.tf.ops.arguments.integers import number_argument, to_tensors
+from allotment.tf.ops.array.array import _anything
+from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.blocks import BLOCK
+from allotment.tf.ops.convert import to_pair, to_tensor
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.table import dims, operation
+from allotment.tf.ops.types.element_types import FLOATS, INDICES, REALS, check_attribute
+from allotment.tf.tensors.dtype import as_dtype, int32
+from allotment.tf.tensors.tensor import EagerTensor
+
+
+def _first(found: Array) -> str:
+    """The place of the first true element as error texts show it: ``[1,2]``."""
+    place = np.unravel_index(int(np.argmax(found)), found.shape)
+    return f"[{','.join(map(str, place))}]" if found.ndim else ""
+
+
+def _partition_fault(data: Array, partitions: Array, count: int) -> str | None:
+    if data.shape[: partitions.ndim] != partitions.shape:
+        return (
+            f"data.shape must start with partitions.shape, got data.shape = {dims(data)}, "
+            f"partitions.shape = {dims(partitions)}"
+        )
+    outside = (partitions < 0) | (partitions >= count)
+    if outside.any():
+        number = partitions.reshape(-1)[int(np.argmax(outside))]
+        return f"partitions{_first(outside)} = {number} is not in [0, {count})"
+    return None
+
+
+def _partition(data: Array, partitions: Array, count: int) -> tuple[Array, ...]:
+    return tuple(data[partitions == number] for number in range(count))
+
+
+_partition_row = operation(
+    "DynamicPartition", _partition, fault=_partition_fault, takes=_anything, same_dtype=False
+)
+
+
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: Any, name: str | None = None
+) -> list[EagerTensor]:
+    """Sort slices into tensors by number. As ``tf.dynamic_partition``.
+
+    Raises:
+        InvalidArgumentError: A number is none of a tensor, or the shapes do not go together.
+    """
+    count = number_argument(num_partitions, "num_partitions")
+    if count < 1:
+        raise faults.below_minimum("DynamicPartition", "num_partitions", count, 1, name)
+    numbers = to_tensor(partitions, like=int32)
+    return list(run(_partition_row, (to_tensor(data), numbers), count, name=name))
+
+
+def _halves(arrays: Sequence[Array]) -> tuple[Sequence[Array], Sequence[Array]]:
+    count = len(arrays) // 2
+    return arrays[:count], arrays[count:]
+
+
+def _stitch_fault(*arrays: Array) -> str | None:
+    data, indices = _halves(arrays)
+    rest = data[0].shape[indices[0].ndim :]
+    for which, (values, places) in enumerate(zip(data, indices, strict=True)):
+        if values.shape[: places.ndim] != places.shape:
+            return f"data[{which}].shape = {dims(values)} does not start with indices[{which}].shape = {dims(places)}"
+        if values.shape[places.ndim :] != rest:
+            return (
+                f"Need data[0].shape[{indices[0].ndim}:] = data[{which}].shape[{places.ndim}:], got data[0].shape = "
+                f"{dims(data[0])}, data[{which}].shape = {dims(values)}, indices[0].shape = {dims(indices[0])}, "
+                f"indices[{which}].shape = {dims(places)}"
+            )
+    for places in indices:
+        if (places < 0).any():
+            return f"indices{_first(places < 0)} is out of range"
+    return None
+
+
+def _stitch(*arrays: Array) -> Array:
+    data, indices = _halves(arrays)
+    rest = data[0].shape[indices[0].ndim :]
+    length = max((int(places.max()) + 1 for places in indices if places.size), default=0)
+    dtype = data[0].dtype
+    made = np.full((length, *rest), b"" if dtype.kind == "O" else 0, dtype)
+    for values, places in zip(data, indices, strict=True):
+        made[places.reshape(-1)] = values.reshape(places.size, *rest)
+    return made
+
+
+_stitch_row = operation("DynamicStitch", _stitch, fault=_stitch_fault, takes=_anything, same_dtype=False)
+
+
+def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> EagerTensor:
+    """Put slices of several tensors at places of one; the last one at a place stays. As ``tf.dynamic_stitch``.
+
+    Raises:
+        InvalidArgumentError: The shapes do not go together, or there is nothing.
+        ValueError: There are not as many places as tensors.
+    """
+    if len(indices) != len(data):
+        raise ValueError(
+            "List argument 'data' to 'dynamic_stitch' Op with length "
+            f"{len(data)} must match length {len(indices)} of argument 'indices'."
+        )
+    if not data:
+        raise errors.InvalidArgumentError(
+            None, None, f"DynamicStitch needs at least one tensor{faults.tail('DynamicStitch', name)}"
+        )
+    places = [to_tensor(each, like=int32) for each in indices]
+    # The slices come first, so that they, and not the places, say where the result is kept.
+    return run(_stitch_row, [*to_tensors(data), *places], name=name)  # type: ignore[no-any-return]
+
+
+def _unravel_fault(indices: Array, lengths: Array) -> str | None:
+    if indices.ndim > 1:
+        return f'The indices can only be scalar or vector, got "{dims(indices)}"'
+    if lengths.ndim != 1:
+        return f'The dims must be a vector, got "{dims(lengths)}"'
+    if (lengths < 0).any():
+        place = int(np.argmax(lengths < 0))
+        return f"Input dims cannot be negative. Got dim = {lengths[place]} at index {place}"
+    if ((indices < 0) | (indices >= np.prod(lengths, dtype=np.int64))).any():
+        return "index is out of bound as with dims"
+    return None
+
+
+_unravel = operation(
+    "UnravelIndex",
+    lambda indices, lengths: np.stack(np.unravel_index(indices, tuple(lengths.tolist()))).astype(
+        indices.dtype
+    ),
+    fault=_unravel_fault,
+    takes=INDICES.__contains__,
+    kinds=("CPU",),
+)
+
+
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> EagerTensor:
+    """The coordinates of elements that are numbered row by row. As ``tf.unravel_index``.
+
+    Raises:
+        InvalidArgumentError: A number is outside of the shape.
+    """
+    return run(_unravel, to_pair(indices, dims), name=name)  # type: ignore[no-any-return]
+
+
+def _range_fault(values: Array, ends: Array, count: int) -> str | None:
+    if ends.shape != (2,):
+        return f"value_range should be a vector of 2 elements, but got shape {dims(ends)}"
+    if not ends[0] < ends[1]:
+        return f"value_range should satisfy value_range[0] < value_range[1], but got '[{ends[0]:g}, {ends[1]:g}]'"
+    return None if count > 0 else f"nbins should be a positive number, but got '{count}'"
+
+
+def _counts(values: Array, ends: Array, count: int, dtype: Any) -> Array:
+    if count == 1:
+        return np.asarray([values.size], dtype)
+    low, high = (float(end) for end in ends)
+    total, elements = np.zeros(count, np.int64), values.reshape(-1)
+    for start in range(0, values.size, BLOCK):
+        places = np.subtract(elements[start : start + BLOCK], low, dtype=np.float64)
+        np.true_divide(places, (high - low) / count, out=places)
+        # What lies outside goes into the outermost bins.
+        bins = np.clip(places, 0, count - 1, out=places).astype(np.int32)
+        total += np.bincount(bins, minlength=count)
+    return np.asarray(total, dtype)
+
+
+def _counts_fault(values: Array, ends: Array, count: int, dtype: Any) -> str | None:
+    fault = _range_fault(values, ends, count)
+    # One bin has all elements, whatever they are.
+    if fault is None and count > 1 and values.dtype.kind == "f" and np.isnan(values).any():
+        return "Histogram values must not contain NaN"
+    return fault
+
+
+def _bin_numbers(values: Array, ends: Array, count: int) -> Array:
+    places = np.subtract(values, ends[0])
+    places = np.asarray(np.true_divide(places, ends[1] - ends[0]))
+    np.multiply(places, values.dtype.type(count), out=places)
+    np.floor(places, out=places)
+    return np.asarray(np.clip(places, 0, count - 1), np.int32)
+
+
+def _bin_numbers_fault(values: Array, ends: Array, count: int) -> str | None:
+    if ends.shape != (2,):
+        return f"value_range should be a vector of 2 elements, but got shape {dims(ends)}"
+    return None if count > 0 else f"nbins {count} must > 0"
+
+
+_histogram = operation(
+    "HistogramFixedWidth",
+    _counts,
+    fault=_counts_fault,
+    takes=REALS.__contains__,
+    kinds=("CPU",),
+)
+_bins_row = operation(
+    "HistogramFixedWidthBins",
+    _bin_numbers,
+    fault=_bin_numbers_fault,
+    takes=FLOATS.__contains__,
+)
+
+
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+) -> EagerTensor:
+    """Count values in bins of one width; those outside in the outermost ones. As ``tf.histogram_fixed_width``.
+
+    Raises:
+        InvalidArgumentError: The range is empty, or there are no bins.
+    """
+    wanted = as_dtype(dtype)
+    check_attribute("HistogramFixedWidth", "dtype", wanted, name)
+    inputs, count = to_pair(values, value_range), number_argument(nbins, "nbins")
+    return run(_histogram, inputs, count, wanted.numpy, name=name)  # type: ignore[no-any-return]
+
+
+def histogram_fixed_width_bins(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+) -> EagerTensor:
+    """Say in which bin each of some floats is, in int32. As ``tf.histogram_fixed_width_bins``.
+
+    See ``histogram_fixed_width``. The range may go down. ``dtype`` has no effect.
+    """
+    inputs = to_tensor(values), to_tensor(value_range)
+    return run(_bins_row, inputs, number_argument(nbins, "nbins"), name=name)  # type: ignore[no-any-return]
+
+
+def _identity_n(*arrays: Array) -> tuple[Array, ...]:
+    # The results share the inputs' memory, as TensorFlow's do.
+    return arrays
+
+
+_identity_n_row = operation("IdentityN", _identity_n, takes=_anything, same_dtype=False)
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[EagerTensor]:  # noqa: A002 - TensorFlow's name
+    """Return tensors of the same values on the device of the scope. As ``tf.identity_n``.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
+    if not input:
+        raise errors.InvalidArgumentError(
+            None, None, f"Length for attr 'T' of 0 must be at least minimum 1{faults.tail('IdentityN', name)}"
+        )
+    return list(run(_identity_n_row, [to_tensor(each) for each in input], name=name))
+
+
+def _permutation_fault(x: Array) -> str | None:
+    if x.ndim != 1:
+        return "invert_permutation expects a 1D vector."
+    seen = set()
+    for number in x.tolist():
+        if not 0 <= number < len(x):
+            return f"{number} is not between 0 and {len(x)}"
+        if number in seen:
+            return f"{number} is duplicated in the input."
+        seen.add(number)
+    return None
+
+
+def _inverted(x: Array) -> Array:
+    made = np.empty_like(x)
+    made[x] = np.arange(len(x), dtype=x.dtype)
+    return made
+
+
+_invert = operation("InvertPermutation", _inverted, fault=_permutation_fault, takes=INDICES.__contains__)
+
+
+def invert_permutation(x: Any, name: str | None = None) -> EagerTensor:
+    """The permutation that undoes another. As ``tf.math.invert_permutation``.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    tensor = to_tensor(x)
+    return run(_invert, (tensor,), name=name)  # type: ignore[no-any-return]
+
+
+__all__ = [
+    "dynamic_partition",
+    "dynamic_stitch",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
+    "identity_n",
+    "invert_permutation",
+    "unravel_index",
+]

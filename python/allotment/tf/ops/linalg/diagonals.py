@@ -1,0 +1,217 @@
+"""Operations on diagonals of matrices; ``bands`` says how several are packed."""
+
+from typing import Any
+
+import numpy as np
+
+from allotment.tf.ops.arguments.integers import number_argument
+from allotment.tf.ops.arguments.scalars import flag_argument
+from allotment.tf.ops.arrays import Array, size_fault
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.linalg.bands import Band, band_argument, length_of, put, strip
+from allotment.tf.ops.reduction.reduce import reduce_sum
+from allotment.tf.ops.table import dims, operation
+from allotment.tf.ops.types.element_types import anything
+from allotment.tf.tensors.dtype import bool as bool_
+from allotment.tf.tensors.tensor import EagerTensor
+
+
+def _sizes(packed: Array, band: Band, rows: int, columns: int) -> tuple[int, int]:
+    """Rows and columns of matrices whose packed form is given; -1 is to be found out."""
+    least_rows = packed.shape[-1] - min(band.highest, 0)
+    least_columns = packed.shape[-1] + max(band.lowest, 0)
+    if rows == columns == -1:
+        rows = columns = max(least_rows, least_columns)
+    return (least_rows if rows == -1 else rows), (least_columns if columns == -1 else columns)
+
+
+def _diag(packed: Array, padding: Array, band: Band, rows: int, columns: int) -> Array:
+    sizes = _sizes(packed, band, rows, columns)
+    batch = packed.shape[: -1 if band.is_one() else -2]
+    result = np.full((*batch, *sizes), padding, packed.dtype)
+    put(result, packed, band)
+    return result
+
+
+def _diag_fault(packed: Array, padding: Array, band: Band, rows: int, columns: int) -> str | None:
+    if padding.ndim:
+        return "padding_value must be a scalar"
+    if packed.ndim < 1:
+        return f"diagonal must be at least 1-dim, received shape: {dims(packed)}"
+    if band.lowest > band.highest:
+        return f"lower_diag_index must not be larger than upper_diag_index: {band.lowest} > {band.highest}"
+    if not band.is_one() and (packed.ndim < 2 or packed.shape[-2] != len(band.diagonals())):
+        return (
+            "The number of diagonals provided in the input does not match the lower_diag_index and "
+            "upper_diag_index range."
+        )
+    least_rows = packed.shape[-1] - min(band.highest, 0)
+    least_columns = packed.shape[-1] + max(band.lowest, 0)
+    sizes = _sizes(packed, band, rows, columns)
+    if sizes[0] < least_rows:
+        return "The number of rows is too small."
+    if sizes[1] < least_columns:
+        return "The number of columns is too small."
+    if sizes[0] != least_rows and sizes[1] != least_columns:
+        return "The number of rows or columns is not consistent with the specified d_lower, d_upper, and diagonal."
+    return size_fault((*packed.shape[: -1 if band.is_one() else -2], *sizes), packed.dtype)
+
+
+def _diag_part(matrices: Array, padding: Array, band: Band) -> Array:
+    rows, columns = matrices.shape[-2:]
+    room = max(length_of(diagonal, rows, columns) for diagonal in band.diagonals())
+    result = np.full((*matrices.shape[:-2], len(band.diagonals()), room), padding, matrices.dtype)
+    for index, diagonal in enumerate(band.diagonals()):
+        length = length_of(diagonal, rows, columns)
+        start = band.start(diagonal, length, room)
+        result[..., index, start : start + length] = strip(matrices, diagonal)
+    return result.reshape(*matrices.shape[:-2], room) if band.is_one() else result
+
+
+def _part_fault(matrices: Array, padding: Array, band: Band) -> str | None:
+    return "padding_value must be a scalar" if padding.ndim else _band_fault(matrices, band)
+
+
+def _band_fault(matrices: Array, band: Band) -> str | None:
+    if matrices.ndim < 2:
+        return f"input must be at least 2-dim, received shape: {dims(matrices)}"
+    if band.lowest > band.highest:
+        return f"lower_diag_index must not be larger than upper_diag_index: {band.lowest} > {band.highest}"
+    rows, columns = matrices.shape[-2:]
+    for which, diagonal in (("lower", band.lowest), ("upper", band.highest)):
+        if diagonal != 0 and not -rows < diagonal < columns:
+            return f"{which}_diag_index is out of bound: {diagonal} It must be between {-rows} and {columns}"
+    return None
+
+
+def _set_diag(matrices: Array, packed: Array, band: Band) -> Array:
+    result = matrices.copy()
+    put(result, packed, band)
+    return result
+
+
+def _set_fault(matrices: Array, packed: Array, band: Band) -> str | None:
+    fault = _band_fault(matrices, band)
+    if fault is not None:
+        return fault
+    rows, columns = matrices.shape[-2:]
+    room = max(length_of(diagonal, rows, columns) for diagonal in band.diagonals())
+    expected = (*matrices.shape[:-2], *([] if band.is_one() else [len(band.diagonals())]), room)
+    if packed.shape != expected:
+        wanted = ",".join(map(str, expected))
+        return (
+            "Either first dimensions of diagonal don't match input.shape[:-2], or diagonal.shape[:-1] is not equal to "
+            "the longests diagonal in range [lower_diag_index:upper_diag_index].\n"
+            f"Input shape: {dims(matrices)}\nDiagonal shape: {dims(packed)}\nExpected diagonal shape: [{wanted}]"
+        )
+    return None
+
+
+_diag_row = operation("MatrixDiagV3", _diag, fault=_diag_fault, takes=anything)
+_part_row = operation("MatrixDiagPartV3", _diag_part, fault=_part_fault, takes=anything)
+_set_row = operation("MatrixSetDiagV3", _set_diag, fault=_set_fault, takes=anything)
+
+
+def diag(
+    diagonal: Any,
+    name: str | None = "diag",
+    k: Any = 0,
+    num_rows: Any = -1,
+    num_cols: Any = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> EagerTensor:
+    """Make matrices of diagonals. As ``tf.linalg.diag``.
+
+    Args:
+        diagonal: The last axis is one diagonal, or the last two are a packed form of several.
+        name: Only looked at in error texts.
+        k: Which diagonal, 0 being the main one; or the lowest and the highest.
+        num_rows: Rows of the matrices, -1 for as few as possible.
+        num_cols: Columns of the matrices, -1 for as few as possible.
+        padding_value: What the other elements are.
+        align: Where super- and subdiagonals that are shorter than the longest are in the packed form.
+
+    Raises:
+        InvalidArgumentError: The diagonals do not fit such matrices.
+    """
+    diagonal = to_tensor(diagonal)
+    inputs = (diagonal, _padding(padding_value, diagonal))
+    return run(  # type: ignore[no-any-return]
+        _diag_row, inputs, band_argument(k, align), _number(num_rows), _number(num_cols), name=name
+    )
+
+
+def _padding(value: Any, beside: EagerTensor) -> EagerTensor:
+    return to_tensor(
+        flag_argument(value, "padding_value") if beside._dtype is bool_ else value, like=beside._dtype
+    )
+
+
+def diag_part(
+    input: Any,  # noqa: A002 - TensorFlow's name
+    name: str | None = "diag_part",
+    k: Any = 0,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> EagerTensor:
+    """Take diagonals out of matrices; several come in the packed form. As ``tf.linalg.diag_part``; see ``diag``."""
+    tensor = to_tensor(input)
+    inputs = (tensor, _padding(padding_value, tensor))
+    return run(_part_row, inputs, band_argument(k, align), name=name)  # type: ignore[no-any-return]
+
+
+def set_diag(
+    input: Any,  # noqa: A002 - TensorFlow's name
+    diagonal: Any,
+    name: str | None = "set_diag",
+    k: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> EagerTensor:
+    """Copy matrices with other diagonals. As ``tf.linalg.set_diag``; see ``diag``."""
+    tensor = to_tensor(input)
+    return run(  # type: ignore[no-any-return]
+        _set_row, (tensor, to_tensor(diagonal, like=tensor._dtype)), band_argument(k, align), name=name
+    )
+
+
+def trace(x: Any, name: str | None = None) -> EagerTensor:
+    """The sum of the main diagonal of each matrix. As ``tf.linalg.trace``."""
+    return reduce_sum(diag_part(x), -1, name=name)
+
+
+def _band_part(matrices: Array, lower: int, upper: int) -> Array:
+    result = np.zeros_like(matrices)
+    rows, columns = matrices.shape[-2:]
+    for row in range(rows):
+        start = max(row - lower, 0) if lower >= 0 else 0
+        end = row + upper + 1 if upper >= 0 else columns
+        result[..., row, start:end] = matrices[..., row, start:end]
+    return result
+
+
+def _band_part_fault(matrices: Array, lower: int, upper: int) -> str | None:
+    if matrices.ndim < 2:
+        return f"input must be at least 2-dim, received shape: {dims(matrices)}"
+    rows, columns = matrices.shape[-2:]
+    if lower > rows:
+        return f"num_lower must be negative or less or equal to number of rows ({rows}) got: {lower}"
+    if upper > columns:
+        return f"num_upper must be negative or less or equal to number of columns ({columns}) got: {upper}"
+    return None
+
+
+_band_part_row = operation("MatrixBandPart", _band_part, fault=_band_part_fault)
+
+
+def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
+    """Set all but some diagonals to zero; a negative number keeps that side whole. As ``tf.linalg.band_part``."""
+    return run(_band_part_row, (to_tensor(input),), _number(num_lower), _number(num_upper), name=name)  # type: ignore[no-any-return]
+
+
+def _number(value: Any) -> int:
+    return number_argument(value, "a number of diagonals, rows or columns")
+
+
+__all__ = ["band_part", "diag", "diag_part", "set_diag", "trace"]

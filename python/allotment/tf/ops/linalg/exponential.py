@@ -1,0 +1,52 @@
+"""The exponential of matrices."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.linalg.lapack import square_fault
+from allotment.tf.ops.table import operation
+from allotment.tf.ops.types.element_types import INEXACT, SIGNED_INTEGERS
+from allotment.tf.tensors.tensor import EagerTensor
+
+#: Terms of the series for matrices of norm 1/2: the next one is below 1e-22.
+_TERMS: Final = 18
+
+
+@in_single
+def _exponential(matrix: Array) -> Array:
+    # exp(a) is exp(a / 2**n) squared n times, and the series of a small matrix is short.
+    norm = float(np.abs(matrix).sum(-1).max(initial=0))
+    halvings = max(int(np.ceil(np.log2(norm))) + 1, 0) if 0 < norm < np.inf else 0
+    small = matrix * matrix.dtype.type(0.5**halvings)
+    identity = np.eye(matrix.shape[-1], dtype=matrix.dtype)
+    result = np.broadcast_to(identity, matrix.shape).copy()
+    for term in range(_TERMS, 0, -1):
+        result = np.matmul(small, result)
+        result /= term
+        result += identity
+    for _ in range(halvings):
+        result = np.matmul(result, result)
+    return result
+
+
+_row = operation("MatrixExponential", _exponential, fault=square_fault, takes=INEXACT.__contains__)
+
+
+def expm(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
+    """The exponential of square matrices. As ``tf.linalg.expm``.
+
+    Raises:
+        InvalidArgumentError: A matrix is not square.
+        ValueError: The elements are signed integers.
+    """
+    matrix = to_tensor(input)
+    if matrix._dtype in SIGNED_INTEGERS:
+        raise ValueError(f"tf.linalg.expm does not support matrices of type {matrix._dtype!r}")
+    return run(_row, (matrix,), name=name)  # type: ignore[no-any-return]
+
+
+__all__ = ["expm"]

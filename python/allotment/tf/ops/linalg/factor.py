@@ -1,0 +1,159 @@
+"""Decompositions of matrices. All take any number of axes in front of the matrices' two."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from allotment.tf.ops.arguments.scalars import flag_argument
+from allotment.tf.ops.arrays import Array, in_single, owned
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.linalg.lapack import adjoint_of, matrix_fault, run_lapack, square_fault
+from allotment.tf.ops.table import operation
+from allotment.tf.ops.types.element_types import INEXACT
+from allotment.tf.tensors.tensor import EagerTensor
+
+_INEXACT: Any = {"takes": INEXACT.__contains__}
+
+
+@in_single
+def _cholesky(matrix: Array) -> Array:
+    try:
+        return owned(np.linalg.cholesky(matrix))
+    except np.linalg.LinAlgError:
+        pass
+    if matrix.ndim > 2:
+        return np.stack([_cholesky(each) for each in matrix])
+    # One that is not positive definite has no such triangle.
+    return np.tril(np.full_like(matrix, np.nan))
+
+
+@in_single
+def _qr(matrix: Array, full: bool) -> tuple[Array, Array]:
+    q, r = np.linalg.qr(matrix, "complete" if full else "reduced")
+    return owned(q), owned(r)
+
+
+@in_single
+def _svd(matrix: Array, full: bool, vectors: bool) -> Any:
+    finite = np.asarray(np.isfinite(matrix).all((-2, -1), keepdims=True))
+    if not finite.all():
+        # LAPACK would refuse them all.
+        found = _svd(np.where(finite, matrix, 0), full, vectors)
+        of_each = (finite[..., 0], finite, finite) if vectors else (finite[..., 0],)
+        parts = zip(of_each, found if vectors else (found,), strict=True)
+        made = tuple(np.where(known, each, np.nan).astype(each.dtype, copy=False) for known, each in parts)
+        return made if vectors else made[0]
+    if not vectors:
+        return owned(np.linalg.svd(matrix, compute_uv=False))
+    u, s, adjoint_v = np.linalg.svd(matrix, full_matrices=full)
+    return owned(s), owned(u), owned(adjoint_of(adjoint_v))
+
+
+@in_single
+def _eigh(matrix: Array, vectors: bool) -> Any:
+    # LAPACK's single-precision routine has numbers for an answer even then.
+    if not np.isfinite(np.tril(matrix)).all():
+        raise np.linalg.LinAlgError("not finite")
+    if not vectors:
+        return owned(np.linalg.eigvalsh(matrix)).astype(matrix.dtype, copy=False)
+    values, columns = np.linalg.eigh(matrix)
+    return owned(values).astype(matrix.dtype, copy=False), owned(columns)
+
+
+@in_single
+def _eig(matrix: Array, vectors: bool) -> Any:
+    # NumPy gives real numbers if all happen to be.
+    wanted = np.result_type(matrix, np.complex64)
+    if not vectors:
+        return owned(np.linalg.eigvals(matrix)).astype(wanted, copy=False)
+    values, columns = np.linalg.eig(matrix)
+    return owned(values).astype(wanted, copy=False), owned(columns).astype(wanted, copy=False)
+
+
+_cholesky_row = operation("Cholesky", _cholesky, fault=square_fault, **_INEXACT)
+_qr_row = operation("Qr", _qr, fault=matrix_fault, **_INEXACT)
+_svd_row = operation("Svd", _svd, fault=matrix_fault, **_INEXACT)
+_eigh_row = operation("SelfAdjointEigV2", _eigh, fault=square_fault, **_INEXACT)
+_eig_row = operation("Eig", _eig, fault=square_fault, **_INEXACT)
+
+_NO_EIGENVALUES = "Eigen decomposition was not successful. The input might not be valid."
+
+
+class Qr(NamedTuple):
+    """What ``qr`` returns."""
+
+    q: EagerTensor
+    r: EagerTensor
+
+
+def cholesky(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
+    """The lower triangle whose product with its adjoint is the matrix. As ``tf.linalg.cholesky``.
+
+    Only the lower triangle of the matrix is read. One that is not positive definite has NaNs for an answer.
+
+    Raises:
+        InvalidArgumentError: A matrix is not square.
+    """
+    return run(_cholesky_row, (to_tensor(input),), name=name)  # type: ignore[no-any-return]
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:  # noqa: A002 - TensorFlow's name
+    """Unitary matrices ``q`` and upper triangles ``r`` with the matrix as product. As ``tf.linalg.qr``."""
+    failure = "QR decomposition was not successful. The input might not be valid."
+    return Qr(
+        *run_lapack(
+            _qr_row,
+            (to_tensor(input),),
+            flag_argument(full_matrices, "full_matrices"),
+            failure=failure,
+            name=name,
+        )
+    )
+
+
+def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+    """Singular values and vectors: ``s``, ``u``, ``v`` with ``u @ diag(s) @ adjoint(v)`` the matrix.
+
+    As ``tf.linalg.svd``: the values come first and descend, and ``v`` is not NumPy's ``vh``, but its adjoint.
+
+    Returns:
+        ``s`` alone without ``compute_uv``.
+    """
+    failure = "SVD was not successful. The input might not be valid."
+    return run_lapack(
+        _svd_row,
+        (to_tensor(tensor),),
+        flag_argument(full_matrices, "full_matrices"),
+        flag_argument(compute_uv, "compute_uv"),
+        failure=failure,
+        name=name,
+    )
+
+
+def eigh(tensor: Any, name: str | None = None) -> tuple[EagerTensor, EagerTensor]:
+    """Eigenvalues, ascending, and eigenvectors, as columns, of self-adjoint matrices. As ``tf.linalg.eigh``.
+
+    Only the lower triangle is read.
+    """
+    failure = f"Self-adjoint {_NO_EIGENVALUES[0].lower()}{_NO_EIGENVALUES[1:]}"
+    return run_lapack(_eigh_row, (to_tensor(tensor),), True, failure=failure, name=name)  # type: ignore[no-any-return]
+
+
+def eigvalsh(tensor: Any, name: str | None = None) -> EagerTensor:
+    """Eigenvalues of self-adjoint matrices, ascending. As ``tf.linalg.eigvalsh``."""
+    failure = f"Self-adjoint {_NO_EIGENVALUES[0].lower()}{_NO_EIGENVALUES[1:]}"
+    return run_lapack(_eigh_row, (to_tensor(tensor),), False, failure=failure, name=name)  # type: ignore[no-any-return]
+
+
+def eig(tensor: Any, name: str | None = None) -> tuple[EagerTensor, EagerTensor]:
+    """Eigenvalues and eigenvectors, as columns, of any square matrices, always complex. As ``tf.linalg.eig``."""
+    return run_lapack(_eig_row, (to_tensor(tensor),), True, failure=_NO_EIGENVALUES, name=name)  # type: ignore[no-any-return]
+
+
+def eigvals(tensor: Any, name: str | None = None) -> EagerTensor:
+    """Eigenvalues of any square matrices, always complex. As ``tf.linalg.eigvals``."""
+    return run_lapack(_eig_row, (to_tensor(tensor),), False, failure=_NO_EIGENVALUES, name=name)  # type: ignore[no-any-return]
+
+
+__all__ = ["Qr", "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd"]

@@ -1,0 +1,91 @@
+"""What is made of decompositions of matrices: pseudo-inverses, ranks and normalised tensors."""
+
+from typing import Any
+
+import numpy as np
+
+from allotment.tf.ops.array.array import cast, shape
+from allotment.tf.ops.array.layout import expand_dims
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.known_shapes import rank_of
+from allotment.tf.ops.linalg.factor import svd
+from allotment.tf.ops.linalg.products import matmul
+from allotment.tf.ops.math.arithmetic import multiply
+from allotment.tf.ops.math.comparison import greater
+from allotment.tf.ops.math.division import realdiv, truediv
+from allotment.tf.ops.reduction.reduce import reduce_max, reduce_sum
+from allotment.tf.ops.reduction.statistics import norm
+from allotment.tf.tensors.dtype import int32
+from allotment.tf.tensors.tensor import EagerTensor
+
+
+def _matrix(a: Any) -> EagerTensor:
+    matrix = to_tensor(a)
+    if not matrix._dtype.is_floating:
+        raise TypeError(f"Input `a` must have `float`-like `dtype` (saw {matrix._dtype.name}).")
+    rank = rank_of(matrix)
+    if rank is not None and rank < 2:
+        raise ValueError(f"Input `a` must have at least 2 dimensions (saw: {rank}).")
+    return matrix
+
+
+def _longer_side(matrix: EagerTensor) -> Any:
+    """The larger of the numbers of rows and columns, a tensor in a graph that does not know them."""
+    sides = matrix.shape[-2:]
+    if sides.is_fully_defined():
+        return max(sides)  # type: ignore[type-var]
+    return cast(reduce_max(shape(matrix)[-2:]), matrix._dtype)
+
+
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> EagerTensor:
+    """The Moore-Penrose pseudo-inverse. As ``tf.linalg.pinv``.
+
+    Singular values up to ``rcond`` times the largest count as zero; without it ten times the longer side times the
+    distance from one to the next float.
+
+    Raises:
+        TypeError: The elements are no floats.
+        ValueError: It is no matrix.
+    """
+    matrix = _matrix(a)
+    kind = matrix._dtype.numpy
+    if rcond is None:
+        rcond = _longer_side(matrix) * (10.0 * float(np.finfo(kind).eps))
+    share = to_tensor(rcond, like=matrix._dtype)
+    values, u, v = svd(matrix, full_matrices=False, compute_uv=True)
+    cutoff = multiply(share, reduce_max(values, -1))
+    values = where(greater(values, expand_dims(cutoff, -1)), values, np.array(np.inf, kind))
+    return matmul(realdiv(v, expand_dims(values, -2)), u, adjoint_b=True, name=name)
+
+
+def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> EagerTensor:
+    """How many singular values are above ``tol``. As ``tf.linalg.matrix_rank``.
+
+    Without ``tol`` it is the largest one times the longer side times the distance from one to the next float.
+
+    Raises:
+        TypeError: The elements are no floats.
+        ValueError: It is no matrix.
+    """
+    matrix = _matrix(a)
+    values = svd(matrix, compute_uv=False)
+    if tol is None:
+        smallest = _longer_side(matrix) * float(np.finfo(matrix._dtype.numpy).eps)
+        tol = multiply(reduce_max(values, -1, keepdims=True), smallest)
+    return reduce_sum(cast(greater(values, tol), int32), -1, name=name)
+
+
+def normalize(
+    tensor: Any,
+    ord: Any = "euclidean",  # noqa: A002 - TensorFlow's name
+    axis: Any = None,
+    name: str | None = None,
+) -> tuple[EagerTensor, EagerTensor]:
+    """Divide by the norm along axes; returns the result and the norms. As ``tf.linalg.normalize``; see ``norm``."""
+    tensor = to_tensor(tensor)
+    size = cast(norm(tensor, ord, axis, keepdims=True), tensor._dtype)
+    return truediv(tensor, size, name), size
+
+
+__all__ = ["matrix_rank", "normalize", "pinv"]

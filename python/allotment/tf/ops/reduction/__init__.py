@@ -1,0 +1,1 @@
+"""Reductions over axes and segments, running totals and counts."""

@@ -1,0 +1,91 @@
+"""Running sums and products along an axis."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from allotment.devices.placement import thread
+from allotment.tf.ops.arguments.integers import scalar_argument
+from allotment.tf.ops.arguments.scalars import flag_argument
+from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.execute import check_types_in_graph, run
+from allotment.tf.ops.table import Operation, operation
+from allotment.tf.ops.types.element_types import FLOATS, NUMBERS
+from allotment.tf.tensors.tensor import EagerTensor
+
+
+def _scan(ufunc: np.ufunc, start: float) -> Callable[[Array, int, bool, bool], Array]:
+    def function(array: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
+        result = np.empty_like(array)
+        # Views: a scan from the end is one from the start of the reversed array.
+        source, target = np.moveaxis(array, axis, 0), np.moveaxis(result, axis, 0)
+        if reverse:
+            source, target = source[::-1], target[::-1]
+        if not exclusive:
+            ufunc.accumulate(source, 0, array.dtype, out=target)
+        elif len(target):
+            target[0] = start
+            ufunc.accumulate(source[:-1], 0, array.dtype, out=target[1:])
+        return result
+
+    return function
+
+
+def _fault(array: Array, axis: int, exclusive: bool, reverse: bool) -> str | None:
+    if not -array.ndim <= axis < array.ndim:
+        return f"ScanOp: Expected scan axis in the range [{-array.ndim}, {array.ndim}), but got {axis}"
+    return None
+
+
+_cumsum = operation("Cumsum", _scan(np.add, 0), fault=_fault, takes=NUMBERS.__contains__)
+_cumprod = operation("Cumprod", _scan(np.multiply, 1), fault=_fault, takes=NUMBERS.__contains__)
+
+_cumulative_logsumexp = operation(
+    "CumulativeLogsumexp", _scan(np.logaddexp, -np.inf), fault=_fault, takes=FLOATS.__contains__
+)
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The sum of all elements so far along an axis. As ``tf.cumsum``.
+
+    Args:
+        x: Numbers.
+        axis: One axis.
+        exclusive: Leave out the element itself: the first result is zero.
+        reverse: Start at the end.
+        name: Only looked at in error texts.
+
+    Raises:
+        InvalidArgumentError: The tensor has no such axis.
+    """
+    return _run(_cumsum, x, axis, exclusive, reverse, name)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> EagerTensor:
+    """The product of all elements so far along an axis. As ``tf.math.cumprod``; see ``cumsum``."""
+    return _run(_cumprod, x, axis, exclusive, reverse, name)
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> EagerTensor:
+    """``log(sum(exp(x)))`` of all so far along an axis. As ``tf.math.cumulative_logsumexp``; see ``cumsum``."""
+    return _run(_cumulative_logsumexp, x, axis, exclusive, reverse, name)
+
+
+def _run(row: Operation, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> EagerTensor:
+    flags = flag_argument(exclusive, "exclusive"), flag_argument(reverse, "reverse")
+    x = to_tensor(x)
+    if thread.state.graph is not None:
+        # There the axis is looked at behind what it is of.
+        check_types_in_graph(row, (x,))
+    return run(row, (x,), scalar_argument(axis, "axis", in_kernel=True), *flags, name=name)  # type: ignore[no-any-return]
+
+
+__all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]

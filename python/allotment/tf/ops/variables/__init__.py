@@ -1,0 +1,1 @@
+"""State of variables, and the operations that change it."""

@@ -1,0 +1,63 @@
+"""Changes of variables at places along their first axis, by number: TensorFlow 1's ``scatter_add`` and the like."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from allotment.tf.ops.array.array import _anything
+from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.indexing.scattering import assign_at, maximum_at, minimum_at
+from allotment.tf.ops.reduction.rows import at
+from allotment.tf.ops.table import Operation, dims, operation
+from allotment.tf.ops.types.element_types import NUMBERS, REALS
+from allotment.tf.ops.variables.resources import Storage, writable
+from allotment.tf.tensors.dtype import DType
+
+
+def _fault(value: Array, indices: Array, storage: Storage) -> str | None:
+    shape = storage.array.shape
+    if not shape:
+        return "params must be at least 1-D, got shape []"
+    if value.ndim and value.shape != indices.shape + shape[1:]:
+        return (
+            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape "
+            f"{dims(value)}, indices.shape {dims(indices)}, params.shape {dims(storage.array)}"
+        )
+    outside = np.argwhere((indices < 0) | (indices >= shape[0]))
+    if not outside.size:
+        return None
+    place = tuple(outside[0].tolist())
+    named = f"indices[{','.join(map(str, place))}]" if place else "indices"
+    return f"{named} = {indices[place]} is not in [0, {shape[0]})"
+
+
+def _row(op: str, change: Callable[..., Any], takes: Callable[[DType], bool]) -> Operation:
+    def changed(value: Array, indices: Array, storage: Storage) -> Array:
+        array = writable(storage)
+        change(array, indices, value)
+        return array
+
+    return operation(f"Resource{op}", changed, fault=_fault, takes=takes, same_dtype=False)
+
+
+def _divide_at(array: Array, indices: Array, value: Array) -> None:
+    # One by one where a place comes twice; quotients of integers are cut, as TensorFlow's are.
+    values = np.broadcast_to(value, indices.shape + array.shape[1:]).reshape(-1, *array.shape[1:])
+    for place, each in zip(indices.reshape(-1), values, strict=True):
+        quotient = array[place] / each
+        array[place] = quotient if array.dtype.kind in "fc" else np.trunc(quotient)
+
+
+#: The rows by the names of their functions.
+ROW_SCATTERS: Final[dict[str, Operation]] = {
+    "scatter_add": _row("ScatterAdd", at(np.add), NUMBERS.__contains__),
+    "scatter_div": _row("ScatterDiv", _divide_at, NUMBERS.__contains__),
+    "scatter_max": _row("ScatterMax", maximum_at, REALS.__contains__),
+    "scatter_min": _row("ScatterMin", minimum_at, REALS.__contains__),
+    "scatter_mul": _row("ScatterMul", at(np.multiply), NUMBERS.__contains__),
+    "scatter_sub": _row("ScatterSub", at(np.subtract), NUMBERS.__contains__),
+    "scatter_update": _row("ScatterUpdate", assign_at, _anything),
+}
+
+__all__ = ["ROW_SCATTERS"]

@@ -1,0 +1,1 @@
+"""Values: element types, shapes, tensors and their specifications."""

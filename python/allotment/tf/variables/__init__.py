@@ -1,0 +1,1 @@
+"""Variables, what combines their copies, and what waits for new ones."""

@@ -1,0 +1,92 @@
+"""What variables still have from the days of graphs, and their rarer ways to change."""
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from allotment.devices.placement import current_placement
+from allotment.tf.names.deprecation import deprecated
+from allotment.tf.ops.execute import run_on
+from allotment.tf.ops.table import Host, operation
+from allotment.tf.ops.variables.resources import Storage
+from allotment.tf.tensors.tensor import EagerTensor, Reference
+from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
+
+_is_initialized = operation("VarIsInitializedOp", lambda: np.ones((), np.bool_), host=Host.OUTPUT)
+
+
+class LegacyVariable:
+    """The part of ``Variable`` that programs for graphs use; eagerly little of it has a meaning."""
+
+    _shape: TensorShape
+    _storage: Storage
+
+    @property
+    def initializer(self) -> None:
+        """Nothing: a variable is initialized when it is made."""
+        return None
+
+    @property
+    def initial_value(self) -> NoReturn:
+        """Defined for graphs only."""
+        raise RuntimeError("This property is not supported when eager execution is enabled.")
+
+    def initialized_value(self) -> Any:
+        """Defined for graphs only.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError(
+            "initialized_value() has a meaning in graphs only: use the variable itself."
+        )
+
+    @property
+    def op(self) -> NoReturn:
+        """Defined for graphs only."""
+        raise AttributeError("Tensor.op is undefined when eager execution is enabled.")
+
+    @property
+    def graph(self) -> NoReturn:
+        """Defined for graphs only."""
+        raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")
+
+    def is_initialized(self, name: str | None = None) -> EagerTensor:
+        """Whether there is a value: always."""
+        return run_on(current_placement(), self._storage.device, _is_initialized, (), name=name)  # type: ignore[no-any-return]
+
+    def eval(self, session: Any = None) -> NoReturn:  # noqa: ARG002 - TensorFlow's signature
+        """Defined for graphs only.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError("This operation is not supported when eager execution is enabled.")
+
+    def load(self: Any, value: Any, session: Any = None) -> None:  # noqa: ARG002 - TensorFlow's signature
+        """Replace the value. Deprecated: ``assign`` does it."""
+        deprecated("Variable.load", "Prefer Variable.assign which has equivalent behavior in 2.X.")
+        self.assign(value)
+
+    def experimental_ref(self) -> Reference:
+        """Return ``ref()``. Deprecated."""
+        deprecated("Variable.experimental_ref", "Use ref() instead.")
+        return Reference(self)
+
+    def set_shape(self, shape: Any) -> None:
+        """Say more of the shape: lengths that may change become those given.
+
+        Raises:
+            ValueError: The shape is another.
+        """
+        wanted = as_shape(shape)
+        if not self._shape.is_compatible_with(wanted):
+            raise ValueError(f"Shapes {self._shape} and {wanted} are not compatible")
+        if self._shape.dims is None:
+            self._shape = wanted
+        elif wanted.dims is not None:
+            pairs = zip(self._shape.dims, wanted.dims, strict=True)
+            self._shape = TensorShape([new if old is None else old for old, new in pairs])
+
+
+__all__ = ["LegacyVariable"]
