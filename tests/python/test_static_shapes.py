@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import allotment.tf as tf
-from allotment.tf.graph.shape_functions import SHAPE_FUNCTIONS
+from allotment.tf.ops.inference.shape_functions import SHAPE_FUNCTIONS
 from allotment.tf.ops.table import OPERATIONS
 from every_module import import_every_module
 from support import op_samples

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from allotment.devices.caller import CallStack
 from allotment.devices.placement import thread
 from allotment.tf.errors import OperatorNotAllowedInGraphError
-from allotment.tf.graph.abstract import Abstract
-from allotment.tf.graph.known_values import Known
+from allotment.tf.ops.inference.abstract import Abstract
+from allotment.tf.ops.inference.symbolic import Known
 from allotment.tf.ops.table import Operation as Row
 from allotment.tf.tensors.dtype import DType
 from allotment.tf.tensors.tensor import Tensor
@@ -204,7 +204,7 @@ class SymbolicTensor(Tensor):
         return self._op._graph
 
     def _static_value(self) -> Any:
-        from allotment.tf.graph.known_values import constant_value
+        from allotment.tf.ops.inference.known_values import constant_value
 
         return constant_value(self)
 

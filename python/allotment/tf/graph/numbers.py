@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from allotment.tf.graph.abstract import UnknownLength
-from allotment.tf.graph.known_values import constant_value, known_numbers
 from allotment.tf.graph.node import SymbolicTensor
 from allotment.tf.ops.arguments.shapes import plain_numbers
 from allotment.tf.ops.deferred import Deferred, operand
+from allotment.tf.ops.inference.abstract import UnknownLength
+from allotment.tf.ops.inference.known_values import constant_value, known_numbers
 from allotment.tf.tensors.tensor import Tensor
 
 

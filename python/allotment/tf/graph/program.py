@@ -16,10 +16,9 @@ from allotment.tf.graph.faults import graph_error
 from allotment.tf.graph.kernels import State, kernel
 from allotment.tf.graph.node import Operation, SymbolicTensor, variable_read
 from allotment.tf.graph.ordering import needed, ordered
-from allotment.tf.graph.shape_functions import MANY
 from allotment.tf.ops import faults
-from allotment.tf.ops.execute import same_shapes
-from allotment.tf.ops.table import Host
+from allotment.tf.ops.inference.shape_functions import MANY
+from allotment.tf.ops.table import Host, same_shapes
 from allotment.tf.tensors.dtype import int32, string
 
 #: The kinds of step that are called without more ado: one array, or two, and nothing else.

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
+from allotment.tf.graph import shape_functions as _shape_functions  # noqa: F401 - enters them
 from allotment.tf.graph.constants import constant_array, shaped
 from allotment.tf.graph.node import SymbolicTensor
 from allotment.tf.graph.numbers import numbers_of
-from allotment.tf.graph.shape_functions import MANY, infer
 from allotment.tf.graph.sources import SHARED, Fixed, Shared, Start
 from allotment.tf.ops.deferred import deferred_in, with_numbers
 from allotment.tf.ops.execute import check_types_in_graph
+from allotment.tf.ops.inference.shape_functions import MANY, infer
 from allotment.tf.ops.table import Host, operation
 from allotment.tf.ops.table import Operation as Row
 from allotment.tf.tensors.dtype import BY_NUMPY, DType

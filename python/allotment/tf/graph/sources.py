@@ -17,9 +17,10 @@ from typing import Any, Final
 
 from allotment.tf.ops.random.draws import Source
 from allotment.tf.ops.random.seeds import shared_generator, started
+from allotment.tf.ops.table import StatefulArgument
 
 
-class Start:
+class Start(StatefulArgument):
     """Where the numbers of one node start."""
 
     __slots__ = ("words",)
@@ -38,7 +39,7 @@ class Fixed(Start):
     __slots__ = ()
 
 
-class Shared:
+class Shared(StatefulArgument):
     """In place of a start: the sequence of the program, which goes on."""
 
     __slots__ = ()

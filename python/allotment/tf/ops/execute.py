@@ -17,7 +17,7 @@ from allotment.devices.context import context
 from allotment.devices.placement import Placement, current_placement, thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.convert import to_pair, to_tensor
-from allotment.tf.ops.table import CPU_ONLY, Host, Operation, broadcast_fault
+from allotment.tf.ops.table import CPU_ONLY, Host, Operation
 from allotment.tf.ops.types.type_checks import has_kernel, type_problem
 from allotment.tf.tensors.dtype import BY_NUMPY, DType, float32, int32, string
 from allotment.tf.tensors.dtype import bool as bool_
@@ -340,9 +340,4 @@ def check_types_in_graph(row: Operation, inputs: Sequence[Any]) -> None:
         raise faults.of_types_in_graph(row.name, problem)
 
 
-def same_shapes(*arrays: Any) -> str | None:
-    """``fault`` of the operations that broadcast their inputs."""
-    return broadcast_fault(arrays)
-
-
-__all__ = ["binary", "check_types_in_graph", "run", "run_on", "same_shapes", "unary"]
+__all__ = ["binary", "check_types_in_graph", "run", "run_on", "unary"]

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from allotment.tf.ops.execute import binary, same_shapes, unary
-from allotment.tf.ops.table import operation
+from allotment.tf.ops.execute import binary, unary
+from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.tensors.tensor import EagerTensor
 
 

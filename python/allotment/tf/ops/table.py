@@ -97,6 +97,12 @@ class Operation:
         return numbers[index] if index < len(numbers) else None
 
 
+class StatefulArgument:
+    """Base of arguments that change from run to run: where random numbers are drawn, or a variable's value."""
+
+    __slots__ = ()
+
+
 #: Every operation by name.
 OPERATIONS: Final[dict[str, Operation]] = {}
 
@@ -128,3 +134,8 @@ def broadcast_fault(arrays: Sequence[Any]) -> str | None:
     except ValueError:
         return f"Incompatible shapes: {' vs. '.join(map(dims, arrays))}"
     return None
+
+
+def same_shapes(*arrays: Any) -> str | None:
+    """``fault`` of the operations that broadcast their inputs."""
+    return broadcast_fault(arrays)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.graph.shape_functions.inference import (
+from allotment.tf.ops.inference.shape_functions import (
     Dims,
     Inference,
     Output,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.graph.shape_functions.inference import (
+from allotment.tf.ops.inference.shape_functions import (
     Inference,
     Output,
     lengths,

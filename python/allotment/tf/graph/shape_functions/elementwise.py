@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.graph.shape_functions.inference import Inference, Output, shape_function
+from allotment.tf.ops.inference.shape_functions import Inference, Output, shape_function
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.dtype import complex64, complex128, float64, string
 

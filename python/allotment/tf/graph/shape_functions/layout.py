@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from allotment.tf.graph.shape_functions.inference import Inference, Output, numbers, shape_function, unknown
 from allotment.tf.ops.deferred import Deferred, is_known
+from allotment.tf.ops.inference.shape_functions import Inference, Output, numbers, shape_function, unknown
 
 
 @shape_function("Transpose", "ConjugateTranspose")

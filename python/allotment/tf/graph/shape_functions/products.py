@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.graph.shape_functions.inference import Dims, Inference, Output, shape_function
+from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output, shape_function
 from allotment.tf.ops.linalg.products import AS_IT_IS
 
 

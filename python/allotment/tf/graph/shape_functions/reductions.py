@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from allotment.tf.graph.shape_functions.inference import (
+from allotment.tf.ops.deferred import is_known
+from allotment.tf.ops.inference.shape_functions import (
     Dims,
     Inference,
     Output,
@@ -10,7 +11,6 @@ from allotment.tf.graph.shape_functions.inference import (
     shape_function,
     unknown,
 )
-from allotment.tf.ops.deferred import is_known
 from allotment.tf.tensors.dtype import BY_NUMPY
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.graph.shape_functions.inference import Inference, Output, number, shape_function
+from allotment.tf.ops.inference.shape_functions import Inference, Output, number, shape_function
 from allotment.tf.tensors.dtype import BY_NUMPY, float64
 from allotment.tf.tensors.dtype import bool as bool_
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.graph.shape_functions.inference import Inference, Output, number, shape_function
+from allotment.tf.ops.inference.shape_functions import Inference, Output, number, shape_function
 
 
 @shape_function("TopKV2")

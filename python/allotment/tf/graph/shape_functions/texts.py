@@ -3,7 +3,7 @@
 from typing import Any
 
 from allotment.tf.graph.shape_functions.elementwise import unchanged
-from allotment.tf.graph.shape_functions.inference import Inference, Output, shape_function
+from allotment.tf.ops.inference.shape_functions import Inference, Output, shape_function
 from allotment.tf.tensors.dtype import string
 
 shape_function("StaticRegexReplace", "StaticRegexFullMatch")(unchanged)

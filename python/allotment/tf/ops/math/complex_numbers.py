@@ -7,11 +7,11 @@ import numpy as np
 from allotment.tf.ops.array.array import ones_like, zeros_like
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.execute import run, same_shapes
+from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import where
 from allotment.tf.ops.math.arithmetic import multiply
 from allotment.tf.ops.math.comparison import less
-from allotment.tf.ops.table import operation
+from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.ops.types.element_types import COMPLEX, FLOATS
 from allotment.tf.tensors.dtype import float32, float64
 from allotment.tf.tensors.tensor import EagerTensor

@@ -6,9 +6,9 @@ import numpy as np
 
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type
-from allotment.tf.ops.execute import binary, same_shapes, unary
+from allotment.tf.ops.execute import binary, unary
 from allotment.tf.ops.public import public_binary, public_unary
-from allotment.tf.ops.table import operation
+from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.ops.types.element_types import INTEGERS
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.tensor import EagerTensor

@@ -6,9 +6,9 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.tf.ops.arrays import Array
-from allotment.tf.ops.execute import same_shapes
 from allotment.tf.ops.math.special import by_libm, digamma_of, scipy_ufunc
 from allotment.tf.ops.public import public_binary
+from allotment.tf.ops.table import same_shapes
 from allotment.tf.tensors.dtype import float32, float64
 
 #: Factorials of even numbers divided by Bernoulli's numbers: the divisors of Euler and Maclaurin's series.

@@ -7,9 +7,9 @@ import numpy as np
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.blocks import in_blocks
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.execute import binary, same_shapes, unary
+from allotment.tf.ops.execute import binary, unary
 from allotment.tf.ops.public import public_unary
-from allotment.tf.ops.table import operation
+from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.ops.types.element_types import FLOATS, INEXACT, INTEGERS
 from allotment.tf.tensors.tensor import EagerTensor
 

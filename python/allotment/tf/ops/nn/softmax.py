@@ -14,7 +14,7 @@ from allotment.tf.ops.array.layout import transpose
 from allotment.tf.ops.array.sequences import range as range_of
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.execute import run, same_shapes
+from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import where
 from allotment.tf.ops.indexing.partition import invert_permutation
 from allotment.tf.ops.known_shapes import rank_of
@@ -23,7 +23,7 @@ from allotment.tf.ops.math.arithmetic import add, multiply, negative, subtract
 from allotment.tf.ops.math.comparison import greater_equal
 from allotment.tf.ops.math.real import exp, log1p
 from allotment.tf.ops.nn.activations import relu
-from allotment.tf.ops.table import Operation, dims, operation
+from allotment.tf.ops.table import Operation, dims, operation, same_shapes
 from allotment.tf.ops.types.element_types import FLOATS, check_attribute
 from allotment.tf.tensors.dtype import float32
 from allotment.tf.tensors.tensor import EagerTensor, Tensor

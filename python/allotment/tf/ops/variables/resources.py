@@ -20,13 +20,13 @@ from allotment.tf.ops.execute import check_types, compute, run_on
 from allotment.tf.ops.indexing.scattering import assign_at, scatter, scatter_fault
 from allotment.tf.ops.indexing.slicing import Index, index_fault, view
 from allotment.tf.ops.reduction.rows import at
-from allotment.tf.ops.table import CPU_ONLY, EVERYWHERE, Operation, dims, operation
+from allotment.tf.ops.table import CPU_ONLY, EVERYWHERE, Operation, StatefulArgument, dims, operation
 from allotment.tf.ops.types.element_types import NUMBERS
 from allotment.tf.tensors.dtype import DType, string
 from allotment.tf.tensors.tensor import EagerTensor, tensor_of
 
 
-class Storage:
+class Storage(StatefulArgument):
     """The value of a variable, and the devices it is on for life."""
 
     __slots__ = ("array", "device", "dtype", "home", "lock")

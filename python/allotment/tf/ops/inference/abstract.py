@@ -1,14 +1,12 @@
 """Stands for the array of a tensor before it is computed: its shape, and its value if constants decide it."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
-from allotment.tf.graph.known_values import constant_value
-
-if TYPE_CHECKING:
-    from allotment.tf.graph.node import SymbolicTensor
+from allotment.tf.ops.inference.known_values import constant_value
+from allotment.tf.ops.inference.symbolic import Symbolic
 
 
 class Abstract:
@@ -23,7 +21,7 @@ class Abstract:
     #: NumPy leaves operators to the other operand; nothing is computed with it unseen.
     __array_ufunc__ = None
 
-    def __init__(self, tensor: "SymbolicTensor") -> None:
+    def __init__(self, tensor: Symbolic) -> None:
         self._tensor = tensor
         self._value: np.ndarray[Any, Any] | None = None
 
@@ -126,7 +124,7 @@ class UnknownLength:
         self.axis = axis
 
     @property
-    def tensor(self) -> "SymbolicTensor":
+    def tensor(self) -> Symbolic:
         """The tensor whose axis it is."""
         return self._abstract._tensor
 

@@ -11,28 +11,16 @@ Sizes, axes and shapes among the inputs of operations come from such tensors:
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from allotment.tf.graph.sources import is_source
-from allotment.tf.ops.execute import same_shapes
-
-if TYPE_CHECKING:
-    from allotment.tf.graph.node import Operation, SymbolicTensor
+from allotment.tf.ops.inference.symbolic import Known, Symbolic, SymbolicOperation
+from allotment.tf.ops.table import StatefulArgument, same_shapes
 
 Array = npt.NDArray[Any]
 Dims = tuple[int | None, ...]
-
-
-class Known(NamedTuple):
-    """What is known of a value."""
-
-    #: The elements; those that are not known are 1.
-    array: Array
-    #: Which elements are known, ``None`` for all.
-    mask: Array | None
 
 
 #: Operations that do more than compute, or compute something else each time.
@@ -78,13 +66,13 @@ _MOVED: Final[dict[str, int | None]] = {
 _BY_ELEMENT: Final = frozenset({"Abs", "Cast", "LogicalNot", "Neg", "SelectV2", "Sign", "Square"})
 
 
-def constant_value(tensor: "SymbolicTensor") -> Array | None:
+def constant_value(tensor: Symbolic) -> Array | None:
     """The value of a small tensor if constants and known shapes decide all of it, else ``None``."""
     known = known_value(tensor)
     return known.array if known is not None and known.mask is None else None
 
 
-def known_numbers(tensor: "SymbolicTensor") -> tuple[Any, ...] | None:
+def known_numbers(tensor: Symbolic) -> tuple[Any, ...] | None:
     """The numbers of a vector, ``None`` for one that is not known; ``None`` if its length is not known.
 
     Of a matrix the rows, each as a tuple.
@@ -105,7 +93,7 @@ def _numbers(array: Array, mask: Array | None) -> tuple[Any, ...]:
     return tuple(number if told else None for number, told in zip(numbers, mask.tolist(), strict=True))
 
 
-def known_value(tensor: "SymbolicTensor") -> Known | None:
+def known_value(tensor: Symbolic) -> Known | None:
     """What is known of the value of a small tensor, ``None`` for nothing.
 
     It is computed once: a whole value stays, a part of one until more is known of a shape in the graph.
@@ -128,25 +116,25 @@ def known_value(tensor: "SymbolicTensor") -> Known | None:
     return tensor._value[1]
 
 
-def _is_kept(tensor: "SymbolicTensor") -> bool:
+def _is_kept(tensor: Symbolic) -> bool:
     kept = tensor._value
     return kept is not None and (kept[0] is None or kept[0] == tensor.graph._shapes_version)
 
 
-def _is_pure(operation: "Operation") -> bool:
+def _is_pure(operation: SymbolicOperation) -> bool:
     return (
         operation._variable is None
         and not operation._row.name.startswith(_NOT_PURE)
-        and all(map(is_plain, operation._args))
+        and not any(map(_is_stateful, operation._args))
     )
 
 
-def is_plain(argument: Any) -> bool:
-    """Whether an argument of a row is a plain value, and not a source of random numbers or a variable."""
-    return not (is_source(argument) or hasattr(argument, "lock"))
+def _is_stateful(argument: Any) -> bool:
+    # NumPy's generators have no class until they are first used: importing it would load them.
+    return isinstance(argument, StatefulArgument) or hasattr(argument, "bit_generator")
 
 
-def _needed(tensor: "SymbolicTensor") -> Sequence["SymbolicTensor"]:
+def _needed(tensor: Symbolic) -> Sequence[Symbolic]:
     """The inputs whose values decide a tensor's."""
     operation = tensor._op
     if operation._row.name in _OF_SHAPES or not _is_small(tensor) or not _is_pure(operation):
@@ -154,12 +142,12 @@ def _needed(tensor: "SymbolicTensor") -> Sequence["SymbolicTensor"]:
     return operation._inputs
 
 
-def _is_small(tensor: "SymbolicTensor") -> bool:
+def _is_small(tensor: Symbolic) -> bool:
     count = tensor._shape.num_elements()
     return count is not None and count <= _SMALL
 
 
-def _evaluated(tensor: "SymbolicTensor") -> Known | None:
+def _evaluated(tensor: Symbolic) -> Known | None:
     operation = tensor._op
     name = operation._row.name
     if name == "Const":
@@ -184,7 +172,7 @@ def _evaluated(tensor: "SymbolicTensor") -> Known | None:
     return Known(array, None if mask.all() else mask)
 
 
-def _or_unknown(tensor: "SymbolicTensor", known: Known | None) -> Known | None:
+def _or_unknown(tensor: Symbolic, known: Known | None) -> Known | None:
     """What is known of an input; of a small one at least how many elements there are."""
     if known is not None or not _is_small(tensor) or tensor._dtype.numpy.kind not in "biuf":
         return known
@@ -218,7 +206,7 @@ _OF_SHAPES: Final[dict[str, Callable[[Dims | None, Any], Known | None]]] = {
 }
 
 
-def _mask(operation: "Operation", inputs: Sequence[Known], index: int) -> Array | None:
+def _mask(operation: SymbolicOperation, inputs: Sequence[Known], index: int) -> Array | None:
     """Which elements of a result are known, where some of the inputs are not."""
     name = operation._row.name
     if operation._row.fault is same_shapes or name in _BY_ELEMENT:
@@ -233,7 +221,7 @@ def _mask(operation: "Operation", inputs: Sequence[Known], index: int) -> Array 
     return _computed(operation, [*moved, *(each.array for each in inputs[count:])], index)
 
 
-def _computed(operation: "Operation", arrays: list[Any], index: int) -> Array | None:
+def _computed(operation: SymbolicOperation, arrays: list[Any], index: int) -> Array | None:
     try:
         with np.errstate(all="ignore"):
             result = operation._row.function(*arrays, *operation._args, **operation._kwargs)
@@ -242,4 +230,4 @@ def _computed(operation: "Operation", arrays: list[Any], index: int) -> Array | 
     return np.asarray(result[index] if type(result) is tuple else result)
 
 
-__all__ = ["Known", "constant_value", "is_plain", "known_numbers", "known_value"]
+__all__ = ["constant_value", "known_numbers", "known_value"]
