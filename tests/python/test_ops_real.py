@@ -140,6 +140,24 @@ assert "scipy" in sys.modules
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
+def test_without_scipy_a_special_function_names_the_extra() -> None:
+    program = """
+import sys, allotment, allotment.tf as tf
+sys.modules["scipy"] = None  # as if it were not installed
+assert tf.sqrt(4.0).numpy() == 2.0
+for _ in range(2):
+    try:
+        tf.math.erf(1.0)
+    except ModuleNotFoundError as error:
+        print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, timeout=60, capture_output=True, text=True
+    )
+    expected = "this operation computes with scipy.special.erf, and SciPy is not installed: pip install 'allotment[scipy]'\n"
+    assert done.stdout == expected * 2
+
+
 def test_angles_of_points() -> None:
     y, x = tensor([1.0, 1.0, -1.0, 0.0]), tensor([1.0, -1.0, -1.0, -1.0])
     pi = math.pi
