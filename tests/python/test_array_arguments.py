@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
+import allotment.tf.compat.v1 as v1
 
 ONE_PLACE = tf.constant([1])
 
@@ -104,3 +105,71 @@ def test_masked_gradients_are_sums() -> None:
     found = np.asarray(tape.gradient(y, x, tf.constant([-0.0])))
 
     assert not np.signbit(found).any()
+
+
+X = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8", "uint16"])
+def test_narrow_integers_are_taken_where_tensorflow_takes_them(dtype: str) -> None:
+    calls: list[tuple[Callable[[Any], Any], Any]] = [
+        (lambda one: tf.argmax(X, one), [2, 2]),
+        (lambda one: tf.eye(one), [[1]]),
+        (lambda one: tf.linspace(3.0, 4.0, one), [3]),
+        (lambda one: tf.repeat([5, 6], one + one), [5, 5, 6, 6]),
+    ]
+    for call, expected in calls:
+        np.testing.assert_array_equal(call(tf.constant(1, dtype)).numpy(), expected)
+        with v1.Graph().as_default(), v1.Session() as session:
+            np.testing.assert_array_equal(session.run(call(tf.constant(1, dtype))), expected)
+
+
+def test_int16_is_taken_by_slices_and_top_k() -> None:
+    one = tf.constant([1], tf.int16)
+    assert tf.strided_slice([5, 6, 7], one, one + one).numpy().tolist() == [6]
+    assert tf.math.top_k([3.0, 4.0], one[0]).values.numpy().tolist() == [4.0]
+    assert [part.numpy().tolist() for part in tf.split([5, 6, 7], tf.constant([1, 2], tf.int8))] == [
+        [5],
+        [6, 7],
+    ]
+    with v1.Graph().as_default(), v1.Session() as session:
+        assert session.run(tf.constant([5, 6])[tf.constant(1, tf.int16)]) == 6
+
+
+@pytest.mark.parametrize(
+    ("call", "eagerly", "in_graph"),
+    [
+        (lambda: tf.zeros(tf.constant(2, tf.int8)), tf.errors.InvalidArgumentError, TypeError),
+        (lambda: tf.reshape(X, tf.constant([6], tf.int16)), tf.errors.InvalidArgumentError, TypeError),
+        (lambda: tf.one_hot([1], tf.constant(3, tf.int64)), ValueError, TypeError),
+        (lambda: tf.split(X, 3, tf.constant(1, tf.int64)), tf.errors.InvalidArgumentError, TypeError),
+        (lambda: tf.sequence_mask([1], tf.constant(3, tf.int8)), tf.errors.NotFoundError, None),
+        (lambda: tf.zeros({"a": 1}), ValueError, TypeError),
+        (lambda: tf.linalg.expm(tf.zeros([2, 3], tf.float16)), tf.errors.InvalidArgumentError, ValueError),
+        (lambda: tf.linalg.expm(tf.zeros([2, 2], tf.float16)), tf.errors.NotFoundError, None),
+    ],
+)
+def test_types_of_arguments_are_refused_with_their_errors(
+    call: Callable[[], Any], eagerly: type[Exception], in_graph: type[Exception] | None
+) -> None:
+    """``None`` for what a graph takes and a session refuses."""
+    with pytest.raises(eagerly):
+        call()
+    if in_graph is not None:
+        with v1.Graph().as_default(), pytest.raises(in_graph):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [([True], [1]), ({}, []), ({2}, [2]), (set(), []), (np.array([True]), [1]), (np.array([2.0]), [2])],
+)
+def test_shapes_that_a_tensor_shape_takes_are_taken(shape: Any, expected: list[int]) -> None:
+    for make in (tf.zeros, tf.ones):
+        assert make(shape).shape.as_list() == expected
+        with v1.Graph().as_default():
+            assert make(shape).shape.as_list() == expected
+
+
+def test_the_exponential_of_no_matrix_is_none_in_any_type() -> None:
+    assert tf.linalg.expm(tf.zeros([0, 0], tf.int32)).dtype is tf.int32

@@ -7,6 +7,7 @@ from allotment.tf.ops.arguments.shapes import plain_numbers
 from allotment.tf.ops.deferred import Deferred, operand
 from allotment.tf.ops.inference.abstract import UnknownLength
 from allotment.tf.ops.inference.known_values import constant_value, known_numbers
+from allotment.tf.tensors.dtype import int32, int64
 from allotment.tf.tensors.tensor import Tensor
 
 
@@ -23,7 +24,7 @@ def numbers_of(value: Any, what: str) -> Any:
         return (as_tensor_length(value),)
     if isinstance(value, SymbolicTensor):
         known = constant_value(value)
-        if known is None and not value._dtype.is_integer:
+        if value._dtype not in (int32, int64):
             raise TypeError(f"{what}, not a tensor of {value._dtype.name}: {value!r}")
         return Deferred(value, known_numbers(value)) if known is None else plain_numbers(known, what)
     if isinstance(value, Deferred):

@@ -120,6 +120,10 @@ class Metric:
         for variable in self._added:
             variable.assign(zeros(variable.shape, variable.dtype))
 
+    def reset_states(self) -> None:
+        """Forget all batches: the name of ``reset_state`` before Keras 3, which guides still use."""
+        self.reset_state()
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Take in a batch, and return what was measured since the last reset."""
         self.update_state(*args, **kwargs)

@@ -15,7 +15,7 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.table import Host, dims, operation
 from allotment.tf.ops.types.element_types import NUMBERS, TRUTHS, check_attribute
-from allotment.tf.tensors.dtype import BY_NUMPY, DType, as_dtype, int32, string
+from allotment.tf.tensors.dtype import BY_NUMPY, DType, as_dtype, int32, int64, string
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 
@@ -83,6 +83,16 @@ _cast_row = operation("Cast", _cast, host=Host.NEVER, takes=_anything)
 
 def _no_cast(have: DType, wanted: DType) -> str:
     return f"Cast {have.error_name} to {wanted.error_name} is not supported"
+
+
+def widened(value: Any) -> Any:
+    """A tensor of narrow or unsigned integers as one of int64, for arguments that take all; anything else as it is."""
+    dtype = dtype_of(value)
+    return (
+        cast(value, int64)
+        if dtype is not None and dtype.is_integer and dtype not in (int32, int64)
+        else value
+    )
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> EagerTensor:
@@ -308,5 +318,6 @@ __all__ = [
     "shape_n",
     "size",
     "stop_gradient",
+    "widened",
     "zeros_like",
 ]

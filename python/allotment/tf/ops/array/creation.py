@@ -265,8 +265,27 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any 
 
 
 def _full_of(value: Any, shape: Any, name: str | None) -> EagerTensor:
-    check_int32(shape)
-    return run(_fill, (_filling(value),), shape_input(shape, or_length=True), name=name)  # type: ignore[no-any-return]
+    lengths = _as_tensor_shape(shape)
+    check_int32(lengths)
+    return run(_fill, (_filling(value),), shape_input(lengths, or_length=True), name=name)  # type: ignore[no-any-return]
+
+
+def _as_tensor_shape(shape: Any) -> Any:
+    """The lengths of a shape that ``TensorShape`` takes, sets and truth values among them; or else what was given.
+
+    TensorFlow tries that first, and a conversion to int32 after it.
+    """
+    if isinstance(shape, int | Tensor | TensorShape) or hasattr(shape, "_as_tensor"):
+        return shape
+    if isinstance(shape, list | tuple) and all(type(length) is int for length in shape):
+        return shape
+    if isinstance(shape, np.ndarray):
+        return shape.astype(np.int32) if shape.dtype.kind in "bf" else shape
+    try:
+        lengths = TensorShape(shape)
+    except (TypeError, ValueError):
+        return shape
+    return lengths if lengths.is_fully_defined() else shape
 
 
 __all__ = [

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
+from allotment.devices.placement import thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.integers import (
     attribute_argument,
@@ -16,14 +17,14 @@ from allotment.tf.ops.arguments.integers import (
     numbers_argument,
     to_tensors,
 )
-from allotment.tf.ops.array.array import _anything, cast, identity
+from allotment.tf.ops.array.array import _anything, cast, identity, widened
 from allotment.tf.ops.array.creation import eager_const
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.tensors.dtype import DType, int32
+from allotment.tf.tensors.dtype import DType, int8, int32
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 
@@ -265,6 +266,7 @@ def split(
         ValueError: A number that is not whole.
     """
     tensor, place = to_tensor(value), number_argument(axis, "axis")
+    _check_axis_type(axis, isinstance(num_or_size_splits, int | np.integer))
     if isinstance(num_or_size_splits, int | np.integer):
         parts = int(num_or_size_splits)
         if parts < 1:
@@ -275,8 +277,28 @@ def split(
             "Rank-0 tensors are not supported as the num_or_size_splits argument to split. Argument provided: "
             f"{num_or_size_splits}"
         )
+    if dtype_of(num_or_size_splits) is int8:
+        num_or_size_splits = widened(num_or_size_splits)
     sizes = numbers_argument(num_or_size_splits, "num_or_size_splits")
     return list(run(_split_sizes_row, (tensor,), sizes, place, name=name))
+
+
+def _check_axis_type(axis: Any, into_equal_parts: bool) -> None:
+    dtype = dtype_of(axis)
+    if dtype is None or dtype is int32:
+        return
+    if thread.state.graph is not None:
+        op = "Split" if into_equal_parts else "SplitV"
+        raise TypeError(
+            f"Input 'split_dim' of '{op}' Op has type {dtype.name} that does not match expected type of int32."
+        )
+    where = "#0" if into_equal_parts else "#2"
+    raise errors.InvalidArgumentError(
+        None,
+        None,
+        f"cannot compute Split as input {where}(zero-based) was expected to be a int32 tensor but is a "
+        f"{dtype.name} tensor",
+    )
 
 
 __all__ = ["concat", "split", "stack", "unstack"]

@@ -8,7 +8,7 @@ from allotment.devices.placement import current_placement
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.integers import number_argument, numbers_argument
 from allotment.tf.ops.arguments.shapes import refused
-from allotment.tf.ops.array.array import _anything, get_static_value
+from allotment.tf.ops.array.array import _anything, get_static_value, widened
 from allotment.tf.ops.array.creation import ones, reshape, shape_input
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
@@ -165,7 +165,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         tensor, rank = reshape(tensor, [1]), 1
     if rank is not None and not -rank <= place < rank:
         raise ValueError(f"axis={place} out of bounds: expected {-rank}<=axis<{rank}")
-    times = numbers_argument(repeats, "repeats")
+    times = numbers_argument(widened(repeats), "repeats")
     if is_known(times) and rank is not None and len(times) not in (1, tensor._array.shape[place]):
         raise ValueError(f"Dimensions {tensor._array.shape[place]} and {len(times)} are not compatible")
     return run(_repeat_row, (tensor,), times, place, name=name)  # type: ignore[no-any-return]

@@ -5,9 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, check_scalar, number_argument
+from allotment.devices.placement import thread
+from allotment.tf.ops.arguments.integers import (
+    attribute_argument,
+    axis_of,
+    check_scalar,
+    dtype_of,
+    number_argument,
+)
 from allotment.tf.ops.arguments.shapes import shape_argument
-from allotment.tf.ops.array.array import _anything, cast
+from allotment.tf.ops.array.array import _anything, cast, widened
 from allotment.tf.ops.array.creation import eager_const, fill
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor, to_tensor_if_it_fits
@@ -124,7 +131,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
     last = to_tensor(stop, like=first._dtype)
     if last._dtype is not first._dtype:
         last = to_tensor(last, first._dtype)
-    count = number_argument(num, "num")
+    count = number_argument(widened(num), "num")
     if first._dtype.is_integer:
         first, last = cast(first, float64), cast(last, float64)
     return run(  # type: ignore[no-any-return]
@@ -152,8 +159,8 @@ def eye(
                 "Arguments `num_rows` and `num_columns` must be positive integer values. Received: "
                 f"num_rows={num_rows}, num_columns={num_columns}"
             )
-    rows = number_argument(num_rows, "num_rows")
-    columns = rows if num_columns is None else number_argument(num_columns, "num_columns")
+    rows = number_argument(widened(num_rows), "num_rows")
+    columns = rows if num_columns is None else number_argument(widened(num_columns), "num_columns")
     wanted = as_dtype(dtype)
     batch = () if batch_shape is None else shape_argument(batch_shape)
     side = rows if columns is rows else smaller(rows, columns)
@@ -232,10 +239,24 @@ def one_hot(
         raise TypeError(f"dtype {on._dtype} of on_value does not match dtype {off._dtype} of off_value")
     numbers = to_tensor([] if _is_nothing(indices) else indices, int32 if _is_nothing(indices) else None)
     place = -1 if axis is None else attribute_argument(axis, "axis")
+    _check_depth(depth)
     length = number_argument(depth, "depth")
     check_types(_one_hot_row, (on, off, numbers), name)
     check_scalar(depth, "depth")
     return run(_one_hot_row, (on, off, numbers), length, place, name=name)  # type: ignore[no-any-return]
+
+
+def _check_depth(depth: Any) -> None:
+    dtype = dtype_of(depth)
+    if dtype is None or dtype is int32:
+        return
+    if thread.state.graph is None:
+        raise ValueError(
+            f"Tensor conversion requested dtype int32 for Tensor with dtype {dtype.name}: {depth!r}"
+        )
+    raise TypeError(
+        f"Input 'depth' of 'OneHot' Op has type {dtype.name} that does not match expected type of int32."
+    )
 
 
 def _is_nothing(value: Any) -> bool:
@@ -274,8 +295,9 @@ def sequence_mask(
             )
         # Its type is the one in which places are counted.
         tensor = cast(tensor, as_dtype(getattr(maxlen, "dtype", int32)))
-        maxlen = number_argument(maxlen, "maxlen")
     check_types(_range_row, (tensor,), name)
+    if maxlen is not None:
+        maxlen = number_argument(maxlen, "maxlen")
     return cast(run(_sequence_mask_row, (tensor,), maxlen, name=name), dtype)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from allotment.tf.ops.arguments.axes import axis_fault, check_whole
 from allotment.tf.ops.arguments.integers import scalar_argument
+from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -79,7 +80,7 @@ def _run(row: Operation, tensor: Any, axis: Any, output_type: Any, name: str | N
     check_attribute(row.name, "output_type", dtype, name)
     # A type by its name takes TensorFlow's longer way, on which a number is converted without a wish.
     check_whole(row.name, "Tidx", axis, name, is_int32=isinstance(output_type, DType))
-    number = 0 if axis is None else scalar_argument(axis, "axis")
+    number = 0 if axis is None else scalar_argument(widened(axis), "axis")
     return run(row, (to_tensor(tensor),), number, dtype.numpy, name=name)  # type: ignore[no-any-return]
 
 

@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
-from allotment.tf.ops.arguments.integers import kernel_error, numbers_argument
+from allotment.tf.ops.arguments.integers import dtype_of, kernel_error, numbers_argument
+from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.table import operation
 from allotment.tf.ops.types.element_types import check_attribute
-from allotment.tf.tensors.dtype import float32
+from allotment.tf.tensors.dtype import float32, int16
 from allotment.tf.tensors.tensor import EagerTensor
 
 #: What NumPy takes between square brackets: whole numbers, slices of them, ``...`` and ``None``.
@@ -113,7 +114,9 @@ def _vector(op: str, value: Any, what: str, name: str | None) -> tuple[int, ...]
         check_attribute(op, "Index", float32, name)
     if isinstance(value, int) or (isinstance(value, np.ndarray | EagerTensor) and value.ndim == 0):
         raise kernel_error(errors.InvalidArgumentError, f"{what} must be a vector, not {value!r}")
-    return numbers_argument(value, what)
+    return numbers_argument(
+        widened(value) if op == "StridedSlice" and dtype_of(value) is int16 else value, what
+    )
 
 
 def _slice_fault(array: Array, begins: tuple[int, ...], sizes: tuple[int, ...]) -> str | None:

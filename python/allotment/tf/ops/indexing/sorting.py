@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, number_argument
-from allotment.tf.ops.array.array import _anything
+from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, dtype_of, number_argument
+from allotment.tf.ops.array.array import _anything, widened
 from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -14,7 +14,7 @@ from allotment.tf.ops.indexing.nan_order import LONGEST, largest_places
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.ops.types.element_types import REALS, check_attribute
-from allotment.tf.tensors.dtype import DType, as_dtype, int32
+from allotment.tf.tensors.dtype import DType, as_dtype, int16, int32
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -152,7 +152,8 @@ def top_k(
     wanted = as_dtype(index_type)
     check_attribute("TopKV2", "index_type", wanted, name)
     tensor = to_tensor(input)
-    return TopKV2(*run(_top_k_row, (tensor,), number_argument(k, "k"), -1, True, wanted, name=name))
+    count = number_argument(widened(k) if dtype_of(k) is int16 else k, "k")
+    return TopKV2(*run(_top_k_row, (tensor,), count, -1, True, wanted, name=name))
 
 
 def _descending(direction: Any) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.placement import current_placement
 from allotment.tf.ops.arguments.integers import dtype_of, number_argument
+from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -110,7 +111,7 @@ def _number(value: Any) -> int:
         return int(value)
     if isinstance(value, Tensor) and value._dtype in _WHOLE and value.shape.rank in (0, None):
         # In a graph it may be known only when it runs.
-        return int(value._array) if type(value) is EagerTensor else number_argument(value, "index")
+        return int(value._array) if type(value) is EagerTensor else number_argument(widened(value), "index")
     if dtype_of(value) in _WHOLE and tuple(value.shape) == ():
         return int(value)
     raise TypeError(f"{_INVALID}, got {value!r}")

@@ -4,12 +4,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from allotment import errors
+from allotment.devices.placement import thread
+from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.linalg.lapack import square_fault
 from allotment.tf.ops.table import operation
 from allotment.tf.ops.types.element_types import INEXACT, SIGNED_INTEGERS
+from allotment.tf.tensors.dtype import float16
 from allotment.tf.tensors.tensor import EagerTensor
 
 #: Terms of the series for matrices of norm 1/2: the next one is below 1e-22.
@@ -44,6 +48,13 @@ def expm(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - Te
         ValueError: The elements are signed integers.
     """
     matrix = to_tensor(input)
+    if matrix.shape.rank is not None and tuple(matrix.shape[-2:]) == (0, 0):
+        return matrix
+    if thread.state.graph is None and (matrix._dtype is float16 or matrix.shape.rank == 0):
+        # The sizes are what fails first.
+        fault = square_fault(matrix._array)
+        if fault is not None:
+            raise errors.InvalidArgumentError(None, None, fault + faults.tail(_row.name, name))
     if matrix._dtype in SIGNED_INTEGERS:
         raise ValueError(f"tf.linalg.expm does not support matrices of type {matrix._dtype!r}")
     return run(_row, (matrix,), name=name)  # type: ignore[no-any-return]
