@@ -352,7 +352,7 @@ def test_a_data_set_prints_and_says_what_it_offers() -> None:
     ):
         _ = Dataset.range(3).interleave
     assert not hasattr(Dataset.range(3), "padded_batch")
-    with pytest.raises(TypeError, match="must be a whole number, not 'x'"):
+    with pytest.raises(TypeError, match="must be an integer, not 'x'"):
         Dataset.range(3).take("x")
 
 

@@ -37,8 +37,8 @@ def test_how_many_elements_a_shard_has_of_those_that_cannot_be_counted() -> None
         (3, 3, tf.errors.InvalidArgumentError, r"Index must be between 0 and 2 \(currently index = 3\)"),
         (3, -1, tf.errors.InvalidArgumentError, r"Index must be between 0 and 2 \(currently index = -1\)"),
         (0, 0, tf.errors.InvalidArgumentError, r"must be greater than zero \(currently num_shards = 0\)"),
-        (3, 1.5, TypeError, "index must be a whole number, not 1.5"),
-        ("a", 1, TypeError, "num_shards must be a whole number, not 'a'"),
+        (3, 1.5, TypeError, "index must be an integer, not 1.5"),
+        ("a", 1, TypeError, "num_shards must be an integer, not 'a'"),
     ],
 )
 def test_a_shard_that_there_is_not(count: Any, index: Any, error: type[Exception], text: str) -> None:

@@ -162,7 +162,7 @@ def test_a_device_without_memory_ends_a_reduction_of_large_values() -> None:
         CHECKED
         + """
 helped = []
-from allotment.tf.distribute.members import Member
+from allotment.tf.distribute.reductions.members import Member
 compute = Member.compute
 def noted(self, function, *args):
     helped.append(threading.current_thread() is not threading.main_thread())
@@ -291,9 +291,9 @@ error = raised(lambda: s.run(step))
 assert 0.4 < time.monotonic() - started < 3, time.monotonic() - started
 assert type(error) is tf.errors.DeadlineExceededError, error
 text = str(error)
-assert "no replica was heard of for 0.5 s. replica 1 on" in text and "GPU:1 is at step in <string>, line" in text
+assert "no replica sent news for 0.5 s. replica 1 on" in text and "GPU:1 is at step in <string>, line" in text
 assert "GPU:0 waited in all_reduce(SUM)" in text and "ALLOTMENT_REPLICA_DEADLINE" in text
-assert "GPU:1 was at step" in note(error) and "it did not stop, and is left to itself" in note(error)
+assert "GPU:1 was at step" in note(error) and "it did not stop, and its thread goes on" in note(error)
 assert in_use()[0] == before[0]
 # The next step works while the thread hangs, and what it comes back with is dropped.
 assert s.run(lambda: ctx().all_reduce("SUM", own())).values[1].numpy() == 3.0

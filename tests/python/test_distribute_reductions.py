@@ -98,14 +98,14 @@ for kind in (d.NcclAllReduce, d.HierarchicalCopyAllReduce):
 
 def test_an_algorithm_of_the_programs_own_takes_one_method() -> None:
     run("""
-from allotment.tf.distribute.cross_device_ops import Part
+from allotment.tf.distribute.reductions.cross_device_ops import Part
 class Last(tf.distribute.CrossDeviceOps):
     # Adds up on the last device.
     def _sum(self, rows, sources, first):
         last = sources[-1]
         total = last.compute(np.copy, rows[-1])
         for row, source in zip(rows[:-1], sources[:-1]):
-            last.compute(np.add, total, last.bring(row, source.home), total)
+            last.compute(np.add, total, last.copy_in(row, source.home), total)
         return [Part(0, total.size, total, last)]
 s = tf.distribute.MirroredStrategy(cross_device_ops=Last())
 assert [each.numpy() for each in s.run(lambda: ctx().all_reduce("MEAN", own())).values] == [1.5, 1.5]

@@ -155,7 +155,7 @@ assert s.run(lambda: ctx().all_reduce("SUM", own())).values[0].numpy() == 3.0
 def test_an_interrupt_during_a_reduction_can_be_survived() -> None:
     run(
         """
-from allotment.tf.distribute.members import Member
+from allotment.tf.distribute.reductions.members import Member
 compute, stopped = Member.compute, []
 def slow(self, function, *args):
     if not stopped and threading.current_thread() is not threading.main_thread():

@@ -184,7 +184,7 @@ for value, dtype in (("x", object), ({{}}, object), (2**70, object), ("x", np.st
 
 
 #: Modules in which no exception has arrays in its frames: what they read are settings, files and packages.
-_WITHOUT_ARRAYS = ("cli/", "metrics.py", "trace/", "devices/", "tf/distribute/process_group.py")
+_WITHOUT_ARRAYS = ("cli/", "metrics.py", "trace/", "devices/", "tf/distribute/processes/")
 
 
 def _handlers() -> list[tuple[str, ast.ExceptHandler]]:

@@ -348,7 +348,7 @@ def test_options_are_tensorflows_and_what_does_not_exist_is_an_error() -> None:
         options(timeout_seconds=0)
     with pytest.raises(ValueError, match=r"must be an instance of tf\.distribute\.experimental"):
         strategy(communication_options="AUTO")
-    with pytest.raises(ValueError, match="which processes there are is up to MPI"):
+    with pytest.raises(ValueError, match="MPI decides which processes there are"):
         strategy(cluster_resolver=object())
 
 

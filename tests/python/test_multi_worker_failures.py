@@ -83,12 +83,12 @@ BLAMED = r"rank 2 of 4 \(PID \d+ on [^)]+\)"
         (
             "time.sleep(1000)",
             {"DeadlineExceededError", "UnavailableError"},
-            f"waited 1.5 s for the other processes; {BLAMED} did not come. rank 0 of 4",
+            f"waited 1.5 s for the other processes; {BLAMED} did not answer. rank 0 of 4",
         ),
         (
             "os.kill(os.getpid(), signal.SIGSTOP)",
             {"DeadlineExceededError", "UnavailableError"},
-            f"waited 1.5 s for the other processes; {BLAMED} did not come. rank 0 of 4",
+            f"waited 1.5 s for the other processes; {BLAMED} did not answer. rank 0 of 4",
         ),
     ],
     ids=["raises", "exits", "hangs", "is stopped"],
@@ -148,7 +148,10 @@ def test_a_process_that_never_makes_its_strategy_is_named() -> None:
         3,
     )
     assert ran.status != 0
-    assert "the first meeting: waited 1 s for the other processes; rank 1 of 3 did not come." in ran.stderr
+    assert (
+        "the start of all processes: waited 1 s for the other processes; rank 1 of 3 did not answer."
+        in ran.stderr
+    )
 
 
 def test_all_processes_must_have_the_same_number_of_devices() -> None:

@@ -1,29 +1,26 @@
-"""Data sets: sequences of elements that are made one after the other, as often as somebody goes through them.
+"""``tf.data.Dataset``: data sets and the methods that make and transform them.
 
-Elements are tensors in host memory, alone or in tuples and dictionaries. What is done to them, ``transformations``
-says; here is what users call, and what is known of the elements beforehand.
+Elements are tensors in host memory, alone or in tuples and dictionaries. ``transformations.py`` transforms them;
+the methods here check arguments, and derive types, shapes and numbers of elements.
+
+Longer than 300 lines: the methods of one class, a third of them documentation.
 """
 
-import contextlib
-import operator
 from collections.abc import Callable, Iterator
-from functools import reduce
 from itertools import chain, islice
 from typing import Any, NoReturn
 
 import numpy as np
 
-from allotment.devices.placement import thread
-from allotment.errors import InvalidArgumentError
 from allotment.tf.data import cardinality as counts
 from allotment.tf.data import transformations as to
+from allotment.tf.data.arguments import check_function, integer_argument, invalid_argument
+from allotment.tf.data.elements import ElementSource
 from allotment.tf.data.generator import generated, signature
-from allotment.tf.data.iterators import OwnedIterator
 from allotment.tf.data.options import Options
 from allotment.tf.data.orders import Orders
 from allotment.tf.data.spec import batched_spec, common_spec, row_spec, traced_spec
 from allotment.tf.data.structure import (
-    arrays_of,
     bound,
     flatten,
     is_symbolic,
@@ -34,49 +31,21 @@ from allotment.tf.data.structure import (
 )
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import as_dtype, int64
-from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.tensors.tensor_spec import TensorSpec
 
-#: For a number of parallel calls or of elements to fetch ahead, which have no effect.
+#: A value for numbers of parallel calls and of elements to prefetch, which have no effect.
 AUTOTUNE = -1
 
 
-class Dataset:
-    """Elements, one after the other. As ``tf.data.Dataset``: made by its functions, and changed by its methods.
+class Dataset(ElementSource):
+    """A sequence of elements. As ``tf.data.Dataset``: static methods make data sets, methods transform them.
 
-    Elements are made while somebody goes through them, on the thread that does: numbers of parallel calls and of
-    elements to fetch ahead have no effect.
+    The thread that iterates over a data set makes its elements: numbers of parallel calls and of elements to prefetch
+    have no effect.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        start: Callable[[], Iterator[Any]],
-        spec: Callable[[], Any],
-        count: int,
-        *inputs: "Dataset",
-    ) -> None:
-        #: What TensorFlow prints it as.
-        self._kind = kind
-        #: Starts from the first element.
-        self._start = start
-        #: Finds out types and shapes of the elements.
-        self._spec = spec
-        #: How many elements there are; see ``cardinality``.
-        self._count = count
-        given = [each._options for each in inputs if each._options is not None]
-        #: Those of the data sets that it is made of.
-        self._options: Options | None = reduce(Options.merge, given) if given else None
-        #: The tensors of a graph that it is made of.
-        self._captured: tuple[Any, ...] = tuple(
-            dict.fromkeys(tensor for each in inputs for tensor in each._captured)
-        )
-
-        #: Whether its iterators are made in the default graph, as in ``allotment.tf.v1``.
-        self._records: bool = any(each._records for each in inputs)
-
     def _made_of(self, element: Any) -> "Dataset":
-        """Note the tensors of a graph among those that this is made of."""
+        """Set the tensors of a graph among the values of ``element``."""
         self._captured = tuple(each for each in flatten(element) if is_symbolic(each))
         return self
 
@@ -85,7 +54,7 @@ class Dataset:
         """Make a data set of the slices of tensors along their first axis.
 
         Raises:
-            ValueError: There are none, one has no axes, or first axes differ.
+            ValueError: There is no tensor, one has no axes, or first axes differ.
         """
         given = normalized(tensors)
         shapes = [each.shape for each in flatten(spec_of(given))]
@@ -120,19 +89,19 @@ class Dataset:
         output_signature: Any = None,
         name: str | None = None,
     ) -> "Dataset":
-        """Make a data set of what a function gives when it is called and iterated over.
+        """Make a data set of the values that a generator function yields.
 
         Args:
-            generator: The function. It is called each time somebody goes through the data set.
+            generator: The function; each iteration over the data set calls it.
             output_types: The element types, in the structure of an element.
-            output_shapes: The shapes, the same way.
-            args: Arguments of the function; it gets them as arrays.
+            output_shapes: The shapes, in the same structure.
+            args: Arguments of the function, which it gets as arrays.
             output_signature: A ``TensorSpec`` for each value instead of the two.
-            name: Not looked at.
+            name: Has no effect.
 
         Raises:
-            TypeError: No function, or it is not said what an element is.
-            InvalidArgumentError: On the way: a value is something else than what was said.
+            TypeError: Not a function, or no types are given.
+            InvalidArgumentError: During iteration: a value has another structure, type or shape.
         """
         if not callable(generator):
             raise TypeError("`generator` must be a Python callable.")
@@ -147,20 +116,20 @@ class Dataset:
 
     @staticmethod
     def range(*args: Any, output_type: Any = int64, name: str | None = None) -> "Dataset":
-        """Make a data set of numbers: up to an end, or from a start to an end, in steps.
+        """Make a data set of integers: ``range(stop)``, ``range(start, stop)`` or ``range(start, stop, step)``.
 
         Raises:
-            ValueError: Other than one to three numbers.
-            TypeError: A number is not whole.
-            InvalidArgumentError: Steps of 0.
+            ValueError: Not one to three numbers.
+            TypeError: A number is no integer.
+            InvalidArgumentError: The step is 0.
         """
         if not 1 <= len(args) <= 3:
             raise ValueError(
                 f"Invalid `args`. The length of `args` should be between 1 and 3 but was {len(args)}."
             )
-        numbers = [_whole(each, "a number of Dataset.range") for each in args]
+        numbers = [integer_argument(each, "a number of Dataset.range") for each in args]
         if len(numbers) == 3 and numbers[2] == 0:
-            raise _invalid("step must be a non-zero integer.", "RangeDataset")
+            raise invalid_argument("step must be a non-zero integer.", "RangeDataset")
         dtype = as_dtype(output_type)
         every = range(*numbers)
 
@@ -174,10 +143,10 @@ class Dataset:
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> "Dataset":
-        """Make a data set of elements of several ones together, until one of them ends.
+        """Make a data set whose elements combine one of each of several data sets, until one of them ends.
 
         Raises:
-            TypeError: Something else than data sets, in tuples and dictionaries.
+            TypeError: A value in the structure is no data set.
         """
         if not args and datasets is None:
             raise TypeError("Must pass at least one dataset to `zip`.")
@@ -204,15 +173,6 @@ class Dataset:
             *flat,
         )
 
-    @property
-    def element_spec(self) -> Any:
-        """Types and shapes of the elements, ``None`` for lengths that differ.
-
-        Of what a function makes of elements they are found by calling it in a graph; where it cannot be, by making
-        the first element.
-        """
-        return self._spec()
-
     def batch(
         self,
         batch_size: Any,
@@ -221,14 +181,14 @@ class Dataset:
         deterministic: Any = None,
         name: str | None = None,
     ) -> "Dataset":
-        """Stack elements, ``batch_size`` at a time; the last stack may be smaller.
+        """Stack ``batch_size`` elements to one; the last batch may be smaller.
 
         Raises:
-            InvalidArgumentError: The size is less than 1; on the way: shapes differ.
+            InvalidArgumentError: The size is less than 1; during iteration: shapes differ.
         """
-        size = _whole(batch_size, "batch_size")
+        size = integer_argument(batch_size, "batch_size")
         if size < 1:
-            raise _invalid("Batch size must be greater than zero.", "BatchDatasetV2")
+            raise invalid_argument("Batch size must be greater than zero.", "BatchDatasetV2")
         drop = bool(drop_remainder)
         return Dataset(
             "_BatchDataset",
@@ -245,14 +205,16 @@ class Dataset:
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> "Dataset":
-        """Give elements in random order, each chosen among the next ``buffer_size`` ones.
+        """Shuffle elements: each is chosen at random from a buffer of the next ``buffer_size`` ones.
 
         Raises:
             InvalidArgumentError: The size is less than 1 and not ``UNKNOWN_CARDINALITY``, which means all.
         """
-        size = _whole(buffer_size, "buffer_size")
+        size = integer_argument(buffer_size, "buffer_size")
         if size < 1 and size != counts.UNKNOWN:
-            raise _invalid("buffer_size must be greater than zero or UNKNOWN_CARDINALITY", "ShuffleDatasetV3")
+            raise invalid_argument(
+                "buffer_size must be greater than zero or UNKNOWN_CARDINALITY", "ShuffleDatasetV3"
+            )
         orders = Orders(seed, reshuffle_each_iteration is not False)
 
         def start() -> Iterator[Any]:
@@ -262,8 +224,8 @@ class Dataset:
         return Dataset("_ShuffleDataset", start, self._spec, self._count, self)
 
     def repeat(self, count: Any = None, name: str | None = None) -> "Dataset":
-        """Go through the data set several times, for ever without a count or with -1."""
-        times = -1 if count is None else _whole(count, "count")
+        """Repeat the data set ``count`` times, or for ever with ``None`` or -1."""
+        times = -1 if count is None else integer_argument(count, "count")
         return Dataset(
             "_RepeatDataset",
             lambda: to.repeated(self._start, times),
@@ -281,47 +243,48 @@ class Dataset:
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
     ) -> "Dataset":
-        """Call a function with each element, on the CPU. A tuple's parts are arguments of their own.
+        """Replace each element by the result of a function, on the CPU. Parts of a tuple are separate arguments.
 
         Raises:
-            ValueError: No function; on the way: it returns what is no element.
+            ValueError: Not a function; during iteration: its result is no element.
         """
-        _check_function(map_func)
-        return Dataset(
+        check_function(map_func)
+        mapped = Dataset(
             "_MapDataset",
             lambda: to.mapped(self._start(), map_func),
-            lambda: traced_spec(map_func, self),
+            lambda: traced_spec(map_func, self.element_spec, lambda: iter(mapped)),
             self._count,
             self,
         )
+        return mapped
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> "Dataset":
         """Keep the elements for which a function returns true.
 
         Raises:
-            ValueError: No function; on the way: it returns no single truth value.
+            ValueError: Not a function; during iteration: its result is no bool scalar.
         """
-        _check_function(predicate)
+        check_function(predicate)
         known = self._count if self._count == 0 else counts.UNKNOWN
         return Dataset(
             "_FilterDataset", lambda: to.filtered(self._start(), predicate), self._spec, known, self
         )
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> "Dataset":
-        """Return the same elements. How many to fetch ahead has no effect.
+        """Return a data set with the same elements; the buffer size has no effect.
 
         Raises:
-            InvalidArgumentError: It is less than 0 and not ``AUTOTUNE``.
+            InvalidArgumentError: The size is less than 0 and not ``AUTOTUNE``.
         """
-        if _whole(buffer_size, "buffer_size") < AUTOTUNE:
-            raise _invalid(
+        if integer_argument(buffer_size, "buffer_size") < AUTOTUNE:
+            raise invalid_argument(
                 "buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning", "PrefetchDataset"
             )
         return Dataset("_PrefetchDataset", self._start, self._spec, self._count, self)
 
     def take(self, count: Any, name: str | None = None) -> "Dataset":
-        """Give the first elements only; all with -1."""
-        most = _whole(count, "count")
+        """Keep the first ``count`` elements; all with -1."""
+        most = integer_argument(count, "count")
         return Dataset(
             "_TakeDataset",
             lambda: to.reordered(self._start(), lambda each: islice(each, None if most < 0 else most)),
@@ -331,8 +294,8 @@ class Dataset:
         )
 
     def skip(self, count: Any, name: str | None = None) -> "Dataset":
-        """Leave out the first elements; all with -1."""
-        skipped = _whole(count, "count")
+        """Drop the first ``count`` elements; all with -1."""
+        skipped = integer_argument(count, "count")
         return Dataset(
             "_SkipDataset",
             lambda: (
@@ -346,19 +309,19 @@ class Dataset:
         )
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> "Dataset":
-        """Give each ``num_shards``-th element, from number ``index`` on: the part of one of several processes.
+        """Keep each ``num_shards``-th element from ``index`` on: the part of one of several processes.
 
         Raises:
-            InvalidArgumentError: An index that is not between 0 and ``num_shards``; no shards.
+            InvalidArgumentError: ``num_shards`` is less than 1, or ``index`` is not in ``[0, num_shards)``.
         """
-        count, first = _whole(num_shards, "num_shards"), _whole(index, "index")
+        count, first = integer_argument(num_shards, "num_shards"), integer_argument(index, "index")
         if count < 1:
-            raise _invalid(
+            raise invalid_argument(
                 f"Number of shards must be greater than zero (currently num_shards = {count}).",
                 "ShardDataset",
             )
         if not 0 <= first < count:
-            raise _invalid(
+            raise invalid_argument(
                 f"Index must be between 0 and {count - 1} (currently index = {first}).", "ShardDataset"
             )
         return Dataset(
@@ -370,10 +333,10 @@ class Dataset:
         )
 
     def with_options(self, options: Options, name: str | None = None) -> "Dataset":
-        """Return the same elements, with options beside those that there are.
+        """Return a data set with the same elements and with further options.
 
         Raises:
-            TypeError: No ``tf.data.Options``.
+            TypeError: ``options`` is no ``tf.data.Options``.
         """
         if not isinstance(options, Options):
             raise TypeError(f"options must be a tf.data.Options, not {options!r}")
@@ -381,13 +344,9 @@ class Dataset:
         made._options = (self._options or Options()).merge(options)
         return made
 
-    def options(self) -> Options:
-        """Return the options, which cannot be changed; ``with_options`` makes a data set with others."""
-        return (self._options or Options())._frozen()
-
     def enumerate(self, start: Any = 0, name: str | None = None) -> "Dataset":
-        """Put a number before each element."""
-        first = _whole(start, "start")
+        """Number the elements: ``(0, first), (1, second), ...``."""
+        first = integer_argument(start, "start")
         return Dataset(
             "_ZipDataset",
             lambda: to.counted(self._start(), first),
@@ -397,10 +356,10 @@ class Dataset:
         )
 
     def cache(self, filename: str = "", name: str | None = None) -> "Dataset":
-        """Keep the elements the first time that somebody goes through all of them.
+        """Keep all elements in memory after the first complete iteration.
 
         Raises:
-            NotImplementedError: A name of a file: elements are kept in memory only.
+            NotImplementedError: A file name is given: elements are kept in memory only.
         """
         if filename:
             raise NotImplementedError(
@@ -409,10 +368,10 @@ class Dataset:
         return Dataset("CacheDataset", to.Cache(self._start).start, self._spec, self._count, self)
 
     def concatenate(self, dataset: "Dataset", name: str | None = None) -> "Dataset":
-        """Give the elements of another data set behind those of this one.
+        """Append the elements of another data set.
 
         Raises:
-            TypeError: No data set, or its elements have another structure or other types.
+            TypeError: Not a data set, or its elements have another structure or other types.
         """
         if not isinstance(dataset, Dataset):
             raise TypeError(f"`dataset` must be a tf.data.Dataset, not {dataset!r}")
@@ -424,11 +383,6 @@ class Dataset:
             counts.of_both(self._count, dataset._count),
             *(self, dataset),
         )
-
-    def cardinality(self, name: str | None = None) -> EagerTensor:
-        """Return the number of elements, or ``INFINITE_CARDINALITY`` or ``UNKNOWN_CARDINALITY``."""
-        with on_host():
-            return to_tensor(self._count, like=int64)
 
     def make_one_shot_iterator(self) -> Any:
         """Make an iterator of TensorFlow 1, which has this method; see ``compat.v1.data.make_one_shot_iterator``."""
@@ -447,57 +401,14 @@ class Dataset:
 
         return in_graph(function) if self._records else function
 
-    def as_numpy_iterator(self) -> Iterator[Any]:
-        """Go through the elements as NumPy's values."""
-        return (arrays_of(element) for element in self._start())
-
-    def __iter__(self) -> OwnedIterator:
-        if thread.state.graph is not None:
-            raise RuntimeError(
-                "`tf.data.Dataset` only supports Python-style iteration in eager mode or within tf.function. In a "
-                "graph use tf.compat.v1.data.make_one_shot_iterator(dataset)."
-            )
-        return OwnedIterator(self._start(), self._spec)
-
-    def __len__(self) -> int:
-        if self._count == counts.INFINITE:
-            raise TypeError("The dataset is infinite.")
-        if self._count == counts.UNKNOWN:
-            raise TypeError("The dataset length is unknown.")
-        return self._count
-
-    def __bool__(self) -> bool:
-        return True
-
     def __getattr__(self, name: str) -> NoReturn:
         own = getattr(type(self), name, None)
         if isinstance(own, property):
-            # Found, and an AttributeError came out of it: of a function of the program, say.
+            # The property exists and raised an AttributeError itself, as a function of the program may.
             own.__get__(self)
-        offered = [each for each in vars(Dataset) if not each.startswith("_")]
+        offered = [each for each in dir(Dataset) if not each.startswith("_")]
         raise AttributeError(
             f"Dataset has no attribute {name!r} here. There are: {', '.join(sorted(offered))}."
-        )
-
-    def __repr__(self) -> str:
-        return f"<{self._kind} element_spec={self.element_spec}>"
-
-
-def _whole(value: Any, what: str) -> int:
-    if not isinstance(value, bool):
-        with contextlib.suppress(TypeError):
-            return operator.index(value)
-    raise TypeError(f"{what} must be a whole number, not {value!r}")
-
-
-def _invalid(text: str, op: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"{text} [Op:{op}] name: ")
-
-
-def _check_function(function: Any) -> None:
-    if not callable(function):
-        raise ValueError(
-            f"Argument `func` must be a callable. Received func={function} (of type {type(function)})"
         )
 
 

@@ -1,4 +1,4 @@
-"""Data sets of Python generators."""
+"""Elements of Python generators, checked against their declared types and shapes."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,10 +13,10 @@ from allotment.tf.tensors.tensor_spec import TensorSpec
 
 
 def signature(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:
-    """What a generator's elements are to be, from the two ways to say it.
+    """Return the spec of a generator's elements from types and shapes, or from a signature.
 
     Raises:
-        TypeError: It is said in both ways, in none, or not by a ``TensorSpec`` for each value.
+        TypeError: Both or none are given, or a value of the signature is no ``TensorSpec``.
     """
     if output_signature is not None:
         for given, name in ((output_types, "output_types"), (output_shapes, "output_shapes")):
@@ -39,7 +39,7 @@ def signature(output_types: Any, output_shapes: Any, output_signature: Any) -> A
     types = flatten(output_types)
     shapes: list[Any] = [None] * len(types)
     if output_shapes is not None:
-        # A shape may be written as a tuple, which is no structure then.
+        # For a single type, a tuple is a shape and no structure.
         single = not isinstance(output_types, dict | tuple)
         shapes = [output_shapes] if single else _shapes(output_types, output_shapes)
     specs = [
@@ -57,7 +57,7 @@ def _shapes(types: Any, shapes: Any) -> list[Any]:
 
 
 def generated(make: Callable[[], Iterator[Any]], spec: Any) -> Iterator[Any]:
-    """Give what a generator gives, as tensors of the types and shapes that are said.
+    """Yield the values of a generator as tensors of the declared types and shapes.
 
     Raises:
         InvalidArgumentError: A value of another structure, type or shape.

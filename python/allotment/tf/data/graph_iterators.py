@@ -1,4 +1,4 @@
-"""Iterators over data sets in graphs: a node that gives the next element each time that a session runs it."""
+"""Iterators over data sets in graphs: nodes that return the next element in each run of a session."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import eager_state, thread
-from allotment.tf.data.dataset import Dataset
+from allotment.tf.data.elements import ElementSource
 from allotment.tf.data.spec import common_spec
 from allotment.tf.data.structure import captured, flatten, map_values, on_host, pack
 from allotment.tf.graph.default import get_default_graph
@@ -19,12 +19,12 @@ from allotment.tf.tensors.tensor import Tensor
 from allotment.tf.tensors.tensor_shape import TensorShape
 from allotment.tf.tensors.tensor_spec import TensorSpec
 
-#: Starts to go through a data set, given the values of the tensors that it is made of.
+#: Starts an iteration over a data set, given the values of the tensors that it is made of.
 Start = Callable[[tuple[Any, ...]], Iterator[list[Any]]]
 
 
 class GraphIterator:
-    """Goes through a data set in the sessions of a graph. As ``tf.compat.v1.data.Iterator``.
+    """An iterator over a data set in the sessions of a graph. As ``tf.compat.v1.data.Iterator``.
 
     Made by ``make_one_shot_iterator``, ``make_initializable_iterator`` or ``from_structure``.
     """
@@ -43,16 +43,16 @@ class GraphIterator:
         shared_name: str | None = None,
         output_classes: Any = None,
     ) -> "GraphIterator":
-        """Make one that is for several data sets by turns; ``make_initializer`` says for which.
+        """Make an iterator for several data sets; ``make_initializer`` switches to one of them.
 
         Args:
             output_types: The element types, in the structure of an element.
-            output_shapes: The shapes, the same way; any without them.
+            output_shapes: The shapes, in the same structure; any shapes if not given.
             shared_name: The name of its node.
             output_classes: Has no effect.
 
         Raises:
-            TypeError: No type.
+            TypeError: A value of ``output_types`` is no type.
         """
         del output_classes
         if output_shapes is None:
@@ -76,13 +76,13 @@ class GraphIterator:
             "Iterator.from_string_handle is not offered. What is: from_structure, make_initializer, get_next."
         )
 
-    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
-        """Return an operation that starts to go through a data set.
+    def make_initializer(self, dataset: ElementSource, name: str | None = None) -> Operation:
+        """Return an operation that starts an iteration over a data set.
 
         Raises:
-            TypeError: No data set, or one with elements of another structure or other types.
+            TypeError: Not a data set, or its elements have another structure or other types.
         """
-        if not isinstance(dataset, Dataset):
+        if not isinstance(dataset, ElementSource):
             raise TypeError(f"make_initializer takes a tf.data.Dataset, not {dataset!r}")
         common_spec(self._spec, dataset.element_spec)
         with self._graph.as_default():
@@ -92,10 +92,10 @@ class GraphIterator:
 
     @property
     def initializer(self) -> Operation:
-        """The operation that starts to go through the data set.
+        """The operation that starts the iteration.
 
         Raises:
-            ValueError: It starts by itself, or is for several data sets.
+            ValueError: The iterator starts without it, or is for several data sets.
         """
         if self._initializer is None:
             raise ValueError(
@@ -107,9 +107,9 @@ class GraphIterator:
         return made
 
     def get_next(self, name: str | None = None) -> Any:
-        """Return tensors: the next element, another one in each run of a session.
+        """Return the tensors of the next element, which change with each run of a session.
 
-        A run raises ``OutOfRangeError`` when there is none, and ``FailedPreconditionError`` before the initializer ran.
+        A run raises ``OutOfRangeError`` at the end, and ``FailedPreconditionError`` before the initializer ran.
         """
         outputs = [(spec.dtype, spec.shape) for spec in flatten(self._spec)]
         with self._graph.as_default():
@@ -133,17 +133,17 @@ class GraphIterator:
 
     @property
     def output_classes(self) -> Any:
-        """The classes: tensors."""
+        """The classes of the values, which are all ``Tensor``."""
         return map_values(lambda spec: Tensor, self._spec)  # noqa: ARG005 - all alike
 
 
-def make_one_shot_iterator(dataset: Dataset) -> Any:
-    """Make an iterator that starts by itself in each session; eagerly one of Python's.
+def make_one_shot_iterator(dataset: ElementSource) -> Any:
+    """Make an iterator that needs no initializer; in eager mode a Python iterator.
 
     As ``tf.compat.v1.data.make_one_shot_iterator``.
 
     Raises:
-        ValueError: The data set is made of tensors that a session computes.
+        ValueError: The data set is made of tensors of the graph.
     """
     if thread.state.graph is None:
         return iter(dataset)
@@ -155,13 +155,13 @@ def make_one_shot_iterator(dataset: Dataset) -> Any:
     return GraphIterator(dataset.element_spec, _start_of(dataset))
 
 
-def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> GraphIterator:
-    """Make an iterator that starts each time that its ``initializer`` is run.
+def make_initializable_iterator(dataset: ElementSource, shared_name: str | None = None) -> GraphIterator:
+    """Make an iterator that each run of its ``initializer`` starts again.
 
     As ``tf.compat.v1.data.make_initializable_iterator``.
 
     Raises:
-        RuntimeError: Operations run eagerly.
+        RuntimeError: Eager mode.
     """
     if thread.state.graph is None:
         raise RuntimeError(
@@ -172,10 +172,10 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
     return made
 
 
-def _start_of(dataset: Dataset) -> Start:
+def _start_of(dataset: ElementSource) -> Start:
     def start(arrays: tuple[Any, ...]) -> Iterator[list[Any]]:
         with thread.with_state(eager_state()), on_host():
-            # What was fed may change afterwards.
+            # The program may change an array that it has fed.
             values = {
                 tensor: to_tensor(np.array(array), tensor.dtype)
                 for tensor, array in zip(dataset._captured, arrays, strict=True)
@@ -185,13 +185,13 @@ def _start_of(dataset: Dataset) -> Start:
     return start
 
 
-def _elements(dataset: Dataset, values: dict[Any, Any]) -> Iterator[list[Any]]:
-    # A session runs this inside of a node.
+def _elements(dataset: ElementSource, values: dict[Any, Any]) -> Iterator[list[Any]]:
+    # A session runs this inside a node.
     state = eager_state()
     with thread.with_state(state), captured(values):
         elements = dataset._start()
     while True:
-        # Not around the `yield`: what is between two elements is the program's.
+        # Not around the `yield`: the program runs between two elements.
         with thread.with_state(state), captured(values):
             element = next(elements, None)
         if element is None:

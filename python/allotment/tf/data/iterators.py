@@ -1,4 +1,4 @@
-"""Going through data sets."""
+"""Iterators over data sets."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Self
@@ -9,11 +9,11 @@ from allotment.tf.data.structure import spec_of
 
 
 class ElementIterator:
-    """Goes through elements once, and gives the next one in Python's way or in TensorFlow's.
+    """An iterator over elements, with Python's and TensorFlow's methods for the next one.
 
     Args:
         elements: The elements.
-        element_spec: Finds out their types and shapes.
+        element_spec: Finds their types and shapes.
     """
 
     def __init__(self, elements: Iterator[Any], element_spec: Callable[[], Any]) -> None:
@@ -44,19 +44,19 @@ class ElementIterator:
             raise OutOfRangeError(None, None, "End of sequence [Op:IteratorGetNext] name: ") from None
 
     def get_next_as_optional(self) -> Optional:
-        """Return the next element as a ``tf.experimental.Optional``, which has no value behind the last element."""
+        """Return the next element as a ``tf.experimental.Optional``, without a value after the last element."""
         try:
             value = next(self._elements)
         except StopIteration:
             return Optional._of(None, False, self.element_spec)
         return Optional._of(value, True, self._spec_of(value))
 
-    #: Finds out types and shapes of one element.
+    #: Finds types and shapes of one element.
     _spec_of = staticmethod(spec_of)
 
 
 class OwnedIterator(ElementIterator):
-    """Goes through a data set once. As the iterators of ``tf.data``."""
+    """An iterator over a data set. As the iterators of ``tf.data``."""
 
 
 __all__ = ["ElementIterator", "OwnedIterator"]

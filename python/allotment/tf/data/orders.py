@@ -1,4 +1,4 @@
-"""In which orders a shuffled data set gives its elements."""
+"""The seeds of the orders of a shuffled data set."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ from allotment.tf.ops.random.seeds import common_source, dataset_generator
 
 
 class Orders:
-    """The seeds of the orders, one for each time that somebody goes through a data set.
+    """The seeds of the orders, one for each iteration over a data set.
 
-    Processes that divide the batches of a data set among them go through it in one order, if no seed was given:
-    otherwise they would give some elements to several replicas, and others to none.
+    Without a seed of their own, processes that divide batches among them use the same order: otherwise some elements
+    would go to several replicas, and others to none.
 
     Args:
-        seed: That of the data set.
-        change: Whether each order is another one.
+        seed: The seed of the data set.
+        change: Whether each iteration has a new order.
     """
 
     def __init__(self, seed: Any, change: bool) -> None:
@@ -21,11 +21,11 @@ class Orders:
         self._numbers = dataset_generator("ShuffleDatasetV3", seed)
         self._change = change
         self._only = None if change else int(self._numbers.integers(2**63))
-        #: The only one that processes have in common, once they do.
+        #: The constant seed that all processes share, once it is drawn.
         self._only_in_common: int | None = None
 
     def next(self) -> int:
-        """The seed of the next order."""
+        """Return the seed of the next order."""
         common = None if self._has_seed else common_source()
         if common is not None and not self._change:
             if self._only_in_common is None:

@@ -1,23 +1,20 @@
-"""What is known of the elements of data sets before there are any."""
+"""Types and shapes of the elements of data sets, derived before there are elements."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from allotment.tf.data.structure import map_values, same_structure, spec_of
 from allotment.tf.tensors.tensor_shape import TensorShape
 from allotment.tf.tensors.tensor_spec import TensorSpec
 
-if TYPE_CHECKING:
-    from allotment.tf.data.dataset import Dataset
-
 
 def row_spec(spec: Any) -> Any:
-    """Of the slices along the first axis."""
+    """Return the spec of slices along the first axis."""
     return map_values(lambda each: TensorSpec(each.shape[1:], each.dtype), spec)
 
 
 def batched_spec(spec: Any, size: int | None) -> Any:
-    """Of batches, with a size if it is always the same."""
+    """Return the spec of batches; ``size`` is ``None`` if batches differ in size."""
 
     def batched(each: TensorSpec) -> TensorSpec:
         dims = each.shape.dims
@@ -27,7 +24,7 @@ def batched_spec(spec: Any, size: int | None) -> Any:
 
 
 def common_spec(one: Any, other: Any) -> Any:
-    """Of elements of one data set or of another.
+    """Return the most specific spec of elements of two data sets.
 
     Raises:
         TypeError: Structures or types differ.
@@ -49,26 +46,31 @@ def _flat(spec: Any) -> list[TensorSpec]:
     return found
 
 
-def traced_spec(function: Callable[..., Any], source: "Dataset") -> Any:
-    """Of what a function makes of elements: found by calling it in a graph, or else with the first element.
+def traced_spec(function: Callable[..., Any], spec: Any, elements: Callable[[], Iterator[Any]]) -> Any:
+    """Return the spec of a function's results, by a call in a graph or else from the first result.
+
+    Args:
+        function: The function of elements.
+        spec: The spec of its arguments.
+        elements: Starts to iterate over its results.
 
     Raises:
-        ValueError: It cannot be called in a graph, and there is no element.
+        ValueError: The function cannot be called in a graph, and there is no element.
     """
     from allotment.tf.graph.graph import Graph
     from allotment.tf.graph.nodes import placeholder
 
     try:
         with Graph().as_default():
-            given = map_values(lambda each: placeholder(each.dtype, each.shape), source.element_spec)
+            given = map_values(lambda each: placeholder(each.dtype, each.shape), spec)
             made = function(*given) if type(given) is tuple else function(given)
             return map_values(_symbolic_spec, tuple(made) if type(made) is list else made)
-    except Exception:  # whatever a function for eager tensors does not find in a graph
+    except Exception:  # functions for eager tensors may raise any error in a graph
         pass
-    for element in source.take(1).map(function):
+    for element in elements():
         return spec_of(element)
     raise ValueError(
-        f"what {function!r} makes of elements cannot be told: it does not run in a graph, and there is no element"
+        f"the types of the results of {function!r} are not known: it does not run in a graph, and there is no element"
     )
 
 

@@ -1,13 +1,13 @@
-"""One copy of each variable on a device of its own, and a replica on each compute device."""
+"""``CentralStorageStrategy``: variables on one device, and a replica on each compute device."""
 
 from typing import Any
 
 from allotment.devices.context import context
 from allotment.devices.placement import device
-from allotment.tf.distribute.device_names import resolved
+from allotment.tf.distribute.device_names import full_name
 from allotment.tf.distribute.mirrored import MirroredExtended, local_devices
-from allotment.tf.distribute.reduce_op import of_aggregation
-from allotment.tf.distribute.scopes import Scope, current_scope
+from allotment.tf.distribute.reductions.reduce_op import aggregation_op
+from allotment.tf.distribute.scopes import Scope, current_replica
 from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.distribute.values import regroup, select
 from allotment.tf.ops.convert import to_tensor
@@ -17,7 +17,7 @@ from allotment.tf.variables.variable import Variable
 
 
 class CentralStorageStrategy(Strategy):
-    """Replicas on several devices that share variables on one. As ``tf.distribute.experimental``'s class.
+    """Replicas on several devices that share variables on one. As in ``tf.distribute.experimental``.
 
     Args:
         compute_devices: Names of the devices of the replicas; without them all logical GPUs, or the first CPU if there
@@ -38,12 +38,12 @@ class CentralStorageStrategy(Strategy):
                 parameter_device = compute_devices[0] if len(gpus) == 1 else "/device:CPU:0"
         devices = local_devices(compute_devices)
         super().__init__(
-            _CentralStorageExtended(self, devices, resolved(parameter_device or "/device:CPU:0"))
+            _CentralStorageExtended(self, devices, full_name(parameter_device or "/device:CPU:0"))
         )
 
 
 class _CentralStorageExtended(MirroredExtended):
-    """What the strategy does with devices."""
+    """Runs replicas on the compute devices, and makes variables on the parameter device."""
 
     def __init__(self, strategy: Strategy, devices: tuple[str, ...], parameter_device: str) -> None:
         super().__init__(strategy, devices)
@@ -70,18 +70,18 @@ class _CentralStorageExtended(MirroredExtended):
         if scope.replica is None:
             return made()
         # Replicas make one together.
-        what = f"making of variable {kwargs.get('name') or 'Variable'!r}"
+        description = f"making of variable {kwargs.get('name') or 'Variable'!r}"
         count = len(self._devices)
 
         def perform(_: list[None]) -> list[Variable]:
             return [made()] * count
 
-        variable: Variable = scope.replica._line.meet(what, what, perform, None)
+        variable: Variable = scope.replica._channel.call_together(description, description, perform, None)
         return variable
 
 
 class CentralVariable(Variable):
-    """The only copy of a variable. What replicas assign becomes one value first, as ``aggregation`` says."""
+    """A variable with one copy. ``aggregation`` makes one value of those that replicas assign."""
 
     _strategy: Strategy
     _is_made = True
@@ -95,7 +95,7 @@ class CentralVariable(Variable):
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Replace the value. As replicas, which all have to call this, by what their values make together.
+        """Replace the value. Replicas, which all have to call this, assign the aggregate of their values.
 
         Raises:
             ValueError: Another shape or type than the variable's; replicas that assign to a variable without an
@@ -119,15 +119,15 @@ class CentralVariable(Variable):
         return self._change("_assign_part", value, index=index, name=name)
 
     def _change(self, method: str, value: Any, **options: Any) -> Any:
-        """Call a method of ``Variable`` once, as replicas with one value of all of theirs."""
+        """Call a method of ``Variable`` once; replicas with the aggregate of their values."""
         change = getattr(super(), method)
-        scope = current_scope()
-        if scope is None or scope.replica is None:
+        replica = current_replica()
+        if replica is None:
             return change(value, **options)
         if self._aggregation is VariableAggregation.NONE:
             raise ValueError(
-                f"replicas cannot {method} variable {self.name!r}: nothing says how their values become one. Make it "
-                "with an aggregation, as in tf.Variable(..., aggregation=tf.VariableAggregation.SUM)."
+                f"replicas cannot {method} variable {self.name!r}: it has no aggregation for their values. Make it "
+                "with one, as in tf.Variable(..., aggregation=tf.VariableAggregation.SUM)."
             )
 
         def perform(given: list[Any]) -> list[Any]:
@@ -136,13 +136,13 @@ class CentralVariable(Variable):
 
         # A list is one value, not a structure of values.
         value = to_tensor(value, self.dtype) if isinstance(value, list | tuple) else value
-        what = f"{method} of variable {self.name!r} with aggregation {self._aggregation.name}"
-        return scope.replica._line.meet(what, (method, id(self)), perform, value)
+        description = f"{method} of variable {self.name!r} with aggregation {self._aggregation.name}"
+        return replica._channel.call_together(description, (method, id(self)), perform, value)
 
     def _aggregated(self, value: Any) -> Any:
         if self._aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             return select(0, value)
-        return self._strategy.extended.reduce_to(of_aggregation(self._aggregation), value, self.device)
+        return self._strategy.extended.reduce_to(aggregation_op(self._aggregation), value, self.device)
 
 
 __all__ = ["CentralStorageStrategy", "CentralVariable"]

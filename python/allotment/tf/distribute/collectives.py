@@ -1,55 +1,61 @@
-"""What replicas do together: each gives values, waits for the others, and gets results. Gradients go through them."""
+"""All-reduce and all-gather among the replicas of a step, with their gradients."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from allotment.devices.placement import thread
 from allotment.tf import nest
 from allotment.tf.differentiation.custom_gradients import custom_gradient
-from allotment.tf.distribute.reduce_op import ReduceOp
-from allotment.tf.distribute.replica_context import ReplicaContext
+from allotment.tf.distribute.extended import StrategyExtended
+from allotment.tf.distribute.reductions.reduce_op import ReduceOp
+from allotment.tf.distribute.scopes import Channel
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.tensor import EagerTensor
 
-#: How much is told of how values are nested.
+#: The longest description of a structure in a message, in characters.
 _LONGEST_FORM: Final = 100
 
-#: From the tensors of each replica, value by value, to the results for each replica.
+#: Makes the results for each replica of the tensors of each replica, value by value.
 _Combine = Callable[[list[tuple[EagerTensor, ...]]], Sequence[Sequence[EagerTensor]]]
 
 
-def all_reduce(context: ReplicaContext, reduce_op: ReduceOp, value: Any) -> Any:
-    """See ``ReplicaContext.all_reduce``."""
+class Caller(NamedTuple):
+    """The replica that calls a collective."""
+
+    extended: StrategyExtended
+    channel: Channel
+
+
+def all_reduce(caller: Caller, reduce_op: ReduceOp, value: Any) -> Any:
+    """Reduce the values of all replicas; every replica gets the result. See ``ReplicaContext.all_reduce``."""
 
     def reduced(*flat: EagerTensor) -> tuple[list[EagerTensor], Callable[..., Any]]:
-        # What a replica gives goes into the results of all, so it gets the gradients of all.
-        made = _all_reduced(context, reduce_op, flat, form)
-        return made, lambda *back: _all_reduced(context, reduce_op, back)
+        # A replica's value is part of the results of all, so its gradient is the sum of those of all.
+        made = _all_reduced(caller, reduce_op, flat, form)
+        return made, lambda *back: _all_reduced(caller, reduce_op, back)
 
     form = _form(value)
     return _for_each(value, reduced)
 
 
-def all_gather(context: ReplicaContext, value: Any, axis: int) -> Any:
-    """See ``ReplicaContext.all_gather``."""
-    extended = context.strategy.extended
+def all_gather(caller: Caller, value: Any, axis: int) -> Any:
+    """Join the values of all replicas along an axis. See ``ReplicaContext.all_gather``."""
+    extended = caller.extended
 
     def combine(values: list[tuple[EagerTensor, ...]]) -> Sequence[Sequence[EagerTensor]]:
         return [extended._gather(each, axis, extended._devices) for each in values]
 
     def gathered(*flat: EagerTensor) -> tuple[list[EagerTensor], Callable[..., Any]]:
         lengths = [each._array.shape[axis] for each in flat if each._array.ndim]
-        made = _together(context, f"all_gather(axis={axis})", axis, combine, flat, form)
-        return made, lambda *back: _own_rows(
-            context, _all_reduced(context, ReduceOp.SUM, back), lengths, axis
-        )
+        made = _call_together(caller, f"all_gather(axis={axis})", axis, combine, flat, form)
+        return made, lambda *back: _own_rows(caller, _all_reduced(caller, ReduceOp.SUM, back), lengths, axis)
 
     form = _form(value)
     return _for_each(value, gathered)
 
 
 def _for_each(value: Any, function: Callable[..., Any]) -> Any:
-    """Call a function with the tensors of a structure; it returns their results and how to go back through it."""
+    """Call a function with the tensors of a structure; it returns their results and their gradient function."""
     flat = [to_tensor(each) for each in nest.flatten(value)]
     if thread.state.recorder is None:
         made, _ = function(*flat)
@@ -59,30 +65,30 @@ def _for_each(value: Any, function: Callable[..., Any]) -> Any:
 
 
 def _all_reduced(
-    context: ReplicaContext, reduce_op: ReduceOp, flat: Sequence[EagerTensor], form: str = ""
+    caller: Caller, reduce_op: ReduceOp, flat: Sequence[EagerTensor], form: str = ""
 ) -> list[EagerTensor]:
-    extended = context.strategy.extended
+    extended = caller.extended
 
     def combine(values: list[tuple[EagerTensor, ...]]) -> Sequence[Sequence[EagerTensor]]:
         return extended._all_reduce(reduce_op, values)
 
-    return _together(context, f"all_reduce({reduce_op.name})", (), combine, flat, form)
+    return _call_together(caller, f"all_reduce({reduce_op.name})", (), combine, flat, form)
 
 
 def _own_rows(
-    context: ReplicaContext, whole: Sequence[EagerTensor], lengths: Sequence[int], axis: int
+    caller: Caller, whole: Sequence[EagerTensor], lengths: Sequence[int], axis: int
 ) -> list[EagerTensor]:
-    """The parts of gathered values that are this replica's, which has given so much of each."""
+    """Return this replica's part of gathered values, given the length of its part of each."""
 
     def perform(given: list[Sequence[int]]) -> list[list[int]]:
         columns = list(zip(*given, strict=True))
-        before = context.strategy.extended._before([sum(column) for column in columns])
+        before = caller.extended._before([sum(column) for column in columns])
         return [
             [first + sum(column[:index]) for first, column in zip(before, columns, strict=True)]
             for index in range(len(given))
         ]
 
-    starts = context._line.meet("the gradient of all_gather", "starts", perform, lengths)
+    starts = caller.channel.call_together("the gradient of all_gather", "starts", perform, lengths)
     behind = (slice(None),) * (-axis - 1)
     before = (slice(None),) * axis if axis >= 0 else (...,)
     return [
@@ -91,8 +97,8 @@ def _own_rows(
     ]
 
 
-def _together(
-    context: ReplicaContext,
+def _call_together(
+    caller: Caller,
     name: str,
     detail: Hashable,
     combine: _Combine,
@@ -104,14 +110,14 @@ def _together(
         return [[of_value[index] for of_value in made] for index in range(len(given))]
 
     what = f"{name} of {len(flat)} tensor{'s' * (len(flat) != 1)}"
-    # Of a plain list the number says it all.
-    told = what if form in ("", f"[{', '.join('·' * len(flat))}]") else f"{what} in {_shortened(form)}"
-    made: list[EagerTensor] = context._line.meet(told, (what, detail, form), perform, flat)
+    # For a plain list the number of tensors is enough.
+    description = what if form in ("", f"[{', '.join('·' * len(flat))}]") else f"{what} in {_shortened(form)}"
+    made: list[EagerTensor] = caller.channel.call_together(description, (what, detail, form), perform, flat)
     return made
 
 
 def _form(value: Any) -> str:
-    """How values are nested, which has to be the same for all replicas: ``{'a': ·, 'b': [·, ·]}``."""
+    """Describe the structure of values, which must be equal on all replicas: ``{'a': ·, 'b': [·, ·]}``."""
     return _nesting(value) if nest.is_nested(value) else ""
 
 
@@ -132,4 +138,4 @@ def _nesting(value: Any) -> str:
     )
 
 
-__all__ = ["all_gather", "all_reduce"]
+__all__ = ["Caller", "all_gather", "all_reduce"]

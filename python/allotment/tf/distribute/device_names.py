@@ -1,4 +1,4 @@
-"""Names of devices as strategies take them."""
+"""Full names of the devices that strategies take as arguments."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from allotment.devices.names import device_name, parse
 from allotment.devices.values import LogicalDevice
 
 
-def resolved(name: Any) -> str:
-    """The full name of a device of this process, given by name or as a ``LogicalDevice``.
+def full_name(name: Any) -> str:
+    """Return the full name of a device of this process, given by name or as a ``LogicalDevice``.
 
-    What the name leaves out is the first device's. Whether there is such a device is not looked at.
+    Parts that the name leaves out are those of the first device. The device need not exist.
 
     Raises:
         ValueError: Not a device name.
@@ -18,4 +18,4 @@ def resolved(name: Any) -> str:
     return device_name("CPU", 0).merged_with(parse(given)).to_string()
 
 
-__all__ = ["resolved"]
+__all__ = ["full_name"]

@@ -1,10 +1,10 @@
-"""What TensorFlow has as ``tf.distribute.experimental``."""
+"""Strategies and options with TensorFlow's older names. As ``tf.distribute.experimental``."""
 
 from allotment.tf.distribute.central_storage import CentralStorageStrategy
-from allotment.tf.distribute.communication import CommunicationImplementation, CommunicationOptions
 from allotment.tf.distribute.multi_worker import (
     ExperimentalMultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
 )
+from allotment.tf.distribute.processes.communication import CommunicationImplementation, CommunicationOptions
 from allotment.tf.distribute.strategy import ValueContext
 from allotment.tf.names.missing_names import refuse_other_names
 

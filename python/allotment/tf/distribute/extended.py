@@ -1,54 +1,63 @@
-"""What a strategy does with devices. Strategies differ in this class alone.
+"""The base class of ``strategy.extended``: how a strategy runs replicas, reduces values and makes variables.
 
-To write a strategy, derive from ``StrategyExtended``, or from ``MirroredExtended`` for one that has the same
-replicas in several processes. That one only says how processes agree:
+A new strategy derives from ``StrategyExtended``, or from ``MirroredExtended`` if it has the same replicas in several
+processes. Then it only implements what processes do together:
 
-    ``_first_replica``, ``_num_replicas``    which of all replicas are in this process
+    ``_first_replica``, ``_num_replicas``    the replicas of this process among all
     ``_exchange``                            adds arrays up with those of the other processes, in place
-    ``_gather_between``                      the arrays of all processes, in their order
-    ``_first_value``                         what a variable starts with: the first process's value
-    ``_by_replica``, ``_totals``, ``_before``  values and lengths, of which other processes have more
-    ``_input_context``                       which part of the input is read here
-    ``_common_source``                       random numbers that are the same in all processes
-
-Everything else, such as threads, meetings, reductions between devices and variables, stays as it is.
+    ``_gather_between``                      returns the arrays of all processes, in their order
+    ``_first_value``                         returns the first process's initial value of a variable
+    ``_by_replica``, ``_totals``, ``_before``  add the values and lengths of other processes
+    ``_input_context``                       describes the part of the input that this process reads
+    ``_common_source``                       makes random numbers that are the same in all processes
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allotment.devices.context import context
 from allotment.devices.placement import device, thread
 from allotment.devices.variables import LONGEST_DEADLINE
 from allotment.tf import nest
-from allotment.tf.distribute.input_context import InputContext
-from allotment.tf.distribute.members import Array
-from allotment.tf.distribute.reduce_op import ReduceOp, reduce_op_argument
-from allotment.tf.distribute.scopes import Scope, check_cross_replica, current_scope, entered, not_in_graphs
-from allotment.tf.distribute.values import DistributedValues, Mirrored, regroup, select
+from allotment.tf.distribute.input.context import InputContext
+from allotment.tf.distribute.reductions.members import Array
+from allotment.tf.distribute.reductions.reduce_op import ReduceOp, reduce_op_argument
+from allotment.tf.distribute.scopes import (
+    Scope,
+    ScopedStrategy,
+    check_cross_replica,
+    current_replica,
+    current_scope,
+    enter_scope,
+    graph_refusal,
+)
+from allotment.tf.distribute.values import (
+    DistributedValues,
+    Mirrored,
+    local_results,
+    regroup,
+    select,
+)
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.random.draws import Source
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.variables.variable import Variable
 
-if TYPE_CHECKING:
-    from allotment.tf.distribute.strategy import Strategy
-
 
 class StrategyExtended:
-    """What a strategy does with devices. As ``tf.distribute.StrategyExtended``.
+    """Runs replicas, reduces values and makes variables for a strategy. As ``tf.distribute.StrategyExtended``.
 
     Args:
-        strategy: Whose it is.
+        strategy: The strategy.
     """
 
     #: The number of this process's first replica among those of all processes.
     _first_replica = 0
 
-    def __init__(self, strategy: "Strategy") -> None:
+    def __init__(self, strategy: ScopedStrategy) -> None:
         self._strategy = strategy
-        #: What the program has set, a tuple of one.
+        #: The deadline that the program has set, in a tuple of one.
         self._own_deadline: tuple[float | None] | None = None
 
     @property
@@ -68,10 +77,10 @@ class StrategyExtended:
 
     @property
     def replica_deadline(self) -> float | None:
-        """The longest time in seconds that a step goes on without a word of any replica; ``None`` is for ever.
+        """The longest time in seconds that a step goes on without news of any replica; ``None`` waits for ever.
 
-        A replica is heard of when it waits for the others, as in an all-reduce or an assignment that aggregates, and
-        when it ends. At first what ``ALLOTMENT_REPLICA_DEADLINE`` says.
+        A replica sends news when it waits for the others, as in an all-reduce or an assignment that aggregates, and
+        when it ends. The default is ``ALLOTMENT_REPLICA_DEADLINE``.
         """
         if self._own_deadline is None:
             return context().settings.replica_deadline
@@ -93,10 +102,10 @@ class StrategyExtended:
 
     @contextmanager
     def _scope(self) -> Iterator[None]:
-        """Put the thread into the strategy's cross-replica scope, unless it is there.
+        """Put the thread into the strategy's cross-replica scope for a ``with`` block.
 
         Raises:
-            RuntimeError: It is in another strategy's, or runs a replica.
+            RuntimeError: The thread is in the scope of another strategy, or runs a replica.
             NotImplementedError: A graph is the default.
         """
         self._check_eager()
@@ -104,7 +113,7 @@ class StrategyExtended:
         if current_scope() is not None:
             yield
             return
-        with entered(Scope(self._strategy, None)):
+        with enter_scope(Scope(self._strategy, None)):
             yield
 
     def _check_eager(self) -> None:
@@ -114,7 +123,7 @@ class StrategyExtended:
             NotImplementedError: One is.
         """
         if thread.state.graph is not None:
-            raise NotImplementedError(not_in_graphs(self._strategy))
+            raise NotImplementedError(graph_refusal(self._strategy))
 
     def call_for_each_replica(
         self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
@@ -123,21 +132,21 @@ class StrategyExtended:
         raise NotImplementedError
 
     def _call(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The same, without a word about what it costs: for whoever has no other way."""
+        """Call a function once for each replica, without the warning about the cost of eager calls."""
         return self.call_for_each_replica(fn, args, kwargs)
 
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
-        """Make one value of those of all replicas, on the devices that ``destinations`` are.
+        """Reduce the values of all replicas to one, on the devices of ``destinations``.
 
         Raises:
-            ValueError: ``value`` is the same for all replicas, so that a sum means nothing.
+            ValueError: A sum of a value that is the same for all replicas.
         """
         return self.batch_reduce_to(reduce_op, [(value, destinations)], options)[0]
 
     def batch_reduce_to(
         self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]], options: Any = None
     ) -> list[Any]:
-        """``reduce_to`` for several values."""
+        """Reduce several values; see ``reduce_to``."""
         op = reduce_op_argument(reduce_op)
         with self._scope():
             return [
@@ -148,13 +157,13 @@ class StrategyExtended:
         raise NotImplementedError
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """Copy a tensor to the devices that ``destinations`` are."""
+        """Copy a tensor to the devices of ``destinations``."""
         raise NotImplementedError
 
     def _all_reduce(
         self, reduce_op: ReduceOp, values: Sequence[Sequence[EagerTensor]]
     ) -> Sequence[Sequence[EagerTensor]]:
-        """Reduce several values, of each its tensors by replica; the results are ordered the same way."""
+        """Reduce several values, each given as its tensors by replica; the results have the same order."""
         raise NotImplementedError
 
     def _gather(
@@ -175,23 +184,23 @@ class StrategyExtended:
 
         Args:
             var: A variable of this strategy, or a plain one.
-            fn: Gets the copy, and each argument with the part of that replica.
+            fn: Its arguments are the copy, and the part of each argument that is for that replica.
             args: Arguments.
             kwargs: The same by name.
-            group: Return one value, and not a tuple of those of all copies.
+            group: Return distributed values, not a tuple of the results of all copies.
 
         Returns:
-            What the function returned, part by part. With ``group``, ``None`` stands for what is no tensor and not
-            the same for all copies.
+            The results of the function as distributed values. With ``group``, ``None`` replaces results that are no
+            tensors and differ between copies.
         """
         named = dict(kwargs or {})
-        scope = current_scope()
-        if scope is not None and scope.replica is not None:
+        replica = current_replica()
+        if replica is not None:
 
-            def merged(strategy: "Strategy", *args: Any, **kwargs: Any) -> Any:
-                return strategy.extended.update(var, fn, args, kwargs, group)
+            def merged(_: object, *args: Any, **kwargs: Any) -> Any:
+                return self.update(var, fn, args, kwargs, group)
 
-            return scope.replica.merge_call(merged, tuple(args), named)
+            return replica.merge_call(merged, tuple(args), named)
         with self._scope():
             copies = var.values if isinstance(var, DistributedValues) else (var,)
             made = []
@@ -200,43 +209,45 @@ class StrategyExtended:
                     made.append(fn(copy, *select(index, tuple(args)), **select(index, named)))
         if group:
             return nest.map_structure(_only_tensors, regroup(made, Mirrored))
-        return nest.map_structure(self._strategy.experimental_local_results, regroup(made, Mirrored))
+        return nest.map_structure(
+            lambda each: local_results(len(self._devices), each), regroup(made, Mirrored)
+        )
 
     def variable_created_in_scope(self, v: Any) -> bool:
         """Whether a variable was made in this strategy's scope."""
         return getattr(v, "distribute_strategy", None) is self._strategy
 
     def _new_variable(self, scope: Scope, *args: Any, **kwargs: Any) -> Variable:
-        """What ``Variable.__new__`` returns in the scope, for the arguments it got."""
+        """Make the object that ``Variable.__new__`` returns in the scope, for its arguments."""
         return object.__new__(Variable)
 
     def _first_value(self, value: Any) -> Any:
-        """What a variable starts with, if this process would start with ``value``."""
+        """Return the initial value of a variable: the first process's; ``value`` is that of this process."""
         return value
 
     def _by_replica(self, value: Any) -> Any:
-        """A value that ``run`` returned, as distributed values if other processes have one of their own."""
+        """Return a result of ``run``, as distributed values if other processes have results of their own."""
         return value
 
     def _before(self, lengths: Sequence[int]) -> Sequence[int]:
-        """The sums of lengths over the processes before this one."""
+        """Return the sums of lengths over the processes before this one."""
         return [0] * len(lengths)
 
     def _totals(self, numbers: Array) -> Array:
-        """The sums of numbers over all processes."""
+        """Return the sums of numbers over all processes."""
         return numbers
 
     def _common_source(self) -> Source | None:
-        """What all processes draw the same numbers from; ``None`` if there is one process. All have to call it."""
+        """Make random numbers that all processes share, ``None`` if there is one; all processes have to call this."""
         return None
 
     def _input_context(self) -> InputContext:
-        """Which part of the input is read in this process."""
+        """Describe the part of the input that this process reads."""
         return InputContext(1, 0, self._num_replicas)
 
 
 def _only_tensors(value: Any) -> Any:
-    """Distributed values whose copies are variables as tensors, others that are no tensors not at all."""
+    """Read variables in distributed values; distributed values of other objects become ``None``."""
     if not isinstance(value, DistributedValues):
         return value
     if not all(isinstance(each, EagerTensor | Variable) for each in value.values):

@@ -1,9 +1,8 @@
-"""Losses of a replica's samples as their share of the loss of all: ``tf.nn.compute_average_loss``."""
+"""Losses of a replica's samples, scaled to their share of the whole batch: ``tf.nn.compute_average_loss``."""
 
 from typing import Any
 
 from allotment.tf.distribute.scopes import current_scope
-from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.ops.array.array import cast, get_static_value, identity, shape
 from allotment.tf.ops.array.layout import expand_dims, squeeze
 from allotment.tf.ops.control.control import control_dependencies
@@ -26,18 +25,18 @@ def compute_average_loss(
 
     Args:
         per_example_loss: A loss for each sample of this replica.
-        sample_weight: What each is multiplied with.
+        sample_weight: A factor for each loss.
         global_batch_size: Samples of all replicas, those of this one times the number of replicas unless given.
 
     Raises:
         ValueError: The losses have no axis, or ``global_batch_size`` is below zero.
-        TypeError: ``global_batch_size`` is no whole number.
+        TypeError: ``global_batch_size`` is no integer.
     """
     losses = to_tensor(per_example_loss)
     if rank_of(losses) == 0:
         raise ValueError("Loss must have a rank of at least 1: a loss for each sample, not one of all")
     if rank_of(losses) is None:
-        # Only a session knows.
+        # The rank is known when a session runs.
         with control_dependencies([assert_rank_at_least(losses, 1)]):
             losses = identity(losses)
     if sample_weight is not None:
@@ -46,7 +45,7 @@ def compute_average_loss(
         here: Any = losses.shape[0]
         samples = (shape(losses)[0] if here is None else here) * _replicas()
     else:
-        samples = _whole(global_batch_size)
+        samples = _integer(global_batch_size)
     return divide_no_nan(reduce_sum(losses), cast(samples, losses._dtype))
 
 
@@ -80,11 +79,10 @@ def scale_regularization_loss(regularization_loss: Any) -> EagerTensor:
 
 def _replicas() -> int:
     scope = current_scope()
-    strategy: Strategy | None = None if scope is None else scope.strategy
-    return 1 if strategy is None else strategy.num_replicas_in_sync
+    return 1 if scope is None else scope.strategy.num_replicas_in_sync
 
 
-def _whole(value: Any) -> Any:
+def _integer(value: Any) -> Any:
     number = to_tensor(value)
     if rank_of(number) or not number._dtype.is_integer:
         raise TypeError(f"global_batch_size must be a whole number, not {value!r}")

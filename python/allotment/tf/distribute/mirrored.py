@@ -1,4 +1,4 @@
-"""The same variables on several devices of one process, and a replica on each device."""
+"""``MirroredStrategy``: a replica and a copy of each variable on each device of one process."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -6,18 +6,18 @@ from typing import Any, Final
 
 from allotment.devices.context import context
 from allotment.devices.placement import device
-from allotment.tf.distribute import variables
-from allotment.tf.distribute.cross_device_ops import CrossDeviceOps, devices_of
-from allotment.tf.distribute.device_names import resolved
+from allotment.tf.distribute.device_names import full_name
 from allotment.tf.distribute.extended import StrategyExtended
-from allotment.tf.distribute.reduce_op import ReduceOp
-from allotment.tf.distribute.reduction_to_one_device import ReductionToOneDevice
-from allotment.tf.distribute.replica_context import ReplicaContext
-from allotment.tf.distribute.replica_threads import alone, run_replicas
-from allotment.tf.distribute.ring import NcclAllReduce
+from allotment.tf.distribute.reductions.cross_device_ops import CrossDeviceOps, devices_of
+from allotment.tf.distribute.reductions.reduce_op import ReduceOp
+from allotment.tf.distribute.reductions.ring import NcclAllReduce
+from allotment.tf.distribute.reductions.to_one_device import ReductionToOneDevice
 from allotment.tf.distribute.scopes import Scope
 from allotment.tf.distribute.strategy import Strategy
+from allotment.tf.distribute.threads.replica_threads import run_replicas, run_single
 from allotment.tf.distribute.values import DistributedValues, Mirrored, regroup
+from allotment.tf.distribute.variables.creation import new_variable
+from allotment.tf.distribute.variables.distributed import MirroredVariable, tensors
 from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.tensor import EagerTensor
@@ -26,12 +26,12 @@ _logger: Final = logging.getLogger("tensorflow")
 
 
 class MirroredStrategy(Strategy):
-    """A replica on each device, with variables that are the same on all. As ``tf.distribute.MirroredStrategy``.
+    """A replica on each device, and variables that are equal on all. As ``tf.distribute.MirroredStrategy``.
 
     Args:
         devices: Names of devices, or ``LogicalDevice`` objects; without them all logical GPUs, or all logical CPUs if
-            there are none. Whether they exist is seen when they are used.
-        cross_device_ops: How values are reduced and handed out: a ring for several GPUs, on one device otherwise.
+            there are none. They need not exist before they are used.
+        cross_device_ops: The reduction algorithm: unless given, a ring for several GPUs and one device otherwise.
 
     Raises:
         ValueError: Not a device name.
@@ -43,18 +43,19 @@ class MirroredStrategy(Strategy):
 
 
 class MirroredExtended(StrategyExtended):
-    """What a strategy with a replica on each device does with them.
+    """Runs replicas, reduces values and makes variables for a strategy with a replica on each device.
 
     Args:
-        strategy: Whose it is.
+        strategy: The strategy.
         devices: Full names of the devices.
-        cross_device_ops: How values are reduced and handed out.
+        cross_device_ops: The reduction algorithm.
 
     Raises:
-        TypeError: ``cross_device_ops`` is something else.
+        TypeError: ``cross_device_ops`` is no ``CrossDeviceOps``.
     """
 
-    #: The eager use of each kind of strategy is warned of once.
+    _strategy: Strategy
+    #: The classes of strategies whose warning about the cost of eager calls was logged.
     _warned: Final[set[str]] = set()
 
     def __init__(
@@ -92,13 +93,13 @@ class MirroredExtended(StrategyExtended):
     def _call(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._check_eager()
         if len(self._names) == 1:
-            return alone(self._strategy, self._names[0], fn, args, kwargs)
+            return run_single(self._strategy, self._names[0], fn, args, kwargs)
         return regroup(run_replicas(self._strategy, fn, args, kwargs))
 
     def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
         value = self._by_replica(value)
-        if isinstance(value, Mirrored | variables.MirroredVariable) and reduce_op is ReduceOp.MEAN:
-            # Of equal values without a rounding.
+        if isinstance(value, Mirrored | MirroredVariable) and reduce_op is ReduceOp.MEAN:
+            # The mean of equal values is the value, without rounding errors.
             return self.broadcast_to(to_tensor(value.values[0]), destinations)
         if not isinstance(value, DistributedValues):
             if self._num_replicas == 1:
@@ -108,8 +109,7 @@ class MirroredExtended(StrategyExtended):
                     f"A non-DistributedValues value {value!s} cannot be reduced with the given reduce op {reduce_op}."
                 )
             return value
-        tensors = variables.tensors(value)
-        return regroup(self._combine(reduce_op, [tensors], devices_of(destinations))[0], Mirrored)
+        return regroup(self._combine(reduce_op, [tensors(value)], devices_of(destinations))[0], Mirrored)
 
     def _combine(
         self, reduce_op: ReduceOp, values: Sequence[Sequence[EagerTensor]], destinations: Sequence[str]
@@ -125,7 +125,7 @@ class MirroredExtended(StrategyExtended):
         return self._combine(reduce_op, values, self._devices)
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """Copy a tensor to the devices that ``destinations`` are. A Python value stays as it is."""
+        """Copy a tensor to the devices of ``destinations``. A Python value stays as it is."""
         if not isinstance(tensor, EagerTensor):
             return tensor
         return self._ops.broadcast(tensor, destinations)
@@ -146,22 +146,22 @@ class MirroredExtended(StrategyExtended):
         return made
 
     def _gather_between(self, tensors: list[EagerTensor], axis: int) -> list[EagerTensor]:
-        """The tensors of all processes, in the order of their replicas."""
+        """Return the tensors of all processes, in the order of their replicas."""
         return tensors
 
     def _new_variable(self, scope: Scope, *args: Any, **kwargs: Any) -> Any:
-        return variables.new_variable(scope, args, kwargs)
+        return new_variable(self._strategy, scope.replica, args, kwargs)
 
 
 def local_devices(devices: Any = None) -> tuple[str, ...]:
-    """Full names of the devices of ``devices=``: without, all GPUs of this process, or all CPUs."""
+    """Return the full names of devices; without any, of all GPUs of this process, or of all CPUs."""
     ready = context().ready()
     if devices is None or len(devices := list(devices)) == 0:
         gpus = [each.name for each in ready.devices if each.kind == "GPU"]
         return tuple(gpus or [each.name for each in ready.devices])
-    names = tuple(resolved(each) for each in devices)
+    names = tuple(full_name(each) for each in devices)
     assert len(set(names)) == len(names), f"No duplicates allowed in `devices` argument: {names}"
     return names
 
 
-__all__ = ["MirroredExtended", "MirroredStrategy", "ReplicaContext"]
+__all__ = ["MirroredExtended", "MirroredStrategy", "local_devices"]

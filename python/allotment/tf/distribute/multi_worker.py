@@ -1,7 +1,7 @@
-"""The same variables in several processes, on one machine or on many: MPI starts them and carries their values.
+"""``MultiWorkerMirroredStrategy``: replicas in several processes, which MPI starts and connects.
 
-Each process is a worker that has replicas on its own devices, as with ``MirroredStrategy``. A reduction adds up inside
-of each process first, between its devices, and then between the processes. ::
+Each process is a worker with replicas on its own devices, as with ``MirroredStrategy``. A reduction adds up between
+the devices of each process first, and then between the processes. ::
 
     mpirun -n 4 python train.py
 """
@@ -15,11 +15,12 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.context import context
-from allotment.tf.distribute.communication import CommunicationImplementation, CommunicationOptions
-from allotment.tf.distribute.input_context import InputContext
-from allotment.tf.distribute.members import Array, Member
+from allotment.tf.distribute.input.context import InputContext
 from allotment.tf.distribute.mirrored import MirroredExtended, local_devices
-from allotment.tf.distribute.process_group import ProcessGroup, process_group
+from allotment.tf.distribute.processes.communication import CommunicationImplementation, CommunicationOptions
+from allotment.tf.distribute.processes.group import ProcessGroup
+from allotment.tf.distribute.processes.start import process_group
+from allotment.tf.distribute.reductions.members import Array, Member
 from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.distribute.values import DistributedValues, PerReplica
 from allotment.tf.names.deprecation import deprecated
@@ -34,34 +35,34 @@ _logger: Final = logging.getLogger("tensorflow")
 
 @dataclass(frozen=True, slots=True)
 class WorkerRole:
-    """Which of the workers a process is: what programs ask a ``cluster_resolver`` for."""
+    """The role of a process among the workers, as programs read it from a ``cluster_resolver``."""
 
-    #: The rank that MPI gave it. The first worker is the chief.
+    #: Its MPI rank. The first worker is the chief.
     task_id: int
     task_type: Literal["worker"] = "worker"
 
 
 class MultiWorkerMirroredStrategy(Strategy):
-    """Replicas in several processes, with variables that are the same on all.
+    """Replicas in several processes, with variables that are equal on all.
 
-    As ``tf.distribute.MultiWorkerMirroredStrategy``. Every process runs the same program and makes it; a process that
-    MPI did not start is the only worker. It takes all logical GPUs of its process, or all logical CPUs if there are
-    none. Variables start with the first worker's values. Each process goes through the same data set and takes the
-    parts of its replicas from each batch; what a ``tf.data.Dataset`` or ``fit`` draws for that without a seed, such as
-    the order of shuffled samples, is the same in all of them.
+    As ``tf.distribute.MultiWorkerMirroredStrategy``. Every process runs the same program and makes the strategy; a
+    process that MPI did not start is the only worker. The strategy takes all logical GPUs of its process, or all
+    logical CPUs if there are none. Variables start with the first worker's values. Each process iterates over the same
+    data set and takes the parts of its replicas from each batch; random numbers that a ``tf.data.Dataset`` or ``fit``
+    draws without a seed, such as the order of shuffled samples, are equal in all processes.
 
-    A worker that fails, ends or hangs while others wait for it ends the program of all: they raise an
-    ``UnavailableError`` that names it, or, if it says nothing, a ``DeadlineExceededError`` once their patience is over.
-    An error that nobody catches ends all processes, and one that is killed is named by ``mpirun``, which ends the
-    others. Only a step that fails in every process alike, as one that is too large for all, can be tried again.
+    A worker that fails, ends or hangs while others wait for it ends the whole program: the others raise an
+    ``UnavailableError`` that names it, or, if it does not answer, a ``DeadlineExceededError`` after the deadline. An
+    uncaught error ends all processes. ``mpirun`` names a process that was killed, and ends the others. Only a step that
+    fails in every process, such as one that is too large for all, can be tried again.
 
     Args:
-        cluster_resolver: ``None``: which processes there are is up to MPI.
+        cluster_resolver: ``None``: MPI decides which processes there are.
         communication_options: A ``CommunicationOptions``.
 
     Raises:
         ModuleNotFoundError: ``mpi4py`` is not installed.
-        RuntimeError: There is no MPI on this machine.
+        RuntimeError: This machine has no MPI.
         ValueError: A cluster resolver; options of another type; a ``TF_CONFIG`` with several workers, of which MPI
             has started one; or workers that have not the same number of devices.
         DeadlineExceededError: Another process did not make its strategy in time.
@@ -74,7 +75,7 @@ class MultiWorkerMirroredStrategy(Strategy):
     ) -> None:
         if cluster_resolver is not None:
             raise ValueError(
-                f"cluster_resolver={cluster_resolver!r}: which processes there are is up to MPI, as in `mpirun -n 4 "
+                f"cluster_resolver={cluster_resolver!r}: MPI decides which processes there are, as in `mpirun -n 4 "
                 "python train.py`; leave it out"
             )
         if not isinstance(communication_options, CommunicationOptions | None):
@@ -84,13 +85,13 @@ class MultiWorkerMirroredStrategy(Strategy):
         options = communication_options or CommunicationOptions()
         if options.implementation is CommunicationImplementation.NCCL:
             _logger.warning(
-                "CommunicationImplementation.NCCL is not here: MPI carries values between processes."
+                "CommunicationImplementation.NCCL has no effect: MPI carries values between processes."
             )
         super().__init__(MultiWorkerMirroredExtended(self, options))
 
     @property
     def cluster_resolver(self) -> WorkerRole:
-        """Which of the workers this process is."""
+        """The role of this process among the workers."""
         return WorkerRole(self.extended.group.rank)
 
 
@@ -115,17 +116,17 @@ ExperimentalMultiWorkerMirroredStrategy.__name__ = "MultiWorkerMirroredStrategy"
 
 
 class MultiWorkerMirroredExtended(MirroredExtended):
-    """What a strategy does with the devices of one process among several.
+    """Runs the replicas of this process, and exchanges values with the other processes.
 
     Args:
-        strategy: Whose it is.
-        options: How it talks to the other processes.
+        strategy: The strategy.
+        options: Options of the communication.
     """
 
     def __init__(self, strategy: Strategy, options: CommunicationOptions) -> None:
         super().__init__(strategy, local_devices())
         self._options = options
-        #: All processes.
+        #: All processes of the program.
         self.group: Final[ProcessGroup] = process_group(self._deadline)
         _check_tf_config(self.group.size)
         count = len(self._devices)
@@ -146,7 +147,7 @@ class MultiWorkerMirroredExtended(MirroredExtended):
         return self.replica_deadline if timeout is None else timeout
 
     def _call(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        # The others hear of what it raises, except of the end of a data set: they would wait for this process.
+        # The others would wait for this process: they are told of its errors, except of the end of a data set.
         try:
             return super()._call(fn, args, kwargs)
         except (errors.OutOfRangeError, StopIteration):
@@ -209,12 +210,12 @@ class MultiWorkerMirroredExtended(MirroredExtended):
             return tensor
         _exchangeable(tensor)
         home = _member(tensor)
-        array = home.compute(_copied, tensor._array)
+        array = home.compute(_copy_in_order, tensor._array)
         self.group.broadcast(array, "the first worker's value", self._deadline)
         return home.tensor(array)
 
     def _by_replica(self, value: Any) -> Any:
-        # With one replica, ``run`` returns a plain value. The other processes have one each, too.
+        # With one replica, ``run`` returns a plain value, and each of the other processes has one, too.
         if len(self._devices) == 1 and self.group.size > 1 and not isinstance(value, DistributedValues):
             return PerReplica([to_tensor(value)])
         return value
@@ -222,7 +223,7 @@ class MultiWorkerMirroredExtended(MirroredExtended):
     def _common_source(self) -> Source | None:
         if self.group.size == 1:
             return None
-        # What the first process draws, so that its seed decides if it has one. The others draw as often.
+        # The first process's number counts, so that its seed decides. The others draw one, too, to stay in step.
         seed = np.array([shared_generator().integers(2**63)])
         self.group.broadcast(seed, "a seed for what all workers go through", self._deadline)
         return started("common", int(seed[0]))
@@ -235,26 +236,26 @@ def _member(tensor: EagerTensor) -> Member:
     return Member(tensor._device, tensor._home)
 
 
-def _copied(array: Array) -> Array:
+def _copy_in_order(array: Array) -> Array:
     return np.array(array, order="C")
 
 
 def _exchangeable(tensor: EagerTensor) -> str:
-    """The name of a tensor's type.
+    """Return the name of a tensor's type, which processes can exchange.
 
     Raises:
-        NotImplementedError: Its elements are texts.
+        NotImplementedError: The elements are strings.
     """
     if tensor._dtype is string:
-        raise NotImplementedError("texts do not go from process to process: numbers and bools do")
+        raise NotImplementedError("strings cannot be exchanged between processes: numbers and bools can")
     return tensor._dtype.name
 
 
 def _check_tf_config(processes: int) -> None:
-    """Say that ``TF_CONFIG`` makes no cluster.
+    """Check that ``TF_CONFIG`` names as many workers as MPI has started, and warn if not.
 
     Raises:
-        ValueError: It names several workers, and there is one.
+        ValueError: It names several workers, and MPI has started one.
     """
     workers = context().settings.tf_config_workers
     if workers is None or workers == processes:

@@ -1,17 +1,17 @@
-"""Strategies of one replica: on a device that is given, and the one that stands in outside of all others."""
+"""Strategies with one replica: ``OneDeviceStrategy``, and the default strategy outside of all others."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 from allotment.devices.placement import current_placement, device
-from allotment.tf.distribute.device_names import resolved
+from allotment.tf.distribute.device_names import full_name
 from allotment.tf.distribute.extended import StrategyExtended
-from allotment.tf.distribute.reduce_op import ReduceOp
+from allotment.tf.distribute.reductions.reduce_op import ReduceOp
 from allotment.tf.distribute.replica_context import ReplicaContext
-from allotment.tf.distribute.replica_threads import Alone, alone
 from allotment.tf.distribute.scopes import Scope, current_scope
 from allotment.tf.distribute.strategy import Strategy
+from allotment.tf.distribute.threads.replica_threads import DirectChannel, run_single
 from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.tensor import EagerTensor
@@ -20,7 +20,7 @@ from allotment.tf.variables.variable import Variable
 
 
 class OneDeviceStrategy(Strategy):
-    """One replica, on a device that is given. As ``tf.distribute.OneDeviceStrategy``.
+    """A strategy with one replica on one device. As ``tf.distribute.OneDeviceStrategy``.
 
     Args:
         device: Name of the device, or a ``LogicalDevice``.
@@ -30,11 +30,11 @@ class OneDeviceStrategy(Strategy):
     """
 
     def __init__(self, device: Any) -> None:
-        super().__init__(OneDeviceExtended(self, resolved(device)))
+        super().__init__(OneDeviceExtended(self, full_name(device)))
 
 
 class _OneReplicaExtended(StrategyExtended):
-    """What strategies of one replica have in common."""
+    """The common part of strategies with one replica."""
 
     def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
         return value
@@ -61,12 +61,14 @@ class _OneReplicaExtended(StrategyExtended):
 
 
 class OneDeviceExtended(_OneReplicaExtended):
-    """What a strategy of one device does with it.
+    """Runs the replica of a ``OneDeviceStrategy``.
 
     Args:
-        strategy: Whose it is.
+        strategy: The strategy.
         name: Full name of the device.
     """
+
+    _strategy: Strategy
 
     def __init__(self, strategy: Strategy, name: str) -> None:
         super().__init__(strategy)
@@ -81,7 +83,7 @@ class OneDeviceExtended(_OneReplicaExtended):
     ) -> Any:
         """Call a function on the device."""
         self._check_eager()
-        return alone(self._strategy, self._name, fn, tuple(args), dict(kwargs or {}))
+        return run_single(self._strategy, self._name, fn, tuple(args), dict(kwargs or {}))
 
     def _new_variable(self, scope: Scope, *args: Any, **kwargs: Any) -> Variable:
         made: Variable = object.__new__(_OneDeviceVariable)
@@ -90,7 +92,7 @@ class OneDeviceExtended(_OneReplicaExtended):
 
 
 class _OneDeviceVariable(Variable):
-    """A variable that is made on the device of a strategy, whatever the scope of devices says."""
+    """A variable on the device of its strategy, whatever device scope is in force."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if kwargs.get("synchronization") is VariableSynchronization.ON_READ and not kwargs.get("trainable"):
@@ -100,14 +102,15 @@ class _OneDeviceVariable(Variable):
 
 
 class _DefaultStrategy(Strategy):
-    """What is in force outside of all strategies: one replica, on whatever device the program says."""
+    """The strategy outside of all others: one replica, on the device of the device scope."""
 
     def __init__(self) -> None:
         super().__init__(_DefaultExtended(self))
-        self._default_replica = _DefaultReplica(self, 0, Alone(self))
+        #: The context of its replica, for ``get_replica_context``.
+        self.replica: Final = _DefaultReplica(self, 0, DirectChannel(self))
 
     def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
-        """Return the data set: there is nobody to divide it among."""
+        """Return the data set: there is one replica."""
         return dataset
 
 
@@ -119,14 +122,14 @@ class _DefaultReplica(ReplicaContext):
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Nothing in particular."""
+        """An empty name, in a tuple of one."""
         return ("",)
 
 
 class _DefaultExtended(_OneReplicaExtended):
     @property
     def worker_devices(self) -> tuple[str, ...]:
-        """Nothing in particular.
+        """Refuse: the default strategy has no devices of its own.
 
         Raises:
             RuntimeError: Always.
@@ -135,7 +138,7 @@ class _DefaultExtended(_OneReplicaExtended):
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
-        """Nothing in particular.
+        """Refuse: the default strategy has no devices of its own.
 
         Raises:
             RuntimeError: Always.

@@ -1,49 +1,40 @@
-"""What a replica knows of itself and of the others, and how it waits for them."""
+"""The context of a replica while it runs: its number, its device, and calls that all replicas make together."""
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from allotment.tf.distribute.reduce_op import reduce_op_argument
+from allotment.tf.distribute.collectives import Caller, all_gather, all_reduce
+from allotment.tf.distribute.reductions.reduce_op import reduce_op_argument
+from allotment.tf.distribute.scopes import Channel
+from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.distribute.values import regroup, select
-
-if TYPE_CHECKING:
-    from allotment.tf.distribute.step import Perform
-    from allotment.tf.distribute.strategy import Strategy
-    from allotment.tf.tensors.tensor import EagerTensor
-
-
-class Line(Protocol):
-    """Where a replica waits for the others."""
-
-    def meet(self, what: str, key: Hashable, perform: "Perform", arguments: Any) -> Any:
-        """Give arguments, and get this replica's answer when all have given theirs."""
+from allotment.tf.ops.array.creation import constant
+from allotment.tf.tensors.dtype import int32
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 class ReplicaContext:
-    """One replica while it runs. As ``tf.distribute.ReplicaContext``."""
+    """The replica that a thread runs. As ``tf.distribute.ReplicaContext``."""
 
-    def __init__(self, strategy: "Strategy", index: int, line: Line) -> None:
+    def __init__(self, strategy: Strategy, index: int, channel: Channel) -> None:
         self._strategy = strategy
         #: The number among the replicas of this process.
         self._index = index
-        self._line = line
+        self._channel = channel
 
     @property
-    def strategy(self) -> "Strategy":
+    def strategy(self) -> Strategy:
         """The strategy that runs it."""
         return self._strategy
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas in all processes."""
         return self._strategy.num_replicas_in_sync
 
     @property
-    def replica_id_in_sync_group(self) -> "EagerTensor | int":
+    def replica_id_in_sync_group(self) -> EagerTensor | int:
         """The number of this replica among all of them, as a tensor."""
-        from allotment.tf.ops.array.creation import constant
-        from allotment.tf.tensors.dtype import int32
-
         return constant(self._strategy.extended._first_replica + self._index, int32)
 
     @property
@@ -57,12 +48,12 @@ class ReplicaContext:
         """Wait for all replicas, and call a function once for all of them.
 
         Args:
-            merge_fn: Gets the strategy, and each argument with the values of all replicas.
+            merge_fn: Its arguments are the strategy, and each argument with the values of all replicas.
             args: Arguments of this replica.
             kwargs: The same by name.
 
         Returns:
-            The function's result, of which each replica gets its part.
+            This replica's part of the function's result.
         """
         strategy = self._strategy
 
@@ -74,7 +65,9 @@ class ReplicaContext:
         name = getattr(merge_fn, "__qualname__", type(merge_fn).__name__)
         # Each replica makes a function of its own out of the same code.
         key = ("merge_call", getattr(merge_fn, "__code__", name))
-        return self._line.meet(f"merge_call({name})", key, perform, (tuple(args), dict(kwargs or {})))
+        return self._channel.call_together(
+            f"merge_call({name})", key, perform, (tuple(args), dict(kwargs or {}))
+        )
 
     def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
         """Add up, or average, the values of all replicas. Every replica gets the result.
@@ -89,22 +82,25 @@ class ReplicaContext:
             InvalidArgumentError: Shapes or types differ between replicas.
             RuntimeError: Structures differ.
         """
-        from allotment.tf.distribute.collectives import all_reduce
-
-        return all_reduce(self, reduce_op_argument(reduce_op), value)
+        return all_reduce(self._caller, reduce_op_argument(reduce_op), value)
 
     def all_gather(self, value: Any, axis: Any, options: Any = None) -> Any:
         """Join the values of all replicas along an axis. Every replica gets the result.
 
         Args:
             value: A tensor, or a nested structure of tensors, equal in all axes but one.
-            axis: That one.
+            axis: The axis in which they may differ.
             options: Has no effect.
 
         Raises:
             ValueError: The values of several replicas have no axes.
             InvalidArgumentError: Other lengths than those along the axis differ.
         """
-        from allotment.tf.distribute.collectives import all_gather
+        return all_gather(self._caller, value, axis)
 
-        return all_gather(self, value, axis)
+    @property
+    def _caller(self) -> Caller:
+        return Caller(self._strategy.extended, self._channel)
+
+
+__all__ = ["ReplicaContext"]

@@ -1,51 +1,106 @@
-"""Which strategy a thread is in, and whether for one replica or for all of them at once.
+"""The scope that a thread is in: of which strategy, and as one replica or with all replicas in view.
 
-A thread is in one of three states: outside of all strategies, where a default one stands in; in the scope of a
+A thread is in one of three states: outside of all strategies, where the default strategy stands in; in the scope of a
 strategy, which sees all replicas (*cross-replica*); or inside of ``Strategy.run``, as one replica.
+
+Values, variables and data sets ask for the scope, and strategies are made of them. So a scope knows of its strategy
+and replica only the protocols below, which ``strategy.py`` and ``replica_context.py`` implement.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from allotment.devices.placement import thread
+from allotment.tf.variables.variable import Variable
 
-if TYPE_CHECKING:
-    from allotment.tf.distribute.replica_context import ReplicaContext
-    from allotment.tf.distribute.strategy import Strategy
+#: Performs a collective call: from the arguments of each replica to the result for each.
+Perform = Callable[[list[Any]], Sequence[Any]]
+
+
+class Channel(Protocol):
+    """A replica's connection to the other replicas of a step."""
+
+    def call_together(self, description: str, key: Hashable, perform: Perform, arguments: Any) -> Any:
+        """Wait until every replica makes the same call, and return this replica's result.
+
+        Args:
+            description: The call, for messages.
+            key: Equal for calls that belong together.
+            perform: Performs the call once for all replicas.
+            arguments: This replica's.
+        """
+
+
+class ScopedReplica(Protocol):
+    """The part of ``ReplicaContext`` that values and variables use."""
+
+    @property
+    def _index(self) -> int:
+        """The number among the replicas of this process."""
+
+    @property
+    def _channel(self) -> Channel: ...
+
+    def merge_call(
+        self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Wait for all replicas, and call a function once for all of them."""
+
+
+class _VariableFactory(Protocol):
+    def _new_variable(self, scope: "Scope", *args: Any, **kwargs: Any) -> Variable: ...
+
+
+class ScopedStrategy(Protocol):
+    """The part of ``Strategy`` that scopes use."""
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """The number of replicas in all processes."""
+
+    @property
+    def extended(self) -> _VariableFactory:
+        """The object that makes its variables."""
 
 
 class Scope(NamedTuple):
-    """What a thread is in. ``allotment.tf.variables.variable`` meets it in the thread's state."""
+    """The scope of a strategy. ``allotment.tf.variable`` finds it in the thread's state and calls ``new_variable``."""
 
-    strategy: "Strategy"
+    strategy: ScopedStrategy
     #: The replica that runs, or ``None`` in the cross-replica scope.
-    replica: "ReplicaContext | None"
-    #: It was not entered by a ``with`` block that will leave it.
-    for_good: bool = False
+    replica: ScopedReplica | None
+    #: Set by ``experimental_set_strategy``, so that no ``with`` block leaves it.
+    is_permanent: bool = False
 
     def refuse_graph(self) -> NoReturn:
-        """Say that nothing is made for graphs here.
+        """Refuse to make a variable in a graph.
 
         Raises:
             NotImplementedError: Always.
         """
-        raise NotImplementedError(not_in_graphs(self.strategy))
+        raise NotImplementedError(graph_refusal(self.strategy))
 
-    def new_variable(self, *args: Any, **kwargs: Any) -> Any:
-        """What ``Variable.__new__`` returns here."""
+    def new_variable(self, *args: Any, **kwargs: Any) -> Variable:
+        """Make the object that ``Variable.__new__`` returns in this scope."""
         return self.strategy.extended._new_variable(self, *args, **kwargs)
 
 
 def current_scope() -> Scope | None:
-    """What this thread is in, or ``None`` outside of all strategies."""
+    """Return the scope that this thread is in, or ``None`` outside of all strategies."""
     scope: Scope | None = thread.state.strategy
     return scope
 
 
+def current_replica() -> ScopedReplica | None:
+    """Return the replica that this thread runs, or ``None`` if it runs none."""
+    scope = current_scope()
+    return None if scope is None else scope.replica
+
+
 @contextmanager
-def entered(scope: Scope | None) -> Iterator[None]:
-    """Put the thread into a scope, whatever it is in."""
+def enter_scope(scope: Scope | None) -> Iterator[None]:
+    """Put the thread into a scope for a ``with`` block, whatever scope it is in."""
     state = thread.state
     outer, state.strategy = state.strategy, scope
     try:
@@ -54,50 +109,11 @@ def entered(scope: Scope | None) -> Iterator[None]:
         state.strategy = outer
 
 
-def has_strategy() -> bool:
-    """Whether there is a strategy other than the default one. As ``tf.distribute.has_strategy``."""
-    return current_scope() is not None
-
-
-def get_strategy() -> "Strategy":
-    """Return the strategy that is in force, a default one outside of all. As ``tf.distribute.get_strategy``."""
-    scope = current_scope()
-    return _default() if scope is None else scope.strategy
-
-
-def get_replica_context() -> "ReplicaContext | None":
-    """Return the replica that runs, ``None`` in a cross-replica scope. As ``tf.distribute.get_replica_context``.
-
-    Outside of all strategies it is the one replica of the default one.
-    """
-    scope = current_scope()
-    return _default()._default_replica if scope is None else scope.replica
-
-
-def in_cross_replica_context() -> bool:
-    """Whether all replicas are seen at once. As ``tf.distribute.in_cross_replica_context``."""
-    return get_replica_context() is None
-
-
-def experimental_set_strategy(strategy: "Strategy | None") -> None:
-    """Put this thread into the scope of a strategy for good; ``None`` ends that.
-
-    As ``tf.distribute.experimental_set_strategy``.
+def check_same(strategy: ScopedStrategy) -> None:
+    """Check that this thread is not in the scope of another strategy.
 
     Raises:
-        RuntimeError: Inside of a scope that was entered with ``with``, or of ``Strategy.run``.
-    """
-    scope = current_scope()
-    if scope is not None and not scope.for_good:
-        raise RuntimeError("Must not be called inside a `tf.distribute.Strategy` scope.")
-    thread.state.strategy = None if strategy is None else Scope(strategy, None, for_good=True)
-
-
-def check_same(strategy: "Strategy") -> None:
-    """Check that no other strategy is in force.
-
-    Raises:
-        RuntimeError: One is.
+        RuntimeError: It is.
     """
     scope = current_scope()
     if scope is not None and scope.strategy is not strategy:
@@ -106,44 +122,37 @@ def check_same(strategy: "Strategy") -> None:
         )
 
 
-def check_cross_replica(strategy: "Strategy") -> None:
-    """Check that a call that sees all replicas is not made by one of them.
+def check_cross_replica(strategy: ScopedStrategy) -> None:
+    """Check that this thread does not run a replica, and is not in the scope of another strategy.
 
     Raises:
-        RuntimeError: It is, or another strategy is in force.
+        RuntimeError: It does, or is.
     """
     check_same(strategy)
-    scope = current_scope()
-    if scope is not None and scope.replica is not None:
+    if current_replica() is not None:
         raise RuntimeError(
             "Method requires being in cross-replica context, use get_replica_context().merge_call()"
         )
 
 
-def not_in_graphs(strategy: "Strategy") -> str:
-    """What is said of a strategy while a graph is the default."""
+def graph_refusal(strategy: ScopedStrategy) -> str:
+    """Return the message of a strategy that is used while a graph is the default."""
     return (
         f"{type(strategy).__name__} is for eager programs: it does not record in a graph. Make variables and call run "
         "outside of `with graph.as_default():`"
     )
 
 
-def _default() -> Any:
-    from allotment.tf.distribute.one_device import default_strategy
-
-    return default_strategy
-
-
 __all__ = [
+    "Channel",
+    "Perform",
     "Scope",
+    "ScopedReplica",
+    "ScopedStrategy",
     "check_cross_replica",
     "check_same",
+    "current_replica",
     "current_scope",
-    "entered",
-    "experimental_set_strategy",
-    "get_replica_context",
-    "get_strategy",
-    "has_strategy",
-    "in_cross_replica_context",
-    "not_in_graphs",
+    "enter_scope",
+    "graph_refusal",
 ]

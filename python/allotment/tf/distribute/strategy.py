@@ -1,4 +1,4 @@
-"""Strategies: one program for several replicas."""
+"""The base class of strategies, which run one program for several replicas."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -9,20 +9,20 @@ import numpy as np
 from allotment.devices.placement import device
 from allotment.tf import nest
 from allotment.tf.distribute.extended import StrategyExtended
-from allotment.tf.distribute.input import distribute_dataset, from_function
-from allotment.tf.distribute.reduce_op import ReduceOp, reduce_op_argument
-from allotment.tf.distribute.scopes import check_cross_replica, current_scope
-from allotment.tf.distribute.values import DistributedValues, regroup
+from allotment.tf.distribute.input.dataset import distribute_batches, divide_batches
+from allotment.tf.distribute.reductions.reduce_op import ReduceOp, reduce_op_argument
+from allotment.tf.distribute.scopes import check_cross_replica, current_replica
+from allotment.tf.distribute.values import DistributedValues, local_results, regroup
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.reduction.reduce import reduce_sum
 
 
 class ValueContext:
-    """Which replica a value is made for. As ``tf.distribute.experimental.ValueContext``.
+    """The number of the replica that a value is made for. As ``tf.distribute.experimental.ValueContext``.
 
     Args:
         replica_id_in_sync_group: The number of the replica among all of them.
-        num_replicas_in_sync: How many there are.
+        num_replicas_in_sync: The number of replicas.
     """
 
     def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1) -> None:
@@ -36,7 +36,7 @@ class ValueContext:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas in all processes."""
         return self._num_replicas_in_sync
 
     def __str__(self) -> str:
@@ -64,10 +64,10 @@ class _StrategyScope(AbstractContextManager["Strategy"]):
 
 
 class Strategy:
-    """Runs a program for several replicas. As ``tf.distribute.Strategy``: made by its subclasses.
+    """Runs one program for several replicas. As ``tf.distribute.Strategy``; programs make its subclasses.
 
     Args:
-        extended: What it does with devices.
+        extended: Runs replicas, reduces values and makes variables.
     """
 
     def __init__(self, extended: StrategyExtended) -> None:
@@ -75,12 +75,12 @@ class Strategy:
 
     @property
     def extended(self) -> StrategyExtended:
-        """What it does with devices."""
+        """The object that runs replicas, reduces values and makes variables."""
         return self._extended
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas in all processes."""
         return self._extended._num_replicas
 
     def scope(self) -> AbstractContextManager["Strategy"]:
@@ -102,20 +102,20 @@ class Strategy:
         """Call a function once for each replica, on the replica's device, all at the same time.
 
         Args:
-            fn: What each replica does.
-            args: Arguments; each replica gets its part of those that are distributed.
+            fn: The function.
+            args: Arguments; each replica gets its part of distributed values.
             kwargs: The same by name.
             options: Has no effect.
 
         Returns:
-            What the function returned, part by part: distributed values, or what is the same on every replica. With
-            one replica, what it returned.
+            The results as distributed values, or plain values that are the same on every replica. With one replica,
+            the result.
 
         Raises:
             ValueError: ``args`` is no list or tuple.
             RuntimeError: Replicas do not make the same calls for which they wait for each other.
-            DeadlineExceededError: A replica is not heard of for too long; see ``extended.replica_deadline``.
-            BaseException: What a replica raised; a note says which, and what became of the others.
+            DeadlineExceededError: A replica sends no news for too long; see ``extended.replica_deadline``.
+            BaseException: The error of a replica; a note names the replica and the state of the others.
         """
         if not isinstance(args, list | tuple):
             raise ValueError(f"positional args must be a list or tuple, got {type(args)}")
@@ -123,15 +123,15 @@ class Strategy:
             return self._extended.call_for_each_replica(fn, args, kwargs)
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None) -> Any:
-        """Make one value of those of all replicas, on the first device.
+        """Reduce the values of all replicas to one, on the first device.
 
         Args:
             reduce_op: ``"SUM"`` or ``"MEAN"``, in any case, or a ``ReduceOp``.
-            value: What ``run`` returned.
+            value: A result of ``run``.
             axis: An axis of each replica's value along which to reduce, too; ``None`` for none.
 
         Raises:
-            ValueError: Another ``reduce_op``; or a sum of what is the same for all of several replicas.
+            ValueError: Another ``reduce_op``; or a sum of a value that is the same for several replicas.
         """
         op = reduce_op_argument(reduce_op)
         with self._extended._scope():
@@ -168,8 +168,7 @@ class Strategy:
             ValueError: The values of several replicas have no axes.
             InvalidArgumentError: Other lengths than those along the axis differ.
         """
-        scope = current_scope()
-        if scope is not None and scope.replica is not None:
+        if current_replica() is not None:
             raise RuntimeError(
                 "tf.distribute.Strategy.gather method requires cross-replica context, use "
                 "get_replica_context().all_gather() instead"
@@ -182,16 +181,13 @@ class Strategy:
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """Return the values of this process's replicas, a tuple of one for a plain value."""
-        count = len(self._extended._devices)
-        if count == 1 or not any(isinstance(each, DistributedValues) for each in nest.flatten(value)):
-            return (_copies(0, value),)
-        return tuple(_copies(index, value) for index in range(count))
+        return local_results(len(self._extended._devices), value)
 
     def experimental_distribute_values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         """Make a value for each replica.
 
         Args:
-            value_fn: Gets a ``ValueContext`` and returns the value.
+            value_fn: Makes the value of a replica from its ``ValueContext``.
 
         Raises:
             RuntimeError: Called by a replica, or another strategy is in force.
@@ -214,35 +210,36 @@ class Strategy:
         without a seed do.
 
         Args:
-            dataset: A ``tf.data.Dataset``, or anything that can be iterated over and gives batches.
+            dataset: A ``tf.data.Dataset``, or another iterable of batches.
             options: Has no effect.
         """
         check_cross_replica(self)
-        return distribute_dataset(self, dataset)
+        extended = self._extended
+        return divide_batches(
+            dataset,
+            extended._devices,
+            extended._first_replica,
+            self.num_replicas_in_sync,
+            extended._common_source,
+        )
 
     def distribute_datasets_from_function(
         self,
         dataset_fn: Callable[[Any], Any],
         options: Any = None,
     ) -> Any:
-        """Let each replica read batches of its own: the elements of a data set by turns.
+        """Give each replica batches of its own: the elements of a data set in turn.
 
         Args:
-            dataset_fn: Gets an ``InputContext`` and returns a data set.
+            dataset_fn: Makes a data set from an ``InputContext``.
             options: Has no effect.
         """
         check_cross_replica(self)
-        return from_function(self, dataset_fn)
+        return distribute_batches(dataset_fn, self._extended._input_context(), self._extended._devices)
 
 
 def _tensors(value: Any) -> list[Any]:
     return [to_tensor(each) for each in (value.values if isinstance(value, DistributedValues) else (value,))]
-
-
-def _copies(index: int, value: Any) -> Any:
-    return nest.map_structure(
-        lambda each: each.values[index] if isinstance(each, DistributedValues) else each, value
-    )
 
 
 __all__ = ["Strategy", "ValueContext"]

@@ -1,10 +1,10 @@
-"""Values of several replicas in one object, and structures of them taken apart and put together."""
+"""Objects that hold a value for each replica; ``regroup`` makes structures of them and ``select`` takes one part."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-from allotment.tf.distribute.scopes import current_scope
-from allotment.tf.nest import is_nested
+from allotment.tf import nest
+from allotment.tf.distribute.scopes import current_replica
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.operators import OPERATORS, attach
 from allotment.tf.tensors.tensor import EagerTensor, Operands
@@ -14,7 +14,7 @@ _CONSTANTS: Final = (int, str, bytes, type(None))
 
 
 class DistributedValues:
-    """A value of each replica. As ``tf.distribute.DistributedValues``."""
+    """A value for each replica. As ``tf.distribute.DistributedValues``."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = tuple(values)
@@ -25,11 +25,9 @@ class DistributedValues:
         return self._values
 
     def _own(self) -> Any:
-        """The value of the replica that runs, of the first one where none does."""
-        scope = current_scope()
-        if scope is None or scope.replica is None:
-            return self._values[0]
-        return self._values[scope.replica._index]
+        """Return the value of the replica that runs, or of the first one if none runs."""
+        replica = current_replica()
+        return self._values[0 if replica is None else replica._index]
 
     def __str__(self) -> str:
         return _listed(self, str)
@@ -39,15 +37,15 @@ class DistributedValues:
 
 
 class PerReplica(DistributedValues):
-    """Values that differ from replica to replica: what ``Strategy.run`` returns."""
+    """Values that differ from replica to replica, such as those that ``Strategy.run`` returns."""
 
     @classmethod
     def _with_values(cls, values: Sequence[Any]) -> "PerReplica":
-        """Make one of other values: ``tf.function`` makes tensors of those that it returns."""
+        """Make an object with other values, as ``tf.function`` does when it makes tensors of its results."""
         return cls(values)
 
     def _as_tensor(self) -> NoReturn:
-        """No operation computes with the values of all replicas.
+        """Refuse: no operation computes with the values of all replicas.
 
         Raises:
             ValueError: Always.
@@ -59,17 +57,17 @@ class PerReplica(DistributedValues):
 
 
 class PerReplicaSpec:
-    """What is known of the values of several replicas before there are any. As TensorFlow's class of this name.
+    """Types and shapes of the values of several replicas. As TensorFlow's class of this name.
 
     Args:
-        *specs: What is known of the value of each replica.
+        *specs: The type and shape of each replica's value, as a ``TensorSpec``.
     """
 
     def __init__(self, *specs: Any) -> None:
         self._value_specs = specs
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether values of replicas, or what is known of such values, are as this says."""
+        """Whether distributed values, or another ``PerReplicaSpec``, have these types and shapes."""
         parts = other._value_specs if isinstance(other, PerReplicaSpec) else getattr(other, "values", ())
         return len(parts) == len(self._value_specs) and all(
             spec.is_compatible_with(part) for spec, part in zip(self._value_specs, parts, strict=True)
@@ -86,10 +84,10 @@ class PerReplicaSpec:
 
 
 class Mirrored(DistributedValues, Operands):
-    """Values that are the same on every replica. Used as one value, it is the replica's own, or the first."""
+    """Values that are equal on every replica. Operations take the value of the replica that runs, or the first."""
 
     def _as_tensor(self) -> EagerTensor:
-        """What operations compute with."""
+        """Return the tensor that operations compute with."""
         return to_tensor(self._own())
 
     def __getattr__(self, name: str) -> Any:
@@ -109,9 +107,12 @@ def _listed(values: DistributedValues, text: Any) -> str:
 def regroup(
     values: Sequence[Any], kind: type[DistributedValues] = PerReplica, *, always: bool = False
 ) -> Any:
-    """Put the values of the replicas together: structures part by part, and what is the same only once.
+    """Make one structure of those of the replicas, with distributed values in it.
 
-    ``always``: what is the same, too, is a distributed value.
+    Args:
+        values: The value or structure of each replica.
+        kind: The class of the distributed values.
+        always: Make a distributed value of equal values, too, instead of returning the one value.
 
     Raises:
         AssertionError: The structures differ.
@@ -125,7 +126,7 @@ def regroup(
         and all(type(value) is type(first) and value == first for value in values)
     ):
         return first
-    if not any(is_nested(value) for value in values):
+    if not any(nest.is_nested(value) for value in values):
         return kind(values)
     for index, value in enumerate(values):
         if type(value) is not type(first):
@@ -147,11 +148,11 @@ def regroup(
 
 
 def select(index: int, structure: Any) -> Any:
-    """The part of one replica: its value in the place of each distributed one."""
+    """Return a structure with the value of one replica in the place of each distributed value."""
     if isinstance(structure, DistributedValues):
         # A variable picks its copy itself, whenever it is used.
         return structure if hasattr(structure, "_storage") else structure.values[index]
-    if not is_nested(structure):
+    if not nest.is_nested(structure):
         return structure
     if isinstance(structure, Mapping):
         parts = {key: select(index, value) for key, value in structure.items()}
@@ -159,8 +160,29 @@ def select(index: int, structure: Any) -> Any:
     return _sequence(structure, [select(index, value) for value in structure])
 
 
+def local_results(count: int, value: Any) -> tuple[Any, ...]:
+    """Return the values of ``count`` replicas of this process, a tuple of one for a plain value."""
+    if count == 1 or not any(isinstance(each, DistributedValues) for each in nest.flatten(value)):
+        return (_copy_of(0, value),)
+    return tuple(_copy_of(index, value) for index in range(count))
+
+
+def _copy_of(index: int, value: Any) -> Any:
+    return nest.map_structure(
+        lambda each: each.values[index] if isinstance(each, DistributedValues) else each, value
+    )
+
+
 def _sequence(like: Any, parts: list[Any]) -> Any:
     return type(like)(*parts) if hasattr(like, "_fields") else type(like)(parts)
 
 
-__all__ = ["DistributedValues", "Mirrored", "PerReplica", "PerReplicaSpec", "regroup", "select"]
+__all__ = [
+    "DistributedValues",
+    "Mirrored",
+    "PerReplica",
+    "PerReplicaSpec",
+    "local_results",
+    "regroup",
+    "select",
+]

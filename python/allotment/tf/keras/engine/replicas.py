@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import device, thread
-from allotment.tf.distribute.variables import MirroredVariable
+from allotment.tf.distribute.variables.distributed import MirroredVariable
 from allotment.tf.keras.engine.precision import widened
 from allotment.tf.ops.array.array import cast, stop_gradient
 from allotment.tf.ops.math.arithmetic import multiply
@@ -84,7 +84,7 @@ def together(layer: Any, build: Callable[[Any], None]) -> None:
         return [None] * len(layers)
 
     what = f"building of {layer.name!r}"
-    thread.state.strategy.replica._line.meet(what, ("building", type(layer)), perform, layer)
+    thread.state.strategy.replica._channel.call_together(what, ("building", type(layer)), perform, layer)
 
 
 def beside(variable: Any) -> AbstractContextManager[Any]:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from allotment.tf import nest
-from allotment.tf.distribute.input import DistributedDataset, DistributedIterator, rows_of_part
+from allotment.tf.distribute.input.dataset import DistributedDataset, DistributedIterator, rows_of_part
 from allotment.tf.distribute.values import DistributedValues
 from allotment.tf.keras.engine.arguments import positive
 from allotment.tf.keras.engine.warnings import warn

@@ -1,4 +1,4 @@
-"""Reduction on one device."""
+"""Reduction that copies all values to one device and adds them up there."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import device
-from allotment.tf.distribute.cross_device_ops import CrossDeviceOps, Part
-from allotment.tf.distribute.device_names import resolved
-from allotment.tf.distribute.members import Array, Member, member
+from allotment.tf.distribute.device_names import full_name
+from allotment.tf.distribute.reductions.cross_device_ops import CrossDeviceOps, Part
+from allotment.tf.distribute.reductions.members import Array, Member, member
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -19,7 +19,7 @@ class ReductionToOneDevice(CrossDeviceOps):
     ``accumulation_fn`` all copies at once.
 
     Args:
-        reduce_to_device: The device, the first destination unless given.
+        reduce_to_device: The device that adds up, the first destination unless given.
         accumulation_fn: Makes one tensor of a list of tensors, ``tf.add_n`` unless given.
     """
 
@@ -28,7 +28,7 @@ class ReductionToOneDevice(CrossDeviceOps):
         reduce_to_device: str | None = None,
         accumulation_fn: Callable[[list[EagerTensor]], Any] | None = None,
     ) -> None:
-        self._device = None if reduce_to_device is None else resolved(reduce_to_device)
+        self._device = None if reduce_to_device is None else full_name(reduce_to_device)
         self._accumulate = accumulation_fn
 
     def _sum(self, rows: Sequence[Array], sources: Sequence[Member], first: Member) -> list[Part]:
@@ -37,14 +37,14 @@ class ReductionToOneDevice(CrossDeviceOps):
             root = member(self._device, sources[0].tensor(rows[0])._dtype)
         if self._accumulate is not None:
             copies = [
-                root.tensor(root.bring(row, source.home)) for row, source in zip(rows, sources, strict=True)
+                root.tensor(root.copy_in(row, source.home)) for row, source in zip(rows, sources, strict=True)
             ]
             with device(root.device.name):
                 made = self._accumulate(copies)
             return [Part(0, rows[0].size, made._array, Member(made._device, made._home))]
         total: Array = root.compute(np.copy, rows[0])
         for row, source in zip(rows[1:], sources[1:], strict=True):
-            root.compute(np.add, total, root.bring(row, source.home), total)
+            root.compute(np.add, total, root.copy_in(row, source.home), total)
         return [Part(0, total.size, total, root)]
 
 

@@ -1,38 +1,37 @@
-"""Variables whose copies go their own ways until somebody reads them."""
+"""Variables whose copies differ until a read in the cross-replica scope makes one value of them."""
 
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from allotment.tf.distribute.reduce_op import of_aggregation
-from allotment.tf.distribute.scopes import current_scope
+from allotment.tf.distribute.reductions.reduce_op import aggregation_op
+from allotment.tf.distribute.scopes import current_replica
 from allotment.tf.distribute.values import PerReplica
-from allotment.tf.distribute.variables import DistributedVariable, tensors
+from allotment.tf.distribute.variables.distributed import DistributedVariable, tensors
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.variables.aggregation import VariableAggregation
 
-#: What people call methods whose names say less.
-_SPOKEN: Final = {"_assign_part": "variable[...].assign"}
+#: The public spelling of private methods, for messages.
+_SPELLING: Final = {"_assign_part": "variable[...].assign"}
 
 
 class SyncOnReadVariable(DistributedVariable):
-    """A variable of which each replica changes its own copy: counters and sums, as metrics have them.
+    """A variable of which each replica changes its own copy, such as the counters and sums of metrics.
 
     Read in the cross-replica scope, the copies become one value as ``aggregation`` says: their sum, their mean, or
     the first one. A sum that is assigned there is divided among the copies.
     """
 
     def _as_tensor(self) -> EagerTensor:
-        scope = current_scope()
-        if scope is not None and scope.replica is not None:
+        if current_replica() is not None:
             return super()._as_tensor()
         if self._aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
             first: EagerTensor = self._strategy.extended._first_value(self._values[0].value())
             return first
         value: EagerTensor = self._strategy.extended.reduce_to(
-            of_aggregation(self._aggregation), PerReplica(tensors(self)), self._values[0].device
+            aggregation_op(self._aggregation), PerReplica(tensors(self)), self._values[0].device
         )
         return value
 
@@ -42,11 +41,11 @@ class SyncOnReadVariable(DistributedVariable):
         sums = self._aggregation is VariableAggregation.SUM
         if method != "assign" and sums:
             raise ValueError(
-                f"SyncOnReadVariable does not support `{_SPOKEN.get(method, method)}` in cross-replica context when "
+                f"SyncOnReadVariable does not support `{_SPELLING.get(method, method)}` in cross-replica context when "
                 "aggregation is set to `tf.VariableAggregation.SUM`."
             )
         if self._aggregation is VariableAggregation.NONE:
-            of_aggregation(self._aggregation)
+            aggregation_op(self._aggregation)
         if method == "_assign_part":
             self._change_all(method, value, **options)
             return self._as_tensor()

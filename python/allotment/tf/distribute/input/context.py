@@ -1,13 +1,13 @@
-"""What a function that makes a data set is told."""
+"""The argument of functions that make a data set for one process."""
 
 
 class InputContext:
-    """Which part of the input a data set is for. As ``tf.distribute.InputContext``.
+    """The part of the input that a data set is for. As ``tf.distribute.InputContext``.
 
     Args:
-        num_input_pipelines: How many data sets are made in all processes.
-        input_pipeline_id: Which of them this one is.
-        num_replicas_in_sync: How many replicas there are.
+        num_input_pipelines: The number of data sets in all processes.
+        input_pipeline_id: The number of this data set among them.
+        num_replicas_in_sync: The number of replicas.
     """
 
     def __init__(
@@ -19,21 +19,21 @@ class InputContext:
 
     @property
     def num_input_pipelines(self) -> int:
-        """How many data sets are made in all processes."""
+        """The number of data sets in all processes."""
         return self._num_input_pipelines
 
     @property
     def input_pipeline_id(self) -> int:
-        """Which of them this one is."""
+        """The number of this data set among them."""
         return self._input_pipeline_id
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """How many replicas there are."""
+        """The number of replicas."""
         return self._num_replicas_in_sync
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """Divide a batch among the replicas.
+        """Return the batch size of each replica.
 
         Raises:
             ValueError: It does not divide evenly.

@@ -1,4 +1,4 @@
-"""Reduction around a ring."""
+"""Reduction around a ring of devices, each of which adds its share."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from allotment.tf.distribute.cross_device_ops import CrossDeviceOps, Part, check_packs
-from allotment.tf.distribute.errands import at_once
-from allotment.tf.distribute.members import Array, Member
+from allotment.tf.distribute.reductions.cross_device_ops import CrossDeviceOps, Part, check_packs
+from allotment.tf.distribute.reductions.members import Array, Member
+from allotment.tf.distribute.reductions.parallel import run_parallel
 
 
 class NcclAllReduce(CrossDeviceOps):
@@ -44,7 +44,7 @@ class NcclAllReduce(CrossDeviceOps):
         for step in range(1, count):
             # In a step every device receives a share, and passes one on.
             hops = [partial(receive, share, (share + step) % count) for share in range(count)]
-            passed = at_once(hops, rows[0].nbytes)
+            passed = run_parallel(hops, rows[0].nbytes)
         return [
             Part(share.start, share.stop, passed[index], sources[(index - 1) % count])
             for index, share in enumerate(shares)

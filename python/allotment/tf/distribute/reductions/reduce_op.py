@@ -1,4 +1,4 @@
-"""How values of several replicas become one."""
+"""The reductions of replicas' values, sum and mean, and their names in arguments."""
 
 import enum
 from typing import Any
@@ -7,7 +7,7 @@ from allotment.tf.variables.aggregation import VariableAggregation
 
 
 class ReduceOp(enum.Enum):
-    """How values of several replicas become one. As ``tf.distribute.ReduceOp``."""
+    """The reduction that makes one value of those of several replicas. As ``tf.distribute.ReduceOp``."""
 
     SUM = "SUM"
     MEAN = "MEAN"
@@ -30,11 +30,11 @@ def reduce_op_argument(reduce_op: Any) -> ReduceOp:
     )
 
 
-def of_aggregation(aggregation: VariableAggregation) -> ReduceOp:
-    """How a variable's aggregation makes one value of several.
+def aggregation_op(aggregation: VariableAggregation) -> ReduceOp:
+    """Return the reduction of a variable's aggregation.
 
     Raises:
-        ValueError: It does not: there is none, or the first replica's value is taken.
+        ValueError: The aggregation is ``NONE`` or ``ONLY_FIRST_REPLICA``.
     """
     if aggregation is VariableAggregation.SUM:
         return ReduceOp.SUM
@@ -45,4 +45,4 @@ def of_aggregation(aggregation: VariableAggregation) -> ReduceOp:
     )
 
 
-__all__ = ["ReduceOp", "of_aggregation", "reduce_op_argument"]
+__all__ = ["ReduceOp", "aggregation_op", "reduce_op_argument"]

@@ -1,4 +1,4 @@
-"""What takes part in a reduction: devices whose memory holds the values, and arrays in it."""
+"""The devices that take part in a reduction, with the memory that holds their values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,28 +15,28 @@ from allotment.tf.tensors.tensor import EagerTensor, tensor_of
 
 Array = np.ndarray[Any, Any]
 
-#: What the errors of memory that runs out during a reduction name.
+#: The operation that out-of-memory errors of a reduction name.
 _OP: Final = "CollectiveReduceV2"
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A device that takes part."""
+    """A device that takes part in a reduction, and functions that compute in its memory."""
 
     device: Device
-    #: Whose memory holds its values: the host's for those that GPUs do not keep.
+    #: The device whose memory holds the values: the host for types that GPUs do not keep.
     home: Device
 
     def compute(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call a function of arrays so that those it makes are in the member's memory.
+        """Call a function of arrays; the arrays that it makes are in the member's memory.
 
         Raises:
-            ResourceExhaustedError: That is full.
+            ResourceExhaustedError: The memory is full.
         """
         return compute(current_placement(), self.device, self.home, _OP, None, function, *args)
 
-    def bring(self, array: Array, home: Device) -> Array:
-        """The array in this member's memory: a copy if it lives elsewhere."""
+    def copy_in(self, array: Array, home: Device) -> Array:
+        """Return the array in this member's memory: a copy if it is in that of another device, ``home``."""
         if home is self.home:
             return array
         copied: Array = self.compute(np.copy, array)
@@ -48,7 +48,7 @@ class Member:
 
 
 def member(name: str, dtype: DType) -> Member:
-    """The member that a device is for values of a type; soft placement counts.
+    """Return the member of a device for values of a type; soft placement may choose another device.
 
     Raises:
         InvalidArgumentError: There is no such device.
@@ -61,7 +61,7 @@ def member(name: str, dtype: DType) -> Member:
 
 
 def members(names: Sequence[str], dtype: DType) -> list[Member]:
-    """The members that devices are for values of a type.
+    """Return the members of devices for values of a type.
 
     Raises:
         InvalidArgumentError: There is no such device.

@@ -1,4 +1,4 @@
-"""The threads that replicas run on: kept between steps, and given up when they do not come back."""
+"""Threads that run replicas, kept for further steps when their replica has ended."""
 
 import os
 import threading
@@ -9,9 +9,9 @@ from typing import Final
 
 
 class Worker:
-    """A thread that does one job after another.
+    """A thread that runs one job after another.
 
-    It is a daemon: a program ends with a replica that hangs, and with idle workers.
+    It is a daemon thread: neither a replica that hangs nor an idle worker keeps a program from ending.
     """
 
     def __init__(self) -> None:
@@ -26,8 +26,8 @@ class Worker:
         assert ident is not None, "it was started"
         return ident
 
-    def do(self, job: Callable[[], None]) -> None:
-        """Do a job once the ones before are done. It must not raise."""
+    def submit(self, job: Callable[[], None]) -> None:
+        """Run a job after those submitted before. It must not raise."""
         self._jobs.put(job)
 
     def retire(self) -> None:
@@ -40,28 +40,28 @@ def _work(jobs: "SimpleQueue[Callable[[], None] | None]") -> None:
     # A child that a job forked has no other worker.
     while os.getpid() == process and (job := jobs.get()) is not None:
         job()
-        # While it waits, it holds nothing of a step.
+        # A reference here would keep the step's values alive while the thread waits.
         del job
 
 
 #: Workers without a job. A deque's ends are safe for threads.
 _idle: Final[deque[Worker]] = deque()
 
-# Threads do not come along into a forked child.
+# A forked child has none of these threads.
 os.register_at_fork(after_in_child=_idle.clear)
 
 
-def hire() -> Worker:
-    """Take a worker that is idle, or a new one."""
+def take_worker() -> Worker:
+    """Take an idle worker, or start one."""
     try:
         return _idle.pop()
     except IndexError:
         return Worker()
 
 
-def dismiss(worker: Worker) -> None:
-    """Give back a worker whose job is done, or as good as done."""
+def give_back(worker: Worker) -> None:
+    """Return a worker whose job has ended, or is about to."""
     _idle.append(worker)
 
 
-__all__ = ["Worker", "dismiss", "hire"]
+__all__ = ["Worker", "give_back", "take_worker"]

@@ -1,4 +1,4 @@
-"""How processes talk to each other."""
+"""Options of the communication between processes, as TensorFlow names them."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,9 +6,9 @@ from typing import Any
 
 
 class CommunicationImplementation(Enum):
-    """What carries values between processes. As ``tf.distribute.experimental.CommunicationImplementation``.
+    """The library that carries values between processes. As ``tf.distribute.experimental.CommunicationImplementation``.
 
-    Here it is MPI for all that exist: which of its ways of adding up is best, and over which network, it knows itself.
+    All of them stand for MPI, which chooses the algorithm and the network itself.
     """
 
     AUTO = "AUTO"
@@ -23,12 +23,12 @@ class CommunicationOptions:
 
     Args:
         bytes_per_pack: Has no effect: values are not packed.
-        timeout_seconds: How long a process waits for the others in one call; ``None`` leaves that to
+        timeout_seconds: The longest wait for other processes in one call; ``None`` stands for
             ``strategy.extended.replica_deadline``.
         implementation: A ``CommunicationImplementation``, or its name in any case.
 
     Raises:
-        ValueError: A negative number of bytes, a timeout that is no time, or another implementation.
+        ValueError: A negative number of bytes, a timeout that is not positive, or an unknown implementation.
     """
 
     bytes_per_pack: int

@@ -1,10 +1,10 @@
-"""Reductions between devices: several tensors, each in its device's memory, become one, on one device or on all.
+"""Reductions of tensors on several devices into one, on one device or on all.
 
-A reduction has two halves. The first makes *parts*: pieces of the total, each in the memory of one device. The second
-hands them out: every destination gets a copy of all of them, so that results are equal bit by bit. Between the two
-the parts may be added up with those of other processes. Algorithms differ in the first half:
+A reduction has two phases. The first, reduce-scatter, makes *parts*: pieces of the total, each in the memory of one
+device. The second, all-gather, copies all parts to every destination, so that results are equal bit by bit. Between
+the two, the parts may be added up with those of other processes. Algorithms differ in the first phase:
 
-    one device   ``reduction_to_one_device``   all copies go to one device, one after the other; one part
+    one device   ``to_one_device``   all copies go to one device, one after the other; one part
     tree         ``tree``                      pairs of devices, pairs of pairs, ...; one part
     ring         ``ring``                      each device adds its share and passes it on; a part for each device
 """
@@ -19,9 +19,10 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.values import LogicalDevice
-from allotment.tf.distribute.errands import at_once
-from allotment.tf.distribute.members import Array, Member, members
-from allotment.tf.distribute.reduce_op import ReduceOp, reduce_op_argument
+from allotment.tf.distribute.device_names import full_name
+from allotment.tf.distribute.reductions.members import Array, Member, members
+from allotment.tf.distribute.reductions.parallel import run_parallel
+from allotment.tf.distribute.reductions.reduce_op import ReduceOp, reduce_op_argument
 from allotment.tf.distribute.values import DistributedValues, Mirrored, regroup
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.types.element_types import NUMBERS
@@ -34,38 +35,38 @@ Exchange = Callable[[list[Array]], None]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of the total, as a row of elements."""
+    """A piece of the total, as an array with one axis."""
 
-    #: Which elements of the total it holds.
+    #: The range of elements of the total that it holds.
     start: int
     stop: int
     array: Array
-    #: Whose memory it is in.
+    #: The member whose memory holds it.
     member: Member
 
 
 class CrossDeviceOps(ABC):
-    """A way to reduce and hand out values between devices. As ``tf.distribute.CrossDeviceOps``.
+    """An algorithm for reductions and broadcasts between devices. As ``tf.distribute.CrossDeviceOps``.
 
-    To write one, implement ``_sum``.
+    A subclass implements ``_sum``.
     """
 
     @abstractmethod
     def _sum(self, rows: Sequence[Array], sources: Sequence[Member], first: Member) -> list[Part]:
         """Add up arrays of one axis, at least two, each in its member's memory, into parts.
 
-        ``first`` is the first destination. A part's array is new, and nobody else holds it.
+        ``first`` is the first destination. The array of a part is new, and no other object holds it.
         """
 
     def reduce(
         self, reduce_op: Any, per_replica_value: Any, destinations: Any, options: Any = None
     ) -> EagerTensor | Mirrored:
-        """Make one tensor of the values of all replicas, and hand it out.
+        """Reduce the values of all replicas to one, and copy it to devices.
 
         Args:
             reduce_op: ``"SUM"``, ``"MEAN"`` or a ``ReduceOp``.
             per_replica_value: A tensor of each replica.
-            destinations: A device's name, several, or what lives on the wished devices.
+            destinations: A device's name, several, or a value that is on the requested devices.
             options: Has no effect.
 
         Raises:
@@ -94,7 +95,7 @@ class CrossDeviceOps(ABC):
         """Copy a tensor to devices."""
         given = to_tensor(tensor)
         made = [
-            each.tensor(each.bring(given._array, given._home))
+            each.tensor(each.copy_in(given._array, given._home))
             for each in members(devices_of(destinations), given._dtype)
         ]
         return regroup(made, Mirrored)  # type: ignore[no-any-return]
@@ -107,10 +108,10 @@ class CrossDeviceOps(ABC):
         count: int | None = None,
         exchange: Exchange | None = None,
     ) -> list[list[EagerTensor]]:
-        """Reduce several values, and hand each out to all destinations.
+        """Reduce several values, and copy each to all destinations.
 
         Args:
-            reduce_op: What to do.
+            reduce_op: Sum or mean.
             values: For each value its tensors, one of each replica of this process.
             destinations: Names of devices.
             count: The number of replicas in all processes, those of this one unless given.
@@ -123,9 +124,9 @@ class CrossDeviceOps(ABC):
             InvalidArgumentError: Shapes or types differ between replicas, or numbers are needed.
         """
         if exchange is None:
-            # One after the other: the parts of one are gone before those of the next one are made.
+            # One after the other: the parts of a value are freed before those of the next are made.
             return [
-                self._handed_out(
+                self._distribute(
                     reduce_op, each, self._parts(each, destinations, False), destinations, count or len(each)
                 )
                 for each in values
@@ -133,12 +134,12 @@ class CrossDeviceOps(ABC):
         parts = [self._parts(each, destinations, True) for each in values]
         exchange([part.array for of_value in parts for part in of_value])
         return [
-            self._handed_out(reduce_op, each, of_value, destinations, count or len(each))
+            self._distribute(reduce_op, each, of_value, destinations, count or len(each))
             for each, of_value in zip(values, parts, strict=True)
         ]
 
-    def _parts(self, tensors: Sequence[EagerTensor], destinations: Sequence[str], alone: bool) -> list[Part]:
-        """The total in parts. Of a single tensor it is that one, copied if it must be ``alone``."""
+    def _parts(self, tensors: Sequence[EagerTensor], destinations: Sequence[str], copy: bool) -> list[Part]:
+        """Return the total in parts. The part of a single tensor is its array, or with ``copy`` a copy of it."""
         _check_alike(tensors)
         sources = [Member(each._device, each._home) for each in tensors]
         rows = [
@@ -146,10 +147,10 @@ class CrossDeviceOps(ABC):
         ]
         if len(rows) > 1:
             return self._sum(rows, sources, members(destinations[:1], tensors[0]._dtype)[0])
-        row = sources[0].compute(np.copy, rows[0]) if alone else rows[0]
+        row = sources[0].compute(np.copy, rows[0]) if copy else rows[0]
         return [Part(0, row.size, row, sources[0])]
 
-    def _handed_out(
+    def _distribute(
         self,
         reduce_op: ReduceOp,
         tensors: Sequence[EagerTensor],
@@ -159,29 +160,29 @@ class CrossDeviceOps(ABC):
     ) -> list[EagerTensor]:
         if reduce_op is ReduceOp.MEAN and count > 1:
             parts = [
-                Part(each.start, each.stop, each.member.compute(_divided, each.array, count), each.member)
+                Part(each.start, each.stop, each.member.compute(_divide, each.array, count), each.member)
                 for each in parts
             ]
         shape = tensors[0]._array.shape
         goals = members(destinations, tensors[0]._dtype)
-        made = at_once(
-            [partial(_assembled, parts, goal) for goal in goals],
+        made = run_parallel(
+            [partial(_assemble, parts, goal) for goal in goals],
             tensors[0]._array.nbytes,
         )
         return [goal.tensor(array.reshape(shape)) for goal, array in zip(goals, made, strict=True)]
 
 
-def _divided(array: Array, count: int) -> Any:
-    """The mean of a sum; of whole numbers it is a float64, as with TensorFlow."""
+def _divide(array: Array, count: int) -> Any:
+    """Divide a sum by the number of replicas; the quotient of integers is a float64, as with TensorFlow."""
     if array.dtype.kind in "fc":
         return np.divide(array, count, out=array)
     return np.true_divide(array, count)
 
 
-def _assembled(parts: Sequence[Part], member: Member) -> Array:
-    """All parts in one array in a member's memory."""
+def _assemble(parts: Sequence[Part], member: Member) -> Array:
+    """Join all parts to one array in a member's memory."""
     if len(parts) == 1:
-        return member.bring(parts[0].array, parts[0].member.home)
+        return member.copy_in(parts[0].array, parts[0].member.home)
     size = sum(part.stop - part.start for part in parts)
     made: Array = member.compute(np.empty, size, parts[0].array.dtype)
     for part in parts:
@@ -200,13 +201,13 @@ def _check_alike(tensors: Sequence[EagerTensor]) -> None:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"Replicas gave values that do not go together: {described(first)} on replica 0 and "
-                f"{described(each)} on replica {index}. A reduction takes the same shape and type of each.",
+                f"Replicas gave values that do not go together: {_describe(first)} on replica 0 and "
+                f"{_describe(each)} on replica {index}. A reduction takes the same shape and type of each.",
             )
 
 
-def described(tensor: EagerTensor) -> str:
-    """Type and shape of a tensor, for people: ``float32[2, 3]``."""
+def _describe(tensor: EagerTensor) -> str:
+    """Return the type and shape of a tensor for a message: ``float32[2, 3]``."""
     dtype: DType = tensor._dtype
     return f"{dtype.name}{list(tensor._array.shape)}"
 
@@ -215,7 +216,7 @@ def check_packs(title: str, num_packs: Any) -> None:
     """Check a ``num_packs=`` argument, which has no effect: values are not packed.
 
     Raises:
-        ValueError: Negative, or no whole number.
+        ValueError: Negative, or no integer.
     """
     if not isinstance(num_packs, int) or num_packs < 0:
         raise ValueError(f"{title} requires num_packs >= 0, but {num_packs} is specified")
@@ -226,19 +227,17 @@ def _values(value: Any) -> Sequence[Any]:
 
 
 def devices_of(destinations: Any) -> list[str]:
-    """Full names of the devices that destinations are.
+    """Return the full names of the devices of ``destinations``.
 
     Raises:
-        TypeError: Neither a name, nor names, nor something that lives on devices.
+        TypeError: Neither a name, nor names, nor a value that is on devices.
     """
-    from allotment.tf.distribute.device_names import resolved
-
     if isinstance(destinations, DistributedValues):
         return [each.device for each in destinations.values]
     if isinstance(destinations, str | LogicalDevice):
-        return [resolved(destinations)]
+        return [full_name(destinations)]
     if isinstance(destinations, list | tuple):
-        return [resolved(each) for each in destinations]
+        return [full_name(each) for each in destinations]
     device = getattr(destinations, "device", None)
     if isinstance(device, str):
         return [device]
@@ -247,4 +246,4 @@ def devices_of(destinations: Any) -> list[str]:
     )
 
 
-__all__ = ["CrossDeviceOps", "Exchange", "Part", "check_packs", "described", "devices_of"]
+__all__ = ["CrossDeviceOps", "Exchange", "Part", "check_packs", "devices_of"]

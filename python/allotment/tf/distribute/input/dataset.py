@@ -2,14 +2,15 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from allotment.tf.data.cardinality import UNKNOWN, of_batches
 from allotment.tf.data.dataset import Dataset
 from allotment.tf.data.iterators import ElementIterator
 from allotment.tf.data.options import AutoShardPolicy, Options
 from allotment.tf.data.structure import flatten, map_values, on_host, pack, same_structure
-from allotment.tf.distribute.members import member
+from allotment.tf.distribute.input.context import InputContext
+from allotment.tf.distribute.reductions.members import member
 from allotment.tf.distribute.values import PerReplica, PerReplicaSpec, regroup
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.random.draws import Source
@@ -18,14 +19,11 @@ from allotment.tf.tensors.dtype import int64
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.tensors.tensor_spec import TensorSpec
 
-if TYPE_CHECKING:
-    from allotment.tf.distribute.strategy import Strategy
-
 _logger: Final = logging.getLogger("tensorflow")
 
 
 class DistributedIterator(ElementIterator):
-    """Goes through a distributed data set. As ``tf.distribute.DistributedIterator``."""
+    """An iterator over a distributed data set. As ``tf.distribute.DistributedIterator``."""
 
     @staticmethod
     def _spec_of(element: Any) -> Any:
@@ -34,25 +32,25 @@ class DistributedIterator(ElementIterator):
 
 def _spec_of_value(value: Any) -> Any:
     values = value.values if isinstance(value, PerReplica) else (value,)
-    return _for_replicas([TensorSpec(each.shape, each.dtype) for each in values])
+    return _replica_spec([TensorSpec(each.shape, each.dtype) for each in values])
 
 
-def _for_replicas(specs: Sequence[TensorSpec]) -> Any:
-    """What is known of the values of all replicas, of the value itself if there is one replica."""
+def _replica_spec(specs: Sequence[TensorSpec]) -> Any:
+    """Return the spec of a distributed value, which of one replica is that of the value itself."""
     return specs[0] if len(specs) == 1 else PerReplicaSpec(*specs)
 
 
 class DistributedDataset:
     """A data set whose elements are distributed values. As ``tf.distribute.DistributedDataset``.
 
-    It can be gone through as often as the data set that it is made of.
+    It can be iterated over as often as the data set that it is made of.
 
     Args:
-        dataset: What gives the batches.
-        distribute: Makes the elements of it.
-        part_spec: Makes of what is known of a batch what is known of the values of all replicas.
-        batches: How many batches make one element.
-        common: Where all processes draw numbers from that go through the same batches, if there are several.
+        dataset: The batches.
+        distribute: Makes the elements of an iterator over the batches.
+        part_spec: Makes the spec of a distributed value of the spec of a batch.
+        batches: The number of batches in one element.
+        common: The random numbers that all processes share that read the same batches, if there are several.
     """
 
     def __init__(
@@ -95,52 +93,60 @@ class DistributedDataset:
             return to_tensor(of_batches(count, self._batches, drop_remainder=False), like=int64)
 
 
-def distribute_dataset(strategy: "Strategy", dataset: Any) -> DistributedDataset:
-    """See ``Strategy.experimental_distribute_dataset``.
+def divide_batches(
+    dataset: Any, names: tuple[str, ...], first: int, count: int, common: Callable[[], Source | None]
+) -> DistributedDataset:
+    """Divide each batch of a data set among the replicas. See ``Strategy.experimental_distribute_dataset``.
+
+    Args:
+        dataset: The batches.
+        names: Full names of the devices of this process's replicas.
+        first: The number of the first of them among all replicas.
+        count: The number of all replicas.
+        common: Makes the random numbers that all processes share.
 
     Raises:
-        TypeError: It cannot be iterated over.
+        TypeError: The data set cannot be iterated over.
     """
     _check_iterable(dataset, "dataset")
-    names = strategy.extended._devices
-    first, count = strategy.extended._first_replica, strategy.num_replicas_in_sync
 
-    def divided(elements: Iterator[Any]) -> Iterator[Any]:
-        return (_divided(element, names, first, count) for element in elements)
+    def divide(elements: Iterator[Any]) -> Iterator[Any]:
+        return (_divide(element, names, first, count) for element in elements)
 
     _check_shard_policy(dataset, count // len(names))
     return DistributedDataset(
         dataset,
-        divided,
-        lambda spec: _for_replicas([_part_of(spec, count)] * len(names)),
-        common=strategy.extended._common_source(),
+        divide,
+        lambda spec: _replica_spec([_part_of(spec, count)] * len(names)),
+        common=common(),
     )
 
 
-def from_function(strategy: "Strategy", dataset_fn: Callable[[Any], Any]) -> DistributedDataset:
-    """See ``Strategy.distribute_datasets_from_function``.
+def distribute_batches(
+    dataset_fn: Callable[[Any], Any], context: InputContext, names: tuple[str, ...]
+) -> DistributedDataset:
+    """Give each replica every n-th batch of a data set. See ``Strategy.distribute_datasets_from_function``.
 
     Raises:
-        TypeError: What the function returns cannot be iterated over.
+        TypeError: The function returns an object that cannot be iterated over.
     """
-    dataset = dataset_fn(strategy.extended._input_context())
-    _check_iterable(dataset, "what dataset_fn returns")
-    names = strategy.extended._devices
+    dataset = dataset_fn(context)
+    _check_iterable(dataset, "the result of dataset_fn")
 
-    def dealt(elements: Iterator[Any]) -> Iterator[Any]:
+    def deal(elements: Iterator[Any]) -> Iterator[Any]:
         for element in elements:
-            # A replica for which nothing is left gets a batch without rows.
-            yield _dealt([element, *(next(elements, None) for _ in names[1:])], names)
+            # A replica for which no batch is left gets one without rows.
+            yield _one_per_replica([element, *(next(elements, None) for _ in names[1:])], names)
 
     def part_spec(spec: TensorSpec) -> Any:
         # With several replicas some may get a batch without rows in the end.
-        return _for_replicas([spec if len(names) == 1 else _part_of(spec, None)] * len(names))
+        return _replica_spec([spec if len(names) == 1 else _part_of(spec, None)] * len(names))
 
-    return DistributedDataset(dataset, dealt, part_spec, len(names))
+    return DistributedDataset(dataset, deal, part_spec, len(names))
 
 
 def _part_of(spec: TensorSpec, count: int | None) -> TensorSpec:
-    """What is known of one of ``count`` parts of a batch, or of a part of any length."""
+    """Return the spec of one of ``count`` parts of a batch; with ``None`` the length of the part is unknown."""
     dims = spec.shape.dims
     if count == 1 or not dims:
         return spec
@@ -150,7 +156,7 @@ def _part_of(spec: TensorSpec, count: int | None) -> TensorSpec:
 
 
 def _check_shard_policy(dataset: Any, processes: int) -> None:
-    """Warn of a policy by which several processes would divide a data set otherwise than they do."""
+    """Warn of an auto-shard policy that several processes do not follow."""
     options = dataset.options() if isinstance(dataset, Dataset) else Options()
     policy = options.experimental_distribute.auto_shard_policy
     if processes > 1 and policy not in (AutoShardPolicy.AUTO, AutoShardPolicy.DATA):
@@ -163,17 +169,14 @@ def _check_shard_policy(dataset: Any, processes: int) -> None:
 
 def _check_iterable(dataset: Any, what: str) -> None:
     if not hasattr(dataset, "__iter__"):
-        raise TypeError(
-            f"{what} must be a tf.data.Dataset, or something else that can be iterated over and gives batches, not "
-            f"{dataset!r}"
-        )
+        raise TypeError(f"{what} must be a tf.data.Dataset, or another iterable of batches, not {dataset!r}")
 
 
-def _divided(element: Any, names: tuple[str, ...], first: int, count: int) -> Any:
-    """A batch in the parts of this process's replicas, of which the first one is number ``first`` of ``count``."""
+def _divide(element: Any, names: tuple[str, ...], first: int, count: int) -> Any:
+    """Divide a batch among the replicas of this process, of which the first is number ``first`` of ``count``."""
     leaves = _on_host(flatten(element))
     if count == 1:
-        return pack(element, [_brought(leaf, names[0]) for leaf in leaves])
+        return pack(element, [_copy_to(leaf, names[0]) for leaf in leaves])
     rows = {leaf._array.shape[:1] for leaf in leaves}
     if len(rows) > 1 or () in rows:
         shapes = ", ".join(str(leaf.shape) for leaf in leaves)
@@ -185,7 +188,7 @@ def _divided(element: Any, names: tuple[str, ...], first: int, count: int) -> An
     parts = [
         regroup(
             [
-                _brought(leaf, name, rows_of_part(total, index, count))
+                _copy_to(leaf, name, rows_of_part(total, index, count))
                 for index, name in enumerate(names, first)
             ]
         )
@@ -195,25 +198,25 @@ def _divided(element: Any, names: tuple[str, ...], first: int, count: int) -> An
 
 
 def rows_of_part(rows: int, index: int, count: int) -> slice:
-    """The rows of a batch for replica number ``index`` of ``count``: as many for each, what is left for the last."""
+    """Return the rows of a batch for replica ``index`` of ``count``: equally many, and the last ones may have fewer."""
     size = -(-rows // count)
     return slice(index * size, (index + 1) * size)
 
 
-def _dealt(batches: list[Any], names: tuple[str, ...]) -> Any:
-    """The batches of all replicas in one element."""
+def _one_per_replica(batches: list[Any], names: tuple[str, ...]) -> Any:
+    """Make one element of a batch for each replica."""
     first = batches[0]
     whole = _on_host(flatten(first))
     if len(names) == 1:
-        return pack(first, [_brought(leaf, names[0]) for leaf in whole])
+        return pack(first, [_copy_to(leaf, names[0]) for leaf in whole])
     by_replica = []
     for batch, name in zip(batches, names, strict=True):
         if batch is None:
-            by_replica.append([_brought(leaf, name, slice(0, 0)) for leaf in whole])
+            by_replica.append([_copy_to(leaf, name, slice(0, 0)) for leaf in whole])
         else:
             if not same_structure(first, batch):
                 raise ValueError(f"batches of a data set are nested differently: {first!r} and {batch!r}")
-            by_replica.append([_brought(leaf, name) for leaf in _on_host(flatten(batch))])
+            by_replica.append([_copy_to(leaf, name) for leaf in _on_host(flatten(batch))])
     return pack(first, [PerReplica(values) for values in zip(*by_replica, strict=True)])
 
 
@@ -222,11 +225,17 @@ def _on_host(leaves: list[Any]) -> list[EagerTensor]:
         return [to_tensor(leaf) for leaf in leaves]
 
 
-def _brought(tensor: EagerTensor, name: str, rows: slice | None = None) -> EagerTensor:
-    """A tensor, or rows of it, in the memory of a device."""
+def _copy_to(tensor: EagerTensor, name: str, rows: slice | None = None) -> EagerTensor:
+    """Copy a tensor, or rows of it, to the memory of a device."""
     goal = member(name, tensor._dtype)
     array = tensor._array if rows is None else tensor._array[rows]
-    return goal.tensor(goal.bring(array, tensor._home))
+    return goal.tensor(goal.copy_in(array, tensor._home))
 
 
-__all__ = ["DistributedDataset", "DistributedIterator", "distribute_dataset", "from_function", "rows_of_part"]
+__all__ = [
+    "DistributedDataset",
+    "DistributedIterator",
+    "distribute_batches",
+    "divide_batches",
+    "rows_of_part",
+]

@@ -1,6 +1,6 @@
-"""The BLAS's own threads, while replicas compute in threads of theirs.
+"""The number of threads of the BLAS libraries while replicas compute on threads of their own.
 
-With several for each replica, the threads of all wait for each other: small steps would take twenty times as long.
+With several BLAS threads for each replica, they wait for each other: small steps take twenty times as long.
 """
 
 from contextlib import AbstractContextManager
@@ -12,12 +12,12 @@ from threadpoolctl import ThreadpoolController
 
 @cache
 def _controller() -> Any:
-    """What the BLAS libraries of the process are told with; looking for them takes some milliseconds."""
+    """Find the BLAS libraries of the process, which takes some milliseconds."""
     return ThreadpoolController().select(user_api="blas")
 
 
-def shared_by(replicas: int) -> AbstractContextManager[Any]:
-    """Divide the BLAS's threads among replicas in a ``with`` block: each gets one at least.
+def divide_blas_threads(replicas: int) -> AbstractContextManager[Any]:
+    """Divide the BLAS threads among replicas in a ``with`` block: each gets at least one.
 
     Most libraries have one number for the process, and of several threads that would change it only the first one does.
     """
@@ -27,4 +27,4 @@ def shared_by(replicas: int) -> AbstractContextManager[Any]:
     return limit
 
 
-__all__ = ["shared_by"]
+__all__ = ["divide_blas_threads"]

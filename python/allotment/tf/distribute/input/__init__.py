@@ -1,0 +1,1 @@
+"""Data sets whose batches are divided among replicas."""

@@ -1,0 +1,1 @@
+"""The processes of a program that MPI started, and the messages between them."""

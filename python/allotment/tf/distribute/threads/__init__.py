@@ -1,0 +1,1 @@
+"""The threads that run replicas, and the steps in which they wait for each other."""

@@ -1,0 +1,1 @@
+"""Variables with a copy on the device of each replica."""
