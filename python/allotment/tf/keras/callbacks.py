@@ -1,43 +1,72 @@
-"""What is called while a model is trained. As ``keras.callbacks``, those that are offered."""
+"""Callbacks: objects whose methods ``fit``, ``evaluate`` and ``predict`` call. As ``keras.callbacks``."""
 
 import inspect
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from allotment.tf.keras.engine.warnings import warn
 from allotment.tf.names.missing_names import absent
-
-if TYPE_CHECKING:
-    from allotment.tf.keras.engine.model import Model
+from allotment.tf.variables.variable import Variable
 
 Logs = dict[str, float]
 
 
-class Callback:
-    """Is called while a model is trained. As ``keras.callbacks.Callback``.
+class MonitoredMetric(Protocol):
+    """The part of a metric that callbacks use."""
 
-    Each method does nothing until a class of your own says what. ``logs`` are losses and metrics by name.
+    name: str
+    #: 1 if its value should rise, -1 if it should fall, 0 if that is not known.
+    direction: int
+
+
+class TrainedModel(Protocol):
+    """The part of ``Model`` that callbacks use: ``Model`` is made of what calls them."""
+
+    name: str
+    optimizer: Any
+    stop_training: bool
+
+    @property
+    def weights(self) -> list[Variable]:
+        """All variables."""
+
+    def get_weights(self) -> list[Any]:
+        """Return the values of all variables as arrays."""
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set all variables."""
+
+    def save_weights(self, filepath: Any, overwrite: bool = True) -> None:
+        """Write all variables to an ``.npz`` file."""
+
+    def _single_metrics(self) -> Sequence[MonitoredMetric]: ...
+
+
+class Callback:
+    """The base class of callbacks. As ``keras.callbacks.Callback``.
+
+    Its methods do nothing; a subclass overrides some. ``logs`` are losses and metrics by name.
     """
 
     def __init__(self) -> None:
-        #: What ``fit`` was told.
+        #: Arguments of ``fit``: verbosity, number of epochs and steps.
         self.params: dict[str, Any] = {}
-        self._model: Model | None = None
+        self._model: TrainedModel | None = None
 
     @property
-    def model(self) -> "Model":
+    def model(self) -> TrainedModel:
         """The model that is trained."""
         assert self._model is not None, "a callback has a model while one is trained"
         return self._model
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Take what ``fit`` was told."""
+        """Set the arguments of ``fit``."""
         self.params = params
 
-    def set_model(self, model: "Model") -> None:
-        """Take the model."""
+    def set_model(self, model: TrainedModel) -> None:
+        """Set the model."""
         self._model = model
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
@@ -92,18 +121,18 @@ class Callback:
 
 
 class CallbackList:
-    """Several callbacks as one.
+    """A list of callbacks whose methods are called in order.
 
     Args:
         callbacks: The callbacks.
         model: The model that is trained.
-        params: What ``fit`` was told.
+        params: Arguments of ``fit``.
 
     Raises:
-        AttributeError: One of them has not the methods of a callback.
+        AttributeError: One of them lacks the methods of a callback.
     """
 
-    def __init__(self, callbacks: Iterable[Callback], model: "Model", params: dict[str, Any]) -> None:
+    def __init__(self, callbacks: Iterable[Callback], model: TrainedModel, params: dict[str, Any]) -> None:
         self._callbacks = list(callbacks)
         for callback in self._callbacks:
             if not (hasattr(callback, "set_model") and hasattr(callback, "set_params")):
@@ -116,7 +145,7 @@ class CallbackList:
             callback.set_model(model)
 
     def call(self, hook: str, *args: Any) -> None:
-        """Call one method of all; without numbers with an empty dictionary, as the user's own have that argument."""
+        """Call a method of all callbacks; ``logs`` is an empty dictionary if it is not given."""
         positions = 1 if "epoch" in hook or "batch" in hook else 0
         if len(args) == positions:
             args = (*args, {})
@@ -124,7 +153,7 @@ class CallbackList:
             getattr(callback, hook)(*args)
 
     def overrides(self, hook: str, except_for: Callable[[Callback], bool]) -> bool:
-        """Whether any of them, with exceptions, does something in a method."""
+        """Whether any callback, except those for which ``except_for`` is true, overrides a method."""
         names = (hook, hook.replace("_train_batch_", "_batch_"))
         return any(
             name in vars(each) or getattr(type(each), name, None) is not getattr(Callback, name)
@@ -135,7 +164,7 @@ class CallbackList:
 
 
 class History(Callback):
-    """Keeps the losses and metrics of all epochs: what ``fit`` returns. As ``keras.callbacks.History``."""
+    """Records the losses and metrics of all epochs; ``fit`` returns it. As ``keras.callbacks.History``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,11 +172,11 @@ class History(Callback):
         self.epoch: list[int] = []
 
     def on_train_begin(self, logs: Logs | None = None) -> None:  # noqa: ARG002 - a hook's signature
-        """Begin anew with the epochs; the history goes on."""
+        """Clear the list of epochs, and keep the history."""
         self.epoch = []
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Keep an epoch's numbers."""
+        """Record the losses and metrics of an epoch."""
         self.epoch.append(epoch)
         for name, value in (logs or {}).items():
             self.history.setdefault(name, []).append(value)
@@ -157,10 +186,10 @@ class LambdaCallback(Callback):
     """Calls functions. As ``keras.callbacks.LambdaCallback``.
 
     Args:
-        **hooks: Functions by the name of the method in whose place they are called, such as ``on_epoch_end``.
+        **hooks: Functions by the name of the method that they replace, such as ``on_epoch_end``.
 
     Raises:
-        TypeError: There is no method of this name.
+        TypeError: A callback has no method of this name.
     """
 
     def __init__(self, **hooks: Callable[..., Any] | None) -> None:
@@ -173,17 +202,17 @@ class LambdaCallback(Callback):
 
 
 class EarlyStopping(Callback):
-    """Ends the training when a figure gets no better. As ``keras.callbacks.EarlyStopping``.
+    """Ends the training when a metric stops improving. As ``keras.callbacks.EarlyStopping``.
 
     Args:
         monitor: The name of the loss or metric.
-        min_delta: By how much it has to be better to count.
-        patience: The number of epochs without a better figure after which the training ends.
+        min_delta: The smallest change that counts as an improvement.
+        patience: The number of epochs without an improvement after which the training ends.
         verbose: With 1, print when the training ends.
         mode: ``"min"``, ``"max"``, or ``"auto"``: the direction of the loss, or of the metric of this name.
-        baseline: A figure that has to be reached; until then the epochs count as without a better figure.
-        restore_best_weights: Whether the model gets the variables of the best epoch back.
-        start_from_epoch: The first epochs do not count.
+        baseline: A value to reach; until then, epochs count as without an improvement.
+        restore_best_weights: Whether the model gets the variables of the best epoch at the end.
+        start_from_epoch: The number of first epochs that do not count.
     """
 
     def __init__(
@@ -204,7 +233,7 @@ class EarlyStopping(Callback):
         self.monitor, self.mode, self.patience, self.verbose = monitor, mode, patience, verbose
         self.min_delta, self.baseline = abs(min_delta), baseline
         self.restore_best_weights, self.start_from_epoch = restore_best_weights, start_from_epoch
-        #: 1 if the figure should rise and -1 if it should fall; 0 until that is known.
+        #: 1 if the metric should rise and -1 if it should fall; 0 until that is known.
         self._sign = {"min": -1, "max": 1, "auto": 0}[mode]
         self._forget()
 
@@ -214,16 +243,16 @@ class EarlyStopping(Callback):
         self.best_epoch = self.wait = self.stopped_epoch = 0
 
     def on_train_begin(self, logs: Logs | None = None) -> None:  # noqa: ARG002 - a hook's signature
-        """Forget the figures of another training."""
+        """Reset the state."""
         self._forget()
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Compare the figure with the best one.
+        """Compare the metric with its best value.
 
         Raises:
             ValueError: ``mode`` is ``"auto"`` and no metric of this name has a direction.
         """
-        # Not before: the metrics are made with the first batch.
+        # Not earlier: the first batch makes the metrics.
         self._sign = self._sign or _direction_of(self.monitor, self.model)
         value = (logs or {}).get(self.monitor)
         if value is None:
@@ -234,7 +263,7 @@ class EarlyStopping(Callback):
         if value is None or epoch < self.start_from_epoch:
             return
         if self.restore_best_weights and self.best_weights is None:
-            # A figure that is no number is better than none.
+            # NaN is better than no value.
             self.best_weights, self.best_epoch = self.model.get_weights(), epoch
         self.wait += 1
         if self._is_better(value, self.best):
@@ -250,12 +279,12 @@ class EarlyStopping(Callback):
     def _is_better(self, value: float, than: float | None) -> bool:
         if than is None:
             return True
-        # In single precision, as the figures are computed.
+        # In single precision, like the metric itself.
         shifted, reference = np.float32(value - self._sign * self.min_delta), np.float32(than)
         return bool(shifted > reference if self._sign > 0 else shifted < reference)
 
     def on_train_end(self, logs: Logs | None = None) -> None:  # noqa: ARG002 - a hook's signature
-        """Say that the training has ended early, and bring the best variables back."""
+        """Report that the training has ended early, and restore the best variables."""
         if self.stopped_epoch and self.verbose:
             print(f"Epoch {self.stopped_epoch + 1}: early stopping")
         if self.restore_best_weights and self.best_weights is not None:
@@ -264,8 +293,8 @@ class EarlyStopping(Callback):
             self.model.set_weights(self.best_weights)
 
 
-def _direction_of(monitor: str, model: "Model") -> int:
-    """Whether a figure should rise (1) or fall (-1)."""
+def _direction_of(monitor: str, model: TrainedModel) -> int:
+    """Return 1 if a metric should rise, -1 if it should fall."""
     name = monitor.removeprefix("val_")
     directions = {each.name: each.direction for each in model._single_metrics() if each.direction}
     found = directions.get(name, -1 if name == "loss" else 0)
@@ -281,7 +310,7 @@ class TerminateOnNaN(Callback):
     """Ends the training when the loss is NaN or infinite. As ``keras.callbacks.TerminateOnNaN``.
 
     Args:
-        raise_error: Whether to raise an error in the place of that.
+        raise_error: Whether to raise an error instead.
     """
 
     def __init__(self, raise_error: bool = False) -> None:
@@ -289,7 +318,7 @@ class TerminateOnNaN(Callback):
         self.raise_error = raise_error
 
     def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Look at the loss.
+        """Check the loss.
 
         Raises:
             RuntimeError: It is NaN or infinite, and ``raise_error`` is set.
@@ -307,9 +336,9 @@ class LearningRateScheduler(Callback):
     """Sets the learning rate before each epoch. As ``keras.callbacks.LearningRateScheduler``.
 
     Args:
-        schedule: Gets the number of the epoch, the first being 0, and the learning rate, and returns a new one; or
-            only gets the number.
-        verbose: With 1, print what is set.
+        schedule: A function of the epoch, the first being 0, and of the learning rate, that returns a new one; or
+            a function of the epoch only.
+        verbose: With 1, print the learning rate.
     """
 
     def __init__(self, schedule: Callable[..., Any], verbose: int = 0) -> None:
@@ -338,19 +367,19 @@ class LearningRateScheduler(Callback):
             print(f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to {float(rate)}.")
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:  # noqa: ARG002 - a hook's signature
-        """Put the learning rate among the numbers."""
+        """Add the learning rate to the logs."""
         if logs is not None:
             logs["learning_rate"] = float(self.model.optimizer.learning_rate)
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
-    """Whether a function can be called with two positions."""
+    """Whether a function can be called with two positional arguments."""
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:
         return False
     except ValueError:
-        # Python does not know the arguments of everything that is written in C.
+        # Some functions written in C have no signature.
         return True
     return True
 

@@ -1,22 +1,19 @@
-"""Arguments that several layers have."""
+"""Checks and conversions of arguments that several layers have."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allotment.tf.keras.absent import refuse_unless_none
 from allotment.tf.keras.engine.symbolic import Shape
 from allotment.tf.names.missing_names import NotOfferedError
 from allotment.tf.tensors.dtype import DType, as_dtype
 
-if TYPE_CHECKING:
-    from allotment.tf.keras.engine.layer import Layer
-
 
 def dtype_argument(dtype: Any) -> DType:
-    """The type of a layer, float32 if not given.
+    """Convert the ``dtype=`` of a layer, float32 if it is ``None``.
 
     Raises:
-        NotOfferedError: A policy of two types.
-        ValueError: No type.
+        NotOfferedError: A mixed-precision policy.
+        ValueError: Not a type.
     """
     if isinstance(dtype, str) and dtype.startswith("mixed_"):
         raise NotOfferedError(
@@ -33,10 +30,10 @@ def dtype_argument(dtype: Any) -> DType:
 
 
 def positive(value: Any, name: str) -> int:
-    """A whole number above zero.
+    """Convert an argument to a positive integer.
 
     Raises:
-        ValueError: It is none; the text says what the argument is called.
+        ValueError: It is none; ``name`` names the argument in the message.
     """
     if type(value) is bool or not hasattr(value, "__index__") or value.__index__() <= 0:
         raise ValueError(
@@ -46,10 +43,10 @@ def positive(value: Any, name: str) -> int:
 
 
 def pair(value: Any, name: str) -> tuple[int, int]:
-    """Two whole numbers above zero, from one or from two.
+    """Convert one or two positive integers to a pair.
 
     Raises:
-        ValueError: It is neither; the text says what the argument is called.
+        ValueError: It is neither; ``name`` names the argument in the message.
     """
     values = (value, value) if hasattr(value, "__index__") else value
     try:
@@ -63,10 +60,10 @@ def pair(value: Any, name: str) -> tuple[int, int]:
 
 
 def shape_of_sample(shape: Any) -> Shape:
-    """The lengths of axes, ``None`` for those that are not known.
+    """Convert a shape argument to a tuple of lengths, with ``None`` for unknown lengths.
 
     Raises:
-        ValueError: It is no such list.
+        ValueError: It is no shape.
     """
     lengths = shape if isinstance(shape, list | tuple) else getattr(shape, "_dims", None)
     found = () if lengths is None else tuple(map(_length, lengths))
@@ -82,10 +79,10 @@ def _length(value: Any) -> int | None:
 
 
 def channels_first(data_format: str | None) -> bool:
-    """Whether channels are behind the samples and not at the end.
+    """Whether ``data_format`` puts the axis of channels second, not last.
 
     Raises:
-        ValueError: No such format.
+        ValueError: Another format.
     """
     if data_format not in (None, "channels_last", "channels_first"):
         raise ValueError(
@@ -96,21 +93,21 @@ def channels_first(data_format: str | None) -> bool:
 
 
 def padding_argument(padding: Any) -> str:
-    """``"VALID"`` or ``"SAME"``.
+    """Convert a ``padding=`` argument to ``"VALID"`` or ``"SAME"``.
 
     Raises:
-        ValueError: No such padding.
+        ValueError: Another padding.
     """
     if str(padding).lower() not in ("valid", "same"):
         raise ValueError(f"The `padding` argument must be one of {{'valid', 'same'}}. Received: {padding}")
     return str(padding).upper()
 
 
-def refuse(layer: "Layer", kwargs: dict[str, Any], *names: str) -> None:
-    """Take arguments that Keras has and a layer has not out of its keywords.
+def refuse(layer: object, kwargs: dict[str, Any], *names: str) -> None:
+    """Remove keywords that Keras has and this package does not offer.
 
     Raises:
-        NotImplementedError: One of them asks for something.
+        NotImplementedError: One of them has a value other than its default.
     """
     refuse_unless_none(type(layer).__name__, **{name: kwargs.pop(name) for name in names if name in kwargs})
 

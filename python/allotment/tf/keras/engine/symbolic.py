@@ -1,29 +1,26 @@
-"""Symbolic tensors: what a layer was called with and will give, before there are values.
+"""Symbolic tensors: the inputs and outputs of layers in a functional model, which have shapes and no values.
 
-A functional model is recorded by calling layers with these. Each call is a node; a tensor knows the node it came
-from, so that a model can be found by walking back from its outputs.
+A call of a layer with symbolic tensors records a node. A tensor refers to the node that it is an output of, so that
+``plan.py`` finds a model by walking back from its outputs.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from allotment.tf import nest
 from allotment.tf.keras.engine.names import unique_name
 from allotment.tf.tensors.dtype import as_dtype
 from allotment.tf.tensors.tensor import Operands
 
-if TYPE_CHECKING:
-    from allotment.tf.keras.engine.layer import Layer
-
-#: The lengths of a tensor's axes; ``None`` where a length is not known, as that of a batch.
+#: The lengths of a tensor's axes; ``None`` for an unknown length, such as that of a batch.
 Shape = tuple[int | None, ...]
 
 
 class KerasTensor(Operands):
-    """Stands for a tensor of a functional model. What Python's operators make of it is part of the model.
+    """A placeholder for a tensor of a functional model. Python's operators on it record layers of the model.
 
     Args:
-        shape: The lengths of its axes, ``None`` where one is not known.
+        shape: The lengths of its axes, ``None`` for unknown ones.
         dtype: The type of its elements.
         name: The name, made if not given.
     """
@@ -32,7 +29,7 @@ class KerasTensor(Operands):
         self.shape: Shape = tuple(shape)
         self.dtype = as_dtype(dtype).name
         self.name = unique_name("keras_tensor") if name is None else name
-        #: The call that gives it, and its number among that call's outputs.
+        #: The call that it is an output of, and its number among the outputs.
         self.node: Node | None = None
         self.index = 0
 
@@ -42,7 +39,7 @@ class KerasTensor(Operands):
         return len(self.shape)
 
     def _as_tensor(self) -> NoReturn:
-        """What operations ask values for."""
+        """Refuse: operations need values."""
         raise ValueError(
             "A KerasTensor cannot be used as input to a TensorFlow function. A KerasTensor is a symbolic placeholder "
             "for a shape and dtype, used when constructing Keras Functional models. You can only use it as input to "
@@ -65,22 +62,38 @@ class KerasTensor(Operands):
         return f"<KerasTensor shape={self.shape}, dtype={self.dtype}, name={self.name}>"
 
 
+class RecordedLayer(Protocol):
+    """A layer as the nodes of a functional model see it; ``Layer`` implements it."""
+
+    name: str
+    #: Its calls with symbolic tensors.
+    nodes: "list[Node]"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output."""
+
+    def _forget_losses(self) -> None:
+        """Drop the losses that the last call added."""
+
+
 class Node:
     """One call of a layer with symbolic tensors.
 
     Args:
         layer: The layer that was called.
         args: Its positional arguments, with symbolic tensors in them.
-        kwargs: Its keyword arguments, with or without.
-        outputs: What the call gave.
+        kwargs: Its keyword arguments.
+        outputs: The symbolic outputs.
     """
 
-    def __init__(self, layer: "Layer", args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> None:
+    def __init__(
+        self, layer: RecordedLayer, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any
+    ) -> None:
         self.layer = layer
         self.arguments = (args, kwargs)
         self.inputs = symbolic_in(self.arguments)
         self.outputs = outputs
-        #: Number of the call among the layer's.
+        #: The number of the call among those of the layer.
         self.number = len(layer.nodes)
         for index, tensor in enumerate(nest.flatten(outputs)):
             tensor.node, tensor.index = self, index
@@ -89,7 +102,7 @@ class Node:
     def arguments_with(
         self, value_of: Callable[[KerasTensor], Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with something else in the place of each symbolic tensor."""
+        """Return the arguments with ``value_of(tensor)`` in the place of each symbolic tensor."""
 
         def put(value: Any) -> Any:
             return value_of(value) if isinstance(value, KerasTensor) else value
@@ -102,13 +115,13 @@ class Node:
 
 
 def symbolic_in(structure: Any) -> list[KerasTensor]:
-    """The symbolic tensors anywhere in lists, tuples and dictionaries."""
+    """Return the symbolic tensors in a nested structure."""
     return [value for value in nest.flatten(structure) if isinstance(value, KerasTensor)]
 
 
 def shapes_of(structure: Any) -> Any:
-    """The shapes of tensors, symbolic or not: a single one, or arranged as they are."""
+    """Return the shapes of a structure of tensors, symbolic or not, in the same structure."""
     return nest.map_structure(lambda value: tuple(value.shape), structure)
 
 
-__all__ = ["KerasTensor", "Node", "Shape", "shapes_of", "symbolic_in"]
+__all__ = ["KerasTensor", "Node", "RecordedLayer", "Shape", "shapes_of", "symbolic_in"]

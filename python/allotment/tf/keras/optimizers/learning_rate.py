@@ -1,6 +1,6 @@
-"""An optimizer's learning rate: a number of the host's, that can be read and set like a variable."""
+"""The learning rate of an optimizer: a number on the host that can be read and assigned like a variable."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -9,14 +9,19 @@ from allotment.tf.ops.operators import OPERATORS, attach
 from allotment.tf.tensors.dtype import float32
 from allotment.tf.tensors.tensor import EagerTensor, Operands
 
-if TYPE_CHECKING:
-    from allotment.tf.keras.optimizers.optimizer import Optimizer
+
+class RateOwner(Protocol):
+    """The part of an optimizer that ``LearningRate`` reads and sets."""
+
+    name: str
+    #: A number, or a function that returns one.
+    _rate: Any
 
 
 class LearningRate(Operands):
-    """How far one step of an optimizer goes."""
+    """The learning rate of an optimizer, used as a tensor."""
 
-    def __init__(self, optimizer: "Optimizer") -> None:
+    def __init__(self, optimizer: RateOwner) -> None:
         self._optimizer = optimizer
 
     def numpy(self) -> Any:
@@ -29,7 +34,7 @@ class LearningRate(Operands):
         return self
 
     def _as_tensor(self) -> EagerTensor:
-        """What operations compute with."""
+        """Return the tensor that operations compute with."""
         return constant(float(self), float32)
 
     def __float__(self) -> float:
@@ -54,7 +59,7 @@ def single(value: Any) -> float:
 
 
 def rate_argument(value: Any) -> Any:
-    """A learning rate: a number, rounded as one that is kept in single precision, or a function that gives one.
+    """Convert a learning rate: a number, rounded to single precision, or a function that returns one.
 
     Raises:
         ValueError: It is neither.
@@ -69,7 +74,7 @@ def rate_argument(value: Any) -> Any:
 
 
 def first_rate(value: Any) -> Any:
-    """The learning rate that an optimizer is made with: a float or a function, and no other number, as in Keras.
+    """Convert the learning rate of a new optimizer: a float or a function, and no other number, as in Keras.
 
     Raises:
         ValueError: It is neither.

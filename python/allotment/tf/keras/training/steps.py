@@ -1,12 +1,13 @@
-"""One step of a model: what happens with a batch, or with a replica's part of one."""
+"""One step of a model: training, evaluation or prediction with a batch, or with a replica's part of one."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allotment.tf import nest
 from allotment.tf.differentiation.gradient_tape import GradientTape
 from allotment.tf.keras import optimizers
 from allotment.tf.keras.engine.arguments import positive
+from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.replicas import number_of_replicas, once, sum_over_replicas
 from allotment.tf.keras.engine.tracking import found_in, without_repeats
 from allotment.tf.keras.metrics.metric import Mean, Metric
@@ -19,37 +20,26 @@ from allotment.tf.ops.reduction.sums import add_n
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.tf_function import warn_that_nothing_is_compiled
 from allotment.tf.training.optimizer import Optimizer as TrainOptimizer
-
-if TYPE_CHECKING:
-    from allotment.tf.variables.variable import Variable
+from allotment.tf.variables.variable import Variable
 
 
-class Steps:
-    """What a model does with one batch."""
+class Steps(Layer):
+    """A layer with ``compile`` and with the steps that train, evaluate and predict with one batch."""
 
-    if TYPE_CHECKING:
-        trainable_weights: list[Variable]
-
-        @property
-        def losses(self) -> list[Any]:
-            """What regularizers add to the loss."""
-
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            """Compute the output."""
-
-    def __init__(self) -> None:
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         self.compiled = False
-        #: How many batches callbacks take for one.
+        #: The number of batches between two calls of the callbacks.
         self.steps_per_execution = 1
         self.optimizer: Any = None
         self.loss: Any = None
         self._loss_of: CompiledLoss | None = None
-        # In the order in which `metrics` is to find them.
+        # In the order of `metrics`.
         self._loss_tracker = Mean("loss")
         self._metrics_of: CompiledMetrics | None = None
-        #: The losses of the outputs by their names, if several have one.
+        #: The losses of the outputs by name, if several outputs have one.
         self._part_trackers: dict[str, Mean] = {}
-        #: Number of samples in the batch at hand, in those of all replicas together.
+        #: The number of samples in the current batch, of all replicas together.
         self._samples: int | None = None
 
     def compile(
@@ -64,22 +54,22 @@ class Steps:
         jit_compile: Any = "auto",
         auto_scale_loss: bool = True,  # noqa: ARG002 - losses are not scaled
     ) -> None:
-        """Say how the model is trained.
+        """Configure the training.
 
         Args:
-            optimizer: What changes variables, or its name; one of ``tf.train``, too.
+            optimizer: An optimizer of Keras or of ``tf.train``, or its name.
             loss: A loss, its name, or a function of ``y_true`` and ``y_pred``; several for several outputs, by
                 position or name.
             loss_weights: A number for the loss of each output.
             metrics: Metrics, their names, or functions; by output if there are several.
             weighted_metrics: As ``metrics``; weights of samples count in them.
             run_eagerly: Has no effect: models are always run eagerly.
-            steps_per_execution: How many batches callbacks take for one.
-            jit_compile: Has no effect; ``True`` is warned of once.
+            steps_per_execution: The number of batches between two calls of the callbacks.
+            jit_compile: Has no effect; ``True`` logs a warning once.
             auto_scale_loss: Has no effect.
 
         Raises:
-            ValueError: An optimizer, loss or metric that there is not.
+            ValueError: An unknown optimizer, loss or metric.
         """
         self.steps_per_execution = positive(steps_per_execution, "steps_per_execution")
         if jit_compile is True:
@@ -95,14 +85,14 @@ class Steps:
 
     @property
     def metrics(self) -> list[Metric]:
-        """The loss, those that the model was compiled with as one, and those among the attributes."""
+        """The loss, the compiled metrics as one, and the metrics among the attributes."""
         own: list[Metric] = without_repeats(found_in(self, Metric))
         if not self.compiled:
             own.remove(self._loss_tracker)
         return own
 
     def _single_metrics(self) -> list[Metric]:
-        """The metrics, with those that the model was compiled with one by one."""
+        """The metrics, with the compiled metrics one by one."""
         return [metric for each in self.metrics for metric in each._members()]
 
     @property
@@ -111,7 +101,7 @@ class Steps:
         return [metric.name for metric in self.metrics]
 
     def reset_metrics(self) -> None:
-        """Forget all batches."""
+        """Reset the state of all metrics."""
         for metric in self.metrics:
             metric.reset_state()
 
@@ -131,17 +121,17 @@ class Steps:
         sample_weight: Any = None,
         training: bool = True,  # noqa: ARG002 - for a model that overrides it
     ) -> EagerTensor:
-        """Compute the loss: with several replicas the part that these samples are of, so that all add up to it.
+        """Compute the loss; a replica computes the part of its samples, so that the parts add up to the loss.
 
         Raises:
-            ValueError: There is none.
+            ValueError: The model has no loss.
         """
         own = self.losses
         if self._loss_of is None and not own:
             raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
         rows = len(nest.flatten(y_pred)[0])
         samples = rows * number_of_replicas() if self._samples is None else self._samples
-        # Each replica adds its share of what does not depend on samples.
+        # Each replica adds its share of the losses that do not depend on samples.
         added = (
             multiply(add_n([reduce_sum(each) if each.ndim else each for each in own]), rows / max(samples, 1))
             if own
@@ -159,15 +149,15 @@ class Steps:
         if not self._part_trackers:
             once(lambda: self._part_trackers.update({name: Mean(f"{name}_loss") for name in parts}))
         if rows:
-            # Each batch counts once, as in Keras, whose graphs do not know the number of samples.
+            # Each batch has the same weight, as in Keras, whose graphs do not know the number of samples.
             for name, part in parts.items():
-                self._part_trackers[name].add(_figure(part), 1 / number_of_replicas())
+                self._part_trackers[name].add(_mean_value(part), 1 / number_of_replicas())
 
     def _track(self, loss: EagerTensor, y_pred: Any) -> None:
         rows = len(nest.flatten(y_pred)[0])
         if rows:
             samples = rows if self._samples is None or loss.ndim else self._samples
-            self._loss_tracker.add(_figure(loss) * samples, rows)
+            self._loss_tracker.add(_mean_value(loss) * samples, rows)
 
     def compute_metrics(
         self,
@@ -176,7 +166,7 @@ class Steps:
         y_pred: Any,
         sample_weight: Any = None,
     ) -> dict[str, Any]:
-        """Let the metrics take in a batch, and return the loss and the metrics by name."""
+        """Update the metrics with a batch, and return the loss and the metrics by name."""
         self._update_metrics(y, y_pred, sample_weight)
         return self.get_metrics_result()
 
@@ -185,19 +175,19 @@ class Steps:
             self._metrics_of.update_state(y, y_pred, sample_weight)
 
     def train_step(self, data: Any) -> dict[str, Any]:
-        """Train with a batch, or a replica with its part. Override it for a training of your own.
+        """Train with a batch, or with a replica's part of it. A subclass may override it.
 
         Args:
             data: ``(x,)``, ``(x, y)`` or ``(x, y, sample_weight)``.
 
         Returns:
-            Numbers by name. With several replicas those of ``metrics`` are over all of them, others their mean. What
-            ``compute_loss`` gives is the part of a replica: all parts add up to the loss.
+            Values by name. With several replicas, values of ``metrics`` are over all of them, others are averaged. The
+            value of ``compute_loss`` is the part of one replica: all parts add up to the loss.
         """
         self._train(Batch(*data), self.trainable_weights)
         return self.get_metrics_result()
 
-    def _train(self, batch: Batch, variables: Sequence["Variable"]) -> None:
+    def _train(self, batch: Batch, variables: Sequence[Variable]) -> None:
         x, y, sample_weight = batch
         if not variables:
             self._test(batch, training=True)
@@ -211,16 +201,16 @@ class Steps:
         self._track(loss, y_pred)
         gradients = tape.gradient(scaled, variables)
         if batch.rows == 0:
-            # Of no samples a mean is no number, and whatever that makes of the gradients counts nothing.
+            # The mean of no samples is NaN, and so are the gradients: they must not count.
             gradients = [None if each is None else zeros_like(each) for each in gradients]
-        # Only what the metrics need is held while variables change.
+        # Free everything that the metrics do not need before the variables change.
         del tape, loss, scaled, x
         apply_gradients(self.optimizer, gradients, variables)
         del gradients
         self._update_metrics(y, y_pred, sample_weight)
 
     def test_step(self, data: Any) -> dict[str, Any]:
-        """Evaluate with a batch, or a replica with its part. As ``train_step``."""
+        """Evaluate with a batch, or with a replica's part of it. See ``train_step``."""
         self._test(Batch(*data))
         return self.get_metrics_result()
 
@@ -233,28 +223,28 @@ class Steps:
         self._update_metrics(y, y_pred, sample_weight)
 
     def predict_step(self, data: Any) -> Any:
-        """Compute the output for a batch, or a replica for its part. As ``train_step``."""
+        """Compute the output for a batch, or for a replica's part of it. See ``train_step``."""
         return self(data[0], training=False)
 
 
-def _figure(loss: EagerTensor) -> float:
-    """A loss as one number: the mean of one that is not reduced."""
+def _mean_value(loss: EagerTensor) -> float:
+    """Return a loss as a number: the mean of a loss that is not reduced."""
     return float(reduce_mean(loss) if loss.ndim else loss)
 
 
 def apply_gradients(optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
-    """Let an optimizer change variables by gradients of the replicas' parts of a loss."""
+    """Update variables with an optimizer, by gradients of the replicas' parts of a loss."""
     pairs = list(zip(gradients, variables, strict=True))
     if not isinstance(optimizer, optimizers.Optimizer | TrainOptimizer):
-        # Those of Keras and ``tf.train`` add up by themselves, a program's own may know of no replicas.
+        # Optimizers of Keras and ``tf.train`` sum over replicas themselves; those of a program may not.
         pairs = [pair for pair in pairs if pair[0] is not None]
         sums = sum_over_replicas([gradient for gradient, _ in pairs])
         pairs = [(each, variable) for each, (_, variable) in zip(sums, pairs, strict=True)]
     optimizer.apply_gradients(pairs)
 
 
-def optimizer_variables(optimizer: Any) -> Sequence["Variable"]:
-    """What an optimizer of Keras or of ``tf.train`` keeps for variables."""
+def optimizer_variables(optimizer: Any) -> Sequence[Variable]:
+    """Return the variables of an optimizer of Keras or of ``tf.train``."""
     found = getattr(optimizer, "variables", ())
     return tuple(found() if callable(found) else found)
 

@@ -1,8 +1,11 @@
-"""What makes a layer a model: it is trained, evaluated, and asked for predictions, batch by batch."""
+"""Training, evaluation and prediction with many batches: ``fit``, ``evaluate`` and ``predict``.
+
+Longer than 300 lines: a third of it is the documentation of TensorFlow's arguments.
+"""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -34,27 +37,20 @@ from allotment.tf.keras.training.progress import (
 from allotment.tf.keras.training.replicated import Runner, flat_logs
 from allotment.tf.keras.training.steps import Steps, optimizer_variables
 from allotment.tf.ops.convert import to_tensor
-
-if TYPE_CHECKING:
-    from allotment.tf.keras.engine.model import Model
-    from allotment.tf.variables.variable import Variable
+from allotment.tf.variables.variable import Variable
 
 
 class Trainer(Steps):
-    """What a model does with many batches."""
+    """A layer with ``fit``, ``evaluate`` and ``predict``."""
 
-    if TYPE_CHECKING:
-        built: bool
-        weights: list[Variable]
-
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         self._runner = Runner.of_scope()
         self._is_checked = False
         #: Whether a step failed, so that the replicas' copies of variables may differ.
-        self._is_torn = False
+        self._is_inconsistent = False
         self.stop_training = False
-        #: What the last ``fit`` returned.
+        #: The result of the last ``fit``.
         self.history: History | None = None
 
     def fit(
@@ -78,35 +74,35 @@ class Trainer(Steps):
     ) -> History:
         """Train the model.
 
-        A model that was made in the scope of a strategy is trained by all replicas: each batch is divided among them,
-        and what comes out is what one device would have made of the whole batch, but for rounding.
+        All replicas train a model that was made in the scope of a strategy: each batch is divided among them, and the
+        result equals that of one device with the whole batch, up to rounding.
 
         Args:
-            x: Arrays or tensors whose rows are samples, in the structure of the inputs; or a ``Dataset``, or anything
-                that gives batches, which are ``(x, y)`` or ``(x, y, sample_weight)``.
-            y: What should come out, as ``x``.
+            x: Arrays or tensors whose rows are samples, in the structure of the inputs; or a ``Dataset``, or another
+                iterable of batches, which are ``(x, y)`` or ``(x, y, sample_weight)``.
+            y: The targets, in the same forms as ``x``.
             batch_size: Samples in a batch of all replicas together, 32 unless given.
             epochs: The number of the last epoch.
             verbose: 0 for silence, 1 for a bar on a terminal, 2 for a line each epoch; ``"auto"`` is 1.
-            callbacks: What is called meanwhile.
-            validation_split: The share of samples, from the end, that the model is evaluated with and not trained.
-            validation_data: What the model is evaluated with after epochs: ``(x, y)`` or as ``x``.
-            shuffle: Whether samples of arrays come in another order each epoch.
-            class_weight: Weights of samples by the numbers of their classes.
+            callbacks: One callback or several.
+            validation_split: The fraction of samples, from the end, used for evaluation and not for training.
+            validation_data: Data for evaluations after epochs: ``(x, y)``, ``(x, y, sample_weight)``, or batches.
+            shuffle: Whether to shuffle the samples of arrays in each epoch.
+            class_weight: Weights of samples by class number.
             sample_weight: A weight for each sample.
-            initial_epoch: The number of epochs that have been.
+            initial_epoch: The number of epochs to skip.
             steps_per_epoch: Batches in an epoch, all unless given.
             validation_steps: Batches in an evaluation, all unless given.
             validation_batch_size: Samples in a batch of an evaluation, as in training unless given.
-            validation_freq: Evaluate after every so many epochs, or after those of these numbers, the first being 1.
+            validation_freq: Evaluate after each so many epochs, or after the epochs in a list, the first being 1.
 
         Returns:
-            The losses and metrics by epoch, in ``history``. With a warning, an epoch ends early where the data do, and
-            the training ends with an epoch that they have nothing for.
+            The losses and metrics by epoch, in ``history``. If the data end early, so does the epoch, with a warning;
+            if no data are left, so does the training.
 
         Raises:
-            ValueError: The model is not compiled, or the data are none.
-            ResourceExhaustedError: The memory of a device is not enough.
+            ValueError: The model is not compiled, or the data are invalid.
+            ResourceExhaustedError: The memory of a device is full.
         """
         self._check_compiled()
         is_evaluated = _evaluated_after(validation_freq)
@@ -136,7 +132,7 @@ class Trainer(Steps):
                     check_all_came(done, data.steps, "training")
                 if not done:
                     break
-                if epoch == initial_epoch and _trains_by_itself(self) and not self.trainable_weights:
+                if epoch == initial_epoch and _has_default_step(self) and not self.trainable_weights:
                     warn("The model does not have any trainable weights: training it changes nothing.")
                 logs = _sorted(found)
                 if validation is not None and is_evaluated(epoch + 1):
@@ -179,9 +175,9 @@ class Trainer(Steps):
         try:
             done, logs = self._test_all(data, hooks)
             if not done:
-                raise ValueError("there is no batch to evaluate the model with: the data gave none")
+                raise ValueError("there is no batch to evaluate the model with: the data set is empty")
             check_all_came(done, data.steps, "evaluation")
-            return self._as_asked(logs, return_dict)
+            return self._format_logs(logs, return_dict)
         finally:
             if bar is not None:
                 bar.stop()
@@ -206,16 +202,16 @@ class Trainer(Steps):
             for first, last, batches in _executions(self._runner.batches(data), self.steps_per_execution):
                 hooks.call("on_predict_batch_begin", first)
                 made = [self.predict_on_batch(batch.x) for batch in batches]
-                hooks.call("on_predict_batch_end", last, {"outputs": _joined(made)})
+                hooks.call("on_predict_batch_end", last, {"outputs": _concatenate(made)})
                 found += made
             hooks.call("on_predict_end")
         finally:
             if bar is not None:
                 bar.stop()
         if not found:
-            raise ValueError("there is no batch to predict the outputs of: the data gave none")
+            raise ValueError("there is no batch to predict the outputs of: the data set is empty")
         check_all_came(len(found), data.steps, "prediction")
-        return _joined(found)
+        return _concatenate(found)
 
     def train_on_batch(
         self,
@@ -225,22 +221,22 @@ class Trainer(Steps):
         class_weight: Any = None,
         return_dict: bool = False,
     ) -> Any:
-        """Train with one batch. Returns its loss and metrics, as ``evaluate``, and forgets what was before."""
+        """Train with one batch, and return its loss and metrics as ``evaluate`` does; resets the metrics first."""
         self._check_compiled()
         if class_weight is not None:
             sample_weight = weights_of_classes(y, sample_weight, class_weight)
         self.reset_metrics()
         batch = Batch(x, y, sample_weight).map(host_array)
-        return self._as_asked(self._all_logs(self._run(self._train_step(), batch)), return_dict)
+        return self._format_logs(self._all_logs(self._run(self._train_step(), batch)), return_dict)
 
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
     ) -> Any:
-        """Evaluate with one batch. Returns its loss and metrics, as ``evaluate``, and forgets what was before."""
+        """Evaluate with one batch, and return its loss and metrics as ``evaluate`` does; resets the metrics first."""
         self._check_compiled()
         self.reset_metrics()
         batch = Batch(x, y, sample_weight).map(host_array)
-        return self._as_asked(self._all_logs(self._run(self._test_step(), batch)), return_dict)
+        return self._format_logs(self._all_logs(self._run(self._test_step(), batch)), return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """Compute the outputs for one batch as arrays."""
@@ -249,7 +245,7 @@ class Trainer(Steps):
         return self._runner.joined(self._run(lambda part: self.predict_step(part.as_data()), batch))
 
     def _train_all(self, batches: Iterable[Batch], hooks: CallbackList) -> tuple[int, Logs]:
-        """Train with all batches. Returns how many there were, and the numbers by name."""
+        """Train with all batches; return their number, and losses and metrics by name."""
         step = self._train_step()
         tells = _needs_logs(hooks, "on_train_batch_end")
         results: list[Any] = []
@@ -265,7 +261,7 @@ class Trainer(Steps):
         return done, self._all_logs(results) if done else {}
 
     def _test_all(self, data: Arrays | Stream, hooks: CallbackList) -> tuple[int, Logs]:
-        """Evaluate with all batches. Returns how many there were, and the numbers by name."""
+        """Evaluate with all batches; return their number, and losses and metrics by name."""
         self.reset_metrics()
         step = self._test_step()
         tells = _needs_logs(hooks, "on_test_batch_end")
@@ -283,10 +279,10 @@ class Trainer(Steps):
         return done, logs
 
     def _train_step(self) -> Callable[[Batch], Any]:
-        if _trains_by_itself(self):
-            # Looking for the variables takes as long as a small layer does.
+        if _has_default_step(self):
+            # Collecting the variables takes as long as a small layer does.
             found: dict[str, list[Variable]] = {}
-            # Nobody looks at what our own step returns: the metrics say it.
+            # The result of the default step is not used: the metrics have it.
             return lambda batch: self._train(
                 batch, found.get("all") or found.setdefault("all", self.trainable_weights)
             )
@@ -303,36 +299,36 @@ class Trainer(Steps):
         try:
             return self._runner.run(step, batch)
         except BaseException:
-            self._is_torn = True
+            self._is_inconsistent = True
             raise
         finally:
             self._samples = None
 
     def _prepare(self, batch: Batch) -> None:
-        """Make the variables, for all replicas, if there are none yet; those that are there are checked once."""
+        """Make the variables if there are none, and check once that the replicas can train them."""
         with self._runner.scope():
             if not self.built:
                 self._build_with(batch)
-        if self._is_torn:
+        if self._is_inconsistent:
             level([*self.weights, *optimizer_variables(self.optimizer)])
-            self._is_torn = False
+            self._is_inconsistent = False
         if not self._is_checked:
             self._runner.check(self.weights)
             self._is_checked = True
 
     def _build_with(self, batch: Batch) -> None:
-        """Call the model with one sample, so that all layers make their variables."""
+        """Make the variables of all layers by a call with one sample."""
         self(nest.map_structure(to_tensor, batch.part(0, batch.rows).x), training=False)
 
     def _all_logs(self, results: list[Any]) -> Logs:
-        """The numbers by name over the replicas of all processes, which all have to call this."""
+        """Return losses and metrics over the replicas of all processes, which all have to call this."""
         with self._runner.everywhere(self.metrics):
             return self._logs(results, everywhere=True)
 
     def _logs(self, results: list[Any], *, everywhere: bool = False) -> Logs:
-        """The numbers by name: metrics over all batches and replicas, and what a step of the user's own returns.
+        """Return losses and metrics over all batches and replicas, and the results of an overridden step.
 
-        Without ``everywhere`` those of this process: not in all of them may somebody look at a batch.
+        Without ``everywhere`` they are over this process: callbacks of other processes may not ask for a batch's logs.
         """
         logs: Logs = {name: float(value) for name, value in self.get_metrics_result().items()}
         if results and isinstance(results[0], dict):
@@ -342,20 +338,19 @@ class Trainer(Steps):
             logs = own | {name: logs[name] for name in results[0] if name in logs}
         return logs
 
-    def _as_asked(self, logs: Logs, return_dict: bool) -> Any:
-        """The figures by name; or the loss, or the loss and then the others in a list."""
+    def _format_logs(self, logs: Logs, return_dict: bool) -> Any:
+        """Return the logs as a dictionary, as the loss alone, or as a list that starts with the loss."""
         if return_dict:
             return _sorted(logs)
-        # Those of several outputs have the outputs' names before theirs, and come last.
+        # Names with the prefix of an output come last.
         known = [metric.name for metric in self._single_metrics() if metric.name in logs]
         values = [logs[name] for name in [*known, *sorted(set(logs) - set(known))]]
         return values[0] if len(values) == 1 else values
 
     def _hooks(self, given: Any, own: Sequence[Callback], params: dict[str, Any]) -> CallbackList:
-        """The callbacks given, one or several, and those that are always there."""
-        model: Model = self  # type: ignore[assignment]
+        """Make one list of the program's callbacks and of this class's own."""
         listed = [] if given is None else list(given) if isinstance(given, Iterable) else [given]
-        return CallbackList([*listed, *own], model, params)
+        return CallbackList([*listed, *own], self, params)
 
     def _check_compiled(self) -> None:
         check_eager()
@@ -364,9 +359,9 @@ class Trainer(Steps):
 
 
 def _executions(batches: Iterable[Batch], size: int) -> Iterator[tuple[int, int, Iterator[Batch]]]:
-    """Give batches in groups that callbacks take for one: the numbers of the first and the last, and the batches.
+    """Yield batches in groups of ``steps_per_execution``: the numbers of the first and last batch, and the batches.
 
-    The last group may have less, but counts as the others, as in Keras.
+    The last group may be smaller but is numbered like the others, as in Keras.
     """
     rest = iter(batches)
     for first in itertools.count(0, size):
@@ -376,16 +371,16 @@ def _executions(batches: Iterable[Batch], size: int) -> Iterator[tuple[int, int,
         yield first, first + size - 1, itertools.chain((head,), itertools.islice(rest, size - 1))
 
 
-def _joined(outputs: Sequence[Any]) -> Any:
-    """The outputs of batches, one behind the other."""
+def _concatenate(outputs: Sequence[Any]) -> Any:
+    """Concatenate the outputs of batches."""
     return nest.map_structure(lambda *parts: np.concatenate(parts), *outputs)
 
 
 def _evaluated_after(validation_freq: Any) -> Callable[[int], bool]:
-    """Whether the model is evaluated after an epoch, by its number, which starts at 1.
+    """Return a function that tells whether to evaluate after an epoch; the first epoch is 1.
 
     Raises:
-        ValueError: It is not said in numbers above zero.
+        ValueError: ``validation_freq`` is no positive integer, and no list of them.
     """
     if isinstance(validation_freq, list | tuple):
         chosen = {positive(each, "validation_freq") for each in validation_freq}
@@ -394,18 +389,18 @@ def _evaluated_after(validation_freq: Any) -> Callable[[int], bool]:
     return lambda epoch: epoch % every == 0
 
 
-def _trains_by_itself(model: Steps) -> bool:
-    """Whether it has no step of the program's own to train with."""
+def _has_default_step(model: Steps) -> bool:
+    """Whether the program has not overridden ``train_step``."""
     return type(model).train_step is Steps.train_step
 
 
 def _needs_logs(hooks: CallbackList, hook: str) -> bool:
-    """Whether anybody looks at the numbers of each batch."""
+    """Whether a callback uses the logs of each batch."""
     return hooks.overrides(hook, lambda each: isinstance(each, ProgressBar) and not each.moves)
 
 
 def _sorted(logs: Logs) -> Logs:
-    """The numbers in the order of their names, as Keras shows them."""
+    """Sort logs by name, as Keras shows them."""
     return dict(sorted(logs.items()))
 
 

@@ -1,24 +1,24 @@
-"""Models given by their inputs and outputs."""
+"""Functional models: ``Model(inputs, outputs)``."""
 
 from typing import Any
 
 from allotment.tf import nest
-from allotment.tf.keras.engine.ends import KnownEnds
-from allotment.tf.keras.engine.model import Model
-from allotment.tf.keras.engine.plan import Plan
-from allotment.tf.keras.engine.symbolic import KerasTensor, shapes_of
+from allotment.tf.keras.engine.symbolic import KerasTensor, Node, shapes_of
+from allotment.tf.keras.models.ends import KnownEnds
+from allotment.tf.keras.models.model import Model
+from allotment.tf.keras.models.plan import Plan
 
 
 class Functional(Model, KnownEnds):
-    """The calls of layers between symbolic tensors. ``Model(inputs, outputs)`` makes one.
+    """A model that performs the recorded calls between symbolic tensors. ``Model(inputs, outputs)`` makes one.
 
     Args:
         inputs: Symbolic tensors, one or several in a list, tuple or dictionary.
-        outputs: The same, computed from them.
+        outputs: Symbolic tensors computed from them, in the same way.
         name: The name.
 
     Raises:
-        ValueError: Something that is no symbolic tensor, or outputs that need more than the inputs.
+        ValueError: A value is no symbolic tensor, or outputs depend on other tensors than the inputs.
     """
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None, **kwargs: Any) -> None:
@@ -37,28 +37,32 @@ class Functional(Model, KnownEnds):
         self._build_shape = shapes_of(inputs)
 
     @property
+    def _nodes(self) -> frozenset[Node]:
+        return self._plan.nodes
+
+    @property
     def inputs(self) -> list[KerasTensor]:
-        """The symbolic tensors it starts with."""
+        """The symbolic inputs in a list."""
         return nest.flatten(self._given)
 
     @property
     def outputs(self) -> list[KerasTensor]:
-        """The symbolic tensors it gives."""
+        """The symbolic outputs in a list."""
         return nest.flatten(self._made)
 
     @property
     def input(self) -> Any:
-        """The symbolic tensors it starts with, as they were given."""
+        """The symbolic inputs in their structure."""
         return self._given
 
     @property
     def output(self) -> Any:
-        """The symbolic tensors it gives, as they were given."""
+        """The symbolic outputs in their structure."""
         return self._made
 
     @property
     def output_names(self) -> list[str]:
-        """What the outputs are called in losses and metrics: by key, or by the layer they are of."""
+        """The names of the outputs in losses and metrics: their keys, or the names of their layers."""
         if isinstance(self._made, dict):
             return sorted(self._made)
         return [tensor.node.layer.name for tensor in self.outputs if tensor.node is not None]
@@ -89,7 +93,7 @@ class Functional(Model, KnownEnds):
         return flat
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shapes of the outputs for inputs of these shapes."""
+        """Return the shapes of the outputs for inputs of these shapes."""
         if input_shape == self._build_shape:
             return shapes_of(self._made)
         return super().compute_output_shape(input_shape)
@@ -97,5 +101,7 @@ class Functional(Model, KnownEnds):
     def build(self, input_shape: Any) -> None:
         """Do nothing: the layers were built when they were called."""
 
+
+Model._functional = Functional
 
 __all__ = ["Functional"]

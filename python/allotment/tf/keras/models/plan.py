@@ -1,4 +1,4 @@
-"""A functional model as a list of calls: found by going back from its outputs, and gone through with values."""
+"""The calls of a functional model in execution order, found by walking back from its outputs."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,12 +6,11 @@ from typing import Any
 
 from allotment.tf import nest
 from allotment.tf.keras.engine.calls import calls
-from allotment.tf.keras.engine.layer import Layer
-from allotment.tf.keras.engine.symbolic import KerasTensor, Node
+from allotment.tf.keras.engine.symbolic import KerasTensor, Node, RecordedLayer
 
 
 class _Call:
-    """One call of a layer: where its inputs are among the values, and where its outputs go."""
+    """One call of a layer, with the positions of its inputs and outputs among the values of the model."""
 
     __slots__ = ("drops", "layer", "node", "outputs", "single", "takes")
 
@@ -21,15 +20,15 @@ class _Call:
         self.takes = {id(tensor): places[id(tensor)] for tensor in node.inputs}
         self.outputs = [places[id(tensor)] for tensor in nest.flatten(node.outputs)]
         args, kwargs = node.arguments
-        #: Where the only argument is, if it is one tensor.
+        #: The position of the only argument, if it is one tensor.
         self.single = (
             places[id(args[0])] if len(args) == 1 and args[0] in node.inputs and not kwargs else None
         )
-        #: The values that nobody takes after this call.
+        #: The positions of values that no later call takes.
         self.drops: list[int] = []
 
     def run(self, values: list[Any]) -> None:
-        """Call the layer with values, and drop those that nobody needs any more."""
+        """Call the layer with values, and drop the values that no later call takes."""
         if self.single is not None:
             made = self.layer(values[self.single])
         else:
@@ -48,11 +47,11 @@ class _Call:
 
 
 class Plan:
-    """The calls between some symbolic tensors and others.
+    """The calls that compute some symbolic tensors from others.
 
     Args:
-        inputs: The tensors that values are given for.
-        outputs: The tensors whose values are wanted.
+        inputs: The tensors whose values are given.
+        outputs: The tensors to compute.
 
     Raises:
         ValueError: An output does not depend on inputs alone.
@@ -71,9 +70,9 @@ class Plan:
         for place, call in last.items():
             if place not in self._wanted:
                 call.drops.append(place)
-        #: The layers that are called and those of the inputs, in the order of the calls.
+        #: The layers of the inputs and of the calls, in the order of the calls.
         starts = [tensor.node.layer for tensor in inputs if tensor.node is not None]
-        self.layers: list[Layer] = list(dict.fromkeys([*starts, *(node.layer for node in ordered)]))
+        self.layers: list[RecordedLayer] = list(dict.fromkeys([*starts, *(node.layer for node in ordered)]))
         self.nodes = frozenset({*ordered, *(tensor.node for tensor in inputs if tensor.node is not None)})
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
@@ -86,9 +85,9 @@ class Plan:
 
 
 def _nodes_before(outputs: Sequence[KerasTensor], known: set[int]) -> list[Node]:
-    """The calls that outputs need, each behind those that it needs itself."""
+    """Return the calls that outputs depend on, in topological order."""
     done: dict[Node, None] = {}
-    # A stack of its own: a model may be deeper than Python's.
+    # An explicit stack: a model may be deeper than Python's recursion limit.
     waiting: list[tuple[KerasTensor, bool]] = [(tensor, False) for tensor in reversed(outputs)]
     while waiting:
         tensor, is_ready = waiting.pop()
@@ -106,9 +105,9 @@ def _nodes_before(outputs: Sequence[KerasTensor], known: set[int]) -> list[Node]
 
 
 def _by_depth(nodes: Sequence[Node], known: set[int]) -> list[Node]:
-    """The calls in Keras' order, which is that of layers and weights: those that are farthest from outputs first."""
+    """Sort calls as Keras does, which is the order of layers and weights: the farthest from the outputs first."""
     depth: dict[Node, int] = defaultdict(int)
-    deepest: dict[Layer, int] = defaultdict(int)
+    deepest: dict[RecordedLayer, int] = defaultdict(int)
     for node in reversed(nodes):
         deepest[node.layer] = depth[node] = max(depth[node], deepest[node.layer])
         for tensor in node.inputs:

@@ -1,27 +1,27 @@
-"""Models that are one layer after the other."""
+"""Sequential models: layers one after the other."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from allotment.tf import nest
-from allotment.tf.keras.engine.ends import KnownEnds
 from allotment.tf.keras.engine.layer import Layer
-from allotment.tf.keras.engine.model import Model
 from allotment.tf.keras.engine.symbolic import KerasTensor, Shape
 from allotment.tf.keras.layers.inputs import Input, InputLayer
+from allotment.tf.keras.models.ends import KnownEnds
+from allotment.tf.keras.models.model import Model
 
 
 class Sequential(Model, KnownEnds):
-    """One layer after the other. As ``keras.Sequential``.
+    """A model of layers one after the other. As ``keras.Sequential``.
 
     Args:
-        layers: The layers; with an ``Input`` first, or a first layer with ``input_shape``, it is built at once, else
-            with the first data.
+        layers: The layers; with an ``Input`` first, or a first layer with ``input_shape``, they are built at once,
+            otherwise by the first call.
         name: The name.
         trainable: Whether gradients and optimizers see its variables.
 
     Raises:
-        ValueError: Something that is no layer.
+        ValueError: One of them is no layer.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Sequential(Model, KnownEnds):
     ) -> None:
         super().__init__(name=name, trainable=trainable)
         self._layers: list[Layer] = []
-        #: What it starts with and what it gives, once that is known.
+        #: The symbolic input and output, once they are known.
         self._ends: tuple[KerasTensor, KerasTensor] | None = None
         for layer in layers or ():
             self.add(layer)
@@ -40,7 +40,7 @@ class Sequential(Model, KnownEnds):
         return [layer for layer in self._layers if not isinstance(layer, InputLayer)]
 
     def add(self, layer: Any) -> None:
-        """Put a layer at the end.
+        """Append a layer.
 
         Raises:
             ValueError: No layer, or a second layer of this name.
@@ -78,7 +78,7 @@ class Sequential(Model, KnownEnds):
             self.built = True
 
     def pop(self) -> Layer:
-        """Take the last layer off, and return it."""
+        """Remove and return the last layer."""
         layer = self._layers.pop()
         if self._ends is not None:
             if self._ends[1].node in layer.nodes:
@@ -89,22 +89,22 @@ class Sequential(Model, KnownEnds):
 
     @property
     def inputs(self) -> list[KerasTensor]:
-        """The symbolic tensor it starts with, in a list."""
+        """The symbolic input in a list."""
         return [self._built_ends()[0]]
 
     @property
     def outputs(self) -> list[KerasTensor]:
-        """The symbolic tensor it gives, in a list."""
+        """The symbolic output in a list."""
         return [self._built_ends()[1]]
 
     @property
     def input(self) -> KerasTensor:
-        """The symbolic tensor it starts with."""
+        """The symbolic input."""
         return self._built_ends()[0]
 
     @property
     def output(self) -> KerasTensor:
-        """The symbolic tensor it gives."""
+        """The symbolic output."""
         return self._built_ends()[1]
 
     def _built_ends(self) -> tuple[KerasTensor, KerasTensor]:
@@ -115,7 +115,7 @@ class Sequential(Model, KnownEnds):
         return self._ends
 
     def build(self, input_shape: Any = None) -> None:
-        """Make the variables of all layers, for data of this shape; the number of samples does not matter."""
+        """Make the variables of all layers for inputs of this shape; the batch size does not matter."""
         if self._ends is None and input_shape is not None:
             start = Input(tuple(input_shape)[1:])
             self._ends = (start, start)
@@ -131,14 +131,14 @@ class Sequential(Model, KnownEnds):
         value = inputs[0] if isinstance(inputs, list | tuple) and len(inputs) == 1 else inputs
         if self._ends is not None:
             value = self._fitted(value, self._ends[0])
-        # So that what is computed is not held longer than it is needed.
+        # Free the input as soon as the first layer has used it.
         del inputs
         for layer in self.layers:
             value = layer(value)
         return value
 
     def compute_output_shape(self, input_shape: Shape) -> Any:
-        """The shape behind the last layer."""
+        """Return the shape of the last layer's output."""
         shape: Any = input_shape
         for layer in self.layers:
             shape = layer.compute_output_shape(shape)

@@ -1,40 +1,39 @@
-"""The variables of a model in a file: ``.npz``, an array for each, in their order."""
+"""Files with the variables of a layer: ``.npz`` archives with an array for each, in their order."""
 
 import os
 import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from allotment.tf.keras.engine.model import Model
+from allotment.tf.keras.engine.layer import Layer
 
 
-def save_weights(model: "Model", filepath: Any, overwrite: bool) -> None:
-    """Write all variables. See ``Model.save_weights``."""
+def save_weights(layer: Layer, filepath: Any, overwrite: bool) -> None:
+    """Write all variables to a file. See ``Model.save_weights``."""
     path = _checked(filepath)
-    if not model.built:
+    if not layer.built:
         raise ValueError(
-            f"You are saving a model that has not yet been built: {model.name!r} has no variables."
+            f"You are saving a model that has not yet been built: {layer.name!r} has no variables."
         )
     if not overwrite and os.path.exists(path):
         raise FileExistsError(f"{path} is there already; pass overwrite=True to replace it")
-    values = zip(model.weights, model.get_weights(), strict=True)
-    # The order is part of the name: two variables may have one name.
+    values = zip(layer.weights, layer.get_weights(), strict=True)
+    # The position is part of the name: two variables may have the same name.
     named: dict[str, Any] = {
         f"{at}:{each.name.removesuffix(':0')}": value for at, (each, value) in enumerate(values)
     }
-    # NumPy would add to a name that is a text.
+    # Given a path, NumPy would append ``.npz`` to it.
     with open(path, "wb") as file:
         np.savez(file, allow_pickle=False, **named)
 
 
-def load_weights(model: "Model", filepath: Any) -> None:
-    """Read all variables. See ``Model.load_weights``."""
+def load_weights(layer: Layer, filepath: Any) -> None:
+    """Read all variables from a file. See ``Model.load_weights``."""
     path = _checked(filepath)
-    if not model.built:
+    if not layer.built:
         raise ValueError(
-            f"Unable to load weights into {model.name!r}: it has no variables yet. Build it, or call it on data first."
+            f"Unable to load weights into {layer.name!r}: it has no variables yet. Build it, or call it on data first."
         )
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -42,7 +41,7 @@ def load_weights(model: "Model", filepath: Any) -> None:
     except (zipfile.BadZipFile, ValueError, EOFError) as error:
         error.__traceback__ = None
         raise ValueError(f"{path} is no file of `save_weights`: {error}") from error
-    model.set_weights(values)
+    layer.set_weights(values)
 
 
 def _checked(filepath: Any) -> str:

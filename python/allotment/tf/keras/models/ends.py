@@ -1,4 +1,4 @@
-"""The ends of a model whose inputs and outputs are known: their shapes, and how data are fitted to them."""
+"""The inputs and outputs of models that know them: their shapes, and the conversion of data to them."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 
 class KnownEnds:
-    """The shapes of ``input`` and ``output``. No property of all layers: those of the user's own may set it."""
+    """A mixin with the shapes of ``input`` and ``output``. ``Layer`` has none: a subclass may set them."""
 
     name: str
     input: Any
@@ -17,16 +17,16 @@ class KnownEnds:
 
     @property
     def input_shape(self) -> Any:
-        """The shape of the input, or the shapes, arranged as the inputs are."""
+        """The shape of the input, or a structure of shapes."""
         return shapes_of(self.input)
 
     @property
     def output_shape(self) -> Any:
-        """The shape of the output, or the shapes, arranged as the outputs are."""
+        """The shape of the output, or a structure of shapes."""
         return shapes_of(self.output)
 
     def _fitted(self, value: EagerTensor, wanted: KerasTensor) -> EagerTensor:
-        """Fit a value to an input: in its type, and with or without an axis of length 1 at the end.
+        """Convert a value to the type of an input, and add or remove a last axis of length 1 if needed.
 
         Raises:
             ValueError: The value has another shape.

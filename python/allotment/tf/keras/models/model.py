@@ -1,14 +1,14 @@
-"""Models: layers that are trained."""
+"""The model: a layer with methods for training, evaluation and prediction."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from allotment.tf.keras.absent import lacks, refuse_unless_none
 from allotment.tf.keras.engine.layer import Layer, tensors_of
 from allotment.tf.keras.engine.replicas import replica
-from allotment.tf.keras.engine.summary import print_summary
-from allotment.tf.keras.engine.symbolic import shapes_of
+from allotment.tf.keras.engine.symbolic import Node, shapes_of
 from allotment.tf.keras.engine.trial import outputs_by_trial
-from allotment.tf.keras.engine.weights_file import load_weights, save_weights
+from allotment.tf.keras.models.summary import print_summary
+from allotment.tf.keras.models.weights_file import load_weights, save_weights
 from allotment.tf.keras.training.trainer import Trainer
 
 
@@ -19,11 +19,11 @@ from allotment.tf.keras.training.trainer import Trainer
     "get_compile_config",
     "compile_from_config",
 )
-class Model(Trainer, Layer):
-    """A layer that is trained. As ``keras.Model``.
+class Model(Trainer):
+    """A layer with methods for training. As ``keras.Model``.
 
-    ``Model(inputs, outputs)`` is what is computed between symbolic tensors. A model of your own sets layers in
-    ``__init__`` and computes with them in ``call(inputs, training=None)``.
+    ``Model(inputs, outputs)`` makes a functional model of symbolic tensors. A subclass sets layers in ``__init__`` and
+    computes with them in ``call(inputs, training=None)``.
 
     Args:
         inputs: Symbolic tensors.
@@ -31,12 +31,13 @@ class Model(Trainer, Layer):
         name: The name.
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> "Model":
-        """Make a model, a functional one of inputs and outputs."""
-        if cls is Model and (args or "inputs" in kwargs or "outputs" in kwargs):
-            from allotment.tf.keras.engine.functional import Functional
+    #: The class of ``Model(inputs, outputs)``, which ``functional.py`` sets: it derives from this one.
+    _functional: ClassVar["type[Model]"]
 
-            return object.__new__(Functional)
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Model":
+        """Make a model; with inputs and outputs, a functional one."""
+        if cls is Model and (args or "inputs" in kwargs or "outputs" in kwargs):
+            return object.__new__(cls._functional)
         return object.__new__(cls)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -45,19 +46,18 @@ class Model(Trainer, Layer):
                 f"{type(self).__name__}: a class of your own with `inputs` and `outputs` is not offered; set the "
                 "layers in `__init__`, compute in `call`, or make a plain `keras.Model(inputs, outputs)`"
             )
-        Layer.__init__(self, **kwargs)
-        Trainer.__init__(self)
+        super().__init__(**kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; see ``Layer``."""
         if self.built or replica() is not None:
             return super().__call__(*args, **kwargs)
-        # Variables that are made now are those of the strategy that the model was made under.
+        # New variables belong to the strategy in whose scope the model was made.
         with self._runner.scope():
             return super().__call__(*args, **kwargs)
 
     def _build_for(self, inputs: Any) -> None:
-        # The layers of a model that does not say how it is built are built when they are called.
+        # Without a ``build`` of its own, a model builds its layers when it calls them.
         if type(self).build is Model.build:
             if not self.built:
                 self._build_shape = shapes_of(inputs)
@@ -66,21 +66,21 @@ class Model(Trainer, Layer):
             super()._build_for(inputs)
 
     def build(self, input_shape: Any) -> None:
-        """Make all variables, for data of this shape, or of these; by trying the model out with zeros."""
+        """Make all variables for inputs of this shape, or of these shapes, by a call with zeros."""
         outputs_by_trial(self, (tensors_of(input_shape, self.dtype),), {})
         self._build_shape = input_shape
         self.built = True
 
     @property
     def layers(self) -> list[Layer]:
-        """The layers, without those inside of them."""
+        """The direct sublayers."""
         return self._sublayers()
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
-        """Return the layer of a name or a number.
+        """Return the layer with a name or at an index.
 
         Raises:
-            ValueError: There is none, or neither or both was given.
+            ValueError: There is none, or neither or both were given.
         """
         if index is not None and name is not None:
             raise ValueError(
@@ -114,8 +114,8 @@ class Model(Trainer, Layer):
         Args:
             line_length: The width in characters.
             positions: Not offered.
-            print_fn: Gets the text in the place of ``print``.
-            expand_nested: Not offered: print ``summary`` of the model inside.
+            print_fn: Called with the text instead of ``print``.
+            expand_nested: Not offered: call ``summary`` of the inner model.
             show_trainable: Not offered.
             layer_range: Not offered.
         """
@@ -126,22 +126,35 @@ class Model(Trainer, Layer):
             show_trainable=show_trainable,
             layer_range=layer_range,
         )
-        print_summary(self, line_length, print_fn)
+        kept = getattr(self.optimizer, "variables", None) if self.compiled else None
+        kept = kept if isinstance(kept, list) else []
+        totals = [
+            ("Total params", [*self.weights, *kept]),
+            ("Trainable params", self.trainable_weights),
+            ("Non-trainable params", self.non_trainable_weights),
+            *([("Optimizer params", kept)] if kept else []),
+        ]
+        print_summary(self.name, self.layers, self._nodes, totals, line_length, print_fn)
+
+    @property
+    def _nodes(self) -> frozenset[Node] | None:
+        """The recorded calls that belong to this model; ``None`` if it is not functional."""
+        return None
 
     def save_weights(self, filepath: Any, overwrite: bool = True) -> None:
-        """Write all variables into an ``.npz`` file.
+        """Write all variables to an ``.npz`` file.
 
         Raises:
-            ValueError: Another kind of file, or the model is not built.
-            FileExistsError: The file is there and must not be overwritten.
+            ValueError: Another file type, or the model is not built.
+            FileExistsError: The file exists, and ``overwrite`` is false.
         """
         save_weights(self, filepath, overwrite)
 
     def load_weights(self, filepath: Any) -> None:
-        """Read all variables from what ``save_weights`` wrote, into a model with the same ones.
+        """Read all variables from a file of ``save_weights``.
 
         Raises:
-            ValueError: No such file, or one of other variables.
+            ValueError: Not such a file, or it has other variables.
         """
         load_weights(self, filepath)
 

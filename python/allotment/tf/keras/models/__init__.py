@@ -1,0 +1,10 @@
+"""Models: layers with methods for training. As ``keras.models``."""
+
+from allotment.tf.keras.models.functional import Functional
+from allotment.tf.keras.models.model import Model
+from allotment.tf.keras.models.sequential import Sequential
+from allotment.tf.names.missing_names import absent
+
+__all__ = ["Functional", "Model", "Sequential"]
+
+__getattr__ = absent(__name__, __all__)
