@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-differential test-numpy-suite test-long fuzz fuzz-long mutations sanitize \
-        bench bench-check lint fmt types doc sdist-check develop oracle clean
+        bench bench-check lint fmt types doc docs sdist-check develop oracle clean
 
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -131,6 +131,11 @@ types: develop  ## types of the package, its tests and benchmarks
 
 doc:  ## the crates' documentation, without a warning
 	RUSTDOCFLAGS=--deny=warnings cargo doc --workspace --no-deps --quiet
+
+docs: develop  ## the manual, into target/docs, without a warning
+	rm -rf target/docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs auto docs target/docs
+	@echo target/docs/index.html
 
 sdist-check: $(VENV)/.tools  ## a wheel from the source distribution, installed and imported on its own
 	rm -rf target/sdist && $(BIN)/maturin sdist --out target/sdist

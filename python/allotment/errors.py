@@ -1,6 +1,6 @@
 """The errors of operations and devices, with TensorFlow's names and codes (placement, section 5.6).
 
-All are ``RuntimeError``s, unlike TensorFlow's: programs written for it catch that.
+Each is a ``RuntimeError``, unlike TensorFlow's: programs written for TensorFlow catch that class.
 """
 
 from collections.abc import Mapping

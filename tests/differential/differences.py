@@ -1,6 +1,6 @@
-"""The table of differences from TensorFlow: ``differences.toml``, from which the README's table is made.
+"""The table of differences from TensorFlow: ``differences.toml``, from which the manual's table is made.
 
-python differences.py writes that table into the README.
+python differences.py writes that table into ``docs/tensorflow-differences.md``.
 """
 
 import fnmatch
@@ -14,7 +14,7 @@ from compare import Difference
 from programs import Program
 
 FILE = Path(__file__).with_name("differences.toml")
-README = FILE.parents[2] / "README.md"
+PAGE = FILE.parents[2] / "docs" / "tensorflow-differences.md"
 _HEAD = ("| where | TensorFlow 2.21 | here |", "|---|---|---|")
 
 
@@ -82,7 +82,7 @@ class Table:
         return None
 
     def markdown(self) -> str:
-        """Return the table as the README shows it."""
+        """Return the table as the manual shows it."""
         return "\n".join([*_HEAD, *(f"| {row.where} | {row.tensorflow} | {row.here} |" for row in self.rows)])
 
 
@@ -98,6 +98,6 @@ def _any(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 if __name__ == "__main__":
-    old = re.search(re.escape("\n".join(_HEAD)) + r"(\n\|.*)*", README.read_text())
-    assert old is not None, f"{README} has no table of differences"
-    README.write_text(README.read_text().replace(old.group(), Table.read().markdown()))
+    old = re.search(re.escape("\n".join(_HEAD)) + r"(\n\|.*)*", PAGE.read_text())
+    assert old is not None, f"{PAGE} has no table of differences"
+    PAGE.write_text(PAGE.read_text().replace(old.group(), Table.read().markdown()))

@@ -7,7 +7,7 @@ import pytest
 
 import families
 from compare import Difference
-from differences import README, Table
+from differences import PAGE, Table
 from judge import Finding, choose, judge, open_differences
 from programs import MODES, Program
 
@@ -59,5 +59,5 @@ def test_a_program_that_differs_is_found() -> None:
     assert found.difference == Difference("value", "result")
 
 
-def test_the_readme_has_the_table_of_differences() -> None:
-    assert Table.read().markdown() in README.read_text()
+def test_the_manual_has_the_table_of_differences() -> None:
+    assert Table.read().markdown() in PAGE.read_text()

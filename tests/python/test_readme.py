@@ -1,45 +1,31 @@
 """What the README says is run."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from support.child import run_program
+from support.documents import ROOT, Document, Example, run
 
-ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text()
-EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, flags=re.M | re.S)
-COMMANDS = re.findall(r"^\$ allotment (.*)$", README, flags=re.M)
-TARGETS = re.findall(r"^make ([a-z-]+)", README, flags=re.M)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENT = Document.read(ROOT / "README.md")
+TARGETS = re.findall(r"^make ([a-z-]+)", README, flags=re.MULTILINE)
 
 
 def test_there_is_something_to_run() -> None:
-    assert len(EXAMPLES) >= 2
-    assert len(COMMANDS) >= 3
+    assert len(DOCUMENT.programs) + len(DOCUMENT.commands) == 3
     assert TARGETS == ["demo", "test"]
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_the_examples_run(example: str) -> None:
-    done = run_program(example)
-    assert (done.returncode, done.stderr) == (0, "")
+@pytest.mark.parametrize("example", [*DOCUMENT.programs, *DOCUMENT.commands], ids=str)
+def test_the_examples_run(example: Example) -> None:
+    run(example)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_commands_run(command: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "allotment", *command.split()],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "events" in done.stdout
+def test_what_it_links_to_is_there() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert len(links) > 10
+    for link in links:
+        assert (ROOT / link).exists(), link
 
 
 def test_the_targets_exist() -> None:

@@ -26,7 +26,7 @@ def test_it_is_asked_for_doubling_sizes_and_gets_them_back() -> None:
 
 
 def test_a_refusal_is_followed_by_smaller_requests() -> None:
-    # Specification, section 22, T6: the sizes asked for shrink by a tenth, in single precision.
+    # Allocator, section 22, T6: the sizes asked for shrink by a tenth, in single precision.
     source = MappedSource(734_003_200)
     Pool(1 << 30, growth=False, source=source).malloc(1000)
     assert source.asked == [1073741824, 966367744, 869731072, 782758144, 704482304]
@@ -110,7 +110,7 @@ def test_a_grant_inside_a_region_is_refused_and_the_region_unharmed() -> None:
 
 
 def test_the_limit_holds_when_it_grants_too_much() -> None:
-    # Specification, section 22, T12: the source rounds every block up to 2 MiB.
+    # Allocator, section 22, T12: the source rounds every block up to 2 MiB.
     out: dict[int, int] = {}
 
     def reserve(nbytes: int, alignment: int) -> tuple[int, int]:

@@ -37,7 +37,7 @@ def test_before_the_first_allocation_everything_is_zero_but_the_limit() -> None:
 
 
 def test_every_figure_after_a_short_program() -> None:
-    # Specification, section 22, T1: 1, 300, 512 and 1000 bytes, then the second and the first are freed.
+    # Allocator, section 22, T1: 1, 300, 512 and 1000 bytes, then the second and the first are freed.
     pool = Pool(MIB, growth=False)
     a, b, _, _ = (pool.malloc(size) for size in (1, 300, 512, 1000))
     assert figures(pool.stats()) == {

@@ -75,7 +75,7 @@ def set_own_growth(state: State, device: Any, enable: bool) -> None:
 
 
 def check_growth(configuration: Configuration) -> None:
-    """Check what is checked when settings are put together (section 6.4).
+    """Check what is checked when settings are put together (device-config API, section 6.4).
 
     Logical devices on any device, be it the CPU, switch growth off, and the check with it.
 

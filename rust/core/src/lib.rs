@@ -49,3 +49,8 @@ pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};
 pub use source::{Gauge, Grant, Headroom, RegionSource, SourceFailure};
 pub use stats::Stats;
 pub use units::{Bytes, GRANULE, MAX_BYTES, SizeError, parse_size};
+
+/// The examples of the manual's page, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embed-in-rust.md")]
+mod manual {}

@@ -24,7 +24,7 @@ def is_generator(operation: Operation) -> bool:
 
 
 def in_log_order(operations: Iterable[Operation]) -> list[Operation]:
-    """Generators last, as placement is decided and logged (section 6.3)."""
+    """Generators last, as placement is decided and logged (placement, section 6.3)."""
     found = list(operations)
     return [each for each in found if not is_generator(each)] + [each for each in found if is_generator(each)]
 

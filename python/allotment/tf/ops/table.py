@@ -40,7 +40,7 @@ GRADIENTS: Final[dict[str, Gradient]] = {}
 
 
 class Host(Enum):
-    """Which values a GPU's kernel keeps in host memory (specification of placement, section 5.3)."""
+    """Which values a GPU's kernel keeps in host memory (placement, section 5.3)."""
 
     #: Everything, if the first input is int32: arithmetic, comparison and shape handling.
     INT32 = "int32"

@@ -31,7 +31,7 @@ proptest! {
         let mut allocator = with_a_region(size, limit, SplitRule { policy, fraction });
         let allocation = allocator.try_allocate(Request { bytes: needed, needed, owner: None, held: false }).expect("it fits");
 
-        // Section 8, and at least 1 for the threshold (section 20, defect 4), in numbers that cannot wrap.
+        // Allocator, section 8; at least 1 for the threshold (allocator, section 20, defect 4), in numbers that cannot wrap.
         let threshold = if policy == Policy::Tight {
             1
         } else if fraction > 0.0 {

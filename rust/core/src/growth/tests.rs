@@ -10,7 +10,7 @@ fn asked(wanted: u64, needed: u64) -> Vec<u64> {
 
 #[test]
 fn backpedal_ends_even_when_rounding_eats_the_step() {
-    // The reference allocator asks for 2304 bytes for ever here (specification, section 20, defect 1).
+    // The reference allocator asks for 2304 bytes for ever here (allocator, section 20, defect 1).
     assert_eq!(asked(2304, 256), [2304, 2048, 1792, 1536, 1280, 1024, 768, 512, 256]);
     assert_eq!(asked(256, 256), [256]);
 }
@@ -59,7 +59,7 @@ fn odd_limits_are_cut_to_the_granule() {
 
 #[test]
 fn the_step_saturates_instead_of_wrapping_to_zero() {
-    // The reference allocator doubles to 0 and then loops (specification, section 20, defect 2).
+    // The reference allocator doubles to 0 and then loops (allocator, section 20, defect 2).
     let limit = crate::MAX_BYTES;
     let mut growth = Growth::new(limit, true);
     for _ in 0..100 {
@@ -69,7 +69,7 @@ fn the_step_saturates_instead_of_wrapping_to_zero() {
     assert_eq!(growth.plan(256, 0, limit).unwrap().largest, limit);
 }
 
-/// The rule as the specification has it (section 9), 128 bits wide: nothing overflows, nothing saturates.
+/// The rule of growth (allocator, section 9), 128 bits wide: nothing overflows, nothing saturates.
 struct Slow {
     step: u128,
 }
@@ -95,7 +95,7 @@ impl Slow {
     }
 }
 
-/// The next size of section 9, step 4, where its rounding makes progress: above 2304 bytes it always does.
+/// The next size of step 4 (allocator, section 9) where its rounding makes progress: above 2304 bytes it always does.
 fn nine_tenths_rounded(bytes: u64) -> u64 {
     round_up(nine_tenths(bytes))
 }

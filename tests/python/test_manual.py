@@ -1,0 +1,118 @@
+"""What the manual says is run, and what it lists is all that there is."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+from allotment.cli import commands
+from allotment.devices import variables
+from allotment.trace import ReplayOptions, Search, read_trace, replay_at_min_limit, replay_trace
+from support.documents import ROOT, Document, Example, matches, run
+
+DOCS = ROOT / "docs"
+PAGES = {path.stem: path for path in DOCS.glob("*.md")}
+DOCUMENTS = [Document.read(path) for path in PAGES.values()]
+PROGRAMS = [example for document in DOCUMENTS for example in document.programs]
+COMMANDS = [example for document in DOCUMENTS for example in document.commands]
+
+
+@pytest.mark.parametrize("example", PROGRAMS, ids=str)
+def test_the_programs_run(example: Example) -> None:
+    run(example)
+
+
+@pytest.mark.parametrize("example", COMMANDS, ids=str)
+def test_the_commands_answer_as_shown(example: Example) -> None:
+    run(example)
+
+
+def test_every_guide_has_an_example() -> None:
+    guides = {
+        "plan-memory",
+        "out-of-memory",
+        "limits-scopes-tenants",
+        "numpy-dask-mpi",
+        "tensorflow",
+        "guard-mode",
+    }
+    assert guides <= {Path(example.page).stem for example in PROGRAMS}
+    assert len(COMMANDS) >= 4
+
+
+def test_output_that_differs_is_noticed() -> None:
+    assert matches("a\n...\nc\n", "a\nb\nc\n")
+    assert not matches("a\n...\nc\n", "a\nb\nd\n")
+    assert not matches("a\n", "a\nb\n")
+
+
+def test_rust_examples_are_compiled_and_run_with_the_core() -> None:
+    # `cargo test` does both for each block of the page that the crate includes.
+    root = (ROOT / "rust/core/src/lib.rs").read_text(encoding="utf-8")
+    assert '#[cfg(doctest)]\n#[doc = include_str!("../../../docs/embed-in-rust.md")]\nmod ' in root
+    assert PAGES["embed-in-rust"].read_text(encoding="utf-8").count("\n```rust\n") >= 5
+    others = [page for stem, page in PAGES.items() if stem != "embed-in-rust"]
+    assert not [page for page in others if "```rust" in page.read_text(encoding="utf-8")]
+
+
+def test_the_pages_are_in_the_tables_of_contents() -> None:
+    index = PAGES["index"].read_text(encoding="utf-8")
+    for stem in PAGES.keys() - {"index"}:
+        assert re.search(rf"^{stem}$", index, flags=re.MULTILINE), stem
+
+
+def test_the_page_of_the_environment_has_every_variable_and_no_other() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", PAGES["environment"].read_text(encoding="utf-8"), flags=re.MULTILINE)
+    known = {value.name for value in vars(variables).values() if isinstance(value, variables.Variable)}
+    assert set(rows) == known
+
+
+def test_the_command_line_has_a_help_text_for_everything() -> None:
+    for name, command in commands.commands.items():
+        assert command.help, name
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.help, (name, parameter.name)
+
+
+def test_the_picture_is_that_of_the_trace(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    spec = importlib.util.spec_from_file_location("draw_memory", DOCS / "pictures/draw_memory.py")
+    assert spec is not None
+    assert spec.loader is not None
+    drawing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    trace = ROOT / "tests/traces/scaled_resnet50_train_b128.npz"
+    curves = drawing.replay(trace)
+
+    # The pool that is drawn makes the decisions of a replay.
+    figures = replay_trace(read_trace(str(trace)), ReplayOptions(64 << 30, joined=False)).as_dict()
+    assert curves.live.max() == figures["peak_live"]
+    assert curves.in_use.max() == figures["peak_in_use"]
+    assert curves.reserved.max() == figures["peak_reserved"]
+    assert np.all(curves.live <= curves.in_use)
+    assert np.all(curves.in_use <= curves.reserved)
+
+    picture = tmp_path / "memory.svg"
+    drawing.draw(curves, "the same curves", picture)
+    assert _areas(picture) == _areas(DOCS / "pictures/memory.svg")
+
+
+def _areas(picture: Path) -> list[str]:
+    """Return the outlines of the filled areas: texts, and with them fonts, are left out."""
+    areas = re.findall(r'<path id="m\w+" d="([^"]+)"', picture.read_text(encoding="utf-8"))
+    outlines = [area for area in areas if len(area) > 1000]
+    assert len(outlines) == 3
+    return outlines
+
+
+def test_the_json_fields_that_the_page_names_are_printed() -> None:
+    page = PAGES["command-line"].read_text(encoding="utf-8")
+    paragraph = page[page.index("## JSON") :]
+    named = set(re.findall(r"`([a-z_]+)`", paragraph)) - {"null"}
+    trace = read_trace(str(ROOT / "tests/traces/torch_gnn_train.npz"))
+    report = replay_at_min_limit(trace, ReplayOptions(64 << 30), Search(1 << 20, 60.0))
+    assert named - {"trace", "traces"} <= set(report.as_dict())
