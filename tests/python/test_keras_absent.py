@@ -44,6 +44,21 @@ def test_a_layer_of_ones_own_may_have_a_shape() -> None:
     assert Own().output_shape == 7
 
 
+def test_a_layer_of_ones_own_that_makes_a_mask_is_refused() -> None:
+    class Passing(layers.Dense):
+        def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+            return mask
+
+    class Making(Passing):
+        def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+            return inputs[:, 0] > 0.0
+
+    x = constant([[1.0, 2.0]])
+    assert Passing(3)(x).shape == (1, 3)
+    with pytest.raises(NotImplementedError, match="computes a mask, which is not offered"):
+        Making(3)(x)
+
+
 def test_a_table_has_no_models_inside_of_others() -> None:
     model().summary(print_fn=lambda text: None, expand_nested=False)
     with pytest.raises(NotImplementedError, match="summary: `expand_nested` is not offered"):

@@ -82,6 +82,12 @@ class Layer:
     casts_inputs = True
     #: Whether ``build`` may make variables.
     makes_variables = True
+    #: Whether a class of the user's own says how it makes a mask.
+    _computes_mask = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._computes_mask = cls._computes_mask or "compute_mask" in vars(cls)
 
     def __init__(
         self,
@@ -177,6 +183,10 @@ class Layer:
             self._forget_losses()
         try:
             outputs = self.call(*args, **kwargs)
+            if self._computes_mask and self.compute_mask(inputs, None) is not None:
+                raise NotImplementedError(
+                    f"Layer {self.name!r} computes a mask, which is not offered: layers pass no masks on"
+                )
             if self.activity_regularizer is not None:
                 self._regularize(outputs)
             return outputs
