@@ -4,7 +4,7 @@ import sys
 from typing import Any
 
 from allotment.devices.placement import thread
-from allotment.tf.ops.array.array import _anything, identity
+from allotment.tf.ops.array.array import identity
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.autodiff.differentiation import not_differentiable
 from allotment.tf.ops.control.assert_op import shown_count, summary
@@ -20,7 +20,7 @@ def _write(*arrays_and_args: Any) -> tuple[()]:
     return ()
 
 
-_print = operation("Print", _write, takes=_anything, same_dtype=False, reads_anywhere=True, effect_only=True)
+_print = operation("Print", _write, reads_anywhere=True, effect_only=True)
 not_differentiable("Print")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops import faults
-from allotment.tf.ops.array.array import _anything, zeros_like
+from allotment.tf.ops.array.array import zeros_like
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.convert import to_pair, to_tensor
@@ -36,7 +36,7 @@ def _select(condition: Array, x: Array, y: Array) -> Array:
     return np.where(condition.reshape(condition.shape + (1,) * (x.ndim - condition.ndim)), x, y)
 
 
-_row = operation("Select", _select, fault=_fault, takes=_anything, same_dtype=False)
+_row = operation("Select", _select, fault=_fault, same_dtype=False)
 
 
 @gradient("Select", inputs=(0,))

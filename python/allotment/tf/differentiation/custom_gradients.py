@@ -92,8 +92,6 @@ def _row(back: Callable[..., Any], results: int, arguments: int, variables: Sequ
     return Operation(
         "IdentityN",
         chosen,
-        takes=lambda _: True,
-        same_dtype=False,
         own_gradient=Gradient(gradients, inputs=False),
     )
 

@@ -21,32 +21,24 @@ from allotment.tf.tensors.tensor_shape import TensorShape
 
 PLACEHOLDER: Final = operation("Placeholder", lambda: None, host=Host.NEVER)
 #: Its input is what it gives if nothing is fed.
-PLACEHOLDER_WITH_DEFAULT: Final = operation(
-    "PlaceholderWithDefault", lambda array: array, takes=lambda _: True
-)
+PLACEHOLDER_WITH_DEFAULT: Final = operation("PlaceholderWithDefault", lambda array: array)
 NO_OP: Final = operation("NoOp", lambda: None)
 #: Where a variable lives. The value is the session's.
-VARIABLE: Final = operation("VariableV2", lambda: None, host=Host.NEVER, takes=lambda _: True)
-HANDLE: Final = operation("VarHandleOp", lambda: None, host=Host.NEVER, takes=lambda _: True)
-READ: Final = operation("ReadVariableOp", lambda array: array, host=Host.NEVER, takes=lambda _: True)
+VARIABLE: Final = operation("VariableV2", lambda: None, host=Host.NEVER)
+HANDLE: Final = operation("VarHandleOp", lambda: None, host=Host.NEVER)
+READ: Final = operation("ReadVariableOp", lambda array: array, host=Host.NEVER)
 #: The changes of reference variables; those of resources have rows of their own in ``ops.resources``.
-ASSIGN: Final = operation("Assign", lambda array: array, host=Host.NEVER, takes=lambda _: True)
+ASSIGN: Final = operation("Assign", lambda array: array, host=Host.NEVER)
 #: An argument of such an assignment: the value may have another shape than the one before.
 ANY_SHAPE: Final = "any shape"
 #: The value of a variable, or the input while it has none.
-INITIALIZED_VALUE: Final = operation(
-    "InitializedValue", lambda array: array, host=Host.NEVER, takes=lambda _: True
-)
+INITIALIZED_VALUE: Final = operation("InitializedValue", lambda array: array, host=Host.NEVER)
 #: What stands for an iterator over a data set, what starts it, and what gives its next element.
-ITERATOR: Final = operation("IteratorV2", lambda: None, kinds=CPU_ONLY, host=Host.NEVER, takes=lambda _: True)
-MAKE_ITERATOR: Final = operation(
-    "MakeIterator", lambda: (), kinds=CPU_ONLY, takes=lambda _: True, effect_only=True
-)
-GET_NEXT: Final = operation(
-    "IteratorGetNext", lambda: None, kinds=CPU_ONLY, host=Host.NEVER, takes=lambda _: True
-)
-ASSIGN_ADD: Final = operation("AssignAdd", ADD.function, fault=ADD.fault, takes=ADD.takes)
-ASSIGN_SUBTRACT: Final = operation("AssignSub", SUBTRACT.function, fault=SUBTRACT.fault, takes=SUBTRACT.takes)
+ITERATOR: Final = operation("IteratorV2", lambda: None, kinds=CPU_ONLY, host=Host.NEVER)
+MAKE_ITERATOR: Final = operation("MakeIterator", lambda: (), kinds=CPU_ONLY, effect_only=True)
+GET_NEXT: Final = operation("IteratorGetNext", lambda: None, kinds=CPU_ONLY, host=Host.NEVER)
+ASSIGN_ADD: Final = operation("AssignAdd", ADD.function, fault=ADD.fault)
+ASSIGN_SUBTRACT: Final = operation("AssignSub", SUBTRACT.function, fault=SUBTRACT.fault)
 
 
 class State:

@@ -68,9 +68,9 @@ class Operation:
     host: Host = Host.INT32
     #: Whether the kernel reads its inputs where they are: single numbers that say what to make.
     reads_anywhere: bool = False
-    #: Whether all inputs must have one element type.
+    #: Of an operation that TensorFlow has not under its name: whether all inputs must have one element type, and a
+    #: predicate that says which, ``None`` for all. For all others ``KERNEL_TYPES`` says it.
     same_dtype: bool = True
-    #: Element types that it takes: a predicate, ``None`` for all but strings.
     takes: Callable[[DType], bool] | None = None
     #: Says what is wrong with the inputs' arrays and arguments, in TensorFlow's words, or ``None``.
     fault: Callable[..., str | None] | None = None

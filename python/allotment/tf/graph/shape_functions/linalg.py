@@ -143,7 +143,7 @@ def _diagonals(c: Inference, band: Band) -> int | None:
 def _diag(c: Inference, band: Band, rows: Any, columns: Any) -> list[Output]:
     dims = c.at_least(0, 1)
     c.ranked(1, 0)
-    count = _diagonals(c, band)
+    count = None if dims is None else _diagonals(c, band)
     if dims is None or count is None:
         return c.one(None if dims is None else unknown(len(dims) + 1) if band.is_one() else unknown(None))
     if not band.is_one():

@@ -14,14 +14,10 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.table import Host, dims, operation
-from allotment.tf.ops.types.element_types import NUMBERS, TRUTHS, check_attribute
+from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import BY_NUMPY, DType, as_dtype, int32, int64, string
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
-
-
-def _anything(dtype: DType) -> bool:
-    return True
 
 
 def _same(array: Array) -> Array:
@@ -30,8 +26,8 @@ def _same(array: Array) -> Array:
 
 
 #: The row of ``identity``.
-IDENTITY: Final = operation("Identity", _same, takes=_anything)
-_stop_gradient = operation("StopGradient", _same, takes=_anything)
+IDENTITY: Final = operation("Identity", _same)
+_stop_gradient = operation("StopGradient", _same)
 
 
 def identity(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - the name TensorFlow has
@@ -58,7 +54,7 @@ def _ensured(array: Array, shape: TensorShape) -> Array:
     return array
 
 
-_ensure_shape = operation("EnsureShape", _ensured, takes=_anything, fault=_ensure_fault)
+_ensure_shape = operation("EnsureShape", _ensured, fault=_ensure_fault)
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> EagerTensor:
@@ -78,7 +74,7 @@ def _cast(array: Array, dtype: DType) -> Array:
     return array.astype(dtype.numpy)
 
 
-_cast_row = operation("Cast", _cast, host=Host.NEVER, takes=_anything)
+_cast_row = operation("Cast", _cast, host=Host.NEVER)
 
 
 def _no_cast(have: DType, wanted: DType) -> str:
@@ -186,9 +182,7 @@ def _bitcast(array: Array, dtype: DType) -> Array:
 
 
 # The result shares the input's memory, as TensorFlow's does.
-_bitcast_row = operation(
-    "Bitcast", _bitcast, fault=_bitcast_fault, takes=lambda dtype: dtype is not string and not dtype.is_bool
-)
+_bitcast_row = operation("Bitcast", _bitcast, fault=_bitcast_fault)
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's names
@@ -205,17 +199,13 @@ _shape = operation(
     "Shape",
     lambda array, dtype: np.array(array.shape, dtype.numpy),
     host=Host.OUTPUT,
-    takes=_anything,
 )
-_size = operation(
-    "Size", lambda array, dtype: np.array(array.size, dtype.numpy), host=Host.OUTPUT, takes=_anything
-)
-_rank = operation("Rank", lambda array: np.array(array.ndim, np.int32), host=Host.OUTPUT, takes=_anything)
+_size = operation("Size", lambda array, dtype: np.array(array.size, dtype.numpy), host=Host.OUTPUT)
+_rank = operation("Rank", lambda array: np.array(array.ndim, np.int32), host=Host.OUTPUT)
 _shape_n = operation(
     "ShapeN",
     lambda *arrays, dtype: tuple(np.array(array.shape, dtype.numpy) for array in arrays),
     host=Host.OUTPUT,
-    takes=_anything,
 )
 
 
@@ -250,11 +240,10 @@ def _zeros(array: Array) -> Array:
     return np.full(array.shape, b"", object) if array.dtype == object else np.zeros(array.shape, array.dtype)
 
 
-_zeros_like = operation("ZerosLike", _zeros, takes=_anything)
+_zeros_like = operation("ZerosLike", _zeros)
 _ones_like = operation(
     "OnesLike",
     lambda array: np.ones(array.shape, array.dtype),
-    takes=(NUMBERS + TRUTHS).__contains__,
 )
 
 

@@ -17,7 +17,7 @@ from allotment.tf.ops.arguments.integers import (
     numbers_argument,
     to_tensors,
 )
-from allotment.tf.ops.array.array import _anything, cast, identity, widened
+from allotment.tf.ops.array.array import cast, identity, widened
 from allotment.tf.ops.array.creation import eager_const
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
@@ -52,7 +52,6 @@ _concat = operation(
     "ConcatV2",
     lambda *arrays, axis: np.concatenate(arrays, axis),
     fault=_concat_fault,
-    takes=_anything,
 )
 
 
@@ -90,7 +89,6 @@ _pack = operation(
     "Pack",
     lambda *arrays, axis: np.stack(arrays, axis),
     fault=_stack_fault,
-    takes=_anything,
 )
 
 
@@ -174,7 +172,7 @@ def _unstack(array: Array, num: int | None, axis: int) -> tuple[Array, ...]:
     return tuple(each.copy() for each in _slices(array, axis))
 
 
-_unpack = operation("Unpack", _unstack, fault=_unstack_fault, takes=_anything)
+_unpack = operation("Unpack", _unstack, fault=_unstack_fault)
 
 
 def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack") -> list[EagerTensor]:
@@ -244,8 +242,8 @@ def _split_sizes(array: Array, sizes: tuple[int, ...], axis: int) -> tuple[Array
     return _split(array, places.tolist(), axis)
 
 
-_split_row = operation("Split", _split, fault=_split_fault, takes=_anything)
-_split_sizes_row = operation("SplitV", _split_sizes, fault=_split_sizes_fault, takes=_anything)
+_split_row = operation("Split", _split, fault=_split_fault)
+_split_sizes_row = operation("SplitV", _split_sizes, fault=_split_sizes_fault)
 
 
 def split(

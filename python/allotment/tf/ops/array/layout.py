@@ -13,7 +13,6 @@ from allotment.tf.ops.arguments.integers import (
     number_argument,
     numbers_argument,
 )
-from allotment.tf.ops.array.array import _anything
 from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -46,7 +45,7 @@ def _conjugate_transpose(array: Array, perm: tuple[int, ...] | None) -> Array:
     return np.asarray(np.conjugate(np.transpose(array, perm), order="C"))
 
 
-_transpose_row = operation("Transpose", _transpose, fault=_transpose_fault, takes=_anything)
+_transpose_row = operation("Transpose", _transpose, fault=_transpose_fault)
 _conjugate_row = operation("ConjugateTranspose", _conjugate_transpose, fault=_transpose_fault)
 
 
@@ -68,7 +67,7 @@ def _expand_fault(array: Array, axis: int) -> str | None:
 
 
 # The results of these two share the input's memory, as TensorFlow's do.
-_expand_dims = operation("ExpandDims", np.expand_dims, fault=_expand_fault, takes=_anything)
+_expand_dims = operation("ExpandDims", np.expand_dims, fault=_expand_fault)
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
@@ -94,7 +93,7 @@ def _squeeze(array: Array, axes: tuple[int, ...]) -> Array:
     return np.squeeze(array, tuple({axis_of(axis, array.ndim) for axis in axes}) if axes else None)
 
 
-_squeeze_row = operation("Squeeze", _squeeze, fault=_squeeze_fault, takes=_anything)
+_squeeze_row = operation("Squeeze", _squeeze, fault=_squeeze_fault)
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -129,7 +128,6 @@ _reverse = operation(
     "ReverseV2",
     _reversed,
     fault=_reverse_fault,
-    takes=_anything,
 )
 
 
@@ -156,7 +154,7 @@ def _roll_fault(array: Array, shifts: tuple[int, ...], axes: tuple[int, ...]) ->
     return None
 
 
-_roll = operation("Roll", np.roll, fault=_roll_fault, takes=_anything)
+_roll = operation("Roll", np.roll, fault=_roll_fault)
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -203,8 +201,6 @@ _reverse_sequence_row = operation(
     "ReverseSequence",
     _reverse_sequence,
     fault=_reverse_sequence_fault,
-    takes=_anything,
-    same_dtype=False,
 )
 
 

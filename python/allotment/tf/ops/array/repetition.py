@@ -8,7 +8,7 @@ from allotment.devices.placement import current_placement
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.integers import number_argument, numbers_argument
 from allotment.tf.ops.arguments.shapes import refused
-from allotment.tf.ops.array.array import _anything, get_static_value, widened
+from allotment.tf.ops.array.array import get_static_value, widened
 from allotment.tf.ops.array.creation import ones, reshape, shape_input
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
@@ -16,7 +16,7 @@ from allotment.tf.ops.deferred import is_known
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.known_shapes import rank_of, size_of
 from allotment.tf.ops.table import Host, dims, operation
-from allotment.tf.ops.types.element_types import INDICES, check_attribute
+from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import int32
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from allotment.tf.tensors.tensor_shape import TensorShape
@@ -41,7 +41,6 @@ _broadcast_to = operation(
     "BroadcastTo",
     lambda array, shape: np.broadcast_to(array, shape).copy(),
     fault=_broadcast_fault,
-    takes=_anything,
 )
 
 
@@ -88,7 +87,6 @@ _broadcast_args = operation(
     lambda x, y: np.array(np.broadcast_shapes(tuple(x), tuple(y)), x.dtype),
     fault=_broadcast_args_fault,
     host=Host.ALL,
-    takes=INDICES.__contains__,
 )
 
 
@@ -126,7 +124,7 @@ def _tile(array: Array, multiples: tuple[int, ...]) -> Array:
     return repeated.reshape([times * length for times, length in zip(multiples, array.shape, strict=True)])
 
 
-_tile_row = operation("Tile", _tile, fault=_tile_fault, takes=_anything)
+_tile_row = operation("Tile", _tile, fault=_tile_fault)
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
@@ -143,7 +141,7 @@ def _repeat_fault(array: Array, repeats: tuple[int, ...], axis: int) -> str | No
     return _type_fault(array, (max(repeats, default=1),))
 
 
-_repeat_row = operation("Repeat", np.repeat, fault=_repeat_fault, takes=_anything)
+_repeat_row = operation("Repeat", np.repeat, fault=_repeat_fault)
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -218,14 +216,13 @@ def _mirror(array: Array, widths: Widths, mode: str) -> Array:
     return padded
 
 
-_pad_row = operation("Pad", _pad, fault=_pad_fault, takes=_anything)
+_pad_row = operation("Pad", _pad, fault=_pad_fault)
 _pad_with_row = operation(
     "PadV2",
     lambda array, value, widths: _pad(array, widths, value),
     fault=_pad_with_fault,
-    takes=_anything,
 )
-_mirror_row = operation("MirrorPad", _mirror, fault=_mirror_fault, takes=_anything)
+_mirror_row = operation("MirrorPad", _mirror, fault=_mirror_fault)
 
 
 def pad(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops.arguments.integers import axis_of
-from allotment.tf.ops.array.array import _anything, size
+from allotment.tf.ops.array.array import size
 from allotment.tf.ops.array.creation import reshape
 from allotment.tf.ops.array.joining import concat, stack
 from allotment.tf.ops.array.layout import transpose
@@ -95,7 +95,7 @@ def _folded(array: Array, widths: Widths, mode: str) -> Array:
     return result.copy()
 
 
-_mirror_row = operation("MirrorPadGrad", _folded, takes=_anything)
+_mirror_row = operation("MirrorPadGrad", _folded)
 
 
 @gradient("MirrorPad", inputs=False)

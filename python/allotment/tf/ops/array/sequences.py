@@ -14,7 +14,7 @@ from allotment.tf.ops.arguments.integers import (
     number_argument,
 )
 from allotment.tf.ops.arguments.shapes import shape_argument
-from allotment.tf.ops.array.array import _anything, cast, widened
+from allotment.tf.ops.array.array import cast, widened
 from allotment.tf.ops.array.creation import eager_const, fill
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor, to_tensor_if_it_fits
@@ -22,7 +22,7 @@ from allotment.tf.ops.deferred import is_known, operand
 from allotment.tf.ops.execute import check_types, run
 from allotment.tf.ops.math.arithmetic import minimum
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.ops.types.element_types import FLOATS, REALS
+from allotment.tf.ops.types.element_types import REALS
 from allotment.tf.tensors.dtype import as_dtype, float16, float32, float64, int32, int64, string
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
@@ -116,7 +116,7 @@ def _linspace(start: Array, stop: Array, num: int, axis: int) -> Array:
     return made
 
 
-_linspace_row = operation("LinSpace", _linspace, fault=_linspace_fault, takes=FLOATS.__contains__)
+_linspace_row = operation("LinSpace", _linspace, fault=_linspace_fault)
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> EagerTensor:
@@ -199,7 +199,7 @@ def _one_hot(on: Array, off: Array, indices: Array, depth: int, axis: int) -> Ar
     return made
 
 
-_one_hot_row = operation("OneHot", _one_hot, fault=_one_hot_fault, takes=_anything, same_dtype=False)
+_one_hot_row = operation("OneHot", _one_hot, fault=_one_hot_fault)
 
 
 def one_hot(

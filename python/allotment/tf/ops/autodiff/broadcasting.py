@@ -13,7 +13,6 @@ from allotment.tf.ops.autodiff.differentiation import Call, Outline, gradient
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.known_shapes import shape_of as _shape_of
 from allotment.tf.ops.table import Needed, dims, operation
-from allotment.tf.ops.types.element_types import NUMBERS
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -38,7 +37,7 @@ def _summed(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 #: The opposite of ``BroadcastTo``.
-_row = operation("SumToShape", _summed, fault=_sum_fault, takes=NUMBERS.__contains__)
+_row = operation("SumToShape", _summed, fault=_sum_fault)
 
 
 def shape_of(tensor: Any) -> Any:

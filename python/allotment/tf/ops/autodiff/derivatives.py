@@ -10,7 +10,6 @@ from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.math.complex_numbers import conj
 from allotment.tf.ops.table import operation
-from allotment.tf.ops.types.element_types import INEXACT
 
 
 def by_input(name: str, derivative: Callable[[Any], Any]) -> None:
@@ -51,7 +50,7 @@ def with_zeros(name: str, kernel: Callable[[Array, Array], Any]) -> Callable[[An
         np.copyto(result, 0, where=np.equal(upstream, 0))
         return result
 
-    row = operation(f"{name}Grad", in_single(compute), takes=INEXACT.__contains__)
+    row = operation(f"{name}Grad", in_single(compute))
 
     def call(y: Any, upstream: Any) -> Any:
         return run(row, (y, upstream))

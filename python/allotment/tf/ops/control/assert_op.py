@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.placement import thread
-from allotment.tf.ops.array.array import _anything, get_static_value, is_tensor
+from allotment.tf.ops.array.array import get_static_value, is_tensor
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -108,8 +108,6 @@ _assert = operation(
     "Assert",
     _nothing,
     fault=_fault,
-    takes=_anything,
-    same_dtype=False,
     reads_anywhere=True,
     effect_only=True,
 )

@@ -19,7 +19,6 @@ from allotment.tf.ops.math.arithmetic import add, multiply, subtract
 from allotment.tf.ops.public import public
 from allotment.tf.ops.reduction.reduce import reduce_all
 from allotment.tf.ops.table import operation
-from allotment.tf.ops.types.element_types import FLOATS
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -272,7 +271,7 @@ def _same(array: Array, message: str) -> Array:
     return array
 
 
-_check_numerics = operation("CheckNumerics", _same, fault=_numerics_fault, takes=FLOATS.__contains__)
+_check_numerics = operation("CheckNumerics", _same, fault=_numerics_fault)
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> EagerTensor:

@@ -12,7 +12,7 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.table import Host, Operation, dims, operation
-from allotment.tf.ops.types.element_types import REALS, TRUTHS, check_attribute
+from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import DType, as_dtype, int64
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -36,7 +36,7 @@ def _fault(array: Array, axis: int, dtype: np.dtype[Any]) -> str | None:
     return fault
 
 
-_fields: Any = {"fault": _fault, "host": Host.NEVER, "takes": (REALS + TRUTHS).__contains__}
+_fields: Any = {"fault": _fault, "host": Host.NEVER}
 _argmax = operation("ArgMax", _position(np.argmax, -np.inf), **_fields)
 _argmin = operation("ArgMin", _position(np.argmin, np.inf), **_fields)
 

@@ -8,7 +8,6 @@ import numpy as np
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.axes import check_whole
 from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, number_argument
-from allotment.tf.ops.array.array import _anything
 from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.blocks import choose
 from allotment.tf.ops.convert import to_pair, to_tensor
@@ -16,7 +15,6 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.slicing import take
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.ops.types.element_types import NUMBERS, TRUTHS
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
@@ -78,7 +76,7 @@ def _gather(params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
     return owned(np.transpose(picked, order))
 
 
-_gather_row = operation("GatherV2", _gather, fault=_gather_fault, takes=_anything, same_dtype=False)
+_gather_row = operation("GatherV2", _gather, fault=_gather_fault)
 
 
 def gather(
@@ -147,7 +145,7 @@ def _gather_nd(params: Array, indices: Array, batch_dims: int) -> Array:
     return owned(params[(*before, *np.moveaxis(indices, -1, 0), ...)])
 
 
-_gather_nd_row = operation("GatherNd", _gather_nd, fault=_gather_nd_fault, takes=_anything, same_dtype=False)
+_gather_nd_row = operation("GatherNd", _gather_nd, fault=_gather_nd_fault)
 
 
 def gather_nd(
@@ -194,7 +192,7 @@ def _mask_fault(array: Array, mask: Array, axis: int) -> str | None:
     return None
 
 
-_mask_row = operation("BooleanMask", _masked, fault=_mask_fault, takes=_anything, same_dtype=False)
+_mask_row = operation("BooleanMask", _masked, fault=_mask_fault, same_dtype=False)
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> EagerTensor:
@@ -231,7 +229,6 @@ _where = operation(
     "Where",
     lambda condition: owned(np.argwhere(condition)),
     fault=_where_fault,
-    takes=(NUMBERS + TRUTHS).__contains__,
 )
 
 
@@ -243,7 +240,7 @@ def _select_fault(condition: Array, x: Array, y: Array) -> str | None:
     return None
 
 
-_select = operation("SelectV2", choose, fault=_select_fault, takes=_anything, same_dtype=False)
+_select = operation("SelectV2", choose, fault=_select_fault)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> EagerTensor:

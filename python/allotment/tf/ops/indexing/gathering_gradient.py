@@ -16,11 +16,10 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import boolean_mask, gather, gather_nd, where
 from allotment.tf.ops.reduction.rows import at, reduce_at
 from allotment.tf.ops.table import Operation, operation
-from allotment.tf.ops.types.element_types import NUMBERS
 
 
 def _scattering(name: str, function: Callable[..., Array]) -> Operation:
-    return operation(name, in_single(function), takes=NUMBERS.__contains__, same_dtype=False)
+    return operation(name, in_single(function), same_dtype=False)
 
 
 def _scattered(picked: Array, indices: Array, shape: tuple[int, ...], axis: int, batch_dims: int) -> Array:

@@ -8,13 +8,12 @@ import numpy as np
 from allotment import errors
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.integers import number_argument, to_tensors
-from allotment.tf.ops.array.array import _anything
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.blocks import BLOCK
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.ops.types.element_types import FLOATS, INDICES, REALS, check_attribute
+from allotment.tf.ops.types.element_types import FLOATS, check_attribute
 from allotment.tf.tensors.dtype import as_dtype, int32
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -42,9 +41,7 @@ def _partition(data: Array, partitions: Array, count: int) -> tuple[Array, ...]:
     return tuple(data[partitions == number] for number in range(count))
 
 
-_partition_row = operation(
-    "DynamicPartition", _partition, fault=_partition_fault, takes=_anything, same_dtype=False
-)
+_partition_row = operation("DynamicPartition", _partition, fault=_partition_fault)
 
 
 def dynamic_partition(
@@ -96,7 +93,7 @@ def _stitch(*arrays: Array) -> Array:
     return made
 
 
-_stitch_row = operation("DynamicStitch", _stitch, fault=_stitch_fault, takes=_anything, same_dtype=False)
+_stitch_row = operation("DynamicStitch", _stitch, fault=_stitch_fault)
 
 
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> EagerTensor:
@@ -139,7 +136,6 @@ _unravel = operation(
         indices.dtype
     ),
     fault=_unravel_fault,
-    takes=INDICES.__contains__,
     kinds=("CPU",),
 )
 
@@ -201,7 +197,6 @@ _histogram = operation(
     "HistogramFixedWidth",
     _counts,
     fault=_counts_fault,
-    takes=REALS.__contains__,
     kinds=("CPU",),
 )
 _bins_row = operation(
@@ -242,7 +237,7 @@ def _identity_n(*arrays: Array) -> tuple[Array, ...]:
     return arrays
 
 
-_identity_n_row = operation("IdentityN", _identity_n, takes=_anything, same_dtype=False)
+_identity_n_row = operation("IdentityN", _identity_n)
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[EagerTensor]:  # noqa: A002 - TensorFlow's name
@@ -277,7 +272,7 @@ def _inverted(x: Array) -> Array:
     return made
 
 
-_invert = operation("InvertPermutation", _inverted, fault=_permutation_fault, takes=INDICES.__contains__)
+_invert = operation("InvertPermutation", _inverted, fault=_permutation_fault)
 
 
 def invert_permutation(x: Any, name: str | None = None) -> EagerTensor:

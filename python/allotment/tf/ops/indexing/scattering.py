@@ -8,7 +8,6 @@ import numpy as np
 from allotment.devices.placement import thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.integers import dtype_of
-from allotment.tf.ops.array.array import _anything
 from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
@@ -17,8 +16,6 @@ from allotment.tf.ops.indexing.gathering import places_fault
 from allotment.tf.ops.public import public
 from allotment.tf.ops.reduction.rows import at
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.ops.types.element_types import NUMBERS, REALS
-from allotment.tf.tensors.dtype import DType
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 #: What may be said about places that are outside of a tensor.
@@ -113,7 +110,7 @@ def _scatter_nd(updates: Array, indices: Array, shape: tuple[int, ...], policy: 
 
 
 # The updates come first, so that they, and not the places, say where the result is kept.
-_scatter_row = operation("ScatterNd", _scatter_nd, fault=_scatter_nd_fault, takes=_anything, same_dtype=False)
+_scatter_row = operation("ScatterNd", _scatter_nd, fault=_scatter_nd_fault)
 
 
 def scatter_nd(
@@ -171,9 +168,7 @@ def _compared(updates: Array, worst: float) -> Array:
     return np.where(np.isnan(updates), updates.dtype.type(worst), updates)
 
 
-def _updating(
-    kind: str, op: str, change: Callable[..., None], takes: Callable[[DType], bool], what: str
-) -> Callable[..., EagerTensor]:
+def _updating(kind: str, op: str, change: Callable[..., None], what: str) -> Callable[..., EagerTensor]:
     def fault(array: Array, updates: Array, indices: Array, policy: str) -> str | None:
         return scatter_fault(array.shape, indices, updates, policy)
 
@@ -182,7 +177,7 @@ def _updating(
         scatter(change, made, *_known(policy, indices, updates, array.shape))
         return made
 
-    row = operation(op, function, fault=fault, takes=takes, same_dtype=False)
+    row = operation(op, function, fault=fault)
 
     def call(
         tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
@@ -201,11 +196,7 @@ def _updating(
     return public(call, f"tensor_scatter_nd_{kind}", doc)
 
 
-_NUMBERS = NUMBERS.__contains__
-
-_update = _updating(
-    "update", "TensorScatterUpdate", assign_at, _anything, "replaced; the last update at a place stays"
-)
+_update = _updating("update", "TensorScatterUpdate", assign_at, "replaced; the last update at a place stays")
 
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> EagerTensor:
@@ -219,17 +210,15 @@ def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str 
     return _update(tensor, indices, updates, name=name)
 
 
-tensor_scatter_nd_add = _updating(
-    "add", "TensorScatterAdd", at(np.add), _NUMBERS, "increased by all the updates there"
-)
+tensor_scatter_nd_add = _updating("add", "TensorScatterAdd", at(np.add), "increased by all the updates there")
 tensor_scatter_nd_sub = _updating(
-    "sub", "TensorScatterSub", at(np.subtract), _NUMBERS, "decreased by all the updates there"
+    "sub", "TensorScatterSub", at(np.subtract), "decreased by all the updates there"
 )
 tensor_scatter_nd_min = _updating(
-    "min", "TensorScatterMin", minimum_at, REALS.__contains__, "replaced by updates that are smaller"
+    "min", "TensorScatterMin", minimum_at, "replaced by updates that are smaller"
 )
 tensor_scatter_nd_max = _updating(
-    "max", "TensorScatterMax", maximum_at, REALS.__contains__, "replaced by updates that are larger"
+    "max", "TensorScatterMax", maximum_at, "replaced by updates that are larger"
 )
 
 __all__ = [

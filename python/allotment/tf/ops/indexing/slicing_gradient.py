@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.array.array import _anything, shape
+from allotment.tf.ops.array.array import shape
 from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.array.joining import stack
 from allotment.tf.ops.array.repetition import pad
@@ -31,7 +31,7 @@ def _put(part: Array, shape: tuple[int, ...], index: Index) -> Array:
     return whole
 
 
-_row = operation("StridedSliceGrad", _put, fault=_put_fault, takes=_anything)
+_row = operation("StridedSliceGrad", _put, fault=_put_fault)
 
 
 def put(part: Any, lengths: Any, index: Index) -> Any:

@@ -6,14 +6,14 @@ import numpy as np
 
 from allotment.devices.placement import thread
 from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, dtype_of, number_argument
-from allotment.tf.ops.array.array import _anything, widened
+from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.nan_order import LONGEST, largest_places
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.ops.types.element_types import REALS, check_attribute
+from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import DType, as_dtype, int16, int32
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -132,7 +132,7 @@ def _order_of_largest(array: Array, k: int) -> Array | None:
     return np.take_along_axis(places, _order(np.take_along_axis(array, places, -1), -1, True), -1)
 
 
-_top_k_row = operation("TopKV2", _top_k, fault=_top_k_fault, takes=REALS.__contains__)
+_top_k_row = operation("TopKV2", _top_k, fault=_top_k_fault)
 
 
 def top_k(
@@ -241,10 +241,8 @@ def _groups_of_integers(numbers: Array) -> tuple[Array, Array, Array]:
     return first[present], group[numbers], count[present]
 
 
-_unique_row = operation(
-    "Unique", lambda array, dtype: _unique(array, dtype)[:2], fault=_vector_fault, takes=_anything
-)
-_unique_with_counts_row = operation("UniqueWithCounts", _unique, fault=_vector_fault, takes=_anything)
+_unique_row = operation("Unique", lambda array, dtype: _unique(array, dtype)[:2], fault=_vector_fault)
+_unique_with_counts_row = operation("UniqueWithCounts", _unique, fault=_vector_fault)
 
 
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:

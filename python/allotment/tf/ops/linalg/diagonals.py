@@ -12,7 +12,6 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.linalg.bands import Band, band_argument, length_of, put, strip
 from allotment.tf.ops.reduction.reduce import reduce_sum
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.ops.types.element_types import anything
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -108,9 +107,9 @@ def _set_fault(matrices: Array, packed: Array, band: Band) -> str | None:
     return None
 
 
-_diag_row = operation("MatrixDiagV3", _diag, fault=_diag_fault, takes=anything)
-_part_row = operation("MatrixDiagPartV3", _diag_part, fault=_part_fault, takes=anything)
-_set_row = operation("MatrixSetDiagV3", _set_diag, fault=_set_fault, takes=anything)
+_diag_row = operation("MatrixDiagV3", _diag, fault=_diag_fault)
+_part_row = operation("MatrixDiagPartV3", _diag_part, fault=_part_fault)
+_set_row = operation("MatrixSetDiagV3", _set_diag, fault=_set_fault)
 
 
 def diag(

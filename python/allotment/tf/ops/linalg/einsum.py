@@ -10,7 +10,6 @@ from allotment.tf.ops.arguments.integers import to_tensors
 from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.ops.types.element_types import NUMBERS
 from allotment.tf.tensors.tensor import EagerTensor
 
 _EQUATION = re.compile(r"([a-zA-Z,.]*)(->[a-zA-Z.]*)?")
@@ -100,7 +99,7 @@ def _einsum(*arrays: Array, equation: Equation) -> Array:
     return owned(np.einsum(written, *arrays, optimize=len(arrays) > 1))
 
 
-_row = operation("Einsum", _einsum, fault=_fault, takes=NUMBERS.__contains__)
+_row = operation("Einsum", _einsum, fault=_fault)
 
 
 def einsum(equation: str, *inputs: Any, name: str | None = None, **kwargs: Any) -> EagerTensor:

@@ -10,10 +10,7 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.linalg.lapack import adjoint_of, matrix_fault, run_lapack, square_fault
 from allotment.tf.ops.table import operation
-from allotment.tf.ops.types.element_types import INEXACT
 from allotment.tf.tensors.tensor import EagerTensor
-
-_INEXACT: Any = {"takes": INEXACT.__contains__}
 
 
 @in_single
@@ -71,11 +68,11 @@ def _eig(matrix: Array, vectors: bool) -> Any:
     return owned(values).astype(wanted, copy=False), owned(columns).astype(wanted, copy=False)
 
 
-_cholesky_row = operation("Cholesky", _cholesky, fault=square_fault, **_INEXACT)
-_qr_row = operation("Qr", _qr, fault=matrix_fault, **_INEXACT)
-_svd_row = operation("Svd", _svd, fault=matrix_fault, **_INEXACT)
-_eigh_row = operation("SelfAdjointEigV2", _eigh, fault=square_fault, **_INEXACT)
-_eig_row = operation("Eig", _eig, fault=square_fault, **_INEXACT)
+_cholesky_row = operation("Cholesky", _cholesky, fault=square_fault)
+_qr_row = operation("Qr", _qr, fault=matrix_fault)
+_svd_row = operation("Svd", _svd, fault=matrix_fault)
+_eigh_row = operation("SelfAdjointEigV2", _eigh, fault=square_fault)
+_eig_row = operation("Eig", _eig, fault=square_fault)
 
 _NO_EIGENVALUES = "Eigen decomposition was not successful. The input might not be valid."
 

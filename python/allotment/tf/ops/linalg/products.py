@@ -16,7 +16,6 @@ from allotment.tf.ops.convert import to_pair, to_pair_by_first, to_tensor
 from allotment.tf.ops.execute import binary, run
 from allotment.tf.ops.known_shapes import rank_of, shape_of
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.ops.types.element_types import NUMBERS, REALS
 from allotment.tf.tensors.dtype import as_dtype, int32
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -70,8 +69,8 @@ def _size_fault(a: Array, b: Array, form_a: str, form_b: str) -> str | None:
     return None
 
 
-_matmul = operation("MatMul", _multiply, fault=_rank_2_fault, takes=NUMBERS.__contains__)
-_batch_matmul = operation("BatchMatMulV2", _multiply, fault=_batch_fault, takes=NUMBERS.__contains__)
+_matmul = operation("MatMul", _multiply, fault=_rank_2_fault)
+_batch_matmul = operation("BatchMatMulV2", _multiply, fault=_batch_fault)
 #: The commonest kind of product, by the short way.
 _plain: Final = binary(_matmul)
 
@@ -318,7 +317,7 @@ def _cross_fault(a: Array, b: Array) -> str | None:
     return None
 
 
-_cross = operation("Cross", np.cross, fault=_cross_fault, takes=REALS.__contains__)
+_cross = operation("Cross", np.cross, fault=_cross_fault)
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> EagerTensor:

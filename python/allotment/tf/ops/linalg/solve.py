@@ -25,10 +25,8 @@ from allotment.tf.ops.math.from_scipy import from_scipy
 from allotment.tf.ops.math.real import log
 from allotment.tf.ops.reduction.reduce import reduce_sum
 from allotment.tf.ops.table import operation
-from allotment.tf.ops.types.element_types import INEXACT
 from allotment.tf.tensors.tensor import EagerTensor
 
-_INEXACT: Any = {"takes": INEXACT.__contains__}
 _SINGULAR = "Input matrix is not invertible."
 
 
@@ -102,14 +100,12 @@ def _least_squares(matrix: Array, rhs: Array, regularizer: float) -> Array:
     return result
 
 
-_inv_row = operation("MatrixInverse", _inv, fault=square_fault, **_INEXACT)
-_det_row = operation("MatrixDeterminant", _det, fault=square_fault, **_INEXACT)
-_slogdet_row = operation("LogMatrixDeterminant", _slogdet, fault=square_fault, **_INEXACT)
-_solve_row = operation("MatrixSolve", _solve, fault=square_system_fault, **_INEXACT)
-_triangular_row = operation(
-    "MatrixTriangularSolve", _triangular_solve, fault=triangular_system_fault, **_INEXACT
-)
-_least_squares_row = operation("MatrixSolveLs", _least_squares, fault=system_fault, **_INEXACT)
+_inv_row = operation("MatrixInverse", _inv, fault=square_fault)
+_det_row = operation("MatrixDeterminant", _det, fault=square_fault)
+_slogdet_row = operation("LogMatrixDeterminant", _slogdet, fault=square_fault)
+_solve_row = operation("MatrixSolve", _solve, fault=square_system_fault)
+_triangular_row = operation("MatrixTriangularSolve", _triangular_solve, fault=triangular_system_fault)
+_least_squares_row = operation("MatrixSolveLs", _least_squares, fault=system_fault)
 
 
 class LogMatrixDeterminant(NamedTuple):

@@ -14,17 +14,6 @@ from allotment.tf.ops.math.division import divide_no_nan
 from allotment.tf.ops.public import public, public_binary, public_unary
 from allotment.tf.ops.table import operation
 from allotment.tf.ops.table import same_shapes as _same_shapes
-from allotment.tf.ops.types.element_types import (
-    COMPLEX,
-    FLOATS,
-    INDICES,
-    INEXACT,
-    NUMBERS,
-    REALS,
-    SIGNED,
-    SIGNED_INTEGERS,
-)
-from allotment.tf.tensors.dtype import string
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -36,8 +25,8 @@ def _join(x: Array, y: Array) -> Array:
 
 add = public(
     binary(
-        operation("AddV2", np.add, fault=_same_shapes, takes=NUMBERS.__contains__),
-        texts=operation("Add", _join, fault=_same_shapes, takes=(string,).__contains__),
+        operation("AddV2", np.add, fault=_same_shapes),
+        texts=operation("Add", _join, fault=_same_shapes),
         pair=to_pair_by_first,
     ),
     "add",
@@ -49,14 +38,12 @@ subtract = public_binary(
     "Sub",
     np.subtract,
     "Subtract ``y`` from ``x``. As ``tf.subtract``.",
-    takes=NUMBERS.__contains__,
 )
 multiply = public_binary(
     "multiply",
     "Mul",
     np.multiply,
     "Multiply element by element. As ``tf.multiply``.",
-    takes=NUMBERS.__contains__,
 )
 
 
@@ -74,14 +61,12 @@ maximum = public_binary(
     "Maximum",
     _extreme(np.maximum),
     "The larger of two elements; a NaN if one is. As ``tf.maximum``.",
-    takes=REALS.__contains__,
 )
 minimum = public_binary(
     "minimum",
     "Minimum",
     _extreme(np.minimum),
     "The smaller of two elements; a NaN if one is. As ``tf.minimum``.",
-    takes=REALS.__contains__,
 )
 
 
@@ -98,7 +83,6 @@ pow = public_binary(  # noqa: A001 - the name TensorFlow has
     np.power,
     "``x`` to the power of ``y``; integers stay integers, wrap around, and take no negative power. As ``tf.pow``.",
     fault=_power_fault,
-    takes=SIGNED.__contains__,
 )
 
 
@@ -114,7 +98,6 @@ squared_difference = public_binary(
     "SquaredDifference",
     in_single(_squared_difference),
     "The square of the difference, of complex numbers that of its absolute value. As ``tf.math.squared_difference``.",
-    takes=(INEXACT + INDICES).__contains__,
 )
 
 
@@ -140,10 +123,8 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> EagerTensor:
     return _multiply_no_nan_pair(x, to_tensor(y, x._dtype), name)
 
 
-negative = public_unary(
-    "negative", "Neg", np.negative, "Change the sign. As ``tf.negative``.", takes=SIGNED.__contains__
-)
-_sign = unary(operation("Sign", np.sign, takes=SIGNED.__contains__))
+negative = public_unary("negative", "Neg", np.negative, "Change the sign. As ``tf.negative``.")
+_sign = unary(operation("Sign", np.sign))
 
 
 def sign(x: Any, name: str | None = None) -> EagerTensor:
@@ -154,19 +135,16 @@ def sign(x: Any, name: str | None = None) -> EagerTensor:
     return _sign(x, name)
 
 
-square = public_unary(
-    "square", "Square", np.square, "Multiply with itself. As ``tf.square``.", takes=NUMBERS.__contains__
-)
+square = public_unary("square", "Square", np.square, "Multiply with itself. As ``tf.square``.")
 reciprocal = public_unary(
     "reciprocal",
     "Reciprocal",
     np.reciprocal,
     "One divided by the element. As ``tf.math.reciprocal``.",
-    takes=INEXACT.__contains__,
 )
 
-_abs = unary(operation("Abs", np.abs, takes=(FLOATS + SIGNED_INTEGERS).__contains__))
-_complex_abs = operation("ComplexAbs", np.abs, takes=COMPLEX.__contains__)
+_abs = unary(operation("Abs", np.abs))
+_complex_abs = operation("ComplexAbs", np.abs)
 
 
 def abs(x: Any, name: str | None = None) -> EagerTensor:  # noqa: A001 - the name TensorFlow has

@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops.public import public_binary, public_unary
-from allotment.tf.ops.types.element_types import FLOATS, REALS, anything
 from allotment.tf.tensors.dtype import bool as bool_
 
 #: Every type, texts included, is equal to something.
-_ANYTHING: Any = {"result": bool_, "takes": anything}
-_ORDERED: Any = {"result": bool_, "takes": REALS.__contains__}
-_FLOAT: Any = {"result": bool_, "takes": FLOATS.__contains__}
+_ANYTHING: Any = {"result": bool_}
+_ORDERED: Any = {"result": bool_}
+_FLOAT: Any = {"result": bool_}
 
 equal = public_binary(
     "equal",

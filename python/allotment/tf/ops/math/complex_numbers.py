@@ -12,7 +12,6 @@ from allotment.tf.ops.indexing.gathering import where
 from allotment.tf.ops.math.arithmetic import multiply
 from allotment.tf.ops.math.comparison import less
 from allotment.tf.ops.table import operation, same_shapes
-from allotment.tf.ops.types.element_types import COMPLEX, FLOATS
 from allotment.tf.tensors.dtype import float32, float64
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -31,11 +30,11 @@ def _imag(x: Array) -> Array:
     return x.imag.copy()
 
 
-_make = operation("Complex", _complex, fault=same_shapes, takes=FLOATS.__contains__)
-_take_real = operation("Real", _real, takes=COMPLEX.__contains__)
-_take_imag = operation("Imag", _imag, takes=COMPLEX.__contains__)
-_conjugate = operation("Conj", np.conjugate, takes=COMPLEX.__contains__)
-_angle = operation("Angle", np.angle, takes=COMPLEX.__contains__)
+_make = operation("Complex", _complex, fault=same_shapes)
+_take_real = operation("Real", _real)
+_take_imag = operation("Imag", _imag)
+_conjugate = operation("Conj", np.conjugate)
+_angle = operation("Angle", np.angle)
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> EagerTensor:  # noqa: A001 - TensorFlow's name

@@ -10,12 +10,12 @@ from allotment.tf.ops.convert import to_pair_by_first, to_tensor
 from allotment.tf.ops.execute import binary
 from allotment.tf.ops.public import public, public_binary
 from allotment.tf.ops.table import operation, same_shapes
-from allotment.tf.ops.types.element_types import INEXACT, INTEGERS, NUMBERS, REALS
+from allotment.tf.ops.types.element_types import INEXACT, INTEGERS, NUMBERS
 from allotment.tf.tensors.dtype import float32, float64
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 realdiv = public(
-    binary(operation("RealDiv", np.true_divide, fault=same_shapes, takes=INEXACT.__contains__)),
+    binary(operation("RealDiv", np.true_divide, fault=same_shapes)),
     "realdiv",
     "Divide floats or complex numbers. As ``tf.realdiv``.",
 )
@@ -96,7 +96,6 @@ floordiv = public_binary(
     in_single(_floor_divide),
     "Divide and round towards minus infinity. As ``tf.math.floordiv``; integers cannot be divided by zero.",
     fault=_division_fault,
-    takes=NUMBERS.__contains__,
 )
 
 
@@ -115,7 +114,6 @@ floormod = public_binary(
     _floor_mod,
     "The rest of ``floordiv``: it has the sign of ``y``. As ``tf.math.floormod``.",
     fault=_division_fault,
-    takes=REALS.__contains__,
 )
 mod = floormod
 
@@ -137,7 +135,6 @@ truncatediv = public_binary(
     in_single(_truncate_divide),
     "Divide and round towards zero, as C does. As ``tf.truncatediv``.",
     fault=_division_fault,
-    takes=REALS.__contains__,
 )
 
 
@@ -152,7 +149,6 @@ truncatemod = public_binary(
     _truncate_mod,
     "The rest of ``truncatediv``: it has the sign of ``x``. As ``tf.truncatemod``.",
     fault=_division_fault,
-    takes=REALS.__contains__,
 )
 
 
@@ -162,9 +158,7 @@ def _divide_no_nan(x: Array, y: Array) -> Array:
     return quotient
 
 
-_divide_no_nan_pair = binary(
-    operation("DivNoNan", _divide_no_nan, fault=same_shapes, takes=INEXACT.__contains__)
-)
+_divide_no_nan_pair = binary(operation("DivNoNan", _divide_no_nan, fault=same_shapes))
 
 
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> EagerTensor:

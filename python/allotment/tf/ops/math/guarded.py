@@ -17,8 +17,7 @@ from allotment.tf.ops.nn.activations import softplus
 from allotment.tf.ops.public import public_binary
 from allotment.tf.ops.reduction.reduce import reduce_all
 from allotment.tf.ops.table import operation, same_shapes
-from allotment.tf.ops.types.element_types import INEXACT
-from allotment.tf.tensors.dtype import float32, float64
+from allotment.tf.tensors.dtype import float32
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -31,33 +30,26 @@ def _zero_wins(function: Any) -> Any:
     return in_single(call)
 
 
-_INEXACT: Any = {"takes": INEXACT.__contains__}
-
 xlogy = public_binary(
     "xlogy",
     "Xlogy",
     _zero_wins(lambda x, y: np.multiply(x, np.log(y))),
     "``x * log(y)``, and zero where ``x`` is. As ``tf.math.xlogy``.",
-    **_INEXACT,
 )
 xlog1py = public_binary(
     "xlog1py",
     "Xlog1py",
     _zero_wins(lambda x, y: np.multiply(x, log1p_of(y))),
     "``x * log(1 + y)``, and zero where ``x`` is. As ``tf.math.xlog1py``.",
-    **_INEXACT,
 )
 xdivy = public_binary(
     "xdivy",
     "Xdivy",
     _zero_wins(np.true_divide),
     "``x / y``, and zero where ``x`` is. As ``tf.math.xdivy``.",
-    **_INEXACT,
 )
 
-_nextafter = binary(
-    operation("NextAfter", np.nextafter, fault=same_shapes, takes=(float32, float64).__contains__)
-)
+_nextafter = binary(operation("NextAfter", np.nextafter, fault=same_shapes))
 
 
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> EagerTensor:

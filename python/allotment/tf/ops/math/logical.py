@@ -9,7 +9,6 @@ from allotment.tf.ops.convert import to_fixed_type
 from allotment.tf.ops.execute import binary, unary
 from allotment.tf.ops.public import public_binary, public_unary
 from allotment.tf.ops.table import operation, same_shapes
-from allotment.tf.ops.types.element_types import INTEGERS
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -38,30 +37,25 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> EagerTensor:
     return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name)
 
 
-_BITS: Any = {"takes": INTEGERS.__contains__}
-
 bitwise_and = public_binary(
     "bitwise_and",
     "BitwiseAnd",
     np.bitwise_and,
     "The bits that are set in both. As ``tf.bitwise.bitwise_and``.",
-    **_BITS,
 )
 bitwise_or = public_binary(
     "bitwise_or",
     "BitwiseOr",
     np.bitwise_or,
     "The bits that are set in one or both. As ``tf.bitwise.bitwise_or``.",
-    **_BITS,
 )
 bitwise_xor = public_binary(
     "bitwise_xor",
     "BitwiseXor",
     np.bitwise_xor,
     "The bits that are set in exactly one. As ``tf.bitwise.bitwise_xor``.",
-    **_BITS,
 )
-invert = public_unary("invert", "Invert", np.invert, "Flip every bit. As ``tf.bitwise.invert``.", **_BITS)
+invert = public_unary("invert", "Invert", np.invert, "Flip every bit. As ``tf.bitwise.invert``.")
 
 
 def _shift(shift: Any) -> Any:
@@ -78,14 +72,12 @@ left_shift = public_binary(
     "LeftShift",
     _shift(np.left_shift),
     "Move bits up; a distance beyond the width is cut to it. As ``tf.bitwise.left_shift``.",
-    **_BITS,
 )
 right_shift = public_binary(
     "right_shift",
     "RightShift",
     _shift(np.right_shift),
     "Move bits down, keeping the sign; a distance beyond the width is cut to it. As ``tf.bitwise.right_shift``.",
-    **_BITS,
 )
 
 __all__ = [

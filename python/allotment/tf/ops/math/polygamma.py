@@ -9,7 +9,6 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.math.special import by_libm, digamma_of, scipy_ufunc
 from allotment.tf.ops.public import public_binary
 from allotment.tf.ops.table import same_shapes
-from allotment.tf.tensors.dtype import float32, float64
 
 #: Factorials of even numbers divided by Bernoulli's numbers: the divisors of Euler and Maclaurin's series.
 _DIVISORS: Final = (
@@ -113,7 +112,7 @@ def _polygamma_of(a: Array, x: Array) -> Any:
     return value
 
 
-_FIELDS: Any = {"takes": (float32, float64).__contains__, "fault": same_shapes}
+_FIELDS: Any = {"fault": same_shapes}
 
 _zeta = public_binary("zeta", "Zeta", _zeta_of, "", **_FIELDS)
 _polygamma = public_binary("polygamma", "Polygamma", _polygamma_of, "", **_FIELDS)

@@ -10,11 +10,8 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import binary, unary
 from allotment.tf.ops.public import public_unary
 from allotment.tf.ops.table import operation, same_shapes
-from allotment.tf.ops.types.element_types import FLOATS, INEXACT, INTEGERS
+from allotment.tf.ops.types.element_types import INTEGERS
 from allotment.tf.tensors.tensor import EagerTensor
-
-_FLOAT: Any = {"takes": FLOATS.__contains__}
-_INEXACT: Any = {"takes": INEXACT.__contains__}
 
 
 def _reciprocal_root(x: Array) -> Any:
@@ -78,64 +75,53 @@ def _logistic(x: Array) -> Any:
     return np.reciprocal(result, out=result)
 
 
-sqrt = public_unary("sqrt", "Sqrt", np.sqrt, "The square root. As ``tf.sqrt``.", **_INEXACT)
+sqrt = public_unary("sqrt", "Sqrt", np.sqrt, "The square root. As ``tf.sqrt``.")
 rsqrt = public_unary(
     "rsqrt",
     "Rsqrt",
     in_single(_reciprocal_root),
     "One divided by the square root. As ``tf.math.rsqrt``.",
-    **_INEXACT,
 )
-exp = public_unary("exp", "Exp", np.exp, "e to the power of the element. As ``tf.exp``.", **_INEXACT)
+exp = public_unary("exp", "Exp", np.exp, "e to the power of the element. As ``tf.exp``.")
 expm1 = public_unary(
     "expm1",
     "Expm1",
     in_single(_expm1_of),
     "``exp(x) - 1``, exact near zero. As ``tf.math.expm1``.",
-    **_INEXACT,
 )
-log = public_unary("log", "Log", np.log, "The natural logarithm. As ``tf.math.log``.", **_INEXACT)
-log1p = public_unary(
-    "log1p", "Log1p", log1p_of, "``log(1 + x)``, exact near zero. As ``tf.math.log1p``.", **_INEXACT
-)
+log = public_unary("log", "Log", np.log, "The natural logarithm. As ``tf.math.log``.")
+log1p = public_unary("log1p", "Log1p", log1p_of, "``log(1 + x)``, exact near zero. As ``tf.math.log1p``.")
 sigmoid = public_unary(
     "sigmoid",
     "Sigmoid",
     in_single(_logistic),
     "``1 / (1 + exp(-x))``. As ``tf.sigmoid``.",
-    **_INEXACT,
 )
 
-sin = public_unary("sin", "Sin", np.sin, "The sine. As ``tf.sin``.", **_INEXACT)
-cos = public_unary("cos", "Cos", np.cos, "The cosine. As ``tf.cos``.", **_INEXACT)
-tan = public_unary("tan", "Tan", np.tan, "The tangent. As ``tf.tan``.", **_INEXACT)
-asin = public_unary("asin", "Asin", np.arcsin, "The angle of a sine. As ``tf.asin``.", **_INEXACT)
-acos = public_unary("acos", "Acos", np.arccos, "The angle of a cosine. As ``tf.acos``.", **_INEXACT)
-atan = public_unary("atan", "Atan", np.arctan, "The angle of a tangent. As ``tf.atan``.", **_INEXACT)
-sinh = public_unary("sinh", "Sinh", np.sinh, "The hyperbolic sine. As ``tf.sinh``.", **_INEXACT)
-cosh = public_unary("cosh", "Cosh", np.cosh, "The hyperbolic cosine. As ``tf.cosh``.", **_INEXACT)
-tanh = public_unary("tanh", "Tanh", np.tanh, "The hyperbolic tangent. As ``tf.tanh``.", **_INEXACT)
-asinh = public_unary(
-    "asinh", "Asinh", np.arcsinh, "The inverse of the hyperbolic sine. As ``tf.asinh``.", **_INEXACT
-)
-acosh = public_unary(
-    "acosh", "Acosh", np.arccosh, "The inverse of the hyperbolic cosine. As ``tf.acosh``.", **_INEXACT
-)
-atanh = public_unary(
-    "atanh", "Atanh", np.arctanh, "The inverse of the hyperbolic tangent. As ``tf.atanh``.", **_INEXACT
-)
+sin = public_unary("sin", "Sin", np.sin, "The sine. As ``tf.sin``.")
+cos = public_unary("cos", "Cos", np.cos, "The cosine. As ``tf.cos``.")
+tan = public_unary("tan", "Tan", np.tan, "The tangent. As ``tf.tan``.")
+asin = public_unary("asin", "Asin", np.arcsin, "The angle of a sine. As ``tf.asin``.")
+acos = public_unary("acos", "Acos", np.arccos, "The angle of a cosine. As ``tf.acos``.")
+atan = public_unary("atan", "Atan", np.arctan, "The angle of a tangent. As ``tf.atan``.")
+sinh = public_unary("sinh", "Sinh", np.sinh, "The hyperbolic sine. As ``tf.sinh``.")
+cosh = public_unary("cosh", "Cosh", np.cosh, "The hyperbolic cosine. As ``tf.cosh``.")
+tanh = public_unary("tanh", "Tanh", np.tanh, "The hyperbolic tangent. As ``tf.tanh``.")
+asinh = public_unary("asinh", "Asinh", np.arcsinh, "The inverse of the hyperbolic sine. As ``tf.asinh``.")
+acosh = public_unary("acosh", "Acosh", np.arccosh, "The inverse of the hyperbolic cosine. As ``tf.acosh``.")
+atanh = public_unary("atanh", "Atanh", np.arctanh, "The inverse of the hyperbolic tangent. As ``tf.atanh``.")
 
 floor = public_unary(
-    "floor", "Floor", np.floor, "The largest whole number that is not above. As ``tf.floor``.", **_FLOAT
+    "floor", "Floor", np.floor, "The largest whole number that is not above. As ``tf.floor``."
 )
 ceil = public_unary(
-    "ceil", "Ceil", np.ceil, "The smallest whole number that is not below. As ``tf.math.ceil``.", **_FLOAT
+    "ceil", "Ceil", np.ceil, "The smallest whole number that is not below. As ``tf.math.ceil``."
 )
 rint = public_unary(
-    "rint", "Rint", np.rint, "The nearest whole number, the even one of two. As ``tf.math.rint``.", **_FLOAT
+    "rint", "Rint", np.rint, "The nearest whole number, the even one of two. As ``tf.math.rint``."
 )
-_atan2 = binary(operation("Atan2", np.arctan2, fault=same_shapes, **_FLOAT))
-_round = unary(operation("Round", np.rint, **_FLOAT))
+_atan2 = binary(operation("Atan2", np.arctan2, fault=same_shapes))
+_round = unary(operation("Round", np.rint))
 
 
 def atan2(y: Any, x: Any, name: str | None = None) -> EagerTensor:

@@ -10,7 +10,6 @@ from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.math.arithmetic import multiply, negative
 from allotment.tf.ops.math.from_scipy import from_scipy
 from allotment.tf.ops.public import public_unary
-from allotment.tf.ops.types.element_types import FLOATS
 from allotment.tf.tensors.tensor import EagerTensor
 
 #: Elements that are Python numbers at one time.
@@ -74,35 +73,30 @@ def digamma_of(x: Array) -> Any:
     return result
 
 
-_FLOATS: Any = {"takes": FLOATS.__contains__}
-
-erf = public_unary("erf", "Erf", by_scipy("erf"), "The error function. As ``tf.math.erf``.", **_FLOATS)
+erf = public_unary("erf", "Erf", by_scipy("erf"), "The error function. As ``tf.math.erf``.")
 erfc = public_unary(
     "erfc",
     "Erfc",
     by_scipy("erfc"),
     "One minus the error function, exact where that is near one. As ``tf.math.erfc``.",
-    **_FLOATS,
 )
 erfinv = public_unary(
-    "erfinv", "Erfinv", by_scipy("erfinv"), "The inverse of ``erf``. As ``tf.math.erfinv``.", **_FLOATS
+    "erfinv", "Erfinv", by_scipy("erfinv"), "The inverse of ``erf``. As ``tf.math.erfinv``."
 )
 ndtri = public_unary(
     "ndtri",
     "Ndtri",
     by_scipy("ndtri"),
     "The quantile of the standard normal distribution. As ``tf.math.ndtri``.",
-    **_FLOATS,
 )
 lgamma = public_unary(
     "lgamma",
     "Lgamma",
     _lgamma_of,
     "The logarithm of the gamma function's absolute value. As ``tf.math.lgamma``.",
-    **_FLOATS,
 )
 digamma = public_unary(
-    "digamma", "Digamma", digamma_of, "The derivative of ``lgamma``. As ``tf.math.digamma``.", **_FLOATS
+    "digamma", "Digamma", digamma_of, "The derivative of ``lgamma``. As ``tf.math.digamma``."
 )
 
 

@@ -16,11 +16,8 @@ from allotment.tf.ops.math.arithmetic import pow as power
 from allotment.tf.ops.math.real import log1p_into, sigmoid, tanh
 from allotment.tf.ops.math.special import erfc
 from allotment.tf.ops.table import operation
-from allotment.tf.ops.types.element_types import FLOATS, REALS
 from allotment.tf.tensors.dtype import float32
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
-
-_FLOAT: Any = {"takes": FLOATS.__contains__}
 
 #: Of ``selu``: they keep mean 0 and variance 1 from layer to layer.
 SELU_SCALE: Final = 1.0507009873554804934193349852946
@@ -80,13 +77,13 @@ def _softsign_of(x: Array) -> Any:
     return np.true_divide(x, result, out=result)
 
 
-_relu = unary(operation("Relu", _relu_of, takes=REALS.__contains__))
-_relu6 = unary(operation("Relu6", _relu6_of, takes=REALS.__contains__))
-_leaky_relu = operation("LeakyRelu", _leaky_relu_of, **_FLOAT)
-_elu = unary(operation("Elu", _elu_of, **_FLOAT))
-_selu = unary(operation("Selu", _selu_of, **_FLOAT))
-_softplus = unary(operation("Softplus", _softplus_of, **_FLOAT))
-_softsign = unary(operation("Softsign", _softsign_of, **_FLOAT))
+_relu = unary(operation("Relu", _relu_of))
+_relu6 = unary(operation("Relu6", _relu6_of))
+_leaky_relu = operation("LeakyRelu", _leaky_relu_of)
+_elu = unary(operation("Elu", _elu_of))
+_selu = unary(operation("Selu", _selu_of))
+_softplus = unary(operation("Softplus", _softplus_of))
+_softsign = unary(operation("Softsign", _softsign_of))
 
 
 def relu(features: Any, name: str | None = None) -> EagerTensor:

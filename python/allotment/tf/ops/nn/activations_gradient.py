@@ -16,7 +16,6 @@ from allotment.tf.ops.math.arithmetic import reciprocal, square
 from allotment.tf.ops.math.real import sigmoid
 from allotment.tf.ops.nn.activations import SELU_ALPHA, SELU_SCALE
 from allotment.tf.ops.table import Operation, operation
-from allotment.tf.ops.types.element_types import FLOATS
 
 
 @pair_in_blocks
@@ -53,11 +52,11 @@ def _selu_grad_of(out: Array, upstream: Array, y: Array) -> None:
 
 
 # Rows of their own, and not a choice by ``where``: what they look at has zeros for a gradient, and not none.
-_relu_grad = operation("ReluGrad", _relu_grad_of, takes=FLOATS.__contains__)
-_relu6_grad = operation("Relu6Grad", _relu6_grad_of, takes=FLOATS.__contains__)
-_leaky_relu_grad = operation("LeakyReluGrad", _leaky_relu_grad_of, takes=FLOATS.__contains__)
-_elu_grad = operation("EluGrad", _elu_grad_of, takes=FLOATS.__contains__)
-_selu_grad = operation("SeluGrad", _selu_grad_of, takes=FLOATS.__contains__)
+_relu_grad = operation("ReluGrad", _relu_grad_of)
+_relu6_grad = operation("Relu6Grad", _relu6_grad_of)
+_leaky_relu_grad = operation("LeakyReluGrad", _leaky_relu_grad_of)
+_elu_grad = operation("EluGrad", _elu_grad_of)
+_selu_grad = operation("SeluGrad", _selu_grad_of)
 
 
 @gradient("Relu", inputs=False, outputs=True)

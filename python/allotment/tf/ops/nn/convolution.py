@@ -11,7 +11,6 @@ from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.nn.windows import Part, Windows, padded, parts, placed, windows_argument
 from allotment.tf.ops.table import Operation, dims, operation
-from allotment.tf.ops.types.element_types import FLOATS, REALS
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 
@@ -63,7 +62,7 @@ def _convolution_fault(images: Array, filters: Array, windows: Windows) -> str |
     return windows.fault(images)
 
 
-_conv2d = operation("Conv2D", _convolve, fault=_convolution_fault, takes=FLOATS.__contains__)
+_conv2d = operation("Conv2D", _convolve, fault=_convolution_fault)
 
 
 def filter_size(filters: Tensor) -> tuple[int, int]:
@@ -146,8 +145,8 @@ def _pool_fault(images: Array, windows: Windows) -> str | None:
     return windows.fault(images)
 
 
-_max_row = operation("MaxPool", _max_pool, fault=_pool_fault, takes=REALS.__contains__)
-_average_row = operation("AvgPool", _average_pool, fault=_pool_fault, takes=FLOATS.__contains__)
+_max_row = operation("MaxPool", _max_pool, fault=_pool_fault)
+_average_row = operation("AvgPool", _average_pool, fault=_pool_fault)
 
 
 def max_pool(

@@ -14,7 +14,6 @@ from allotment.tf.ops.nn.convolution import patches
 from allotment.tf.ops.nn.convolution_variants import by_result, factors_by_place, in_rows
 from allotment.tf.ops.nn.windows import Windows, padded, parts, placed
 from allotment.tf.ops.table import OPERATIONS, operation
-from allotment.tf.ops.types.element_types import FLOATS
 
 _FORWARD: Final = OPERATIONS["Conv2D"]
 _BY_IMAGES: Final = OPERATIONS["Conv2DBackpropInput"]
@@ -77,13 +76,9 @@ def _by_filters_by_channel(images: Array, gradient: Array, shape: tuple[int, ...
     return result
 
 
-_by_filters_row = operation("Conv2DBackpropFilter", _by_filters, takes=FLOATS.__contains__)
-_by_images_by_channel_row = operation(
-    "DepthwiseConv2dNativeBackpropInput", _by_images_by_channel, takes=FLOATS.__contains__
-)
-_by_filters_by_channel_row = operation(
-    "DepthwiseConv2dNativeBackpropFilter", _by_filters_by_channel, takes=FLOATS.__contains__
-)
+_by_filters_row = operation("Conv2DBackpropFilter", _by_filters)
+_by_images_by_channel_row = operation("DepthwiseConv2dNativeBackpropInput", _by_images_by_channel)
+_by_filters_by_channel_row = operation("DepthwiseConv2dNativeBackpropFilter", _by_filters_by_channel)
 
 
 def _enter(forward: Any, by_images: Any, by_filters: Any) -> None:

@@ -15,7 +15,6 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.nn.convolution import avg_pool2d, conv2d, filter_size, max_pool2d
 from allotment.tf.ops.nn.windows import Windows, padded, parts, placed, windows_argument
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.ops.types.element_types import FLOATS
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -62,9 +61,7 @@ def _depthwise_fault(images: Array, filters: Array, windows: Windows) -> str | N
     return windows.fault(images)
 
 
-_depthwise_row = operation(
-    "DepthwiseConv2dNative", _depthwise, fault=_depthwise_fault, takes=FLOATS.__contains__
-)
+_depthwise_row = operation("DepthwiseConv2dNative", _depthwise, fault=_depthwise_fault)
 
 
 def depthwise_conv2d(
@@ -153,9 +150,7 @@ def _spread_fault(gradient: Array, filters: Array, shape: tuple[int, ...], windo
     return None
 
 
-_transpose_row = operation(
-    "Conv2DBackpropInput", in_single(_spread), fault=_spread_fault, takes=FLOATS.__contains__
-)
+_transpose_row = operation("Conv2DBackpropInput", in_single(_spread), fault=_spread_fault)
 
 
 def conv2d_transpose(

@@ -28,7 +28,6 @@ from allotment.tf.ops.reduction.norms import clip_by_norm
 from allotment.tf.ops.reduction.reduce import reduce_mean
 from allotment.tf.ops.reduction.statistics import count_nonzero
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.ops.types.element_types import NUMBERS
 from allotment.tf.tensors.dtype import float16, float32
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -59,7 +58,7 @@ def _bias_fault(value: Array, bias: Array, axis: int) -> str | None:
     return None
 
 
-_bias_row = operation("BiasAdd", _add_bias, fault=_bias_fault, takes=NUMBERS.__contains__)
+_bias_row = operation("BiasAdd", _add_bias, fault=_bias_fault)
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> EagerTensor:
@@ -231,9 +230,7 @@ def _in_top_k_fault(predictions: Array, targets: Array, k: int) -> str | None:
     return None
 
 
-_in_top_k_row = operation(
-    "InTopKV2", _in_top_k, fault=_in_top_k_fault, takes=(float32,).__contains__, same_dtype=False
-)
+_in_top_k_row = operation("InTopKV2", _in_top_k, fault=_in_top_k_fault)
 
 
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> EagerTensor:

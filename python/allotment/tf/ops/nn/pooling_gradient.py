@@ -13,7 +13,6 @@ from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.nn.windows import Windows, padded, placed
 from allotment.tf.ops.table import OPERATIONS, operation
-from allotment.tf.ops.types.element_types import FLOATS
 
 _AVERAGE: Final = OPERATIONS["AvgPool"]
 
@@ -76,9 +75,9 @@ def _average_back(gradient: Array, shape: tuple[int, ...], windows: Windows) -> 
     return _within(result, lengths, windows)
 
 
-_max_back_row = operation("MaxPoolGrad", _max_back, takes=FLOATS.__contains__)
-_picked_row = operation("MaxPoolGradGrad", _picked, takes=FLOATS.__contains__)
-_average_back_row = operation("AvgPoolGrad", _average_back, takes=FLOATS.__contains__)
+_max_back_row = operation("MaxPoolGrad", _max_back)
+_picked_row = operation("MaxPoolGradGrad", _picked)
+_average_back_row = operation("AvgPoolGrad", _average_back)
 
 
 @gradient("MaxPool", outputs=True)

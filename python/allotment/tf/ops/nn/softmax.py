@@ -24,11 +24,9 @@ from allotment.tf.ops.math.comparison import greater_equal
 from allotment.tf.ops.math.real import exp, log1p
 from allotment.tf.ops.nn.activations import relu
 from allotment.tf.ops.table import Operation, dims, operation, same_shapes
-from allotment.tf.ops.types.element_types import FLOATS, check_attribute
+from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import float32
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
-
-_FLOAT: Any = {"takes": FLOATS.__contains__}
 
 
 def _shifted(logits: Array) -> Any:
@@ -112,15 +110,13 @@ def _labels_fault(logits: Array, labels: Array) -> str | None:
     return None
 
 
-_softmax_row = operation("Softmax", _softmax, fault=_vector_fault, **_FLOAT)
-_log_softmax_row = operation("LogSoftmax", _log_softmax, fault=_vector_fault, **_FLOAT)
-_cross_entropy_row = operation("SoftmaxCrossEntropyWithLogits", _cross_entropy, fault=_pair_fault, **_FLOAT)
+_softmax_row = operation("Softmax", _softmax, fault=_vector_fault)
+_log_softmax_row = operation("LogSoftmax", _log_softmax, fault=_vector_fault)
+_cross_entropy_row = operation("SoftmaxCrossEntropyWithLogits", _cross_entropy, fault=_pair_fault)
 _sparse_row = operation(
     "SparseSoftmaxCrossEntropyWithLogits",
     _sparse_cross_entropy,
     fault=_labels_fault,
-    same_dtype=False,
-    **_FLOAT,
 )
 
 

@@ -15,7 +15,6 @@ from allotment.tf.ops.math.real import exp
 from allotment.tf.ops.nn.softmax import log_softmax, softmax
 from allotment.tf.ops.reduction.reduce import reduce_sum
 from allotment.tf.ops.table import operation
-from allotment.tf.ops.types.element_types import FLOATS
 
 
 @gradient("Softmax", inputs=False, outputs=True)
@@ -60,7 +59,7 @@ def _hits_of(logits: Array, labels: Array) -> Array:
 
 
 #: One in the column of each row's label, and zeros.
-_hits = operation("OneHotLike", _hits_of, takes=FLOATS.__contains__, same_dtype=False)
+_hits = operation("OneHotLike", _hits_of, same_dtype=False)
 not_differentiable("OneHotLike")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops.arguments.integers import number_argument
-from allotment.tf.ops.array.array import _anything, zeros_like
+from allotment.tf.ops.array.array import zeros_like
 from allotment.tf.ops.array.creation import check_int32, shape_input
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
@@ -19,7 +19,7 @@ from allotment.tf.ops.random import draws
 from allotment.tf.ops.random.draws import Source
 from allotment.tf.ops.random.seeds import generator
 from allotment.tf.ops.table import Host, Operation, dims, operation
-from allotment.tf.ops.types.element_types import FLOATS, INDICES, REALS, check_attribute
+from allotment.tf.ops.types.element_types import FLOATS, INDICES, check_attribute
 from allotment.tf.tensors.dtype import DType, as_dtype, float32, int64
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -135,7 +135,7 @@ def truncated_normal(
     return _moved(_truncated, shape, mean, stddev, dtype, seed, name)
 
 
-_shuffle = operation("RandomShuffle", draws.shuffled, takes=_anything)
+_shuffle = operation("RandomShuffle", draws.shuffled)
 
 
 def shuffle(value: Any, seed: Any = None, name: str | None = None) -> EagerTensor:
@@ -154,9 +154,7 @@ def _categorical_fault(logits: Array, samples: int, *rest: Any) -> str | None:
     return None
 
 
-categorical_row = operation(
-    "Multinomial", draws.categories, fault=_categorical_fault, takes=FLOATS.__contains__
-)
+categorical_row = operation("Multinomial", draws.categories, fault=_categorical_fault)
 
 
 def categorical(
@@ -183,7 +181,7 @@ def _shape_behind_fault(array: Array, shape: tuple[int, ...], *rest: Any) -> str
     return shape_fault(shape)
 
 
-_poisson = operation("RandomPoissonV2", draws.poisson, fault=_shape_behind_fault, takes=REALS.__contains__)
+_poisson = operation("RandomPoissonV2", draws.poisson, fault=_shape_behind_fault)
 
 
 def poisson(
@@ -198,7 +196,7 @@ def poisson(
     return run(_poisson, (rates,), lengths, wanted, source, name=name)  # type: ignore[no-any-return]
 
 
-_gamma = operation("RandomGamma", draws.gamma, fault=_shape_behind_fault, takes=FLOATS.__contains__)
+_gamma = operation("RandomGamma", draws.gamma, fault=_shape_behind_fault)
 
 
 def gamma(

@@ -10,7 +10,6 @@ from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.math.special import digamma_of
 from allotment.tf.ops.table import operation
-from allotment.tf.ops.types.element_types import FLOATS
 
 #: From here on a draw is taken for a normal one's cube, which is right to five digits and more.
 _LARGE: Final = 1e4
@@ -43,7 +42,7 @@ def _of_normal(a: Array, z: Array) -> Array:
     return np.asarray(root**3 + 3 * a * root**2 * slope)
 
 
-_row = operation("RandomGammaGrad", _moved, takes=FLOATS.__contains__)
+_row = operation("RandomGammaGrad", _moved)
 
 
 @gradient("RandomGamma", outputs=True)

@@ -38,7 +38,6 @@ _key = operation(
     "StatelessRandomGetKeyCounter",
     lambda seed: seed.astype(np.int64),
     fault=_seed_fault,
-    takes=INDICES.__contains__,
 )
 _uniform = operation("StatelessRandomUniformV2", draws.uniform, fault=shape_fault)
 _uniform_int = operation("StatelessRandomUniformIntV2", integers_between, fault=bounds_fault, host=Host.NEVER)
@@ -202,9 +201,7 @@ def fold_in(seed: Any, data: Any, alg: str = "auto_select") -> EagerTensor:
     return run(_fold_row, (to_tensor(seed),), number_argument(data, "data"))  # type: ignore[no-any-return]
 
 
-_categorical_row = operation(
-    "StatelessMultinomial", draws.categories, fault=categorical_row.fault, takes=FLOATS.__contains__
-)
+_categorical_row = operation("StatelessMultinomial", draws.categories, fault=categorical_row.fault)
 
 
 def stateless_categorical(

@@ -10,7 +10,6 @@ from allotment.tf.ops.arrays import Array, size_fault
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.table import Host, dims, operation
-from allotment.tf.ops.types.element_types import INDICES
 from allotment.tf.tensors.dtype import as_dtype, int32
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -68,9 +67,7 @@ def _fault(
     return size_fault((len(array) if by_row and array.ndim == 2 else 1, size), np.int64)
 
 
-_row = operation(
-    "DenseBincount", _bincount, fault=_fault, takes=INDICES.__contains__, same_dtype=False, host=Host.NEVER
-)
+_row = operation("DenseBincount", _bincount, fault=_fault, host=Host.NEVER)
 
 
 def bincount(

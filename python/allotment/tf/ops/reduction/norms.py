@@ -17,7 +17,6 @@ from allotment.tf.ops.math.real import sqrt
 from allotment.tf.ops.reduction.reduce import reduce_sum
 from allotment.tf.ops.reduction.sums import add_n
 from allotment.tf.ops.table import operation
-from allotment.tf.ops.types.element_types import FLOATS
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -27,7 +26,7 @@ def _half_square_sum(array: Array) -> Any:
     return np.multiply(np.dot(flat, flat), 0.5)
 
 
-_l2_loss = operation("L2Loss", in_single(_half_square_sum), takes=FLOATS.__contains__)
+_l2_loss = operation("L2Loss", in_single(_half_square_sum))
 
 
 def l2_loss(t: Any, name: str | None = None) -> EagerTensor:

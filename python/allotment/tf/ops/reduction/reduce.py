@@ -12,7 +12,6 @@ from allotment.tf.ops.convert import to_fixed_type, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.reduction.folding import multiply_folded, reduce_folded
 from allotment.tf.ops.table import Operation, operation
-from allotment.tf.ops.types.element_types import NUMBERS, REALS, TRUTHS
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -97,14 +96,14 @@ def _norm(array: Array, axes: Axes, keepdims: bool) -> Any:
     return norm.astype(array.dtype, copy=False)
 
 
-_sum_row = _reduction("Sum", _sum, takes=NUMBERS.__contains__)
-_prod_row = _reduction("Prod", _prod, takes=NUMBERS.__contains__)
-_mean_row = _reduction("Mean", _mean, takes=NUMBERS.__contains__)
-_max_row = _reduction("Max", _extreme(np.maximum, -1), takes=REALS.__contains__)
-_min_row = _reduction("Min", _extreme(np.minimum, 1), takes=REALS.__contains__)
-_norm_row = _reduction("EuclideanNorm", _norm, takes=NUMBERS.__contains__)
-_any_row = _reduction("Any", _truth(np.logical_or.reduce), takes=TRUTHS.__contains__)
-_all_row = _reduction("All", _truth(np.logical_and.reduce), takes=TRUTHS.__contains__)
+_sum_row = _reduction("Sum", _sum)
+_prod_row = _reduction("Prod", _prod)
+_mean_row = _reduction("Mean", _mean)
+_max_row = _reduction("Max", _extreme(np.maximum, -1))
+_min_row = _reduction("Min", _extreme(np.minimum, 1))
+_norm_row = _reduction("EuclideanNorm", _norm)
+_any_row = _reduction("Any", _truth(np.logical_or.reduce))
+_all_row = _reduction("All", _truth(np.logical_and.reduce))
 
 
 def _reduce(row: Operation, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> EagerTensor:

@@ -12,7 +12,6 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import check_types_in_graph, run
 from allotment.tf.ops.table import Operation, operation
-from allotment.tf.ops.types.element_types import FLOATS, NUMBERS
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -39,12 +38,10 @@ def _fault(array: Array, axis: int, exclusive: bool, reverse: bool) -> str | Non
     return None
 
 
-_cumsum = operation("Cumsum", _scan(np.add, 0), fault=_fault, takes=NUMBERS.__contains__)
-_cumprod = operation("Cumprod", _scan(np.multiply, 1), fault=_fault, takes=NUMBERS.__contains__)
+_cumsum = operation("Cumsum", _scan(np.add, 0), fault=_fault)
+_cumprod = operation("Cumprod", _scan(np.multiply, 1), fault=_fault)
 
-_cumulative_logsumexp = operation(
-    "CumulativeLogsumexp", _scan(np.logaddexp, -np.inf), fault=_fault, takes=FLOATS.__contains__
-)
+_cumulative_logsumexp = operation("CumulativeLogsumexp", _scan(np.logaddexp, -np.inf), fault=_fault)
 
 
 def cumsum(

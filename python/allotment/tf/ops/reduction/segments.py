@@ -11,7 +11,6 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.reduction.rows import reduce_at, reduce_sorted
 from allotment.tf.ops.table import Operation, dims, operation
-from allotment.tf.ops.types.element_types import NUMBERS, REALS
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -140,19 +139,19 @@ def _sorted_fault(data: Array, ids: Array) -> str | None:
     return size_fault((int(ids[-1]) + 1, *data.shape[1:]), data.dtype) if ids.size else None
 
 
-def _row(op: str, function: Callable[..., Array], takes: Any, fault: Callable[..., str | None]) -> Operation:
-    return operation(op, function, takes=takes.__contains__, fault=fault, same_dtype=False)
+def _row(op: str, function: Callable[..., Array], fault: Callable[..., str | None]) -> Operation:
+    return operation(op, function, fault=fault)
 
 
-_segment_sum = _row("SegmentSum", _SORTED_SUM, NUMBERS, _sorted_fault)
-_segment_mean = _row("SegmentMean", _mean, NUMBERS, _sorted_fault)
-_segment_prod = _row("SegmentProd", _sorted(np.multiply, _one), NUMBERS, _sorted_fault)
-_segment_max = _row("SegmentMax", _sorted_extreme(np.maximum, -np.inf), REALS, _sorted_fault)
-_segment_min = _row("SegmentMin", _sorted_extreme(np.minimum, np.inf), REALS, _sorted_fault)
-_unsorted_sum = _row("UnsortedSegmentSum", in_single(_unsorted(np.add, _zero)), NUMBERS, _unsorted_fault)
-_unsorted_prod = _row("UnsortedSegmentProd", _unsorted(np.multiply, _one), NUMBERS, _unsorted_fault)
-_unsorted_max = _row("UnsortedSegmentMax", _extreme_into(np.maximum, _lowest), REALS, _unsorted_fault)
-_unsorted_min = _row("UnsortedSegmentMin", _extreme_into(np.minimum, _highest), REALS, _unsorted_fault)
+_segment_sum = _row("SegmentSum", _SORTED_SUM, _sorted_fault)
+_segment_mean = _row("SegmentMean", _mean, _sorted_fault)
+_segment_prod = _row("SegmentProd", _sorted(np.multiply, _one), _sorted_fault)
+_segment_max = _row("SegmentMax", _sorted_extreme(np.maximum, -np.inf), _sorted_fault)
+_segment_min = _row("SegmentMin", _sorted_extreme(np.minimum, np.inf), _sorted_fault)
+_unsorted_sum = _row("UnsortedSegmentSum", in_single(_unsorted(np.add, _zero)), _unsorted_fault)
+_unsorted_prod = _row("UnsortedSegmentProd", _unsorted(np.multiply, _one), _unsorted_fault)
+_unsorted_max = _row("UnsortedSegmentMax", _extreme_into(np.maximum, _lowest), _unsorted_fault)
+_unsorted_min = _row("UnsortedSegmentMin", _extreme_into(np.minimum, _highest), _unsorted_fault)
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> EagerTensor:

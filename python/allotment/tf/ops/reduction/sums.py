@@ -10,7 +10,6 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.ops.types.element_types import NUMBERS
 from allotment.tf.tensors.dtype import as_dtype
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.tensors.tensor_shape import as_shape
@@ -33,7 +32,7 @@ def _unequal(*arrays: Array) -> str | None:
     return None
 
 
-_add_n_row = operation("AddN", _add_n, fault=_unequal, takes=NUMBERS.__contains__)
+_add_n_row = operation("AddN", _add_n, fault=_unequal)
 
 
 def add_n(inputs: Any, name: str | None = None) -> EagerTensor:

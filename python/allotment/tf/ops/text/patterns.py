@@ -18,7 +18,7 @@ from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.dtype import string
 from allotment.tf.tensors.tensor import EagerTensor
 
-_TEXTS: Any = {"kinds": CPU_ONLY, "takes": (string,).__contains__}
+_TEXTS: Any = {"kinds": CPU_ONLY}
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import numpy as np
 
 from allotment.devices.placement import thread
 from allotment.tf import nest
-from allotment.tf.ops.array.array import _anything, is_tensor
+from allotment.tf.ops.array.array import is_tensor
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -87,7 +87,7 @@ def _filled(*arrays: Array, template: str, placeholder: str, shown: int) -> Arra
     return made
 
 
-_format = operation("StringFormat", _filled, kinds=CPU_ONLY, takes=_anything, same_dtype=False)
+_format = operation("StringFormat", _filled, kinds=CPU_ONLY)
 
 
 def string_format(
@@ -119,7 +119,7 @@ def _write(text: Array, write: Callable[[str], Any], end: str) -> tuple[()]:
     return ()
 
 
-_print = operation("PrintV2", _write, kinds=CPU_ONLY, takes=(string,).__contains__, effect_only=True)
+_print = operation("PrintV2", _write, kinds=CPU_ONLY, effect_only=True)
 
 
 def _writer(stream: Any) -> Callable[[str], Any]:

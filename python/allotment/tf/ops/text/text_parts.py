@@ -18,7 +18,7 @@ from allotment.tf.ops.table import CPU_ONLY, broadcast_fault, dims, operation
 from allotment.tf.tensors.dtype import string
 from allotment.tf.tensors.tensor import EagerTensor
 
-_TEXTS: Any = {"kinds": CPU_ONLY, "takes": (string,).__contains__}
+_TEXTS: Any = {"kinds": CPU_ONLY}
 
 
 def _characters(text: bytes) -> list[bytes]:
@@ -68,7 +68,7 @@ def _substr(texts: Array, first: Array, count: Array, unit: str) -> Array:
     return made
 
 
-_substr_row = operation("Substr", _substr, fault=_substr_fault, same_dtype=False, **_TEXTS)
+_substr_row = operation("Substr", _substr, fault=_substr_fault, **_TEXTS)
 
 
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> EagerTensor:  # noqa: A002

@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.tf.ops import faults
-from allotment.tf.ops.array.array import _anything
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type, to_tensor
 from allotment.tf.ops.execute import run
@@ -22,7 +21,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 _NAN: Final = re.compile(rb"\s*[+-]?nan\(\w*\)\s*", re.IGNORECASE)
 _HEXADECIMAL: Final = re.compile(rb"\s*[+-]?0x", re.IGNORECASE)
 
-_TEXTS: Any = {"kinds": CPU_ONLY, "takes": (string,).__contains__}
+_TEXTS: Any = {"kinds": CPU_ONLY}
 
 
 def each(function: Callable[[Any], Any], array: Array, dtype: Any = object) -> Array:
@@ -187,7 +186,6 @@ _as_string_row = operation(
     lambda array, form: each(form.write, array),
     fault=lambda array, form: form.fault(array),
     kinds=CPU_ONLY,
-    takes=_anything,
 )
 
 

@@ -22,7 +22,6 @@ from allotment.tf.tensors.dtype import (
     uint32,
     uint64,
 )
-from allotment.tf.tensors.dtype import bool as bool_
 
 FLOATS: Final = (float16, float32, float64)
 COMPLEX: Final = (complex64, complex128)
@@ -32,18 +31,10 @@ SIGNED_INTEGERS: Final = (int8, int16, int32, int64)
 INTEGERS: Final = (*SIGNED_INTEGERS, uint8, uint16, uint32, uint64)
 #: What has an order.
 REALS: Final = FLOATS + INTEGERS
-#: What has a sign.
-SIGNED: Final = INEXACT + SIGNED_INTEGERS
-#: What can be added; truth values cannot.
+#: What can be added.
 NUMBERS: Final = REALS + COMPLEX
-TRUTHS: Final = (bool_,)
 #: What counts and positions are given in.
 INDICES: Final = (int32, int64)
-
-
-def anything(dtype: DType) -> bool:
-    """``takes`` of what does not look at the elements."""
-    return True
 
 
 def check_attribute(op: str, attribute: str, dtype: DType, name: str | None = None) -> None:

@@ -14,14 +14,12 @@ import numpy as np
 from allotment.devices import placement_log
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.placement import current_placement
-from allotment.tf.ops.array.array import _anything
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.execute import check_types, compute, run_on
 from allotment.tf.ops.indexing.scattering import assign_at, scatter, scatter_fault
 from allotment.tf.ops.indexing.slicing import Index, index_fault, view
 from allotment.tf.ops.reduction.rows import at
 from allotment.tf.ops.table import CPU_ONLY, EVERYWHERE, Operation, StatefulArgument, dims, operation
-from allotment.tf.ops.types.element_types import NUMBERS
 from allotment.tf.tensors.dtype import DType, string
 from allotment.tf.tensors.tensor import EagerTensor, tensor_of
 
@@ -46,7 +44,7 @@ def _same(array: Array) -> Array:
 
 
 # The variable shares the memory of the tensor it is assigned, as TensorFlow's does.
-_assign = operation("AssignVariableOp", _same, takes=_anything)
+_assign = operation("AssignVariableOp", _same)
 
 
 def create(value: EagerTensor, name: str | None) -> Storage:
@@ -119,14 +117,14 @@ def _update(op: str, function: Callable[..., Any]) -> Operation:
             return function(storage.array, value, out=storage.array)
         return function(storage.array, value)
 
-    return operation(op, changed, fault=fault, takes=NUMBERS.__contains__)
+    return operation(op, changed, fault=fault)
 
 
 ADD: Final = _update("AssignAddVariableOp", np.add)
 SUBTRACT: Final = _update("AssignSubVariableOp", np.subtract)
 
 
-def _scatter(op: str, change: Callable[..., None], takes: Callable[[DType], bool]) -> Operation:
+def _scatter(op: str, change: Callable[..., None]) -> Operation:
     def fault(value: Array, indices: Array, storage: Storage) -> str | None:
         return scatter_fault(storage.array.shape, indices, value)
 
@@ -135,12 +133,12 @@ def _scatter(op: str, change: Callable[..., None], takes: Callable[[DType], bool
         scatter(change, array, indices, value)
         return array
 
-    return operation(op, changed, fault=fault, takes=takes, same_dtype=False)
+    return operation(op, changed, fault=fault)
 
 
-SCATTER_UPDATE: Final = _scatter("ResourceScatterNdUpdate", assign_at, _anything)
-SCATTER_ADD: Final = _scatter("ResourceScatterNdAdd", at(np.add), NUMBERS.__contains__)
-SCATTER_SUBTRACT: Final = _scatter("ResourceScatterNdSub", at(np.subtract), NUMBERS.__contains__)
+SCATTER_UPDATE: Final = _scatter("ResourceScatterNdUpdate", assign_at)
+SCATTER_ADD: Final = _scatter("ResourceScatterNdAdd", at(np.add))
+SCATTER_SUBTRACT: Final = _scatter("ResourceScatterNdSub", at(np.subtract))
 
 
 def _part_fault(value: Array, index: Index, storage: Storage) -> str | None:
@@ -164,9 +162,7 @@ def _part_assigned(value: Array, index: Index, storage: Storage) -> Array:
     return array
 
 
-ASSIGN_PART: Final = operation(
-    "ResourceStridedSliceAssign", _part_assigned, fault=_part_fault, takes=_anything
-)
+ASSIGN_PART: Final = operation("ResourceStridedSliceAssign", _part_assigned, fault=_part_fault)
 
 
 def change(row: Operation, storage: Storage, *inputs: Any, name: str | None = None) -> None:

@@ -5,14 +5,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.ops.array.array import _anything
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.indexing.scattering import assign_at, maximum_at, minimum_at
 from allotment.tf.ops.reduction.rows import at
 from allotment.tf.ops.table import Operation, dims, operation
-from allotment.tf.ops.types.element_types import NUMBERS, REALS
 from allotment.tf.ops.variables.resources import Storage, writable
-from allotment.tf.tensors.dtype import DType
 
 
 def _fault(value: Array, indices: Array, storage: Storage) -> str | None:
@@ -32,13 +29,13 @@ def _fault(value: Array, indices: Array, storage: Storage) -> str | None:
     return f"{named} = {indices[place]} is not in [0, {shape[0]})"
 
 
-def _row(op: str, change: Callable[..., Any], takes: Callable[[DType], bool]) -> Operation:
+def _row(op: str, change: Callable[..., Any]) -> Operation:
     def changed(value: Array, indices: Array, storage: Storage) -> Array:
         array = writable(storage)
         change(array, indices, value)
         return array
 
-    return operation(f"Resource{op}", changed, fault=_fault, takes=takes, same_dtype=False)
+    return operation(f"Resource{op}", changed, fault=_fault)
 
 
 def _divide_at(array: Array, indices: Array, value: Array) -> None:
@@ -51,13 +48,13 @@ def _divide_at(array: Array, indices: Array, value: Array) -> None:
 
 #: The rows by the names of their functions.
 ROW_SCATTERS: Final[dict[str, Operation]] = {
-    "scatter_add": _row("ScatterAdd", at(np.add), NUMBERS.__contains__),
-    "scatter_div": _row("ScatterDiv", _divide_at, NUMBERS.__contains__),
-    "scatter_max": _row("ScatterMax", maximum_at, REALS.__contains__),
-    "scatter_min": _row("ScatterMin", minimum_at, REALS.__contains__),
-    "scatter_mul": _row("ScatterMul", at(np.multiply), NUMBERS.__contains__),
-    "scatter_sub": _row("ScatterSub", at(np.subtract), NUMBERS.__contains__),
-    "scatter_update": _row("ScatterUpdate", assign_at, _anything),
+    "scatter_add": _row("ScatterAdd", at(np.add)),
+    "scatter_div": _row("ScatterDiv", _divide_at),
+    "scatter_max": _row("ScatterMax", maximum_at),
+    "scatter_min": _row("ScatterMin", minimum_at),
+    "scatter_mul": _row("ScatterMul", at(np.multiply)),
+    "scatter_sub": _row("ScatterSub", at(np.subtract)),
+    "scatter_update": _row("ScatterUpdate", assign_at),
 }
 
 __all__ = ["ROW_SCATTERS"]
