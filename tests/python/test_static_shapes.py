@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import allotment.tf as tf
-from allotment.tf.ops.inference.shape_functions import SHAPE_FUNCTIONS
-from allotment.tf.ops.table import OPERATIONS
+from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import stated
+from allotment.tf.ops.table import OPERATIONS, Operation
 from every_module import import_every_module
 from support import op_samples
 from support.derivatives import flat
@@ -21,18 +22,37 @@ import_every_module()
 
 v1: Any = tf.compat.v1
 
-#: Their outputs are stated where the node is added, or they change variables; other tests run them.
+#: What the caller that adds the node states the outputs of.
+STATED = {
+    "Const",  # its value has a type and a shape
+    "Placeholder",  # its caller gives them
+    *("VarHandleOp", "VariableV2"),  # the variable has them
+    *("IteratorGetNext", "IteratorV2", "MakeIterator"),  # the data set has them
+    *("AssignAdd", "AssignSub"),  # a variable of TensorFlow 1 that is changed is the output
+    # They change an eager variable, or in a graph are made beside its handle, whose variable has type and shape.
+    *("AssignAddVariableOp", "AssignSubVariableOp"),
+    *(name for name in OPERATIONS if name.startswith("Resource")),
+}
+#: Their outputs are stated, or they change variables, or have no output; other tests run them.
 NOT_SAMPLED = {
-    *("Assign", "AssignAdd", "AssignSub", "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"),
-    *("InitializedValue", "PlaceholderWithDefault", "ReadVariableOp", "VarHandleOp", "VarIsInitializedOp"),
-    *("IteratorGetNext", "IteratorV2", "MakeIterator"),
-    *("Assert", "NoOp", "Print", "PrintV2", "VariableV2", "_EagerConst"),
-    *(name for name in SHAPE_FUNCTIONS if name.startswith("Resource")),
+    *(STATED - {"Const", "Placeholder"}),
+    *("Assign", "AssignVariableOp", "InitializedValue", "PlaceholderWithDefault", "ReadVariableOp"),
+    *("Assert", "NoOp", "Print", "PrintV2", "VarIsInitializedOp", "_EagerConst"),
 }
 
 
 def test_every_operation_has_a_shape_function() -> None:
-    assert set(SHAPE_FUNCTIONS) == set(OPERATIONS)
+    assert [name for name, row in OPERATIONS.items() if row.shape is None] == []
+    assert {name for name, row in OPERATIONS.items() if row.shape is stated} == STATED
+
+
+def test_an_operation_without_a_shape_function_has_no_place_in_a_graph() -> None:
+    with tf.Graph().as_default():
+        x = tf.constant([1.0])
+        with pytest.raises(NotImplementedError, match="operation Twice has no shape function"):
+            run(Operation("Twice", lambda array: array * 2), (x,))
+        with pytest.raises(NotImplementedError, match="the outputs of Placeholder are stated where"):
+            run(OPERATIONS["Placeholder"], ())
 
 
 def _more(t: dict[str, Any]) -> list[Any]:

@@ -10,6 +10,7 @@ from allotment.tf.ops.autodiff.differentiation import not_differentiable
 from allotment.tf.ops.control.assert_op import shown_count, summary
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import no_outputs
 from allotment.tf.ops.table import operation
 
 
@@ -20,7 +21,7 @@ def _write(*arrays_and_args: Any) -> tuple[()]:
     return ()
 
 
-_print = operation("Print", _write, reads_anywhere=True, effect_only=True)
+_print = operation("Print", _write, shape=no_outputs, reads_anywhere=True, effect_only=True)
 not_differentiable("Print")
 
 

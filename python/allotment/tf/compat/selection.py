@@ -11,6 +11,7 @@ from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing import gathering
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.tensor import Tensor
@@ -36,7 +37,16 @@ def _select(condition: Array, x: Array, y: Array) -> Array:
     return np.where(condition.reshape(condition.shape + (1,) * (x.ndim - condition.ndim)), x, y)
 
 
-_row = operation("Select", _select, fault=_fault, same_dtype=False)
+def _select_shape(c: Inference) -> list[Output]:
+    dims, condition = c.merged(c.shape(1), c.shape(2)), c.shape(0)
+    if dims and condition and len(condition) == 1 < len(dims):
+        c.same(condition[0], dims[0])
+    elif condition and (dims is not None or len(condition) > 1):
+        dims = c.merged(dims, condition)
+    return c.one(dims, c.dtype(1))
+
+
+_row = operation("Select", _select, shape=_select_shape, fault=_fault, same_dtype=False)
 
 
 @gradient("Select", inputs=(0,))

@@ -13,6 +13,7 @@ from allotment.tf.ops.autodiff.differentiation import Call, is_differentiable
 from allotment.tf.ops.autodiff.tape import paused, variables_read
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import each_unchanged
 from allotment.tf.ops.table import Gradient, Operation
 
 
@@ -92,6 +93,8 @@ def _row(back: Callable[..., Any], results: int, arguments: int, variables: Sequ
     return Operation(
         "IdentityN",
         chosen,
+        shape=each_unchanged,
+        makes_tuple=True,
         own_gradient=Gradient(gradients, inputs=False),
     )
 

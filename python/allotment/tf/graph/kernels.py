@@ -14,31 +14,34 @@ from allotment.tf.graph.faults import graph_error
 from allotment.tf.graph.node import Operation
 from allotment.tf.graph.sources import Fixed, generator_in
 from allotment.tf.ops import faults
+from allotment.tf.ops.inference.common import no_outputs, stated, unchanged
 from allotment.tf.ops.random.draws import Source
 from allotment.tf.ops.table import CPU_ONLY, Host, operation
 from allotment.tf.ops.variables.resources import ADD, SUBTRACT, Storage
 from allotment.tf.tensors.tensor_shape import TensorShape
 
-PLACEHOLDER: Final = operation("Placeholder", lambda: None, host=Host.NEVER)
+PLACEHOLDER: Final = operation("Placeholder", lambda: None, shape=stated, host=Host.NEVER)
 #: Its input is what it gives if nothing is fed.
-PLACEHOLDER_WITH_DEFAULT: Final = operation("PlaceholderWithDefault", lambda array: array)
-NO_OP: Final = operation("NoOp", lambda: None)
+PLACEHOLDER_WITH_DEFAULT: Final = operation("PlaceholderWithDefault", lambda array: array, shape=unchanged)
+NO_OP: Final = operation("NoOp", lambda: None, shape=no_outputs)
 #: Where a variable lives. The value is the session's.
-VARIABLE: Final = operation("VariableV2", lambda: None, host=Host.NEVER)
-HANDLE: Final = operation("VarHandleOp", lambda: None, host=Host.NEVER)
-READ: Final = operation("ReadVariableOp", lambda array: array, host=Host.NEVER)
+VARIABLE: Final = operation("VariableV2", lambda: None, shape=stated, host=Host.NEVER)
+HANDLE: Final = operation("VarHandleOp", lambda: None, shape=stated, host=Host.NEVER)
+READ: Final = operation("ReadVariableOp", lambda array: array, shape=unchanged, host=Host.NEVER)
 #: The changes of reference variables; those of resources have rows of their own in ``ops.resources``.
-ASSIGN: Final = operation("Assign", lambda array: array, host=Host.NEVER)
+ASSIGN: Final = operation("Assign", lambda array: array, shape=unchanged, host=Host.NEVER)
 #: An argument of such an assignment: the value may have another shape than the one before.
 ANY_SHAPE: Final = "any shape"
 #: The value of a variable, or the input while it has none.
-INITIALIZED_VALUE: Final = operation("InitializedValue", lambda array: array, host=Host.NEVER)
+INITIALIZED_VALUE: Final = operation(
+    "InitializedValue", lambda array: array, shape=unchanged, host=Host.NEVER
+)
 #: What stands for an iterator over a data set, what starts it, and what gives its next element.
-ITERATOR: Final = operation("IteratorV2", lambda: None, kinds=CPU_ONLY, host=Host.NEVER)
-MAKE_ITERATOR: Final = operation("MakeIterator", lambda: (), kinds=CPU_ONLY, effect_only=True)
-GET_NEXT: Final = operation("IteratorGetNext", lambda: None, kinds=CPU_ONLY, host=Host.NEVER)
-ASSIGN_ADD: Final = operation("AssignAdd", ADD.function, fault=ADD.fault)
-ASSIGN_SUBTRACT: Final = operation("AssignSub", SUBTRACT.function, fault=SUBTRACT.fault)
+ITERATOR: Final = operation("IteratorV2", lambda: None, shape=stated, kinds=CPU_ONLY, host=Host.NEVER)
+MAKE_ITERATOR: Final = operation("MakeIterator", lambda: (), shape=stated, kinds=CPU_ONLY, effect_only=True)
+GET_NEXT: Final = operation("IteratorGetNext", lambda: None, shape=stated, kinds=CPU_ONLY, host=Host.NEVER)
+ASSIGN_ADD: Final = operation("AssignAdd", ADD.function, shape=stated, fault=ADD.fault)
+ASSIGN_SUBTRACT: Final = operation("AssignSub", SUBTRACT.function, shape=stated, fault=SUBTRACT.fault)
 
 
 class State:

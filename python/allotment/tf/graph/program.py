@@ -17,7 +17,6 @@ from allotment.tf.graph.kernels import State, kernel
 from allotment.tf.graph.node import Operation, SymbolicTensor, variable_read
 from allotment.tf.graph.ordering import needed, ordered
 from allotment.tf.ops import faults
-from allotment.tf.ops.inference.shape_functions import MANY
 from allotment.tf.ops.table import Host, same_shapes
 from allotment.tf.tensors.dtype import int32, string
 
@@ -262,7 +261,7 @@ def _is_checked(operation: Operation) -> bool:
 
 
 def _makes_tuple(operation: Operation) -> bool:
-    return len(operation._outputs) != 1 or operation._row.name in MANY
+    return len(operation._outputs) != 1 or operation._row.makes_tuple
 
 
 def _checked(operation: Operation) -> Callable[..., Any]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
-from allotment.tf.graph import shape_functions as _shape_functions  # noqa: F401 - enters them
 from allotment.tf.graph.constants import constant_array, shaped
 from allotment.tf.graph.node import SymbolicTensor
 from allotment.tf.graph.numbers import numbers_of
 from allotment.tf.graph.sources import SHARED, Fixed, Shared, Start
 from allotment.tf.ops.deferred import deferred_in, with_numbers
 from allotment.tf.ops.execute import check_types_in_graph
-from allotment.tf.ops.inference.shape_functions import MANY, infer
+from allotment.tf.ops.inference.common import stated
+from allotment.tf.ops.inference.shape_functions import infer
 from allotment.tf.ops.table import Host, operation
 from allotment.tf.ops.table import Operation as Row
 from allotment.tf.tensors.dtype import BY_NUMPY, DType
@@ -24,7 +24,7 @@ from allotment.tf.tensors.tensor_shape import TensorShape
 if TYPE_CHECKING:
     from allotment.tf.graph.graph import Graph
 
-CONST: Final = operation("Const", lambda value: value, host=Host.NEVER)
+CONST: Final = operation("Const", lambda value: value, shape=stated, host=Host.NEVER)
 
 
 class Recording:
@@ -129,7 +129,7 @@ class Recording:
         node._count = count
         if row.effect_only:
             return node
-        return node._outputs if len(outputs) != 1 or row.name in MANY else node._outputs[0]
+        return node._outputs if len(outputs) != 1 or row.makes_tuple else node._outputs[0]
 
     def pair(self, function: Callable[..., Any], pair: Callable[..., Any], x: Any, y: Any, name: str) -> Any:
         """Record an operation with two operands, whose constants are called ``x`` and ``y`` inside of its name."""

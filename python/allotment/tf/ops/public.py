@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from allotment.tf.ops.execute import binary, unary
+from allotment.tf.ops.inference.common import broadcasting, unchanged
 from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -19,11 +20,13 @@ def public_unary(
     name: str, op: str, function: Callable[..., Any], doc: str, **fields: Any
 ) -> Callable[..., EagerTensor]:
     """Enter an operation with one input into the table and make its function."""
-    return public(unary(operation(op, function, **fields)), name, doc)
+    return public(unary(operation(op, function, **({"shape": unchanged} | fields))), name, doc)
 
 
 def public_binary(
     name: str, op: str, function: Callable[..., Any], doc: str, **fields: Any
 ) -> Callable[..., EagerTensor]:
     """Enter an operation with two inputs of one type, broadcast to each other, and make its function."""
-    return public(binary(operation(op, function, **({"fault": same_shapes} | fields))), name, doc)
+    return public(
+        binary(operation(op, function, **({"shape": broadcasting, "fault": same_shapes} | fields))), name, doc
+    )

@@ -19,6 +19,10 @@ EVERYWHERE: Final = ("GPU", "CPU")
 CPU_ONLY: Final = ("CPU",)
 
 
+#: Takes an ``Inference`` (``ops.inference``) and the row's own arguments, returns the type and shape of each output.
+ShapeFunction = Callable[..., Sequence[tuple[DType, Any]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Gradient:
     """How to go back through an operation: from the gradients of its outputs to those of its inputs."""
@@ -62,6 +66,10 @@ class Operation:
     function: Callable[..., Any]
     #: Kinds of device that have a kernel, the best first.
     kinds: tuple[str, ...] = EVERYWHERE
+    #: Finds the types and shapes of the outputs in a graph; without it the operation has no place in one.
+    shape: ShapeFunction | None = None
+    #: Whether the function returns a tuple even if it makes one tensor: its arguments say how many.
+    makes_tuple: bool = False
     #: Element type of the result: ``None`` means whatever the array has.
     result: DType | None = None
     #: What a GPU's kernel keeps in host memory.

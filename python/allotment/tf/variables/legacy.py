@@ -7,12 +7,21 @@ import numpy as np
 from allotment.devices.placement import current_placement
 from allotment.tf.names.deprecation import deprecated
 from allotment.tf.ops.execute import run_on
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import Host, operation
 from allotment.tf.ops.variables.resources import Storage
+from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.tensor import EagerTensor, Reference
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 
-_is_initialized = operation("VarIsInitializedOp", lambda: np.ones((), np.bool_), host=Host.OUTPUT)
+
+def _is_initialized_shape(c: Inference) -> list[Output]:
+    return c.one((), bool_)
+
+
+_is_initialized = operation(
+    "VarIsInitializedOp", lambda: np.ones((), np.bool_), shape=_is_initialized_shape, host=Host.OUTPUT
+)
 
 
 class LegacyVariable:

@@ -13,6 +13,8 @@ from allotment.tf.ops.array.creation import fill, zeros
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import cast_to, unchanged
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import Host, dims, operation
 from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import BY_NUMPY, DType, as_dtype, int32, int64, string
@@ -26,8 +28,8 @@ def _same(array: Array) -> Array:
 
 
 #: The row of ``identity``.
-IDENTITY: Final = operation("Identity", _same)
-_stop_gradient = operation("StopGradient", _same)
+IDENTITY: Final = operation("Identity", _same, shape=unchanged)
+_stop_gradient = operation("StopGradient", _same, shape=unchanged)
 
 
 def identity(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - the name TensorFlow has
@@ -54,7 +56,11 @@ def _ensured(array: Array, shape: TensorShape) -> Array:
     return array
 
 
-_ensure_shape = operation("EnsureShape", _ensured, fault=_ensure_fault)
+def _ensured_shape(c: Inference, shape: Any) -> list[Output]:
+    return c.one(c.merged(c.shape(), shape._dims))
+
+
+_ensure_shape = operation("EnsureShape", _ensured, shape=_ensured_shape, fault=_ensure_fault)
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> EagerTensor:
@@ -74,7 +80,7 @@ def _cast(array: Array, dtype: DType) -> Array:
     return array.astype(dtype.numpy)
 
 
-_cast_row = operation("Cast", _cast, host=Host.NEVER)
+_cast_row = operation("Cast", _cast, shape=cast_to, host=Host.NEVER)
 
 
 def _no_cast(have: DType, wanted: DType) -> str:
@@ -148,7 +154,7 @@ def _inside(limit: int, floats: np.dtype[Any]) -> Any:
     return np.nextafter(found, floats.type(0)) if abs(int(found)) > abs(int(limit)) else found
 
 
-_saturate_row = operation("SaturateCast", _saturate, host=Host.NEVER)
+_saturate_row = operation("SaturateCast", _saturate, shape=cast_to, host=Host.NEVER)
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> EagerTensor:
@@ -181,8 +187,21 @@ def _bitcast(array: Array, dtype: DType) -> Array:
     return array.view(dtype.numpy)[..., 0]
 
 
+def _bitcast_shape(c: Inference, dtype: Any) -> list[Output]:
+    have, wanted = c.dtype().numpy.itemsize, dtype.numpy.itemsize
+    dims = c.shape()
+    if have < wanted:
+        dims = c.at_least(0, 1)
+        if dims is not None:
+            c.same(dims[-1], wanted // have)
+            dims = dims[:-1]
+    elif have > wanted and dims is not None:
+        dims = (*dims, have // wanted)
+    return c.one(dims, dtype)
+
+
 # The result shares the input's memory, as TensorFlow's does.
-_bitcast_row = operation("Bitcast", _bitcast, fault=_bitcast_fault)
+_bitcast_row = operation("Bitcast", _bitcast, shape=_bitcast_shape, fault=_bitcast_fault)
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's names
@@ -195,16 +214,38 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> EagerTensor:  # n
     return run(_bitcast_row, (to_tensor(input),), wanted, name=name)  # type: ignore[no-any-return]
 
 
+def _lengths_shape(c: Inference, dtype: Any) -> list[Output]:
+    dims = c.shape()
+    return c.one((None if dims is None else len(dims),), dtype)
+
+
+def _lengths_of_each_shape(c: Inference, dtype: Any) -> list[Output]:
+    return [(dtype, (None if dims is None else len(dims),)) for dims in c.shapes()]
+
+
+def _size_shape(c: Inference, dtype: Any) -> list[Output]:
+    return c.one((), dtype)
+
+
+def _rank_shape(c: Inference) -> list[Output]:
+    return c.one((), int32)
+
+
 _shape = operation(
     "Shape",
     lambda array, dtype: np.array(array.shape, dtype.numpy),
+    shape=_lengths_shape,
     host=Host.OUTPUT,
 )
-_size = operation("Size", lambda array, dtype: np.array(array.size, dtype.numpy), host=Host.OUTPUT)
-_rank = operation("Rank", lambda array: np.array(array.ndim, np.int32), host=Host.OUTPUT)
+_size = operation(
+    "Size", lambda array, dtype: np.array(array.size, dtype.numpy), shape=_size_shape, host=Host.OUTPUT
+)
+_rank = operation("Rank", lambda array: np.array(array.ndim, np.int32), shape=_rank_shape, host=Host.OUTPUT)
 _shape_n = operation(
     "ShapeN",
     lambda *arrays, dtype: tuple(np.array(array.shape, dtype.numpy) for array in arrays),
+    shape=_lengths_of_each_shape,
+    makes_tuple=True,
     host=Host.OUTPUT,
 )
 
@@ -240,10 +281,11 @@ def _zeros(array: Array) -> Array:
     return np.full(array.shape, b"", object) if array.dtype == object else np.zeros(array.shape, array.dtype)
 
 
-_zeros_like = operation("ZerosLike", _zeros)
+_zeros_like = operation("ZerosLike", _zeros, shape=unchanged)
 _ones_like = operation(
     "OnesLike",
     lambda array: np.ones(array.shape, array.dtype),
+    shape=unchanged,
 )
 
 

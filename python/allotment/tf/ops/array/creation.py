@@ -14,6 +14,8 @@ from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.shapes import shape_argument
 from allotment.tf.ops.convert import dtype_argument, to_array, to_tensor, to_tensor_if_it_fits
 from allotment.tf.ops.execute import bring, compute, run
+from allotment.tf.ops.inference.common import unchanged
+from allotment.tf.ops.inference.shape_functions import Inference, Output, lengths, multiplied, shape_text
 from allotment.tf.ops.table import CPU_ONLY, EVERYWHERE, Host, operation
 from allotment.tf.ops.table import dims as shown
 from allotment.tf.ops.values import TensorsInsideError
@@ -23,7 +25,7 @@ from allotment.tf.tensors.tensor_shape import TensorShape
 
 _INT32_MAX = 2**31 - 1
 
-_const = operation("_EagerConst", np.copy, host=Host.NEVER)
+_const = operation("_EagerConst", np.copy, shape=unchanged, host=Host.NEVER)
 
 
 def eager_const(value: Any, dtype: DType | None = None) -> EagerTensor:
@@ -209,8 +211,31 @@ def _reshaped(array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[An
     return np.reshape(array, shape)
 
 
+def _reshape_shape(c: Inference, shape: Any) -> list[Output]:
+    dims, source = lengths(shape), c.shape()
+    if dims is None:
+        return c.one(None)
+    total = None if source is None else multiplied(*source)
+    wanted = multiplied(*(each for each in dims if each is not None))
+    holes = dims.count(None)
+    if source is not None and source.count(None) == 1 and holes == 0 and wanted is not None:
+        known = multiplied(*(each for each in source if each is not None))
+        if known and wanted % known:
+            c.refuse(f"Dimension size must be evenly divisible by {known} but is {wanted}")
+    if total is None or wanted is None:
+        return c.one(dims)
+    refused = f"Cannot reshape a tensor with {total} elements to shape {shape_text(dims)}"
+    if wanted != total and (holes == 0 or wanted == 0):
+        c.refuse(f"{refused} ({wanted} elements)")
+    if holes == 1 and wanted:
+        if total % wanted:
+            c.refuse(f"{refused}: {total} is not a multiple of {wanted}")
+        dims = tuple(total // wanted if each is None else each for each in dims)
+    return c.one(dims)
+
+
 # The result shares the input's memory, as TensorFlow's does.
-_reshape = operation("Reshape", _reshaped, fault=_reshape_fault)
+_reshape = operation("Reshape", _reshaped, shape=_reshape_shape, fault=_reshape_fault)
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> EagerTensor:
@@ -230,7 +255,14 @@ def _fill_fault(value: npt.NDArray[Any], shape: tuple[int, ...]) -> str | None:
     return f"Dimension {negative[0]} must be >= 0" if negative else None
 
 
-_fill = operation("Fill", _full, fault=_fill_fault, reads_anywhere=True)
+def _fill_shape(c: Inference, shape: Any) -> list[Output]:
+    c.ranked(0, 0)
+    if type(shape) is tuple and any(type(each) is int and each < 0 for each in shape):
+        c.refuse(f"Fill dimensions must be >= 0, but are {list(shape)}")
+    return c.one(c.requested(shape))
+
+
+_fill = operation("Fill", _full, shape=_fill_shape, fault=_fill_fault, reads_anywhere=True)
 
 
 def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:

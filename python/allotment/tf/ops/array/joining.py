@@ -21,7 +21,16 @@ from allotment.tf.ops.array.array import cast, identity, widened
 from allotment.tf.ops.array.creation import eager_const
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import (
+    Dims,
+    Inference,
+    Output,
+    added,
+    numbers,
+    unknown,
+)
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import DType, int8, int32
@@ -48,9 +57,35 @@ def _concat_fault(*arrays: Array, axis: int) -> str | None:
     return None
 
 
+def _concat_shape(c: Inference, axis: Any) -> list[Output]:
+    shapes = c.shapes()
+    known = [each for each in shapes if each is not None]
+    if not known:
+        return c.one(None)
+    if any(len(each) == 0 for each in known):
+        c.refuse("Can't concatenate scalars (use tf.stack instead)")
+    if type(axis) is Deferred:
+        return c.one(unknown(len(known[0]) if all(len(each) == len(known[0]) for each in known) else None))
+    least = -axis if axis < 0 else axis + 1
+    for each in known:
+        if len(each) < least:
+            c.refuse(f"Shape must be at least rank {least} but is rank {len(each)}")
+    place = axis % len(known[0])
+    merged = c.all_merged(_without(each, place) for each in known)
+    assert merged is not None
+    total = added(*(None if each is None else each[place] for each in shapes))
+    return c.one((*merged[:place], total, *merged[place + 1 :]))
+
+
+def _without(dims: tuple[int | None, ...], place: int) -> Dims:
+    """A shape with the length of one axis forgotten."""
+    return (*dims[:place], None, *dims[place + 1 :])
+
+
 _concat = operation(
     "ConcatV2",
     lambda *arrays, axis: np.concatenate(arrays, axis),
+    shape=_concat_shape,
     fault=_concat_fault,
 )
 
@@ -85,9 +120,18 @@ def _stack_fault(*arrays: Array, axis: int) -> str | None:
     return None
 
 
+def _pack_shape(c: Inference, axis: int) -> list[Output]:
+    dims = c.all_merged(c.shapes())
+    if dims is None:
+        return c.one(None)
+    place = c.axis(axis, len(dims) + 1)
+    return c.one((*dims[:place], len(c.inputs), *dims[place:]))
+
+
 _pack = operation(
     "Pack",
     lambda *arrays, axis: np.stack(arrays, axis),
+    shape=_pack_shape,
     fault=_stack_fault,
 )
 
@@ -172,7 +216,19 @@ def _unstack(array: Array, num: int | None, axis: int) -> tuple[Array, ...]:
     return tuple(each.copy() for each in _slices(array, axis))
 
 
-_unpack = operation("Unpack", _unstack, fault=_unstack_fault)
+def _unstack_shape(c: Inference, num: int | None, axis: int) -> list[Output]:
+    dims = c.shape()
+    if dims is not None:
+        place = c.axis(axis, len(dims))
+        assert place is not None
+        num = c.same(dims[place], num)
+        dims = dims[:place] + dims[place + 1 :]
+    if num is None:
+        c.refuse("Cannot infer argument `num` from shape: it must be known when the graph is built")
+    return [(c.dtype(), dims)] * num
+
+
+_unpack = operation("Unpack", _unstack, shape=_unstack_shape, makes_tuple=True, fault=_unstack_fault)
 
 
 def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unstack") -> list[EagerTensor]:
@@ -242,8 +298,54 @@ def _split_sizes(array: Array, sizes: tuple[int, ...], axis: int) -> tuple[Array
     return _split(array, places.tolist(), axis)
 
 
-_split_row = operation("Split", _split, fault=_split_fault)
-_split_sizes_row = operation("SplitV", _split_sizes, fault=_split_sizes_fault)
+def _split_shape(c: Inference, count: int, axis: Any) -> list[Output]:
+    dims = c.at_least(0, 1)
+    if dims is None:
+        return [(c.dtype(), None)] * count
+    place = c.axis(axis, len(dims), "split_dim")
+    if place is None:
+        return [(c.dtype(), unknown(len(dims)))] * count
+    whole = dims[place]
+    if whole is not None and whole % count:
+        c.refuse(
+            f"Dimension size must be evenly divisible by {count} but is {whole}. Number of ways to split should evenly "
+            f"divide the split dimension"
+        )
+    part = None if whole is None else whole // count
+    return [(c.dtype(), (*dims[:place], part, *dims[place + 1 :]))] * count
+
+
+def _split_sizes_shape(c: Inference, sizes: Any, axis: Any) -> list[Output]:
+    dims, parts = c.at_least(0, 1), numbers(sizes)
+    if parts is None:
+        c.refuse(
+            "Cannot infer argument `num` from shape: how many sizes there are must be known when the graph is built"
+        )
+    if dims is None:
+        return [(c.dtype(), None)] * len(parts)
+    place = c.axis(axis, len(dims), "split_dim")
+    if place is None:
+        return [(c.dtype(), unknown(len(dims)))] * len(parts)
+    return [(c.dtype(), (*dims[:place], part, *dims[place + 1 :])) for part in _parts(c, parts, dims[place])]
+
+
+def _parts(c: Inference, sizes: tuple[int | None, ...], whole: int | None) -> list[int | None]:
+    """The lengths of the parts; -1 is what is left."""
+    if sizes.count(-1) > 1:
+        c.refuse("can only have one -1 in size_splits")
+    rest = [each for each in sizes if each != -1]
+    total = added(*rest)
+    if total is None or whole is None:
+        return [None if each == -1 else each for each in sizes]
+    if total > whole or (-1 not in sizes and total != whole):
+        c.refuse(f"can't split axis of size {whole} into pieces of size [{','.join(map(str, sizes))}]")
+    return [whole - total if each == -1 else each for each in sizes]
+
+
+_split_row = operation("Split", _split, shape=_split_shape, makes_tuple=True, fault=_split_fault)
+_split_sizes_row = operation(
+    "SplitV", _split_sizes, shape=_split_sizes_shape, makes_tuple=True, fault=_split_sizes_fault
+)
 
 
 def split(

@@ -15,7 +15,9 @@ from allotment.tf.ops.arguments.integers import (
 )
 from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.deferred import Deferred, is_known
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Inference, Output, numbers, unknown
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import operation
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
@@ -45,8 +47,27 @@ def _conjugate_transpose(array: Array, perm: tuple[int, ...] | None) -> Array:
     return np.asarray(np.conjugate(np.transpose(array, perm), order="C"))
 
 
-_transpose_row = operation("Transpose", _transpose, fault=_transpose_fault)
-_conjugate_row = operation("ConjugateTranspose", _conjugate_transpose, fault=_transpose_fault)
+def _transpose_shape(c: Inference, perm: Any) -> list[Output]:
+    dims = c.shape()
+    if perm is None:
+        return c.one(None if dims is None else dims[::-1])
+    order = numbers(perm)
+    if order is None or dims is None:
+        return c.one(unknown(len(dims) if dims is not None else None if order is None else len(order)))
+    if len(order) != len(dims):
+        c.refuse(f"Dimension must be {len(dims)} but is {len(order)}")
+    if None in order:
+        return c.one(unknown(len(dims)))
+    places = [c.axis(axis, len(dims), "perm dim") for axis in order]
+    if len(set(places)) != len(places):
+        c.refuse(f"perm must name each axis once, not {list(order)}")
+    return c.one(tuple(dims[place] for place in places if place is not None))
+
+
+_transpose_row = operation("Transpose", _transpose, shape=_transpose_shape, fault=_transpose_fault)
+_conjugate_row = operation(
+    "ConjugateTranspose", _conjugate_transpose, shape=_transpose_shape, fault=_transpose_fault
+)
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> EagerTensor:
@@ -66,8 +87,21 @@ def _expand_fault(array: Array, axis: int) -> str | None:
     return f"Tried to expand dim index {axis} for tensor with {array.ndim} dimensions."
 
 
+def _expand_shape(c: Inference, axis: Any) -> list[Output]:
+    dims = c.shape()
+    if dims is None:
+        return c.one(None)
+    rank = len(dims)
+    if type(axis) is Deferred:
+        return c.one(unknown(rank + 1))
+    if not -rank - 1 <= axis <= rank:
+        c.refuse(f"dim {axis} not in the interval [{-rank - 1}, {rank}].")
+    place = axis + rank + 1 if axis < 0 else axis
+    return c.one((*dims[:place], 1, *dims[place:]))
+
+
 # The results of these two share the input's memory, as TensorFlow's do.
-_expand_dims = operation("ExpandDims", np.expand_dims, fault=_expand_fault)
+_expand_dims = operation("ExpandDims", np.expand_dims, shape=_expand_shape, fault=_expand_fault)
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
@@ -93,7 +127,22 @@ def _squeeze(array: Array, axes: tuple[int, ...]) -> Array:
     return np.squeeze(array, tuple({axis_of(axis, array.ndim) for axis in axes}) if axes else None)
 
 
-_squeeze_row = operation("Squeeze", _squeeze, fault=_squeeze_fault)
+def _squeeze_shape(c: Inference, axes: Any) -> list[Output]:
+    dims = c.shape()
+    if dims is None:
+        return c.one(None)
+    if not axes:
+        # Which axes go depends on the lengths.
+        return c.one(None if None in dims else tuple(length for length in dims if length != 1))
+    gone = {c.axis(axis, len(dims), "squeeze dim") for axis in axes}
+    for place in gone:
+        assert place is not None
+        if dims[place] not in (None, 1):
+            c.refuse(f"Can not squeeze dim[{place}], expected a dimension of 1, got {dims[place]}")
+    return c.one(tuple(length for place, length in enumerate(dims) if place not in gone))
+
+
+_squeeze_row = operation("Squeeze", _squeeze, shape=_squeeze_shape, fault=_squeeze_fault)
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -124,9 +173,21 @@ def _reversed(array: Array, axes: tuple[int, ...], scalar: bool) -> Array:
     return np.flip(array, axes).copy() if array.ndim and array.size else array.copy()
 
 
+def _reverse_shape(c: Inference, axes: Any, scalar: bool) -> list[Output]:
+    dims = c.shape()
+    if scalar:
+        c.refuse("Shape must be rank 1 but is rank 0")
+    if dims is not None and is_known(axes):
+        places = [c.axis(axis, len(dims)) for axis in axes]
+        if len(set(places)) != len(places):
+            c.refuse(f"axis specified more than once: {list(axes)}")
+    return c.one(c.inputs[0]._shape)
+
+
 _reverse = operation(
     "ReverseV2",
     _reversed,
+    shape=_reverse_shape,
     fault=_reverse_fault,
 )
 
@@ -154,7 +215,15 @@ def _roll_fault(array: Array, shifts: tuple[int, ...], axes: tuple[int, ...]) ->
     return None
 
 
-_roll = operation("Roll", np.roll, fault=_roll_fault)
+def _roll_shape(c: Inference, shift: Any, axis: Any) -> list[Output]:
+    c.at_least(0, 1)
+    shifts, axes = numbers(shift), numbers(axis)
+    if shifts is not None and axes is not None and len(shifts) != len(axes):
+        c.refuse(f"Shapes must be equal, but there are {len(shifts)} shifts and {len(axes)} axes")
+    return c.one(c.inputs[0]._shape)
+
+
+_roll = operation("Roll", np.roll, shape=_roll_shape, fault=_roll_fault)
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -197,9 +266,20 @@ def _reverse_sequence(array: Array, lengths: Array, seq: int, batch: int) -> Arr
     return owned(np.take_along_axis(array, places.reshape(kept), seq))
 
 
+def _reverse_sequence_shape(c: Inference, seq: int, batch: int) -> list[Output]:
+    dims, lengths = c.shape(), c.ranked(1, 1)
+    if dims is None:
+        return c.one(None)
+    places = [c.axis(seq, len(dims), "seq_dim"), c.axis(batch, len(dims), "batch_dim")]
+    assert places[1] is not None
+    batches = c.same(dims[places[1]], lengths[0])
+    return c.one((*dims[: places[1]], batches, *dims[places[1] + 1 :]))
+
+
 _reverse_sequence_row = operation(
     "ReverseSequence",
     _reverse_sequence,
+    shape=_reverse_sequence_shape,
     fault=_reverse_sequence_fault,
 )
 

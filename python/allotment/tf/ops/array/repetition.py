@@ -14,6 +14,14 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import is_known
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import (
+    Inference,
+    Output,
+    added,
+    multiplied,
+    numbers,
+    unknown,
+)
 from allotment.tf.ops.known_shapes import rank_of, size_of
 from allotment.tf.ops.table import Host, dims, operation
 from allotment.tf.ops.types.element_types import check_attribute
@@ -37,9 +45,23 @@ def _broadcast_fault(array: Array, shape: tuple[int, ...]) -> str | None:
     return None
 
 
+def _broadcast_to_shape(c: Inference, shape: Any) -> list[Output]:
+    source, dims = c.shape(), c.requested(shape)
+    if dims is None or source is None:
+        return c.one(dims)
+    if len(source) > len(dims):
+        c.refuse(f"Rank of input ({len(source)}) must be no greater than rank of output shape ({len(dims)})")
+    for have, wanted in zip(reversed(source), reversed(dims), strict=False):
+        # TensorFlow leaves lengths of zero to the session.
+        if have not in (None, 0, 1, wanted) and wanted is not None:
+            c.refuse(f"Dimensions must be equal, but are {have} and {wanted}")
+    return c.one(dims)
+
+
 _broadcast_to = operation(
     "BroadcastTo",
     lambda array, shape: np.broadcast_to(array, shape).copy(),
+    shape=_broadcast_to_shape,
     fault=_broadcast_fault,
 )
 
@@ -82,9 +104,15 @@ def _broadcast_args_fault(x: Array, y: Array) -> str | None:
     return None
 
 
+def _broadcast_args_shape(c: Inference) -> list[Output]:
+    ranks = [c.ranked(index, 1)[0] for index in (0, 1)]
+    return c.one((None if None in ranks else max(rank for rank in ranks if rank is not None),))
+
+
 _broadcast_args = operation(
     "BroadcastArgs",
     lambda x, y: np.array(np.broadcast_shapes(tuple(x), tuple(y)), x.dtype),
+    shape=_broadcast_args_shape,
     fault=_broadcast_args_fault,
     host=Host.ALL,
 )
@@ -124,7 +152,18 @@ def _tile(array: Array, multiples: tuple[int, ...]) -> Array:
     return repeated.reshape([times * length for times, length in zip(multiples, array.shape, strict=True)])
 
 
-_tile_row = operation("Tile", _tile, fault=_tile_fault)
+def _tile_shape(c: Inference, multiples: Any) -> list[Output]:
+    source, times = c.shape(), c.requested(multiples)
+    if times is None:
+        return c.one(unknown(None if source is None else len(source)))
+    if source is None:
+        source = (None,) * len(times)
+    if len(source) != len(times):
+        c.refuse(f"Shape must be rank {len(times)} but is rank {len(source)}")
+    return c.one(tuple(multiplied(*pair) for pair in zip(source, times, strict=True)))
+
+
+_tile_row = operation("Tile", _tile, shape=_tile_shape, fault=_tile_fault)
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
@@ -141,7 +180,25 @@ def _repeat_fault(array: Array, repeats: tuple[int, ...], axis: int) -> str | No
     return _type_fault(array, (max(repeats, default=1),))
 
 
-_repeat_row = operation("Repeat", np.repeat, fault=_repeat_fault)
+def _repeat_shape(c: Inference, repeats: Any, axis: int) -> list[Output]:
+    source, times = c.shape(), numbers(repeats)
+    if source is None:
+        return c.one(None)
+    place = c.axis(axis, len(source))
+    if place is None:
+        return c.one(unknown(len(source)))
+    dims = list(source)
+    if times is None or any(each is not None and each < 0 for each in times):
+        dims[place] = None
+    elif len(times) == 1:
+        dims[place] = multiplied(source[place], times[0])
+    else:
+        c.same(source[place], len(times))
+        dims[place] = added(*times)
+    return c.one(tuple(dims))
+
+
+_repeat_row = operation("Repeat", np.repeat, shape=_repeat_shape, fault=_repeat_fault)
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -216,13 +273,31 @@ def _mirror(array: Array, widths: Widths, mode: str) -> Array:
     return padded
 
 
-_pad_row = operation("Pad", _pad, fault=_pad_fault)
+def _pad_shape(c: Inference, widths: Any, *mode: Any) -> list[Output]:
+    source = c.shape()
+    if len(c.inputs) > 1:
+        c.ranked(1, 0)
+    known: Any = numbers(widths)
+    if source is None or known is None:
+        return c.one(unknown(len(source) if source is not None else None if known is None else len(known)))
+    if len(known) != len(source):
+        c.refuse(f"Shape must be rank {len(known)} but is rank {len(source)}")
+    for pair in known:
+        if any(each is not None and each < 0 for each in pair):
+            c.refuse(f"Paddings must be non-negative: {pair[0]}, {pair[1]}")
+    return c.one(
+        tuple(added(before, length, after) for (before, after), length in zip(known, source, strict=True))
+    )
+
+
+_pad_row = operation("Pad", _pad, shape=_pad_shape, fault=_pad_fault)
 _pad_with_row = operation(
     "PadV2",
     lambda array, value, widths: _pad(array, widths, value),
+    shape=_pad_shape,
     fault=_pad_with_fault,
 )
-_mirror_row = operation("MirrorPad", _mirror, fault=_mirror_fault)
+_mirror_row = operation("MirrorPad", _mirror, shape=_pad_shape, fault=_mirror_fault)
 
 
 def pad(

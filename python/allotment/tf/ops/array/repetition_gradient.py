@@ -18,6 +18,7 @@ from allotment.tf.ops.deferred import is_known, listed, operand
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.partition import invert_permutation
 from allotment.tf.ops.indexing.slicing import slice_
+from allotment.tf.ops.inference.shape_functions import Inference, Output, numbers, unknown
 from allotment.tf.ops.reduction.reduce import reduce_sum
 from allotment.tf.ops.reduction.segments import unsorted_segment_sum
 from allotment.tf.ops.table import operation
@@ -95,7 +96,18 @@ def _folded(array: Array, widths: Widths, mode: str) -> Array:
     return result.copy()
 
 
-_mirror_row = operation("MirrorPadGrad", _folded)
+def _folded_shape(c: Inference, widths: Any, mode: str) -> list[Output]:
+    source = c.shape()
+    known: Any = numbers(widths)
+    if source is None or known is None:
+        return c.one(unknown(None if source is None else len(source)))
+    if len(known) != len(source):
+        c.refuse(f"Shape must be rank {len(known)} but is rank {len(source)}")
+    pairs = zip(source, known, strict=True)
+    return c.one(tuple(None if None in (length, *pair) else length - sum(pair) for length, pair in pairs))
+
+
+_mirror_row = operation("MirrorPadGrad", _folded, shape=_folded_shape)
 
 
 @gradient("MirrorPad", inputs=False)

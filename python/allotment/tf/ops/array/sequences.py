@@ -18,8 +18,9 @@ from allotment.tf.ops.array.array import cast, widened
 from allotment.tf.ops.array.creation import eager_const, fill
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor, to_tensor_if_it_fits
-from allotment.tf.ops.deferred import is_known, operand
+from allotment.tf.ops.deferred import Deferred, is_known, operand
 from allotment.tf.ops.execute import check_types, run
+from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output, number
 from allotment.tf.ops.math.arithmetic import minimum
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.ops.types.element_types import REALS
@@ -57,7 +58,24 @@ def _range(start: Array, limit: Array, delta: Array) -> Array:
     return made
 
 
-_range_row = operation("Range", _range, fault=_range_fault)
+def _range_shape(c: Inference) -> list[Output]:
+    for index in (0, 1, 2):
+        c.ranked(index, 0)
+    values = [c.value(index) for index in (0, 1, 2)]
+    if any(each is None for each in values):
+        return c.one((None,))
+    start, limit, delta = values
+    if delta == 0:
+        c.refuse("Requires delta != 0")
+    if (delta > 0 and start > limit) or (delta < 0 and start < limit):
+        sign, order = (">", "<=") if delta > 0 else ("<", ">=")
+        c.refuse(f"Requires start {order} limit when delta {sign} 0: {start}/{limit}")
+    if c.dtype().is_integer:
+        return c.one((-((int(start) - int(limit)) // int(delta)),))
+    return c.one((math.ceil(np.abs((limit - start) / delta)),))
+
+
+_range_row = operation("Range", _range, shape=_range_shape, fault=_range_fault)
 
 
 def range(  # noqa: A001 - the name TensorFlow has
@@ -116,7 +134,19 @@ def _linspace(start: Array, stop: Array, num: int, axis: int) -> Array:
     return made
 
 
-_linspace_row = operation("LinSpace", _linspace, fault=_linspace_fault)
+def _linspace_shape(c: Inference, num: Any, axis: Any) -> list[Output]:
+    dims, count = c.broadcast(c.shape(0), c.shape(1)), number(num)
+    if count is not None and count < 0:
+        c.refuse(f"Requires num >= 0, not {count}")
+    if dims is None:
+        return c.one(None)
+    place = c.axis(axis, len(dims) + 1)
+    if place is None:
+        return c.one((None,) * (len(dims) + 1))
+    return c.one((*dims[:place], count, *dims[place:]))
+
+
+_linspace_row = operation("LinSpace", _linspace, shape=_linspace_shape, fault=_linspace_fault)
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> EagerTensor:
@@ -199,7 +229,23 @@ def _one_hot(on: Array, off: Array, indices: Array, depth: int, axis: int) -> Ar
     return made
 
 
-_one_hot_row = operation("OneHot", _one_hot, fault=_one_hot_fault)
+def _one_hot_shape(c: Inference, depth: Any, axis: int) -> list[Output]:
+    c.ranked(0, 0)
+    c.ranked(1, 0)
+    dims: Dims = c.shape(2)
+    length = None if type(depth) is Deferred else depth
+    if length is not None and length < 0:
+        c.refuse(f"Dimension size, given by scalar input 1, must be non-negative but is {length}")
+    if dims is None:
+        return c.one(None)
+    if axis < -1:
+        c.refuse(f"axis must be >= -1, but is {axis}")
+    # An axis that is too large is refused when the node runs.
+    place = len(dims) if axis == -1 else min(axis, len(dims))
+    return c.one((*dims[:place], length, *dims[place:]))
+
+
+_one_hot_row = operation("OneHot", _one_hot, shape=_one_hot_shape, fault=_one_hot_fault)
 
 
 def one_hot(
@@ -272,8 +318,19 @@ def _sequence_mask(lengths: Array, limit: int | None) -> Array:
     return np.less(np.arange(longest, dtype=lengths.dtype), lengths[..., np.newaxis])
 
 
+def _sequence_mask_shape(c: Inference, limit: Any) -> list[Output]:
+    dims, count = c.shape(), number(limit)
+    if count is not None and count < 0:
+        c.refuse(f"maxlen must be >= 0, but got {count}")
+    return c.one(None if dims is None else (*dims, count), bool_)
+
+
 _sequence_mask_row = operation(
-    "SequenceMask", _sequence_mask, fault=_sequence_mask_fault, takes=REALS.__contains__
+    "SequenceMask",
+    _sequence_mask,
+    shape=_sequence_mask_shape,
+    fault=_sequence_mask_fault,
+    takes=REALS.__contains__,
 )
 
 

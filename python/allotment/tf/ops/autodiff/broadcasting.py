@@ -11,6 +11,7 @@ from allotment.tf.ops.array.repetition import broadcast_to
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.autodiff.differentiation import Call, Outline, gradient
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import as_requested
 from allotment.tf.ops.known_shapes import shape_of as _shape_of
 from allotment.tf.ops.table import Needed, dims, operation
 from allotment.tf.tensors.tensor import EagerTensor
@@ -37,7 +38,7 @@ def _summed(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 #: The opposite of ``BroadcastTo``.
-_row = operation("SumToShape", _summed, fault=_sum_fault)
+_row = operation("SumToShape", _summed, shape=as_requested, fault=_sum_fault)
 
 
 def shape_of(tensor: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import equal_shapes
 from allotment.tf.ops.math.complex_numbers import conj
 from allotment.tf.ops.table import operation
 
@@ -50,7 +51,7 @@ def with_zeros(name: str, kernel: Callable[[Array, Array], Any]) -> Callable[[An
         np.copyto(result, 0, where=np.equal(upstream, 0))
         return result
 
-    row = operation(f"{name}Grad", in_single(compute))
+    row = operation(f"{name}Grad", in_single(compute), shape=equal_shapes)
 
     def call(y: Any, upstream: Any) -> Any:
         return run(row, (y, upstream))

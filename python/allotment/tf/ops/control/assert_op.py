@@ -11,6 +11,7 @@ from allotment.tf.ops.array.array import get_static_value, is_tensor
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import no_outputs
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.ops.text.printing import element, escaped, unworded
 from allotment.tf.tensors.dtype import bool as bool_
@@ -107,6 +108,7 @@ def _fault(condition: Array, *rest: Any) -> str | None:
 _assert = operation(
     "Assert",
     _nothing,
+    shape=no_outputs,
     fault=_fault,
     reads_anywhere=True,
     effect_only=True,

@@ -13,6 +13,7 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.control.assert_op import Assert, called, decided, elements, failed, shown_count
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.math import comparison
 from allotment.tf.ops.math.arithmetic import abs as absolute
 from allotment.tf.ops.math.arithmetic import add, multiply, subtract
@@ -271,7 +272,7 @@ def _same(array: Array, message: str) -> Array:
     return array
 
 
-_check_numerics = operation("CheckNumerics", _same, fault=_numerics_fault)
+_check_numerics = operation("CheckNumerics", _same, shape=unchanged, fault=_numerics_fault)
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> EagerTensor:

@@ -14,7 +14,9 @@ from allotment.tf.ops.array.array import get_static_value, is_tensor
 from allotment.tf.ops.control.assert_op import Assert
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import CPU_ONLY, operation
+from allotment.tf.tensors.dtype import float64
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -194,7 +196,11 @@ def _now() -> Any:
     return np.array(time.time(), np.float64)
 
 
-_timestamp = operation("Timestamp", _now, kinds=CPU_ONLY)
+def _timestamp_shape(c: Inference) -> list[Output]:
+    return [(float64, ())]
+
+
+_timestamp = operation("Timestamp", _now, shape=_timestamp_shape, kinds=CPU_ONLY)
 
 
 def timestamp(name: str | None = None) -> EagerTensor:

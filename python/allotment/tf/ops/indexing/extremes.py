@@ -11,9 +11,10 @@ from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Inference, Output, unknown
 from allotment.tf.ops.table import Host, Operation, dims, operation
 from allotment.tf.ops.types.element_types import check_attribute
-from allotment.tf.tensors.dtype import DType, as_dtype, int64
+from allotment.tf.tensors.dtype import BY_NUMPY, DType, as_dtype, int64
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -37,8 +38,22 @@ def _fault(array: Array, axis: int, dtype: np.dtype[Any]) -> str | None:
 
 
 _fields: Any = {"fault": _fault, "host": Host.NEVER}
-_argmax = operation("ArgMax", _position(np.argmax, -np.inf), **_fields)
-_argmin = operation("ArgMin", _position(np.argmin, np.inf), **_fields)
+
+
+def _position_shape(c: Inference, axis: Any, dtype: Any) -> list[Output]:
+    dims = c.shape()
+    if dims is None:
+        return c.one(None, BY_NUMPY[dtype])
+    if len(dims) <= 1:
+        # Whether it is an axis is left to the session, as in TensorFlow.
+        return c.one((), BY_NUMPY[dtype])
+    place = c.axis(axis, len(dims), "Dimension")
+    rest = unknown(len(dims) - 1) if place is None else dims[:place] + dims[place + 1 :]
+    return c.one(rest, BY_NUMPY[dtype])
+
+
+_argmax = operation("ArgMax", _position(np.argmax, -np.inf), shape=_position_shape, **_fields)
+_argmin = operation("ArgMin", _position(np.argmin, np.inf), shape=_position_shape, **_fields)
 
 
 def argmax(

@@ -11,11 +11,14 @@ from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, num
 from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.blocks import choose
 from allotment.tf.ops.convert import to_pair, to_tensor
+from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.slicing import take
+from allotment.tf.ops.inference.shape_functions import Inference, Output, unknown
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import bool as bool_
+from allotment.tf.tensors.dtype import int64
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 
@@ -76,7 +79,35 @@ def _gather(params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
     return owned(np.transpose(picked, order))
 
 
-_gather_row = operation("GatherV2", _gather, fault=_gather_fault)
+def _gather_shape(c: Inference, axis: Any, batch_dims: Any) -> list[Output]:
+    params, indices = c.at_least(0, 1), c.shape(1)
+    if params is None or type(batch_dims) is Deferred:
+        return c.one(None)
+    if indices is None:
+        if batch_dims >= 0 and type(axis) is not Deferred:
+            _check_rank(c, params, axis, batch_dims)
+        return c.one(None)
+    if not -len(indices) <= batch_dims <= len(indices):
+        c.refuse(f"Expected batch_dims in the range [{-len(indices)}, {len(indices)}], but got {batch_dims}")
+    batch = batch_dims + len(indices) if batch_dims < 0 else batch_dims
+    if type(axis) is Deferred:
+        return c.one(unknown(len(params) + len(indices) - 1 - batch))
+    _check_rank(c, params, axis, batch)
+    place = axis + len(params) if axis < 0 else axis
+    if place < batch:
+        c.refuse(f"batch_dims ({batch}) must be less than or equal to axis ({place}).")
+    # Lengths of the batch that differ are left to the session, as in TensorFlow.
+    before = [a if b is None else b for a, b in zip(params[:batch], indices[:batch], strict=True)]
+    return c.one((*before, *params[batch:place], *indices[batch:], *params[place + 1 :]))
+
+
+def _check_rank(c: Inference, params: tuple[int | None, ...], axis: int, batch: int) -> None:
+    least = max(axis + 1 if axis >= 0 else -axis, batch + 1)
+    if len(params) < least:
+        c.refuse(f"Shape must be at least rank {least} but is rank {len(params)}")
+
+
+_gather_row = operation("GatherV2", _gather, shape=_gather_shape, fault=_gather_fault)
 
 
 def gather(
@@ -145,7 +176,24 @@ def _gather_nd(params: Array, indices: Array, batch_dims: int) -> Array:
     return owned(params[(*before, *np.moveaxis(indices, -1, 0), ...)])
 
 
-_gather_nd_row = operation("GatherNd", _gather_nd, fault=_gather_nd_fault)
+def _gather_nd_shape(c: Inference, batch_dims: Any) -> list[Output]:
+    params, indices = c.at_least(0, 1), c.at_least(1, 1)
+    if params is None or indices is None or indices[-1] is None:
+        return c.one(None)
+    depth = indices[-1]
+    if depth > len(params) - batch_dims:
+        c.refuse(
+            f"indices.shape[-1] must be <= params.rank, but saw indices.shape[-1]={depth} and {len(params)}"
+        )
+    # Axes of the batch are those of both.
+    batch = [
+        other if length is None else length
+        for length, other in zip(indices[:batch_dims], params[:batch_dims], strict=True)
+    ]
+    return c.one((*batch, *indices[batch_dims:-1], *params[batch_dims + depth :]))
+
+
+_gather_nd_row = operation("GatherNd", _gather_nd, shape=_gather_nd_shape, fault=_gather_nd_fault)
 
 
 def gather_nd(
@@ -192,7 +240,18 @@ def _mask_fault(array: Array, mask: Array, axis: int) -> str | None:
     return None
 
 
-_mask_row = operation("BooleanMask", _masked, fault=_mask_fault, same_dtype=False)
+def _mask_shape(c: Inference, axis: Any) -> list[Output]:
+    dims, mask = c.shape(0), c.shape(1)
+    if mask is None:
+        return c.one(None)
+    if dims is None or type(axis) is Deferred:
+        return c.one(None)
+    place = axis + len(dims) if axis < 0 else axis
+    c.merged(dims[place : place + len(mask)], mask)
+    return c.one((*dims[:place], None, *dims[place + len(mask) :]))
+
+
+_mask_row = operation("BooleanMask", _masked, shape=_mask_shape, fault=_mask_fault, same_dtype=False)
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_mask") -> EagerTensor:
@@ -225,9 +284,15 @@ def _where_fault(condition: Array) -> str | None:
     return None if condition.ndim else "WhereOp : Unhandled input dimensions: 0"
 
 
+def _where_shape(c: Inference) -> list[Output]:
+    dims = c.shape()
+    return c.one((None, None if dims is None else len(dims)), int64)
+
+
 _where = operation(
     "Where",
     lambda condition: owned(np.argwhere(condition)),
+    shape=_where_shape,
     fault=_where_fault,
 )
 
@@ -240,7 +305,12 @@ def _select_fault(condition: Array, x: Array, y: Array) -> str | None:
     return None
 
 
-_select = operation("SelectV2", choose, fault=_select_fault)
+def _select_shape(c: Inference) -> list[Output]:
+    dims = c.broadcast(c.shape(1), c.shape(2))
+    return c.one(c.broadcast(c.shape(0), dims), c.dtype(1))
+
+
+_select = operation("SelectV2", choose, shape=_select_shape, fault=_select_fault)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> EagerTensor:

@@ -14,12 +14,13 @@ from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differ
 from allotment.tf.ops.deferred import operand
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import boolean_mask, gather, gather_nd, where
+from allotment.tf.ops.inference.common import as_requested
 from allotment.tf.ops.reduction.rows import at, reduce_at
 from allotment.tf.ops.table import Operation, operation
 
 
 def _scattering(name: str, function: Callable[..., Array]) -> Operation:
-    return operation(name, in_single(function), same_dtype=False)
+    return operation(name, in_single(function), shape=as_requested, same_dtype=False)
 
 
 def _scattered(picked: Array, indices: Array, shape: tuple[int, ...], axis: int, batch_dims: int) -> Array:

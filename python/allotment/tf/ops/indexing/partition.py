@@ -12,9 +12,11 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.blocks import BLOCK
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import each_unchanged
+from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output, number
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.ops.types.element_types import FLOATS, check_attribute
-from allotment.tf.tensors.dtype import as_dtype, int32
+from allotment.tf.tensors.dtype import BY_NUMPY, as_dtype, int32
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -41,7 +43,19 @@ def _partition(data: Array, partitions: Array, count: int) -> tuple[Array, ...]:
     return tuple(data[partitions == number] for number in range(count))
 
 
-_partition_row = operation("DynamicPartition", _partition, fault=_partition_fault)
+def _partition_shape(c: Inference, count: int) -> list[Output]:
+    data, partitions = c.shape(0), c.shape(1)
+    if data is None or partitions is None:
+        return [(c.dtype(), None)] * count
+    if len(data) < len(partitions):
+        c.refuse(f"Shape must be at least rank {len(partitions)} but is rank {len(data)}")
+    c.merged(data[: len(partitions)], partitions)
+    return [(c.dtype(), (None, *data[len(partitions) :]))] * count
+
+
+_partition_row = operation(
+    "DynamicPartition", _partition, shape=_partition_shape, makes_tuple=True, fault=_partition_fault
+)
 
 
 def dynamic_partition(
@@ -93,7 +107,23 @@ def _stitch(*arrays: Array) -> Array:
     return made
 
 
-_stitch_row = operation("DynamicStitch", _stitch, fault=_stitch_fault)
+def _stitch_shape(c: Inference) -> list[Output]:
+    count = len(c.inputs) // 2
+    rest: Dims = None
+    largest: int | None = -1
+    for index in range(count):
+        data, places = c.shape(index), c.shape(count + index)
+        if data is not None and places is not None:
+            if len(data) < len(places):
+                c.refuse(f"Shape must be at least rank {len(places)} but is rank {len(data)}")
+            c.merged(data[: len(places)], places)
+            rest = c.merged(rest, data[len(places) :])
+        value = c.value(count + index)
+        largest = None if value is None or largest is None else max(largest, int(value.max(initial=-1)))
+    return c.one(None if rest is None else (None if largest is None else largest + 1, *rest))
+
+
+_stitch_row = operation("DynamicStitch", _stitch, shape=_stitch_shape, fault=_stitch_fault)
 
 
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> EagerTensor:
@@ -130,11 +160,17 @@ def _unravel_fault(indices: Array, lengths: Array) -> str | None:
     return None
 
 
+def _unravel_shape(c: Inference) -> list[Output]:
+    places, lengths = c.at_most(0, 1), c.ranked(1, 1)
+    return c.one(None if places is None else (lengths[0], *places))
+
+
 _unravel = operation(
     "UnravelIndex",
     lambda indices, lengths: np.stack(np.unravel_index(indices, tuple(lengths.tolist()))).astype(
         indices.dtype
     ),
+    shape=_unravel_shape,
     fault=_unravel_fault,
     kinds=("CPU",),
 )
@@ -193,15 +229,29 @@ def _bin_numbers_fault(values: Array, ends: Array, count: int) -> str | None:
     return None if count > 0 else f"nbins {count} must > 0"
 
 
+def _histogram_shape(c: Inference, count: Any, dtype: Any) -> list[Output]:
+    c.ranked(1, 1)
+    bins = number(count)
+    if bins is not None and bins <= 0:
+        c.refuse(f"Requires nbins > 0: {bins}")
+    return c.one((bins,), BY_NUMPY[np.dtype(dtype)])
+
+
+def _bins_shape(c: Inference, count: Any) -> list[Output]:
+    return c.one(c.inputs[0]._shape, int32)
+
+
 _histogram = operation(
     "HistogramFixedWidth",
     _counts,
+    shape=_histogram_shape,
     fault=_counts_fault,
     kinds=("CPU",),
 )
 _bins_row = operation(
     "HistogramFixedWidthBins",
     _bin_numbers,
+    shape=_bins_shape,
     fault=_bin_numbers_fault,
     takes=FLOATS.__contains__,
 )
@@ -237,7 +287,7 @@ def _identity_n(*arrays: Array) -> tuple[Array, ...]:
     return arrays
 
 
-_identity_n_row = operation("IdentityN", _identity_n)
+_identity_n_row = operation("IdentityN", _identity_n, shape=each_unchanged, makes_tuple=True)
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[EagerTensor]:  # noqa: A002 - TensorFlow's name
@@ -257,12 +307,12 @@ def _permutation_fault(x: Array) -> str | None:
     if x.ndim != 1:
         return "invert_permutation expects a 1D vector."
     seen = set()
-    for number in x.tolist():
-        if not 0 <= number < len(x):
-            return f"{number} is not between 0 and {len(x)}"
-        if number in seen:
-            return f"{number} is duplicated in the input."
-        seen.add(number)
+    for place in x.tolist():
+        if not 0 <= place < len(x):
+            return f"{place} is not between 0 and {len(x)}"
+        if place in seen:
+            return f"{place} is duplicated in the input."
+        seen.add(place)
     return None
 
 
@@ -272,7 +322,11 @@ def _inverted(x: Array) -> Array:
     return made
 
 
-_invert = operation("InvertPermutation", _inverted, fault=_permutation_fault)
+def _inverted_shape(c: Inference) -> list[Output]:
+    return c.one(c.ranked(0, 1))
+
+
+_invert = operation("InvertPermutation", _inverted, shape=_inverted_shape, fault=_permutation_fault)
 
 
 def invert_permutation(x: Any, name: str | None = None) -> EagerTensor:

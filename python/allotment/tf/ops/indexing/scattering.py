@@ -13,9 +13,11 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import check_types, run
 from allotment.tf.ops.indexing.gathering import places_fault
+from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output, lengths, multiplied
 from allotment.tf.ops.public import public
 from allotment.tf.ops.reduction.rows import at
 from allotment.tf.ops.table import dims, operation
+from allotment.tf.tensors.dtype import int16
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 #: What may be said about places that are outside of a tensor.
@@ -109,8 +111,35 @@ def _scatter_nd(updates: Array, indices: Array, shape: tuple[int, ...], policy: 
     return made
 
 
+def _scatter_nd_shape(c: Inference, shape: Any, policy: str) -> list[Output]:
+    dims, indices, updates = lengths(shape), c.at_least(1, 1), c.at_least(0, 1)
+    if dims and None not in dims and c.dtype(1) is int16:
+        # The shape has the type of the places, of which TensorFlow reads shapes only in a session.
+        c.refuse("Input tensor must be int32 or int64, but was int16")
+    _check_updates(c, dims, updates, indices)
+    return c.one(dims)
+
+
+def _check_updates(c: Inference, dims: Dims, updates: Dims, indices: Dims) -> None:
+    """Refuse updates that do not fit places in a tensor of a shape."""
+    if (
+        dims is not None
+        and 0 in dims
+        and any(each is not None and multiplied(*each) for each in (updates, indices))
+    ):
+        c.refuse(f"Indices and updates specified for empty output of shape {list(dims)}")
+    if indices is None or indices[-1] is None or not updates:
+        # TensorFlow leaves scalars to the session.
+        return
+    outer, depth = len(indices) - 1, indices[-1]
+    c.merged(indices[:-1], updates[:outer])
+    if dims is None:
+        return
+    c.merged(dims[depth:], updates[outer:])
+
+
 # The updates come first, so that they, and not the places, say where the result is kept.
-_scatter_row = operation("ScatterNd", _scatter_nd, fault=_scatter_nd_fault)
+_scatter_row = operation("ScatterNd", _scatter_nd, shape=_scatter_nd_shape, fault=_scatter_nd_fault)
 
 
 def scatter_nd(
@@ -168,6 +197,11 @@ def _compared(updates: Array, worst: float) -> Array:
     return np.where(np.isnan(updates), updates.dtype.type(worst), updates)
 
 
+def _tensor_scatter_shape(c: Inference, policy: str) -> list[Output]:
+    _check_updates(c, c.at_least(0, 1), c.shape(1), c.at_least(2, 1))
+    return c.one(c.inputs[0]._shape)
+
+
 def _updating(kind: str, op: str, change: Callable[..., None], what: str) -> Callable[..., EagerTensor]:
     def fault(array: Array, updates: Array, indices: Array, policy: str) -> str | None:
         return scatter_fault(array.shape, indices, updates, policy)
@@ -177,7 +211,7 @@ def _updating(kind: str, op: str, change: Callable[..., None], what: str) -> Cal
         scatter(change, made, *_known(policy, indices, updates, array.shape))
         return made
 
-    row = operation(op, function, fault=fault)
+    row = operation(op, function, shape=_tensor_scatter_shape, fault=fault)
 
     def call(
         tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None

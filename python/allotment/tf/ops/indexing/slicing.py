@@ -9,7 +9,9 @@ from allotment.tf.ops.arguments.integers import dtype_of, kernel_error, numbers_
 from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.deferred import is_known
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output, number, numbers, unknown
 from allotment.tf.ops.table import operation
 from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import float32, int16
@@ -56,7 +58,56 @@ def index_fault(array: Array, index: Index) -> str | None:
     return None
 
 
-strided_slice_row = operation("StridedSlice", take, fault=index_fault)
+def _strided_slice_shape(c: Inference, index: tuple[Any, ...]) -> list[Output]:
+    return c.one(part_shape(c, c.shape(), index))
+
+
+def part_shape(c: Inference, dims: Dims, index: tuple[Any, ...]) -> Dims:
+    """The shape of what an index takes out of a tensor."""
+    # Not by `in`: what is known only in a session cannot be compared.
+    ellipses = sum(each is ... for each in index)
+    if ellipses > 1:
+        c.refuse("Multiple ellipses in slice spec not allowed")
+    named = sum(each is not None and each is not ... for each in index)
+    if dims is None:
+        return None
+    if named > len(dims):
+        c.refuse(f"Index out of range using input dim {len(dims)}; input has only {len(dims)} dims")
+    made: list[int | None] = []
+    axis = 0
+    for each in index if ellipses else (*index, ...):
+        if each is None:
+            made.append(1)
+        elif each is ...:
+            rest = len(dims) - named
+            made += dims[axis : axis + rest]
+            axis += rest
+        elif isinstance(each, slice):
+            made.append(_interval(c, dims[axis], each, axis))
+            axis += 1
+        else:
+            _check_place(c, dims[axis], number(each), axis)
+            axis += 1
+    return tuple(made)
+
+
+def _interval(c: Inference, length: int | None, part: slice, axis: int) -> int | None:
+    if part.step == 0 and is_known(part):
+        c.refuse(f"strides[{axis}] must be non-zero")
+    if not is_known(part):
+        return None
+    if length is not None:
+        return len(range(*part.indices(length)))
+    # All of an axis of unknown length may be of any.
+    return None
+
+
+def _check_place(c: Inference, length: int | None, place: int | None, axis: int) -> None:
+    if length is not None and place is not None and not -length <= place < length:
+        c.refuse(f"slice index {place} of dimension {axis} out of bounds.")
+
+
+strided_slice_row = operation("StridedSlice", take, shape=_strided_slice_shape, fault=index_fault)
 
 
 def strided_slice(
@@ -138,7 +189,37 @@ def _slice(array: Array, begins: tuple[int, ...], sizes: tuple[int, ...]) -> Arr
     return take(array, tuple(slice(begin, None if size == -1 else begin + size) for begin, size in pairs))
 
 
-_slice_row = operation("Slice", _slice, fault=_slice_fault)
+def _slice_shape(c: Inference, begins: Any, sizes: Any) -> list[Output]:
+    dims, first, count = c.shape(), numbers(begins), numbers(sizes)
+    rank = next((len(each) for each in (dims, first, count) if each is not None), None)
+    if rank is None:
+        return c.one(None)
+    for each in (dims, first, count):
+        if each is not None and len(each) != rank:
+            c.refuse(f"Shape must be rank {len(each)} but is rank {rank}")
+    triples = zip(
+        dims or unknown(rank) or (), first or unknown(rank) or (), count or unknown(rank) or (), strict=True
+    )
+    return c.one(tuple(_run_length(c, *triple, axis) for axis, triple in enumerate(triples)))
+
+
+def _run_length(
+    c: Inference, length: int | None, begin: int | None, size: int | None, axis: int
+) -> int | None:
+    # Whether there are so many elements is left to the session, as in TensorFlow, to which -1 is an unknown number.
+    for what, given in (("begin", begin), ("size", size)):
+        if given is not None and given < -1:
+            c.refuse(f"{what}[{axis}] must be at least -1, but is {given}")
+    if size != -1:
+        return size
+    if length is None or begin is None or begin == -1:
+        return None
+    if begin > length:
+        c.refuse(f"Expected begin[{axis}] in [0, {length}], but got {begin}")
+    return length - begin
+
+
+_slice_row = operation("Slice", _slice, shape=_slice_shape, fault=_slice_fault)
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> EagerTensor:

@@ -13,7 +13,8 @@ from allotment.tf.ops.autodiff.broadcasting import shape_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.deferred import is_known, listed
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.indexing.slicing import Index, index_fault, strided_slice_row, view
+from allotment.tf.ops.indexing.slicing import Index, index_fault, part_shape, strided_slice_row, view
+from allotment.tf.ops.inference.shape_functions import Inference, Output, lengths
 from allotment.tf.ops.table import dims, operation
 
 
@@ -31,7 +32,14 @@ def _put(part: Array, shape: tuple[int, ...], index: Index) -> Array:
     return whole
 
 
-_row = operation("StridedSliceGrad", _put, fault=_put_fault)
+def _put_shape(c: Inference, shape: Any, index: tuple[Any, ...]) -> list[Output]:
+    dims = lengths(shape)
+    if dims is not None:
+        c.merged(part_shape(c, dims, index), c.shape())
+    return c.one(dims)
+
+
+_row = operation("StridedSliceGrad", _put, shape=_put_shape, fault=_put_fault)
 
 
 def put(part: Any, lengths: Any, index: Index) -> Any:

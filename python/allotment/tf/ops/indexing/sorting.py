@@ -11,6 +11,7 @@ from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.nan_order import LONGEST, largest_places
+from allotment.tf.ops.inference.shape_functions import Inference, Output, number
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.ops.types.element_types import check_attribute
@@ -132,7 +133,24 @@ def _order_of_largest(array: Array, k: int) -> Array | None:
     return np.take_along_axis(places, _order(np.take_along_axis(array, places, -1), -1, True), -1)
 
 
-_top_k_row = operation("TopKV2", _top_k, fault=_top_k_fault)
+def _top_k_shape(c: Inference, k: Any, axis: Any, descending: bool, dtype: Any) -> list[Output]:
+    dims = c.at_least(0, 1)
+    if dims is None:
+        return [(c.dtype(), None), (dtype, None)]
+    place = c.axis(axis, len(dims))
+    count = None if k is None else number(k)
+    if place is None or k is None:
+        return [(c.dtype(), dims), (dtype, dims)]
+    length = dims[place]
+    if count is not None and count < 0:
+        c.refuse(f"Need k >= 0, got {count}")
+    if count is not None and length is not None and length < count:
+        c.refuse(f"input must have last dimension >= k = {count} but is {length}")
+    made = (*dims[:place], count, *dims[place + 1 :])
+    return [(c.dtype(), made), (dtype, made)]
+
+
+_top_k_row = operation("TopKV2", _top_k, shape=_top_k_shape, fault=_top_k_fault)
 
 
 def top_k(
@@ -241,8 +259,22 @@ def _groups_of_integers(numbers: Array) -> tuple[Array, Array, Array]:
     return first[present], group[numbers], count[present]
 
 
-_unique_row = operation("Unique", lambda array, dtype: _unique(array, dtype)[:2], fault=_vector_fault)
-_unique_with_counts_row = operation("UniqueWithCounts", _unique, fault=_vector_fault)
+def _unique_shape(c: Inference, dtype: Any) -> list[Output]:
+    (length,) = c.ranked(0, 1)
+    return [(c.dtype(), (None,)), (dtype, (length,))]
+
+
+def _unique_with_counts_shape(c: Inference, dtype: Any) -> list[Output]:
+    # Whether it is a vector is left to the session, as in TensorFlow.
+    return [(c.dtype(), (None,)), (dtype, c.shape()), (dtype, (None,))]
+
+
+_unique_row = operation(
+    "Unique", lambda array, dtype: _unique(array, dtype)[:2], shape=_unique_shape, fault=_vector_fault
+)
+_unique_with_counts_row = operation(
+    "UniqueWithCounts", _unique, shape=_unique_with_counts_shape, fault=_vector_fault
+)
 
 
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
@@ -288,8 +320,15 @@ def _bound(array: Array, values: Array, side: Any, dtype: DType) -> Array:
     return found
 
 
-_lower_row = operation("LowerBound", _bound, fault=_bound_fault)
-_upper_row = operation("UpperBound", _bound, fault=_bound_fault)
+def _bound_shape(c: Inference, side: str, dtype: Any) -> list[Output]:
+    rows, values = c.at_least(0, 1), c.at_least(1, 1)
+    if rows is not None and values is not None:
+        c.merged(rows[:-1], values[:-1])
+    return c.one(values, dtype)
+
+
+_lower_row = operation("LowerBound", _bound, shape=_bound_shape, fault=_bound_fault)
+_upper_row = operation("UpperBound", _bound, shape=_bound_shape, fault=_bound_fault)
 
 
 def searchsorted(

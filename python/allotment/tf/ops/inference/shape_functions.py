@@ -1,15 +1,15 @@
-"""Types and shapes of the outputs of operations, from what a graph knows of their inputs: as TensorFlow's functions.
+"""What shape functions are made of: they find types and shapes of outputs from what a graph knows of inputs.
 
-Each row of the operation table has one shape function, by its name. It computes with lengths of which some are not
+Each row of the operation table has one, in the file of its operation; ``common`` has those that many share. They
+follow TensorFlow's. A shape function computes with lengths of which some are not
 known, and with the numbers among the arguments, of which some may be known only when a session runs. No operation
 runs to find a shape.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NoReturn
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 from allotment.tf.ops.deferred import Deferred
-from allotment.tf.ops.inference.known_values import constant_value, known_numbers
 from allotment.tf.ops.table import Operation
 from allotment.tf.tensors.dtype import DType
 from allotment.tf.tensors.tensor_shape import TensorShape, known_shape
@@ -18,12 +18,6 @@ from allotment.tf.tensors.tensor_shape import TensorShape, known_shape
 Dims = tuple[int | None, ...] | None
 #: Element type and shape of an output.
 Output = tuple[DType, Dims | TensorShape]
-ShapeFunction = Callable[..., Sequence[Output]]
-
-#: The shape functions by the names of the rows.
-SHAPE_FUNCTIONS: Final[dict[str, ShapeFunction]] = {}
-#: Rows whose functions return a tuple, however many outputs there are.
-MANY: Final[set[str]] = set()
 
 
 class Inference:
@@ -48,12 +42,11 @@ class Inference:
         """What is known of the shape of each input."""
         return [each._shape._dims for each in self.inputs]
 
-    def numbers(self, index: int) -> tuple[int | None, ...] | None:
-        """What is known of the numbers in an input that is a vector; ``None`` if its length is not known."""
-        return known_numbers(self.inputs[index])
-
     def value(self, index: int) -> Any:
         """The value of an input as an array, ``None`` unless constants and known shapes decide it."""
+        # Imported here: few shape functions ask, and eager programs import operations without this.
+        from allotment.tf.ops.inference.known_values import constant_value
+
         return constant_value(self.inputs[index])
 
     def one(self, dims: Dims | TensorShape, dtype: DType | None = None) -> list[Output]:
@@ -106,6 +99,19 @@ class Inference:
         if not -rank <= axis < rank:
             self.refuse(f"{what} {axis} is out of range: it must be in [{-rank}, {rank})")
         return axis + rank if axis < 0 else axis  # type: ignore[no-any-return]
+
+    def requested(self, shape: Any, least: int = -1) -> Dims:
+        """The shape that an argument asks for; -1 stands for a length that is not known.
+
+        ``least`` is what the error calls the least length: TensorFlow's functions differ.
+
+        Raises:
+            ValueError: A length is below -1.
+        """
+        for each in numbers(shape) or ():
+            if each is not None and each < -1:
+                self.refuse(f"Dimension {each} must be >= {least}")
+        return lengths(shape)
 
     def same(self, one: int | None, other: int | None) -> int | None:
         """The length of two axes that must be equal.
@@ -172,36 +178,15 @@ class Inference:
         Raises:
             ValueError: Always.
         """
-        shown = ", ".join(map(_shown, self.shapes()))
-        raise ValueError(f"{fault} for '{self.row.name}' with input shapes: {shown or 'none'}.")
+        shapes = ", ".join(map(shape_text, self.shapes()))
+        raise ValueError(f"{fault} for '{self.row.name}' with input shapes: {shapes or 'none'}.")
 
 
-def _shown(dims: Dims) -> str:
+def shape_text(dims: Dims) -> str:
+    """A shape as error texts show it: ``[2,?]``."""
     return (
         "<unknown>" if dims is None else f"[{','.join('?' if each is None else str(each) for each in dims)}]"
     )
-
-
-def shape_function(*names: str, many: bool = False) -> Callable[[ShapeFunction], ShapeFunction]:
-    """Enter a function as the shape function of operations.
-
-    It takes an ``Inference`` and the arguments of the row, and returns the type and the shape of each output.
-    ``many`` says that the row's function returns a tuple even if it makes one tensor.
-
-    Raises:
-        ValueError: An operation has one.
-    """
-
-    def enter(function: ShapeFunction) -> ShapeFunction:
-        for name in names:
-            if name in SHAPE_FUNCTIONS:
-                raise ValueError(f"operation {name} has a shape function already")
-            SHAPE_FUNCTIONS[name] = function
-        if many:
-            MANY.update(names)
-        return function
-
-    return enter
 
 
 def number(argument: Any) -> int | None:
@@ -258,18 +243,15 @@ def infer(
         NotImplementedError: The row has no shape function, and so no place in a graph.
         ValueError: What is known of the shapes and arguments contradicts itself.
     """
-    function = SHAPE_FUNCTIONS.get(row.name)
-    if function is None:
+    if row.shape is None:
         raise NotImplementedError(f"operation {row.name} has no shape function: it cannot be in a graph")
     return [
-        (dtype, dims if type(dims) is TensorShape else known_shape(dims))  # type: ignore[arg-type]
-        for dtype, dims in function(Inference(row, inputs), *args, **kwargs)
+        (dtype, dims if type(dims) is TensorShape else known_shape(dims))
+        for dtype, dims in row.shape(Inference(row, inputs), *args, **kwargs)
     ]
 
 
 __all__ = [
-    "MANY",
-    "SHAPE_FUNCTIONS",
     "Dims",
     "Inference",
     "Output",
@@ -279,6 +261,6 @@ __all__ = [
     "multiplied",
     "number",
     "numbers",
-    "shape_function",
+    "shape_text",
     "unknown",
 ]

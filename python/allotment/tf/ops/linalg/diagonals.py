@@ -8,7 +8,10 @@ from allotment.tf.ops.arguments.integers import number_argument
 from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.arrays import Array, size_fault
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.deferred import is_known
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import unchanged
+from allotment.tf.ops.inference.shape_functions import Inference, Output, number, unknown
 from allotment.tf.ops.linalg.bands import Band, band_argument, length_of, put, strip
 from allotment.tf.ops.reduction.reduce import reduce_sum
 from allotment.tf.ops.table import dims, operation
@@ -107,9 +110,92 @@ def _set_fault(matrices: Array, packed: Array, band: Band) -> str | None:
     return None
 
 
-_diag_row = operation("MatrixDiagV3", _diag, fault=_diag_fault)
-_part_row = operation("MatrixDiagPartV3", _diag_part, fault=_part_fault)
-_set_row = operation("MatrixSetDiagV3", _set_diag, fault=_set_fault)
+def _diag_shape(c: Inference, band: Band, rows: Any, columns: Any) -> list[Output]:
+    dims = c.at_least(0, 1)
+    c.ranked(1, 0)
+    count = None if dims is None else _diagonals(c, band)
+    if dims is None or count is None:
+        return c.one(None if dims is None else unknown(len(dims) + 1) if band.is_one() else unknown(None))
+    if not band.is_one():
+        dims = c.at_least(0, 2)
+        assert dims is not None
+        c.same(dims[-2], count)
+    batch, room = dims[: -1 if band.is_one() else -2], dims[-1]
+    least: tuple[int | None, int | None] = (None, None)
+    if room is not None:
+        least = room - min(band.highest, 0), room + max(band.lowest, 0)
+    return c.one((*batch, *_matrix_lengths(c, least, number(rows), number(columns))))
+
+
+def _matrix_lengths(
+    c: Inference, least: tuple[int | None, int | None], rows: int | None, columns: int | None
+) -> tuple[int | None, int | None]:
+    """Rows and columns of matrices with a diagonal; -1 is as few as possible."""
+    if rows == columns == -1:
+        side = None if least[0] is None or least[1] is None else max(least[0], least[1])
+        return side, side
+    for what, given, needed in (("rows", rows, least[0]), ("columns", columns, least[1])):
+        if given not in (None, -1) and needed is not None and given < needed:
+            c.refuse(
+                f"number of {what} {given} is not compatible with the diagonal: at least {needed} are needed"
+            )
+    return least[0] if rows == -1 else rows, least[1] if columns == -1 else columns
+
+
+def _part_shape(c: Inference, band: Band) -> list[Output]:
+    dims = c.at_least(0, 2)
+    c.ranked(1, 0)
+    count = None if dims is None else _diagonals(c, band)
+    if dims is None or count is None:
+        return c.one(None)
+    _check_bounds(c, band, dims)
+    rows, columns = dims[-2:]
+    room = None
+    if rows is not None and columns is not None:
+        room = max(length_of(diagonal, rows, columns) for diagonal in band.diagonals())
+    return c.one((*dims[:-2], room) if band.is_one() else (*dims[:-2], count, room))
+
+
+def _set_shape(c: Inference, band: Band) -> list[Output]:
+    dims, packed = c.at_least(0, 2), c.at_least(1, 1)
+    if _diagonals(c, band) is None:
+        return c.one(dims)
+    if dims is None and packed is not None:
+        dims = unknown(len(packed) + (1 if band.is_one() else 0))
+    if dims is not None:
+        _check_bounds(c, band, dims)
+    if dims is not None and packed is not None and band.is_one():
+        if len(packed) != len(dims) - 1:
+            c.refuse(f"Shape must be rank {len(dims) - 1} but is rank {len(packed)}")
+        if None in dims:
+            # As TensorFlow's: the diagonals are only looked at where they may tell something.
+            batch = c.merged(dims[:-2], packed[:-1])
+            assert batch is not None
+            dims = (*batch, *dims[-2:])
+    return c.one(dims)
+
+
+def _diagonals(c: Inference, band: Band) -> int | None:
+    """How many diagonals a band has, ``None`` if it is not known."""
+    if not is_known((band.lowest, band.highest)):
+        return None
+    if band.lowest > band.highest:
+        c.refuse(f"lower_diag_index must not be larger than upper_diag_index: {band.lowest} > {band.highest}")
+    return band.highest - band.lowest + 1
+
+
+def _check_bounds(c: Inference, band: Band, dims: tuple[int | None, ...]) -> None:
+    rows, columns = dims[-2:]
+    if rows is None or columns is None:
+        return
+    for diagonal in (band.lowest, band.highest):
+        if diagonal and not -rows < diagonal < columns:
+            c.refuse(f"diagonal {diagonal} is out of bound: it must be between {-rows} and {columns}")
+
+
+_diag_row = operation("MatrixDiagV3", _diag, shape=_diag_shape, fault=_diag_fault)
+_part_row = operation("MatrixDiagPartV3", _diag_part, shape=_part_shape, fault=_part_fault)
+_set_row = operation("MatrixSetDiagV3", _set_diag, shape=_set_shape, fault=_set_fault)
 
 
 def diag(
@@ -201,7 +287,7 @@ def _band_part_fault(matrices: Array, lower: int, upper: int) -> str | None:
     return None
 
 
-_band_part_row = operation("MatrixBandPart", _band_part, fault=_band_part_fault)
+_band_part_row = operation("MatrixBandPart", _band_part, shape=unchanged, fault=_band_part_fault)
 
 
 def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> EagerTensor:  # noqa: A002

@@ -9,6 +9,7 @@ import numpy as np
 from allotment.tf.ops.arguments.integers import to_tensors
 from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -99,7 +100,37 @@ def _einsum(*arrays: Array, equation: Equation) -> Array:
     return owned(np.einsum(written, *arrays, optimize=len(arrays) > 1))
 
 
-_row = operation("Einsum", _einsum, fault=_fault)
+def _einsum_shape(c: Inference, equation: Any) -> list[Output]:
+    found: dict[str, int | None] = {}
+    rest: Dims = ()
+    for lengths, labels in zip(c.shapes(), equation.inputs, strict=True):
+        named, ellipsis = labels.replace("...", ""), "..." in labels
+        if lengths is None:
+            rest = None if ellipsis else rest
+            for label in named:
+                found.setdefault(label, None)
+            continue
+        if len(lengths) < len(named) or (len(lengths) > len(named) and not ellipsis):
+            c.refuse(f"Expected input to have rank {len(named)} but got: {len(lengths)}")
+        before = labels.index("...") if ellipsis else len(named)
+        behind = len(named) - before
+        stop = len(lengths) - behind
+        for label, length in zip(named, (*lengths[:before], *lengths[stop:]), strict=True):
+            found[label] = c.same(found.get(label), length)
+        if ellipsis:
+            rest = c.broadcast(rest, lengths[before:stop])
+    if rest and "..." not in equation.output:
+        c.refuse("The output subscripts must have an ellipsis, because the inputs have axes without a label")
+    if rest is None and "..." in equation.output:
+        return c.one(None)
+    start = equation.output.find("...")
+    made = [found[label] for label in equation.output.replace("...", "")]
+    if start >= 0:
+        made[start:start] = rest or ()
+    return c.one(tuple(made))
+
+
+_row = operation("Einsum", _einsum, shape=_einsum_shape, fault=_fault)
 
 
 def einsum(equation: str, *inputs: Any, name: str | None = None, **kwargs: Any) -> EagerTensor:

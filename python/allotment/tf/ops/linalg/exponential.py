@@ -10,7 +10,7 @@ from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.linalg.lapack import square_fault
+from allotment.tf.ops.linalg.lapack import square_fault, square_shape
 from allotment.tf.ops.table import operation
 from allotment.tf.ops.types.element_types import SIGNED_INTEGERS
 from allotment.tf.tensors.dtype import float16
@@ -37,7 +37,7 @@ def _exponential(matrix: Array) -> Array:
     return result
 
 
-_row = operation("MatrixExponential", _exponential, fault=square_fault)
+_row = operation("MatrixExponential", _exponential, shape=square_shape, fault=square_fault)
 
 
 def expm(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name

@@ -8,8 +8,17 @@ from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.linalg.lapack import adjoint_of, matrix_fault, run_lapack, square_fault
+from allotment.tf.ops.inference.shape_functions import Inference, Output
+from allotment.tf.ops.linalg.lapack import (
+    adjoint_of,
+    matrix_fault,
+    run_lapack,
+    square,
+    square_fault,
+    square_shape,
+)
 from allotment.tf.ops.table import operation
+from allotment.tf.tensors.dtype import complex64, complex128, float64
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -68,11 +77,57 @@ def _eig(matrix: Array, vectors: bool) -> Any:
     return owned(values).astype(wanted, copy=False), owned(columns).astype(wanted, copy=False)
 
 
-_cholesky_row = operation("Cholesky", _cholesky, fault=square_fault)
-_qr_row = operation("Qr", _qr, fault=matrix_fault)
-_svd_row = operation("Svd", _svd, fault=matrix_fault)
-_eigh_row = operation("SelfAdjointEigV2", _eigh, fault=square_fault)
-_eig_row = operation("Eig", _eig, fault=square_fault)
+def _qr_shape(c: Inference, full: bool) -> list[Output]:
+    dims = c.at_least(0, 2)
+    if dims is None:
+        return [(c.dtype(), None)] * 2
+    *batch, rows, columns = dims
+    inner = rows if full else _smaller(rows, columns)
+    return [(c.dtype(), (*batch, rows, inner)), (c.dtype(), (*batch, inner, columns))]
+
+
+def _svd_shape(c: Inference, full: bool, vectors: bool) -> list[Output]:
+    dims, dtype = c.at_least(0, 2), c.dtype()
+    real = dtype.real_dtype
+    if dims is None:
+        return [(real, None), (dtype, None), (dtype, None)] if vectors else [(real, None)]
+    *batch, rows, columns = dims
+    inner = _smaller(rows, columns)
+    values: Output = (real, (*batch, inner))
+    if not vectors:
+        return [values]
+    return [
+        values,
+        (dtype, (*batch, rows, rows if full else inner)),
+        (dtype, (*batch, columns, columns if full else inner)),
+    ]
+
+
+def _smaller(one: int | None, other: int | None) -> int | None:
+    if 0 in (one, other):
+        return 0
+    return None if one is None or other is None else min(one, other)
+
+
+def _eigh_shape(c: Inference, vectors: bool) -> list[Output]:
+    return _eigen_shape(c, vectors, c.dtype())
+
+
+def _eig_shape(c: Inference, vectors: bool) -> list[Output]:
+    return _eigen_shape(c, vectors, complex128 if c.dtype() in (float64, complex128) else complex64)
+
+
+def _eigen_shape(c: Inference, vectors: bool, dtype: Any) -> list[Output]:
+    dims = square(c)
+    values: Output = (dtype, None if dims is None else dims[:-1])
+    return [values, (dtype, dims)] if vectors else [values]
+
+
+_cholesky_row = operation("Cholesky", _cholesky, shape=square_shape, fault=square_fault)
+_qr_row = operation("Qr", _qr, shape=_qr_shape, fault=matrix_fault)
+_svd_row = operation("Svd", _svd, shape=_svd_shape, fault=matrix_fault)
+_eigh_row = operation("SelfAdjointEigV2", _eigh, shape=_eigh_shape, fault=square_fault)
+_eig_row = operation("Eig", _eig, shape=_eig_shape, fault=square_fault)
 
 _NO_EIGENVALUES = "Eigen decomposition was not successful. The input might not be valid."
 

@@ -8,6 +8,7 @@ from allotment.devices.placement import current_placement
 from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output
 from allotment.tf.ops.table import Operation, dims
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -26,6 +27,24 @@ def run_lapack(
         error.__traceback__ = None
         device = current_placement().place(row.kinds, row.name, name)
         raise faults.invalid(row.name, device, failure, name) from None
+
+
+def square(c: Inference, index: int = 0) -> Dims:
+    """The shape of an input that is square matrices, with both lengths known if one is.
+
+    Raises:
+        ValueError: They are not square, or no matrices.
+    """
+    dims = c.at_least(index, 2)
+    if dims is None:
+        return None
+    side = c.same(*dims[-2:])
+    return (*dims[:-2], side, side)
+
+
+def square_shape(c: Inference, *flags: bool) -> list[Output]:
+    """One output of the shape of an input that is square matrices."""
+    return c.one(square(c))
 
 
 def matrix_fault(matrix: Array, *arguments: Any) -> str | None:

@@ -14,6 +14,7 @@ from allotment.tf.ops.array.layout import expand_dims, squeeze, transpose
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_pair, to_pair_by_first, to_tensor
 from allotment.tf.ops.execute import binary, run
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.known_shapes import rank_of, shape_of
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import as_dtype, int32
@@ -69,8 +70,32 @@ def _size_fault(a: Array, b: Array, form_a: str, form_b: str) -> str | None:
     return None
 
 
-_matmul = operation("MatMul", _multiply, fault=_rank_2_fault)
-_batch_matmul = operation("BatchMatMulV2", _multiply, fault=_batch_fault)
+def _matmul_shape(c: Inference, form_a: str = AS_IT_IS, form_b: str = AS_IT_IS) -> list[Output]:
+    rows, inner = _matrix_lengths(c.ranked(0, 2), form_a)
+    other, columns = _matrix_lengths(c.ranked(1, 2), form_b)
+    c.same(inner, other)
+    return c.one((rows, columns))
+
+
+def _batch_matmul_shape(c: Inference, form_a: str, form_b: str) -> list[Output]:
+    a, b = c.at_least(0, 2), c.at_least(1, 2)
+    if a is None or b is None:
+        return c.one(None)
+    (rows, inner), (other, columns) = _matrix_lengths(a, form_a), _matrix_lengths(b, form_b)
+    c.same(inner, other)
+    batch = c.broadcast(a[:-2], b[:-2])
+    assert batch is not None
+    return c.one((*batch, rows, columns))
+
+
+def _matrix_lengths(dims: tuple[int | None, ...], form: str) -> tuple[int | None, int | None]:
+    """Rows and columns of matrices as they enter the product."""
+    rows, columns = dims[-2:]
+    return (rows, columns) if form == AS_IT_IS else (columns, rows)
+
+
+_matmul = operation("MatMul", _multiply, shape=_matmul_shape, fault=_rank_2_fault)
+_batch_matmul = operation("BatchMatMulV2", _multiply, shape=_batch_matmul_shape, fault=_batch_fault)
 #: The commonest kind of product, by the short way.
 _plain: Final = binary(_matmul)
 
@@ -317,7 +342,14 @@ def _cross_fault(a: Array, b: Array) -> str | None:
     return None
 
 
-_cross = operation("Cross", np.cross, fault=_cross_fault)
+def _cross_shape(c: Inference) -> list[Output]:
+    dims = c.merged(c.at_least(0, 1), c.at_least(1, 1))
+    if dims is not None:
+        c.same(dims[-1], 3)
+    return c.one(dims)
+
+
+_cross = operation("Cross", np.cross, shape=_cross_shape, fault=_cross_fault)
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> EagerTensor:

@@ -9,12 +9,15 @@ from allotment.tf.ops.arguments.scalars import flag_argument, float_argument
 from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.linalg.diagonals import diag_part
 from allotment.tf.ops.linalg.factor import cholesky
 from allotment.tf.ops.linalg.lapack import (
     adjoint_of,
     run_lapack,
+    square,
     square_fault,
+    square_shape,
     square_system_fault,
     system_fault,
     triangular_system_fault,
@@ -100,12 +103,54 @@ def _least_squares(matrix: Array, rhs: Array, regularizer: float) -> Array:
     return result
 
 
-_inv_row = operation("MatrixInverse", _inv, fault=square_fault)
-_det_row = operation("MatrixDeterminant", _det, fault=square_fault)
-_slogdet_row = operation("LogMatrixDeterminant", _slogdet, fault=square_fault)
-_solve_row = operation("MatrixSolve", _solve, fault=square_system_fault)
-_triangular_row = operation("MatrixTriangularSolve", _triangular_solve, fault=triangular_system_fault)
-_least_squares_row = operation("MatrixSolveLs", _least_squares, fault=system_fault)
+def _determinant_shape(c: Inference) -> list[Output]:
+    dims = square(c)
+    return c.one(None if dims is None else dims[:-2])
+
+
+def _log_determinant_shape(c: Inference) -> list[Output]:
+    return _determinant_shape(c) * 2
+
+
+def _triangular_shape(c: Inference, *flags: bool) -> list[Output]:
+    matrix, rhs = square(c), c.at_least(1, 2)
+    if matrix is None or rhs is None:
+        return c.one(None)
+    batch = c.broadcast(matrix[:-2], rhs[:-2])
+    assert batch is not None
+    return c.one((*batch, c.same(matrix[-1], rhs[-2]), rhs[-1]))
+
+
+def _solve_shape(c: Inference, *flags: bool) -> list[Output]:
+    return _system_shape(c, is_square=True)
+
+
+def _least_squares_shape(c: Inference, regularizer: float) -> list[Output]:
+    return _system_shape(c, is_square=False)
+
+
+def _system_shape(c: Inference, *, is_square: bool) -> list[Output]:
+    matrix, rhs = square(c) if is_square else c.at_least(0, 2), c.at_least(1, 2)
+    batch = c.merged(None if matrix is None else matrix[:-2], None if rhs is None else rhs[:-2])
+    if batch is None:
+        return c.one(None)
+    (rows, unknowns), (rest, sides) = (
+        each[-2:] if each is not None else (None, None) for each in (matrix, rhs)
+    )
+    rows = c.same(rows, rest)
+    return c.one((*batch, rows if is_square else unknowns, sides))
+
+
+_inv_row = operation("MatrixInverse", _inv, shape=square_shape, fault=square_fault)
+_det_row = operation("MatrixDeterminant", _det, shape=_determinant_shape, fault=square_fault)
+_slogdet_row = operation("LogMatrixDeterminant", _slogdet, shape=_log_determinant_shape, fault=square_fault)
+_solve_row = operation("MatrixSolve", _solve, shape=_solve_shape, fault=square_system_fault)
+_triangular_row = operation(
+    "MatrixTriangularSolve", _triangular_solve, shape=_triangular_shape, fault=triangular_system_fault
+)
+_least_squares_row = operation(
+    "MatrixSolveLs", _least_squares, shape=_least_squares_shape, fault=system_fault
+)
 
 
 class LogMatrixDeterminant(NamedTuple):

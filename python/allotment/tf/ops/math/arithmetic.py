@@ -9,6 +9,7 @@ from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.blocks import limit
 from allotment.tf.ops.convert import to_pair_by_first, to_tensor
 from allotment.tf.ops.execute import binary, run, unary
+from allotment.tf.ops.inference.common import broadcasting, real_valued, unchanged
 from allotment.tf.ops.known_shapes import agree as _agree
 from allotment.tf.ops.math.division import divide_no_nan
 from allotment.tf.ops.public import public, public_binary, public_unary
@@ -25,8 +26,8 @@ def _join(x: Array, y: Array) -> Array:
 
 add = public(
     binary(
-        operation("AddV2", np.add, fault=_same_shapes),
-        texts=operation("Add", _join, fault=_same_shapes),
+        operation("AddV2", np.add, shape=broadcasting, fault=_same_shapes),
+        texts=operation("Add", _join, shape=broadcasting, fault=_same_shapes),
         pair=to_pair_by_first,
     ),
     "add",
@@ -108,7 +109,9 @@ def _multiply_no_nan(x: Array, y: Array) -> Array:
     return product
 
 
-_multiply_no_nan_pair = binary(operation("MulNoNan", _multiply_no_nan, fault=_same_shapes))
+_multiply_no_nan_pair = binary(
+    operation("MulNoNan", _multiply_no_nan, shape=broadcasting, fault=_same_shapes)
+)
 
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> EagerTensor:
@@ -124,7 +127,7 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> EagerTensor:
 
 
 negative = public_unary("negative", "Neg", np.negative, "Change the sign. As ``tf.negative``.")
-_sign = unary(operation("Sign", np.sign))
+_sign = unary(operation("Sign", np.sign, shape=unchanged))
 
 
 def sign(x: Any, name: str | None = None) -> EagerTensor:
@@ -143,8 +146,8 @@ reciprocal = public_unary(
     "One divided by the element. As ``tf.math.reciprocal``.",
 )
 
-_abs = unary(operation("Abs", np.abs))
-_complex_abs = operation("ComplexAbs", np.abs)
+_abs = unary(operation("Abs", np.abs, shape=unchanged))
+_complex_abs = operation("ComplexAbs", np.abs, shape=real_valued)
 
 
 def abs(x: Any, name: str | None = None) -> EagerTensor:  # noqa: A001 - the name TensorFlow has

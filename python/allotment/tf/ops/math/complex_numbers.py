@@ -9,10 +9,12 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.inference.common import real_valued, unchanged
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.math.arithmetic import multiply
 from allotment.tf.ops.math.comparison import less
 from allotment.tf.ops.table import operation, same_shapes
-from allotment.tf.tensors.dtype import float32, float64
+from allotment.tf.tensors.dtype import complex64, complex128, float32, float64
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -30,11 +32,16 @@ def _imag(x: Array) -> Array:
     return x.imag.copy()
 
 
-_make = operation("Complex", _complex, fault=same_shapes)
-_take_real = operation("Real", _real)
-_take_imag = operation("Imag", _imag)
-_conjugate = operation("Conj", np.conjugate)
-_angle = operation("Angle", np.angle)
+def _complex_shape(c: Inference) -> list[Output]:
+    dtype = complex128 if c.dtype() is float64 else complex64
+    return c.one(c.broadcast(c.shape(0), c.shape(1)), dtype)
+
+
+_make = operation("Complex", _complex, shape=_complex_shape, fault=same_shapes)
+_take_real = operation("Real", _real, shape=real_valued)
+_take_imag = operation("Imag", _imag, shape=real_valued)
+_conjugate = operation("Conj", np.conjugate, shape=unchanged)
+_angle = operation("Angle", np.angle, shape=real_valued)
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> EagerTensor:  # noqa: A001 - TensorFlow's name

@@ -8,6 +8,7 @@ from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_pair_by_first, to_tensor
 from allotment.tf.ops.execute import binary
+from allotment.tf.ops.inference.common import broadcasting
 from allotment.tf.ops.public import public, public_binary
 from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.ops.types.element_types import INEXACT, INTEGERS, NUMBERS
@@ -15,7 +16,7 @@ from allotment.tf.tensors.dtype import float32, float64
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 realdiv = public(
-    binary(operation("RealDiv", np.true_divide, fault=same_shapes)),
+    binary(operation("RealDiv", np.true_divide, shape=broadcasting, fault=same_shapes)),
     "realdiv",
     "Divide floats or complex numbers. As ``tf.realdiv``.",
 )
@@ -158,7 +159,7 @@ def _divide_no_nan(x: Array, y: Array) -> Array:
     return quotient
 
 
-_divide_no_nan_pair = binary(operation("DivNoNan", _divide_no_nan, fault=same_shapes))
+_divide_no_nan_pair = binary(operation("DivNoNan", _divide_no_nan, shape=broadcasting, fault=same_shapes))
 
 
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> EagerTensor:

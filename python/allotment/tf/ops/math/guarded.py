@@ -10,6 +10,7 @@ from allotment.tf.ops.array.creation import reshape
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import binary
+from allotment.tf.ops.inference.common import broadcasting
 from allotment.tf.ops.math.arithmetic import add, multiply, negative
 from allotment.tf.ops.math.comparison import greater, greater_equal
 from allotment.tf.ops.math.real import log1p_of
@@ -49,7 +50,7 @@ xdivy = public_binary(
     "``x / y``, and zero where ``x`` is. As ``tf.math.xdivy``.",
 )
 
-_nextafter = binary(operation("NextAfter", np.nextafter, fault=same_shapes))
+_nextafter = binary(operation("NextAfter", np.nextafter, shape=broadcasting, fault=same_shapes))
 
 
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> EagerTensor:

@@ -7,14 +7,15 @@ import numpy as np
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type
 from allotment.tf.ops.execute import binary, unary
+from allotment.tf.ops.inference.common import broadcasting, unchanged
 from allotment.tf.ops.public import public_binary, public_unary
 from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.tensor import EagerTensor
 
-_and = binary(operation("LogicalAnd", np.logical_and, fault=same_shapes, result=bool_))
-_or = binary(operation("LogicalOr", np.logical_or, fault=same_shapes, result=bool_))
-_not = unary(operation("LogicalNot", np.logical_not, result=bool_))
+_and = binary(operation("LogicalAnd", np.logical_and, shape=broadcasting, fault=same_shapes, result=bool_))
+_or = binary(operation("LogicalOr", np.logical_or, shape=broadcasting, fault=same_shapes, result=bool_))
+_not = unary(operation("LogicalNot", np.logical_not, shape=unchanged, result=bool_))
 
 
 def logical_and(x: Any, y: Any, name: str | None = None) -> EagerTensor:

@@ -8,6 +8,7 @@ from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.blocks import in_blocks
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import binary, unary
+from allotment.tf.ops.inference.common import broadcasting, unchanged
 from allotment.tf.ops.public import public_unary
 from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.ops.types.element_types import INTEGERS
@@ -120,8 +121,8 @@ ceil = public_unary(
 rint = public_unary(
     "rint", "Rint", np.rint, "The nearest whole number, the even one of two. As ``tf.math.rint``."
 )
-_atan2 = binary(operation("Atan2", np.arctan2, fault=same_shapes))
-_round = unary(operation("Round", np.rint))
+_atan2 = binary(operation("Atan2", np.arctan2, shape=broadcasting, fault=same_shapes))
+_round = unary(operation("Round", np.rint, shape=unchanged))
 
 
 def atan2(y: Any, x: Any, name: str | None = None) -> EagerTensor:

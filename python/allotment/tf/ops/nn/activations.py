@@ -11,6 +11,7 @@ from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.blocks import choose_into, in_blocks, limit
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run, unary
+from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.math.arithmetic import add, multiply, negative
 from allotment.tf.ops.math.arithmetic import pow as power
 from allotment.tf.ops.math.real import log1p_into, sigmoid, tanh
@@ -77,13 +78,13 @@ def _softsign_of(x: Array) -> Any:
     return np.true_divide(x, result, out=result)
 
 
-_relu = unary(operation("Relu", _relu_of))
-_relu6 = unary(operation("Relu6", _relu6_of))
-_leaky_relu = operation("LeakyRelu", _leaky_relu_of)
-_elu = unary(operation("Elu", _elu_of))
-_selu = unary(operation("Selu", _selu_of))
-_softplus = unary(operation("Softplus", _softplus_of))
-_softsign = unary(operation("Softsign", _softsign_of))
+_relu = unary(operation("Relu", _relu_of, shape=unchanged))
+_relu6 = unary(operation("Relu6", _relu6_of, shape=unchanged))
+_leaky_relu = operation("LeakyRelu", _leaky_relu_of, shape=unchanged)
+_elu = unary(operation("Elu", _elu_of, shape=unchanged))
+_selu = unary(operation("Selu", _selu_of, shape=unchanged))
+_softplus = unary(operation("Softplus", _softplus_of, shape=unchanged))
+_softsign = unary(operation("Softsign", _softsign_of, shape=unchanged))
 
 
 def relu(features: Any, name: str | None = None) -> EagerTensor:

@@ -11,6 +11,7 @@ from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.blocks import choose_into, pair_in_blocks
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.inference.common import equal_shapes
 from allotment.tf.ops.math.arithmetic import abs as absolute
 from allotment.tf.ops.math.arithmetic import reciprocal, square
 from allotment.tf.ops.math.real import sigmoid
@@ -52,11 +53,11 @@ def _selu_grad_of(out: Array, upstream: Array, y: Array) -> None:
 
 
 # Rows of their own, and not a choice by ``where``: what they look at has zeros for a gradient, and not none.
-_relu_grad = operation("ReluGrad", _relu_grad_of)
-_relu6_grad = operation("Relu6Grad", _relu6_grad_of)
-_leaky_relu_grad = operation("LeakyReluGrad", _leaky_relu_grad_of)
-_elu_grad = operation("EluGrad", _elu_grad_of)
-_selu_grad = operation("SeluGrad", _selu_grad_of)
+_relu_grad = operation("ReluGrad", _relu_grad_of, shape=equal_shapes)
+_relu6_grad = operation("Relu6Grad", _relu6_grad_of, shape=equal_shapes)
+_leaky_relu_grad = operation("LeakyReluGrad", _leaky_relu_grad_of, shape=equal_shapes)
+_elu_grad = operation("EluGrad", _elu_grad_of, shape=equal_shapes)
+_selu_grad = operation("SeluGrad", _selu_grad_of, shape=equal_shapes)
 
 
 @gradient("Relu", inputs=False, outputs=True)

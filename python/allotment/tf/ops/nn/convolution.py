@@ -9,6 +9,8 @@ import numpy as np
 from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Inference, Output
+from allotment.tf.ops.nn.window_shapes import as_given, images_shape, window_counts
 from allotment.tf.ops.nn.windows import Part, Windows, padded, parts, placed, windows_argument
 from allotment.tf.ops.table import Operation, dims, operation
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
@@ -62,7 +64,23 @@ def _convolution_fault(images: Array, filters: Array, windows: Windows) -> str |
     return windows.fault(images)
 
 
-_conv2d = operation("Conv2D", _convolve, fault=_convolution_fault)
+def _convolution_shape(c: Inference, windows: Windows) -> list[Output]:
+    batch, height, width, channels = images_shape(c, 0, windows)
+    low, wide, depth, outputs = c.ranked(1, 4)
+    if channels is not None and depth is not None:
+        if depth == 0 or channels % depth:
+            c.refuse(
+                f"Depth of input ({channels}) is not a multiple of input depth of filter ({depth})",
+            )
+        if outputs is not None and channels and outputs % (channels // depth):
+            c.refuse(
+                f"Depth of output ({outputs}) is not a multiple of the number of groups ({channels // depth})"
+            )
+    counts = window_counts(c, (height, width), (low, wide), windows)
+    return c.one(as_given((batch, *counts, outputs), windows))
+
+
+_conv2d = operation("Conv2D", _convolve, shape=_convolution_shape, fault=_convolution_fault)
 
 
 def filter_size(filters: Tensor) -> tuple[int, int]:
@@ -145,8 +163,14 @@ def _pool_fault(images: Array, windows: Windows) -> str | None:
     return windows.fault(images)
 
 
-_max_row = operation("MaxPool", _max_pool, fault=_pool_fault)
-_average_row = operation("AvgPool", _average_pool, fault=_pool_fault)
+def _pool_shape(c: Inference, windows: Windows) -> list[Output]:
+    batch, height, width, channels = images_shape(c, 0, windows)
+    counts = window_counts(c, (height, width), windows.size, windows)
+    return c.one(as_given((batch, *counts, channels), windows))
+
+
+_max_row = operation("MaxPool", _max_pool, shape=_pool_shape, fault=_pool_fault)
+_average_row = operation("AvgPool", _average_pool, shape=_pool_shape, fault=_pool_fault)
 
 
 def max_pool(

@@ -12,6 +12,7 @@ from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.nn.convolution import patches
 from allotment.tf.ops.nn.convolution_variants import by_result, factors_by_place, in_rows
+from allotment.tf.ops.nn.window_shapes import images_as_requested
 from allotment.tf.ops.nn.windows import Windows, padded, parts, placed
 from allotment.tf.ops.table import OPERATIONS, operation
 
@@ -76,9 +77,13 @@ def _by_filters_by_channel(images: Array, gradient: Array, shape: tuple[int, ...
     return result
 
 
-_by_filters_row = operation("Conv2DBackpropFilter", _by_filters)
-_by_images_by_channel_row = operation("DepthwiseConv2dNativeBackpropInput", _by_images_by_channel)
-_by_filters_by_channel_row = operation("DepthwiseConv2dNativeBackpropFilter", _by_filters_by_channel)
+_by_filters_row = operation("Conv2DBackpropFilter", _by_filters, shape=images_as_requested)
+_by_images_by_channel_row = operation(
+    "DepthwiseConv2dNativeBackpropInput", _by_images_by_channel, shape=images_as_requested
+)
+_by_filters_by_channel_row = operation(
+    "DepthwiseConv2dNativeBackpropFilter", _by_filters_by_channel, shape=images_as_requested
+)
 
 
 def _enter(forward: Any, by_images: Any, by_filters: Any) -> None:

@@ -12,7 +12,9 @@ from allotment.tf.ops.array.layout import expand_dims, squeeze
 from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Inference, Output, multiplied
 from allotment.tf.ops.nn.convolution import avg_pool2d, conv2d, filter_size, max_pool2d
+from allotment.tf.ops.nn.window_shapes import as_given, images_as_requested, images_shape, window_counts
 from allotment.tf.ops.nn.windows import Windows, padded, parts, placed, windows_argument
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.tensor import EagerTensor
@@ -61,7 +63,17 @@ def _depthwise_fault(images: Array, filters: Array, windows: Windows) -> str | N
     return windows.fault(images)
 
 
-_depthwise_row = operation("DepthwiseConv2dNative", _depthwise, fault=_depthwise_fault)
+def _depthwise_shape(c: Inference, windows: Windows) -> list[Output]:
+    batch, height, width, channels = images_shape(c, 0, windows)
+    low, wide, depth, multiplier = c.ranked(1, 4)
+    depth = c.same(channels, depth)
+    counts = window_counts(c, (height, width), (low, wide), windows)
+    return c.one(as_given((batch, *counts, multiplied(depth, multiplier)), windows))
+
+
+_depthwise_row = operation(
+    "DepthwiseConv2dNative", _depthwise, shape=_depthwise_shape, fault=_depthwise_fault
+)
 
 
 def depthwise_conv2d(
@@ -150,7 +162,9 @@ def _spread_fault(gradient: Array, filters: Array, shape: tuple[int, ...], windo
     return None
 
 
-_transpose_row = operation("Conv2DBackpropInput", in_single(_spread), fault=_spread_fault)
+_transpose_row = operation(
+    "Conv2DBackpropInput", in_single(_spread), shape=images_as_requested, fault=_spread_fault
+)
 
 
 def conv2d_transpose(

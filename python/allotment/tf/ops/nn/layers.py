@@ -19,6 +19,7 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import is_known
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import gather, where
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.known_shapes import rank_of, shape_of, size_of
 from allotment.tf.ops.math.arithmetic import add, multiply, negative, squared_difference, subtract
 from allotment.tf.ops.math.comparison import greater_equal
@@ -28,6 +29,7 @@ from allotment.tf.ops.reduction.norms import clip_by_norm
 from allotment.tf.ops.reduction.reduce import reduce_mean
 from allotment.tf.ops.reduction.statistics import count_nonzero
 from allotment.tf.ops.table import dims, operation
+from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.dtype import float16, float32
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -58,7 +60,15 @@ def _bias_fault(value: Array, bias: Array, axis: int) -> str | None:
     return None
 
 
-_bias_row = operation("BiasAdd", _add_bias, fault=_bias_fault)
+def _bias_shape(c: Inference, axis: int) -> list[Output]:
+    dims, (biases,) = c.at_least(0, 3 if axis == 1 else 2), c.ranked(1, 1)
+    if dims is None:
+        return c.one(None)
+    place = axis % len(dims)
+    return c.one((*dims[:place], c.same(dims[place], biases), *dims[place + 1 :]))
+
+
+_bias_row = operation("BiasAdd", _add_bias, shape=_bias_shape, fault=_bias_fault)
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> EagerTensor:
@@ -230,7 +240,12 @@ def _in_top_k_fault(predictions: Array, targets: Array, k: int) -> str | None:
     return None
 
 
-_in_top_k_row = operation("InTopKV2", _in_top_k, fault=_in_top_k_fault)
+def _in_top_k_shape(c: Inference, k: Any) -> list[Output]:
+    (rows, _), (targets,) = c.ranked(0, 2), c.ranked(1, 1)
+    return c.one((c.same(rows, targets),), bool_)
+
+
+_in_top_k_row = operation("InTopKV2", _in_top_k, shape=_in_top_k_shape, fault=_in_top_k_fault)
 
 
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> EagerTensor:

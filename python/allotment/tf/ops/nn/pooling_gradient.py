@@ -11,6 +11,8 @@ from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.autodiff.broadcasting import shape_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Inference, Output
+from allotment.tf.ops.nn.window_shapes import images_as_requested
 from allotment.tf.ops.nn.windows import Windows, padded, placed
 from allotment.tf.ops.table import OPERATIONS, operation
 
@@ -75,9 +77,17 @@ def _average_back(gradient: Array, shape: tuple[int, ...], windows: Windows) -> 
     return _within(result, lengths, windows)
 
 
-_max_back_row = operation("MaxPoolGrad", _max_back)
-_picked_row = operation("MaxPoolGradGrad", _picked)
-_average_back_row = operation("AvgPoolGrad", _average_back)
+def _max_back_shape(c: Inference, windows: Windows) -> list[Output]:
+    return c.one(c.ranked(0, 4))
+
+
+def _picked_shape(c: Inference, windows: Windows) -> list[Output]:
+    return c.one(c.ranked(1, 4))
+
+
+_max_back_row = operation("MaxPoolGrad", _max_back, shape=_max_back_shape)
+_picked_row = operation("MaxPoolGradGrad", _picked, shape=_picked_shape)
+_average_back_row = operation("AvgPoolGrad", _average_back, shape=images_as_requested)
 
 
 @gradient("MaxPool", outputs=True)

@@ -17,6 +17,7 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import where
 from allotment.tf.ops.indexing.partition import invert_permutation
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.math.arithmetic import abs as absolute
 from allotment.tf.ops.math.arithmetic import add, multiply, negative, subtract
@@ -110,12 +111,31 @@ def _labels_fault(logits: Array, labels: Array) -> str | None:
     return None
 
 
-_softmax_row = operation("Softmax", _softmax, fault=_vector_fault)
-_log_softmax_row = operation("LogSoftmax", _log_softmax, fault=_vector_fault)
-_cross_entropy_row = operation("SoftmaxCrossEntropyWithLogits", _cross_entropy, fault=_pair_fault)
+def _softmax_shape(c: Inference) -> list[Output]:
+    return c.one(c.at_least(0, 1))
+
+
+def _cross_entropy_shape(c: Inference) -> list[Output]:
+    logits, labels = c.at_least(0, 1), c.at_least(1, 1)
+    # Where one is not known, the losses have the shape of the other.
+    dims = c.broadcast(logits if logits is not None else labels, labels if labels is not None else logits)
+    return c.one(None if dims is None else dims[:-1])
+
+
+def _sparse_shape(c: Inference) -> list[Output]:
+    logits = c.at_least(0, 1)
+    return c.one(c.merged(None if logits is None else logits[:-1], c.shape(1)))
+
+
+_softmax_row = operation("Softmax", _softmax, shape=_softmax_shape, fault=_vector_fault)
+_log_softmax_row = operation("LogSoftmax", _log_softmax, shape=_softmax_shape, fault=_vector_fault)
+_cross_entropy_row = operation(
+    "SoftmaxCrossEntropyWithLogits", _cross_entropy, shape=_cross_entropy_shape, fault=_pair_fault
+)
 _sparse_row = operation(
     "SparseSoftmaxCrossEntropyWithLogits",
     _sparse_cross_entropy,
+    shape=_sparse_shape,
     fault=_labels_fault,
 )
 

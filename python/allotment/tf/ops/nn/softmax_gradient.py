@@ -11,6 +11,7 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.autodiff.broadcasting import shape_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differentiable
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.math.real import exp
 from allotment.tf.ops.nn.softmax import log_softmax, softmax
 from allotment.tf.ops.reduction.reduce import reduce_sum
@@ -59,7 +60,7 @@ def _hits_of(logits: Array, labels: Array) -> Array:
 
 
 #: One in the column of each row's label, and zeros.
-_hits = operation("OneHotLike", _hits_of, same_dtype=False)
+_hits = operation("OneHotLike", _hits_of, shape=unchanged, same_dtype=False)
 not_differentiable("OneHotLike")
 
 

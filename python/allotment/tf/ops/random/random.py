@@ -13,6 +13,8 @@ from allotment.tf.ops.array.creation import check_int32, shape_input
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import check_types, run
+from allotment.tf.ops.inference.common import unchanged
+from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output, number
 from allotment.tf.ops.math.arithmetic import add, maximum, multiply, subtract
 from allotment.tf.ops.math.division import realdiv
 from allotment.tf.ops.random import draws
@@ -42,11 +44,23 @@ def integers_between(low: Array, high: Array, shape: tuple[int, ...], dtype: DTy
     return draws.integers(shape, dtype, source, int(low), int(high))
 
 
-_uniform = operation("RandomUniform", draws.uniform, fault=shape_fault)
+def drawn_shape(c: Inference, shape: Any, dtype: Any, source: Any) -> list[Output]:
+    return c.one(c.requested(shape, least=0), dtype)
+
+
+def integers_shape(c: Inference, shape: Any, dtype: Any, source: Any) -> list[Output]:
+    c.ranked(0, 0)
+    c.ranked(1, 0)
+    return c.one(c.requested(shape, least=0), dtype)
+
+
+_uniform = operation("RandomUniform", draws.uniform, shape=drawn_shape, fault=shape_fault)
 # Not what counts and shapes are kept with: the result is the device's.
-_uniform_int = operation("RandomUniformInt", integers_between, fault=bounds_fault, host=Host.NEVER)
-_normal = operation("RandomStandardNormal", draws.normal, fault=shape_fault)
-_truncated = operation("TruncatedNormal", draws.truncated_normal, fault=shape_fault)
+_uniform_int = operation(
+    "RandomUniformInt", integers_between, shape=integers_shape, fault=bounds_fault, host=Host.NEVER
+)
+_normal = operation("RandomStandardNormal", draws.normal, shape=drawn_shape, fault=shape_fault)
+_truncated = operation("TruncatedNormal", draws.truncated_normal, shape=drawn_shape, fault=shape_fault)
 
 
 def uniform(
@@ -135,7 +149,7 @@ def truncated_normal(
     return _moved(_truncated, shape, mean, stddev, dtype, seed, name)
 
 
-_shuffle = operation("RandomShuffle", draws.shuffled)
+_shuffle = operation("RandomShuffle", draws.shuffled, shape=unchanged)
 
 
 def shuffle(value: Any, seed: Any = None, name: str | None = None) -> EagerTensor:
@@ -154,7 +168,11 @@ def _categorical_fault(logits: Array, samples: int, *rest: Any) -> str | None:
     return None
 
 
-categorical_row = operation("Multinomial", draws.categories, fault=_categorical_fault)
+def categories_shape(c: Inference, samples: Any, dtype: Any, source: Any) -> list[Output]:
+    return c.one((c.ranked(0, 2)[0], number(samples)), dtype)
+
+
+categorical_row = operation("Multinomial", draws.categories, shape=categories_shape, fault=_categorical_fault)
 
 
 def categorical(
@@ -181,7 +199,11 @@ def _shape_behind_fault(array: Array, shape: tuple[int, ...], *rest: Any) -> str
     return shape_fault(shape)
 
 
-_poisson = operation("RandomPoissonV2", draws.poisson, fault=_shape_behind_fault)
+def _poisson_shape(c: Inference, shape: Any, dtype: Any, source: Any) -> list[Output]:
+    return c.one(_shape_behind(c, shape), dtype)
+
+
+_poisson = operation("RandomPoissonV2", draws.poisson, shape=_poisson_shape, fault=_shape_behind_fault)
 
 
 def poisson(
@@ -196,7 +218,16 @@ def poisson(
     return run(_poisson, (rates,), lengths, wanted, source, name=name)  # type: ignore[no-any-return]
 
 
-_gamma = operation("RandomGamma", draws.gamma, fault=_shape_behind_fault)
+def _gamma_shape(c: Inference, shape: Any, source: Any) -> list[Output]:
+    return c.one(_shape_behind(c, shape))
+
+
+def _shape_behind(c: Inference, shape: Any) -> Dims:
+    first, rest = c.requested(shape, least=0), c.shape()
+    return None if first is None or rest is None else first + rest
+
+
+_gamma = operation("RandomGamma", draws.gamma, shape=_gamma_shape, fault=_shape_behind_fault)
 
 
 def gamma(

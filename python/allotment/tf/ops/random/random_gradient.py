@@ -8,6 +8,7 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.autodiff.broadcasting import shape_of, summed_to
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import broadcasting
 from allotment.tf.ops.math.special import digamma_of
 from allotment.tf.ops.table import operation
 
@@ -42,7 +43,7 @@ def _of_normal(a: Array, z: Array) -> Array:
     return np.asarray(root**3 + 3 * a * root**2 * slope)
 
 
-_row = operation("RandomGammaGrad", _moved)
+_row = operation("RandomGammaGrad", _moved, shape=broadcasting)
 
 
 @gradient("RandomGamma", outputs=True)

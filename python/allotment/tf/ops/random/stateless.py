@@ -13,6 +13,7 @@ from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Inference, Output, number
 from allotment.tf.ops.math.arithmetic import add, multiply
 from allotment.tf.ops.random import draws
 from allotment.tf.ops.random.draws import Source
@@ -20,7 +21,10 @@ from allotment.tf.ops.random.random import (
     between,
     bounds_fault,
     categorical_row,
+    categories_shape,
+    drawn_shape,
     integers_between,
+    integers_shape,
     shape_fault,
 )
 from allotment.tf.ops.random.seeds import generator_of
@@ -34,16 +38,28 @@ def _seed_fault(seed: Array, *rest: Any) -> str | None:
     return None if seed.shape == (2,) else f"seed must have shape [2], not {dims(seed)}"
 
 
+def _key_shape(c: Inference) -> list[Output]:
+    c.same(c.ranked(0, 1)[0], 2)
+    return c.one((2,), int64)
+
+
 _key = operation(
     "StatelessRandomGetKeyCounter",
     lambda seed: seed.astype(np.int64),
+    shape=_key_shape,
     fault=_seed_fault,
 )
-_uniform = operation("StatelessRandomUniformV2", draws.uniform, fault=shape_fault)
-_uniform_int = operation("StatelessRandomUniformIntV2", integers_between, fault=bounds_fault, host=Host.NEVER)
-_full_int = operation("StatelessRandomUniformFullIntV2", draws.any_integers, fault=shape_fault)
-_normal = operation("StatelessRandomNormalV2", draws.normal, fault=shape_fault)
-_truncated = operation("StatelessTruncatedNormalV2", draws.truncated_normal, fault=shape_fault)
+_uniform = operation("StatelessRandomUniformV2", draws.uniform, shape=drawn_shape, fault=shape_fault)
+_uniform_int = operation(
+    "StatelessRandomUniformIntV2", integers_between, shape=integers_shape, fault=bounds_fault, host=Host.NEVER
+)
+_full_int = operation(
+    "StatelessRandomUniformFullIntV2", draws.any_integers, shape=drawn_shape, fault=shape_fault
+)
+_normal = operation("StatelessRandomNormalV2", draws.normal, shape=drawn_shape, fault=shape_fault)
+_truncated = operation(
+    "StatelessTruncatedNormalV2", draws.truncated_normal, shape=drawn_shape, fault=shape_fault
+)
 
 
 def _source(seed: Any) -> Source:
@@ -169,15 +185,27 @@ def _more_seeds(seed: Array, *words: int, count: int) -> Array:
     return wide.view(seed.dtype)
 
 
+def _split_shape(c: Inference, count: Any) -> list[Output]:
+    c.same(c.ranked(0, 1)[0], 2)
+    return c.one((number(count), 2))
+
+
+def _fold_in_shape(c: Inference, data: Any) -> list[Output]:
+    c.same(c.ranked(0, 1)[0], 2)
+    return c.one((2,))
+
+
 _split_row = operation(
     "StatelessSplit",
     lambda seed, count: _more_seeds(seed, 1, count=count),
+    shape=_split_shape,
     fault=_seed_fault,
     takes=INDICES.__contains__,
 )
 _fold_row = operation(
     "StatelessFoldIn",
     lambda seed, data: _more_seeds(seed, 2, data, count=1)[0],
+    shape=_fold_in_shape,
     fault=_seed_fault,
     takes=INDICES.__contains__,
 )
@@ -201,7 +229,9 @@ def fold_in(seed: Any, data: Any, alg: str = "auto_select") -> EagerTensor:
     return run(_fold_row, (to_tensor(seed),), number_argument(data, "data"))  # type: ignore[no-any-return]
 
 
-_categorical_row = operation("StatelessMultinomial", draws.categories, fault=categorical_row.fault)
+_categorical_row = operation(
+    "StatelessMultinomial", draws.categories, shape=categories_shape, fault=categorical_row.fault
+)
 
 
 def stateless_categorical(

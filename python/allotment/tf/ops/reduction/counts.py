@@ -9,8 +9,9 @@ from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.arrays import Array, size_fault
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Inference, Output, number
 from allotment.tf.ops.table import Host, dims, operation
-from allotment.tf.tensors.dtype import as_dtype, int32
+from allotment.tf.tensors.dtype import BY_NUMPY, as_dtype, int32
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -67,7 +68,23 @@ def _fault(
     return size_fault((len(array) if by_row and array.ndim == 2 else 1, size), np.int64)
 
 
-_row = operation("DenseBincount", _bincount, fault=_fault, host=Host.NEVER)
+def _bincount_shape(
+    c: Inference, dtype: Any, minlength: Any, maxlength: Any, by_row: bool, binary: bool
+) -> list[Output]:
+    result = BY_NUMPY[np.dtype(dtype)]
+    dims = c.shape()
+    if by_row and dims is not None and len(dims) > 2:
+        c.refuse(f"Shape must be at most rank 2 but is rank {len(dims)}")
+    if len(c.inputs) > 1:
+        c.merged(dims, c.shape(1))
+    # Between both bounds the largest number decides.
+    count = number(minlength) if minlength is not None and minlength is maxlength else None
+    if not by_row:
+        return c.one((count,), result)
+    return c.one(None if dims is None else (dims[0], count) if len(dims) == 2 else (count,), result)
+
+
+_row = operation("DenseBincount", _bincount, shape=_bincount_shape, fault=_fault, host=Host.NEVER)
 
 
 def bincount(

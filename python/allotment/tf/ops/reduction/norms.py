@@ -10,6 +10,7 @@ from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.math.arithmetic import maximum, minimum, multiply
 from allotment.tf.ops.math.comparison import greater, is_finite
 from allotment.tf.ops.math.division import realdiv, truediv
@@ -26,7 +27,11 @@ def _half_square_sum(array: Array) -> Any:
     return np.multiply(np.dot(flat, flat), 0.5)
 
 
-_l2_loss = operation("L2Loss", in_single(_half_square_sum))
+def _l2_loss_shape(c: Inference) -> list[Output]:
+    return c.one(())
+
+
+_l2_loss = operation("L2Loss", in_single(_half_square_sum), shape=_l2_loss_shape)
 
 
 def l2_loss(t: Any, name: str | None = None) -> EagerTensor:

@@ -10,6 +10,7 @@ from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.arrays import Array, in_single, quotient
 from allotment.tf.ops.convert import to_fixed_type, to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import reduced
 from allotment.tf.ops.reduction.folding import multiply_folded, reduce_folded
 from allotment.tf.ops.table import Operation, operation
 from allotment.tf.tensors.dtype import bool as bool_
@@ -21,7 +22,7 @@ def _fault(array: Array, axes: Axes, keepdims: bool) -> str | None:
 
 
 def _reduction(op: str, function: Callable[..., Any], **fields: Any) -> Operation:
-    return operation(op, function, fault=_fault, **fields)
+    return operation(op, function, shape=reduced, fault=_fault, **fields)
 
 
 # Each function names the element type: NumPy would widen small integers.

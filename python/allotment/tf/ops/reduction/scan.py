@@ -11,6 +11,7 @@ from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import check_types_in_graph, run
+from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.table import Operation, operation
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -38,10 +39,12 @@ def _fault(array: Array, axis: int, exclusive: bool, reverse: bool) -> str | Non
     return None
 
 
-_cumsum = operation("Cumsum", _scan(np.add, 0), fault=_fault)
-_cumprod = operation("Cumprod", _scan(np.multiply, 1), fault=_fault)
+_cumsum = operation("Cumsum", _scan(np.add, 0), shape=unchanged, fault=_fault)
+_cumprod = operation("Cumprod", _scan(np.multiply, 1), shape=unchanged, fault=_fault)
 
-_cumulative_logsumexp = operation("CumulativeLogsumexp", _scan(np.logaddexp, -np.inf), fault=_fault)
+_cumulative_logsumexp = operation(
+    "CumulativeLogsumexp", _scan(np.logaddexp, -np.inf), shape=unchanged, fault=_fault
+)
 
 
 def cumsum(

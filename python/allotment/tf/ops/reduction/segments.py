@@ -9,6 +9,7 @@ from allotment.tf.ops.arguments.integers import number_argument
 from allotment.tf.ops.arrays import Array, in_single, quotient, size_fault
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.shape_functions import Inference, Output, number
 from allotment.tf.ops.reduction.rows import reduce_at, reduce_sorted
 from allotment.tf.ops.table import Operation, dims, operation
 from allotment.tf.tensors.tensor import EagerTensor
@@ -139,8 +140,29 @@ def _sorted_fault(data: Array, ids: Array) -> str | None:
     return size_fault((int(ids[-1]) + 1, *data.shape[1:]), data.dtype) if ids.size else None
 
 
+def _sorted_shape(c: Inference) -> list[Output]:
+    data, _ = c.at_least(0, 1), c.ranked(1, 1)
+    return c.one(None if data is None else (None, *data[1:]))
+
+
+def _unsorted_shape(c: Inference, count: Any) -> list[Output]:
+    data, ids, length = c.shape(0), c.shape(1), number(count)
+    if ids is None:
+        return c.one(None)
+    if data is not None and len(data) < len(ids):
+        c.refuse(f"Shape must be at least rank {len(ids)} but is rank {len(data)}")
+    if data is not None:
+        c.merged(data[: len(ids)], ids)
+    if length is not None and length < 0:
+        c.refuse(f"Dimension size, given by scalar input, must be non-negative but is {length}")
+    if data is None:
+        return c.one(None)
+    return c.one((length, *data[len(ids) :]))
+
+
 def _row(op: str, function: Callable[..., Array], fault: Callable[..., str | None]) -> Operation:
-    return operation(op, function, fault=fault)
+    shape = _sorted_shape if fault is _sorted_fault else _unsorted_shape
+    return operation(op, function, shape=shape, fault=fault)
 
 
 _segment_sum = _row("SegmentSum", _SORTED_SUM, _sorted_fault)

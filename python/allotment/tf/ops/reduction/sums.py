@@ -9,6 +9,7 @@ from allotment.tf.ops.array.array import identity
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import equal_shapes
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import as_dtype
 from allotment.tf.tensors.tensor import EagerTensor
@@ -32,7 +33,7 @@ def _unequal(*arrays: Array) -> str | None:
     return None
 
 
-_add_n_row = operation("AddN", _add_n, fault=_unequal)
+_add_n_row = operation("AddN", _add_n, shape=equal_shapes, fault=_unequal)
 
 
 def add_n(inputs: Any, name: str | None = None) -> EagerTensor:

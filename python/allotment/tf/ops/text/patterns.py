@@ -12,6 +12,7 @@ from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type, to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.table import CPU_ONLY, dims, operation
 from allotment.tf.ops.text.texts import each
 from allotment.tf.tensors.dtype import bool as bool_
@@ -109,10 +110,11 @@ def _character_size(text: bytes, place: int) -> int:
     return 1
 
 
-_replace_row = operation("StaticRegexReplace", _replace, fault=_pattern_fault, **_TEXTS)
+_replace_row = operation("StaticRegexReplace", _replace, shape=unchanged, fault=_pattern_fault, **_TEXTS)
 _match_row = operation(
     "StaticRegexFullMatch",
     lambda array, pattern: each(lambda text: _compiled(pattern).fullmatch(text) is not None, array, np.bool_),
+    shape=unchanged,
     fault=_pattern_fault,
     result=bool_,
     **_TEXTS,

@@ -14,6 +14,8 @@ from allotment.tf.ops.array.array import is_tensor
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import no_outputs
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import CPU_ONLY, operation
 from allotment.tf.tensors.dtype import string
 from allotment.tf.tensors.tensor import EagerTensor
@@ -87,7 +89,11 @@ def _filled(*arrays: Array, template: str, placeholder: str, shown: int) -> Arra
     return made
 
 
-_format = operation("StringFormat", _filled, kinds=CPU_ONLY)
+def _format_shape(c: Inference, **words: Any) -> list[Output]:
+    return [(string, ())]
+
+
+_format = operation("StringFormat", _filled, shape=_format_shape, kinds=CPU_ONLY)
 
 
 def string_format(
@@ -119,7 +125,7 @@ def _write(text: Array, write: Callable[[str], Any], end: str) -> tuple[()]:
     return ()
 
 
-_print = operation("PrintV2", _write, kinds=CPU_ONLY, effect_only=True)
+_print = operation("PrintV2", _write, shape=no_outputs, kinds=CPU_ONLY, effect_only=True)
 
 
 def _writer(stream: Any) -> Callable[[str], Any]:

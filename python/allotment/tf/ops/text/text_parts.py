@@ -13,6 +13,8 @@ from allotment.tf.ops.array.sequences import range as range_of
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type, to_pair, to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import reduced
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import CPU_ONLY, broadcast_fault, dims, operation
 from allotment.tf.tensors.dtype import string
@@ -68,7 +70,12 @@ def _substr(texts: Array, first: Array, count: Array, unit: str) -> Array:
     return made
 
 
-_substr_row = operation("Substr", _substr, fault=_substr_fault, **_TEXTS)
+def _substr_shape(c: Inference, unit: str) -> list[Output]:
+    first = c.merged(c.shape(1), c.shape(2))
+    return c.one(c.broadcast(c.shape(0), first))
+
+
+_substr_row = operation("Substr", _substr, shape=_substr_shape, fault=_substr_fault, **_TEXTS)
 
 
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -112,7 +119,7 @@ def _reduce(array: Array, axes: tuple[int, ...], keep: bool, separator: bytes) -
     )
 
 
-_reduce_row = operation("ReduceJoin", _reduce, fault=_reduce_fault, **_TEXTS)
+_reduce_row = operation("ReduceJoin", _reduce, shape=reduced, fault=_reduce_fault, **_TEXTS)
 
 
 def reduce_join(

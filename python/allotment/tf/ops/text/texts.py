@@ -13,9 +13,11 @@ from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type, to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.inference.common import cast_to, unchanged
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import CPU_ONLY, dims, operation
 from allotment.tf.ops.types.element_types import check_attribute
-from allotment.tf.tensors.dtype import BY_NUMPY, DType, as_dtype, float32, string
+from allotment.tf.tensors.dtype import BY_NUMPY, DType, as_dtype, float32, int32, string
 from allotment.tf.tensors.tensor import EagerTensor
 
 _NAN: Final = re.compile(rb"\s*[+-]?nan\(\w*\)\s*", re.IGNORECASE)
@@ -48,7 +50,16 @@ def _join(*arrays: Array, separator: bytes) -> Array:
     return joined
 
 
-_join_row = operation("StringJoin", _join, fault=_join_fault, **_TEXTS)
+def _join_shape(c: Inference, separator: bytes) -> list[Output]:
+    shapes = c.shapes()
+    # Scalars go with every shape, and any input may be one whose shape is not known.
+    known = c.all_merged(each for each in shapes if each != ())
+    if known is None:
+        return c.one(None if None in shapes else ())
+    return c.one(known)
+
+
+_join_row = operation("StringJoin", _join, shape=_join_shape, fault=_join_fault, **_TEXTS)
 
 
 def join(inputs: Sequence[Any], separator: str | bytes = "", name: str | None = None) -> EagerTensor:
@@ -71,7 +82,11 @@ def _length(array: Array, unit: str) -> Array:
     return each(lambda text: sum(byte & 0xC0 != 0x80 for byte in text), array, np.int32)
 
 
-_length_row = operation("StringLength", _length, **_TEXTS)
+def _length_shape(c: Inference, unit: str) -> list[Output]:
+    return c.one(c.inputs[0]._shape, int32)
+
+
+_length_row = operation("StringLength", _length, shape=_length_shape, **_TEXTS)
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -103,9 +118,9 @@ def _upper(array: Array, encoding: str) -> Array:
     return each(lambda text: text.decode(errors="replace").upper().encode(), array)
 
 
-_lower_row = operation("StringLower", _lower, fault=_encoding_fault, **_TEXTS)
-_upper_row = operation("StringUpper", _upper, fault=_encoding_fault, **_TEXTS)
-_strip_row = operation("StringStrip", lambda array: each(bytes.strip, array), **_TEXTS)
+_lower_row = operation("StringLower", _lower, shape=unchanged, fault=_encoding_fault, **_TEXTS)
+_upper_row = operation("StringUpper", _upper, shape=unchanged, fault=_encoding_fault, **_TEXTS)
+_strip_row = operation("StringStrip", lambda array: each(bytes.strip, array), shape=unchanged, **_TEXTS)
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -181,9 +196,14 @@ class _Form:
         return f"%{self.fill if fill is None else fill}{width}{precision}{letter}"
 
 
+def _as_string_shape(c: Inference, *args: Any) -> list[Output]:
+    return c.one(c.inputs[0]._shape, string)
+
+
 _as_string_row = operation(
     "AsString",
     lambda array, form: each(form.write, array),
+    shape=_as_string_shape,
     fault=lambda array, form: form.fault(array),
     kinds=CPU_ONLY,
 )
@@ -267,6 +287,7 @@ def _to_number_fault(array: Array, dtype: DType) -> str | None:
 _to_number_row = operation(
     "StringToNumber",
     lambda array, dtype: each(lambda text: _number(text, dtype), array, dtype.numpy),
+    shape=cast_to,
     fault=_to_number_fault,
     **_TEXTS,
 )

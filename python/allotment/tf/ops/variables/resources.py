@@ -18,6 +18,7 @@ from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.execute import check_types, compute, run_on
 from allotment.tf.ops.indexing.scattering import assign_at, scatter, scatter_fault
 from allotment.tf.ops.indexing.slicing import Index, index_fault, view
+from allotment.tf.ops.inference.common import stated, unchanged
 from allotment.tf.ops.reduction.rows import at
 from allotment.tf.ops.table import CPU_ONLY, EVERYWHERE, Operation, StatefulArgument, dims, operation
 from allotment.tf.tensors.dtype import DType, string
@@ -44,7 +45,7 @@ def _same(array: Array) -> Array:
 
 
 # The variable shares the memory of the tensor it is assigned, as TensorFlow's does.
-_assign = operation("AssignVariableOp", _same)
+_assign = operation("AssignVariableOp", _same, shape=unchanged)
 
 
 def create(value: EagerTensor, name: str | None) -> Storage:
@@ -117,7 +118,7 @@ def _update(op: str, function: Callable[..., Any]) -> Operation:
             return function(storage.array, value, out=storage.array)
         return function(storage.array, value)
 
-    return operation(op, changed, fault=fault)
+    return operation(op, changed, shape=stated, fault=fault)
 
 
 ADD: Final = _update("AssignAddVariableOp", np.add)
@@ -133,7 +134,7 @@ def _scatter(op: str, change: Callable[..., None]) -> Operation:
         scatter(change, array, indices, value)
         return array
 
-    return operation(op, changed, fault=fault)
+    return operation(op, changed, shape=stated, fault=fault)
 
 
 SCATTER_UPDATE: Final = _scatter("ResourceScatterNdUpdate", assign_at)
@@ -162,7 +163,7 @@ def _part_assigned(value: Array, index: Index, storage: Storage) -> Array:
     return array
 
 
-ASSIGN_PART: Final = operation("ResourceStridedSliceAssign", _part_assigned, fault=_part_fault)
+ASSIGN_PART: Final = operation("ResourceStridedSliceAssign", _part_assigned, shape=stated, fault=_part_fault)
 
 
 def change(row: Operation, storage: Storage, *inputs: Any, name: str | None = None) -> None:

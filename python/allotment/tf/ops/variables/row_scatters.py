@@ -7,6 +7,7 @@ import numpy as np
 
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.indexing.scattering import assign_at, maximum_at, minimum_at
+from allotment.tf.ops.inference.common import stated
 from allotment.tf.ops.reduction.rows import at
 from allotment.tf.ops.table import Operation, dims, operation
 from allotment.tf.ops.variables.resources import Storage, writable
@@ -35,7 +36,7 @@ def _row(op: str, change: Callable[..., Any]) -> Operation:
         change(array, indices, value)
         return array
 
-    return operation(f"Resource{op}", changed, fault=_fault)
+    return operation(f"Resource{op}", changed, shape=stated, fault=_fault)
 
 
 def _divide_at(array: Array, indices: Array, value: Array) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.inference.common import stated
 from allotment.tf.ops.table import Operation, dims, operation
 from allotment.tf.ops.types.element_types import FLOATS
 from allotment.tf.ops.variables import resources
@@ -38,7 +39,7 @@ def _row(name: str, function: Callable[..., None]) -> Operation:
         function(*operands, *numbers)
         return array
 
-    return operation(name, changed, fault=fault, takes=FLOATS.__contains__)
+    return operation(name, changed, shape=stated, fault=fault, takes=FLOATS.__contains__)
 
 
 def _momentum(
