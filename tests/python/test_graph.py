@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
-from allotment.tf.graph.node import SymbolicTensor
+from allotment.tf.graph.nodes.node import SymbolicTensor
 from support import op_samples
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import allotment.tf as tf
 import allotment.tf.v1 as tf1
-from allotment.tf.graph.node import SymbolicTensor
+from allotment.tf.graph.nodes.node import SymbolicTensor
 from support.derivatives import flat, taped, weights_of
 from support.gradient_samples import samples
 from support.static_shapes import check, tensors_of

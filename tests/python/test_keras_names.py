@@ -9,7 +9,7 @@ import pytest
 import allotment
 from allotment.tf import keras
 from allotment.tf.graph.graph import Graph
-from allotment.tf.graph.nodes import placeholder
+from allotment.tf.graph.placeholders import placeholder
 from allotment.tf.names.missing_names import public_names
 from support.child import run_program
 from support.devices import run_on_gpus

@@ -55,7 +55,7 @@ def test_every_name_that_is_listed_is_there(package: str) -> None:
 
 def test_modules_import_in_any_order() -> None:
     for first in (
-        "graph.node",
+        "graph.nodes.node",
         "ops.copies",
         "ops.autodiff.tape",
         "keras.layers",

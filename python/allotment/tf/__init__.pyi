@@ -48,7 +48,7 @@ from .graph.gradients import (
 from .graph.graph import (
     Graph,
 )
-from .graph.node import (
+from .graph.nodes.node import (
     Operation,
 )
 from .keras import (

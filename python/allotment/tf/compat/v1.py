@@ -61,14 +61,6 @@ from allotment.tf.compat.variables import (
     variables_initializer,
 )
 from allotment.tf.graph.collections import GraphKeys
-from allotment.tf.graph.config_proto import (
-    ConfigProto,
-    GPUOptions,
-    GraphOptions,
-    OptimizerOptions,
-    RunMetadata,
-    RunOptions,
-)
 from allotment.tf.graph.default import (
     disable_eager_execution,
     enable_eager_execution,
@@ -77,12 +69,20 @@ from allotment.tf.graph.default import (
 )
 from allotment.tf.graph.gradients import gradients_v1
 from allotment.tf.graph.graph import Graph
-from allotment.tf.graph.node import Operation
-from allotment.tf.graph.node_def import AttrValue, NodeDef
-from allotment.tf.graph.nodes import colocate_with, name_scope, placeholder, placeholder_with_default
+from allotment.tf.graph.nodes.node import Operation
+from allotment.tf.graph.nodes.node_def import AttrValue, NodeDef
+from allotment.tf.graph.options.config_proto import (
+    ConfigProto,
+    GPUOptions,
+    GraphOptions,
+    OptimizerOptions,
+    RunMetadata,
+    RunOptions,
+)
+from allotment.tf.graph.placeholders import colocate_with, name_scope, placeholder, placeholder_with_default
 from allotment.tf.graph.session import InteractiveSession, Session, get_default_session
-from allotment.tf.graph.variables import (
-    GraphVariable,
+from allotment.tf.graph.variables.graph_variable import GraphVariable
+from allotment.tf.graph.variables.kinds import (
     disable_resource_variables,
     enable_resource_variables,
     resources_by_default,

@@ -6,7 +6,7 @@ from typing import Any
 from allotment.devices.placement import thread
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
-from allotment.tf.graph.variables import GraphVariable
+from allotment.tf.graph.variables.graph_variable import GraphVariable
 from allotment.tf.ops.array.creation import constant
 from allotment.tf.ops.array.joining import stack
 from allotment.tf.ops.control.control import group

@@ -10,8 +10,8 @@ from allotment.tf.data.elements import ElementSource
 from allotment.tf.data.spec import common_spec
 from allotment.tf.data.structure import captured, flatten, map_values, on_host, pack
 from allotment.tf.graph.default import get_default_graph
-from allotment.tf.graph.kernels import GET_NEXT, ITERATOR, MAKE_ITERATOR
-from allotment.tf.graph.node import Operation
+from allotment.tf.graph.nodes.node import Operation
+from allotment.tf.graph.nodes.rows import GET_NEXT, ITERATOR, MAKE_ITERATOR
 from allotment.tf.names.missing_names import NotOfferedError
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import as_dtype

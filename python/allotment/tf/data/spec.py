@@ -58,7 +58,7 @@ def traced_spec(function: Callable[..., Any], spec: Any, elements: Callable[[], 
         ValueError: The function cannot be called in a graph, and there is no element.
     """
     from allotment.tf.graph.graph import Graph
-    from allotment.tf.graph.nodes import placeholder
+    from allotment.tf.graph.placeholders import placeholder
 
     try:
         with Graph().as_default():

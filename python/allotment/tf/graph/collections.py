@@ -22,6 +22,7 @@ class Collections:
     """The part of a graph that keeps things under names."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._collections: dict[Any, list[Any]] = {}
 
     def add_to_collection(self, name: Any, value: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from allotment.devices import placement
 from allotment.devices.placement import thread
 from allotment.tf.graph.graph import Graph
-from allotment.tf.graph.node import SymbolicTensor
+from allotment.tf.graph.nodes.node import SymbolicTensor
 
 #: The process's own graph, once somebody asks for it.
 _own: Graph | None = None

@@ -1,54 +1,56 @@
 """Graphs: nodes in the order they were made, their names, and the scopes that new ones are made in."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from allotment.devices.caller import find_stack
 from allotment.devices.placement import thread
-from allotment.tf.graph import operators as _operators  # noqa: F401 - gives nodes' tensors their operators
 from allotment.tf.graph.collections import Collections
-from allotment.tf.graph.device_scopes import Scope, apply_scopes, read_scope
-from allotment.tf.graph.kernels import NO_OP
-from allotment.tf.graph.names import DEFAULTS, Names
-from allotment.tf.graph.node import Operation, SymbolicTensor
-from allotment.tf.graph.recording import Recording
+from allotment.tf.graph.nodes.device_scopes import Scope, apply_scopes, read_scope
+from allotment.tf.graph.nodes.lookup import NodeLookup
+from allotment.tf.graph.nodes.names import DEFAULTS, Names
+from allotment.tf.graph.nodes.node import Operation, SymbolicTensor
+from allotment.tf.graph.nodes.rows import NO_OP
+from allotment.tf.graph.recording import operators as _operators  # noqa: F401 - attaches operators to tensors
+from allotment.tf.graph.recording.recording import Recording
+from allotment.tf.graph.variables.graph_variable import GraphVariable
 from allotment.tf.ops.table import Operation as Row
 from allotment.tf.tensors.dtype import DType
 from allotment.tf.tensors.tensor_shape import TensorShape
 
 
-class Graph(Collections):
+class Graph(NodeLookup, Collections):
     """Operations that are recorded instead of run, for a session to run them. As ``tf.Graph``."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._operations: list[Operation] = []
-        self._by_name: dict[str, Operation] = {}
         self._names = Names()
         self._devices: list[Scope] = []
         #: Control dependencies of each scope; ``None`` in front forgets those around it.
         self._controls: list[tuple[Operation, ...] | None] = []
-        #: What new nodes are on one device with; ``None`` forgets the scopes around it.
+        #: Nodes whose device new nodes share; ``None`` forgets the scopes around it.
         self._colocations: list[Operation | None] = []
-        #: Counts what changes: sessions place the graph again when it has.
+        #: Counts changes; sessions place the graph again after one.
         self._version = 0
-        #: How often more became known of a shape than a node's inputs told.
+        #: Counts changes of known shapes after their nodes were made.
         self._shapes_version = 0
         self._finalized = False
         #: Seed of the operations that have none of their own.
         self.seed: int | None = None
         #: Counts those operations, each of which has a sequence of its own.
         self._unseeded = 0
-        #: What operations ask while this graph is the default.
+        #: Takes the place of a placement while this graph is the default.
         self._recording = Recording(self)
 
     @property
-    def variable_class(self) -> type[Any]:
-        """What ``tf.Variable`` makes in a graph."""
-        from allotment.tf.graph.variables import GraphVariable
-
+    def variable_class(self) -> type[GraphVariable]:
+        """The class of variables that ``tf.Variable`` makes in a graph."""
         return GraphVariable
+
+    def naming(self, operands: dict[int, str]) -> AbstractContextManager[None]:
+        """Name the constants made of operands, which ``id`` identifies, in a ``with`` block."""
+        return self._recording.naming(operands)
 
     @property
     def version(self) -> int:
@@ -63,98 +65,6 @@ class Graph(Collections):
     def finalize(self) -> None:
         """Let no node be added any more."""
         self._finalized = True
-
-    def get_operations(self) -> list[Operation]:
-        """Return all nodes in the order they were made."""
-        return list(self._operations)
-
-    def get_operation_by_name(self, name: str) -> Operation:
-        """Return the node of a name.
-
-        Raises:
-            TypeError: The name is no text.
-            KeyError: There is none.
-        """
-        if not isinstance(name, str):
-            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
-        found = self.as_graph_element(name, allow_tensor=False)
-        assert isinstance(found, Operation)
-        return found
-
-    def get_tensor_by_name(self, name: str) -> SymbolicTensor:
-        """Return the tensor of a name such as ``a:0``.
-
-        Raises:
-            TypeError: The name is no text.
-            KeyError: There is none.
-            ValueError: It is no name of a tensor.
-        """
-        if not isinstance(name, str):
-            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
-        found = self.as_graph_element(name, allow_operation=False)
-        assert isinstance(found, SymbolicTensor)
-        return found
-
-    def as_graph_element(
-        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
-    ) -> Operation | SymbolicTensor:
-        """Return the node or tensor that an object or a name stands for.
-
-        Raises:
-            KeyError: There is no such name.
-            ValueError: It belongs to another graph, or is a name of the other sort.
-            TypeError: It stands for none.
-        """
-        convert = getattr(obj, "_as_graph_element", None)
-        if convert is not None:
-            obj = convert()
-        if isinstance(obj, str):
-            return self._named(obj, allow_tensor, allow_operation)
-        for kind, allowed, what in (
-            (SymbolicTensor, allow_tensor, "Tensor"),
-            (Operation, allow_operation, "Operation"),
-        ):
-            if isinstance(obj, kind) and allowed:
-                if obj.graph is not self:
-                    raise ValueError(
-                        f"{what} {obj if kind is SymbolicTensor else obj.name} is not an element of this graph."
-                    )
-                return obj
-        wanted = " or ".join(
-            what for what, allowed in (("Tensor", allow_tensor), ("Operation", allow_operation)) if allowed
-        )
-        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
-
-    def _named(self, name: str, allow_tensor: bool, allow_operation: bool) -> Operation | SymbolicTensor:
-        if ":" not in name:
-            if name not in self._by_name:
-                raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
-            if not allow_operation:
-                raise ValueError(
-                    f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
-                    '"<op_name>:<output_index>".'
-                )
-            return self._by_name[name]
-        head, _, tail = name.partition(":")
-        if not tail.isdecimal() or not head:
-            raise ValueError(
-                f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be of the "
-                'form "<op_name>:<output_index>".'
-            )
-        operation = self._by_name.get(head)
-        if operation is None:
-            raise KeyError(
-                f"The name {name!r} refers to a Tensor which does not exist. The operation, {head!r}, does not exist "
-                "in the graph."
-            )
-        if int(tail) >= len(operation._outputs):
-            raise KeyError(
-                f"The name {name!r} refers to a Tensor which does not exist. The operation, {head!r}, exists but only "
-                f"has {len(operation._outputs)} outputs."
-            )
-        if not allow_tensor:
-            raise ValueError(f"The name {name!r} refers to a Tensor, not an Operation.")
-        return operation._outputs[int(tail)]
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """Return the name that a node of this name would get in the current scope."""
@@ -188,7 +98,7 @@ class Graph(Collections):
 
     @contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Wish a device for the nodes that are made in a ``with`` block (placement, section 7.1).
+        """Request a device for the nodes that are made in a ``with`` block.
 
         Raises:
             ValueError: Not a device name.

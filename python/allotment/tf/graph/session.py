@@ -1,58 +1,40 @@
-"""Sessions: they own devices and variables, place a graph and run parts of it (placement, section 7)."""
+"""Sessions: they own devices and variables, place a graph and run parts of it."""
 
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self, cast
 
 from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.placement import thread
-from allotment.devices.sessions import SessionOptions, session_devices
-from allotment.tf.graph import log
-from allotment.tf.graph.config_proto import ConfigProto, RunMetadata, RunOptions
+from allotment.devices.sessions import session_devices
 from allotment.tf.graph.default import get_default_graph
-from allotment.tf.graph.execution import execute
-from allotment.tf.graph.fetches import arranged, read_feeds, read_fetches
 from allotment.tf.graph.graph import Graph
-from allotment.tf.graph.kernels import State
-from allotment.tf.graph.node import Operation, SymbolicTensor
-from allotment.tf.graph.ordering import needed
-from allotment.tf.graph.placing import in_log_order, place
-from allotment.tf.graph.program import Program, build
-from allotment.tf.graph.tracing import Tracer
+from allotment.tf.graph.nodes.default_session import default_sessions
+from allotment.tf.graph.nodes.node import Operation, SymbolicTensor
+from allotment.tf.graph.options.config_proto import ConfigProto, RunMetadata, RunOptions
+from allotment.tf.graph.options.device_options import CPU_MEMORY, DeviceAttributes, options_of
+from allotment.tf.graph.running import log
+from allotment.tf.graph.running.execution import execute
+from allotment.tf.graph.running.fetches import arranged, read_feeds, read_fetches
+from allotment.tf.graph.running.ordering import needed
+from allotment.tf.graph.running.placing import in_log_order, place
+from allotment.tf.graph.running.program import Program, build
+from allotment.tf.graph.running.state import State
+from allotment.tf.graph.running.tracing import Tracer
 
-#: What a CPU says of its memory in TensorFlow.
-#: The limit that a session says the CPU has.
-CPU_MEMORY: Final = 256 << 20
 _incarnations: Final = itertools.count(1)
-
-
-class _Sessions(threading.local):
-    """The default sessions of a thread, the innermost last."""
-
-    def __init__(self) -> None:
-        self.stack: list[BaseSession] = []
-
-
-_sessions: Final = _Sessions()
 
 
 def get_default_session() -> "BaseSession | None":
     """Return the innermost default session of this thread. As ``tf.compat.v1.get_default_session``."""
-    return _sessions.stack[-1] if _sessions.stack else None
-
-
-class DeviceAttributes(NamedTuple):
-    """A device as ``list_devices`` tells of it."""
-
-    name: str
-    device_type: str
-    memory_limit_bytes: int
-    incarnation: int
+    stack = default_sessions()
+    # Only sessions of this module add themselves.
+    return cast(BaseSession, stack[-1]) if stack else None
 
 
 class BaseSession:
@@ -213,11 +195,12 @@ class BaseSession:
     @contextmanager
     def as_default(self) -> Iterator[Self]:
         """Make it the default session of a ``with`` block; it stays open."""
-        _sessions.stack.append(self)
+        stack = default_sessions()
+        stack.append(self)
         try:
             yield self
         finally:
-            _sessions.stack.pop()
+            stack.pop()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -265,31 +248,6 @@ class BaseSession:
         return self._placed
 
 
-def options_of(config: ConfigProto | None) -> SessionOptions | None:
-    """What a session's options say of devices.
-
-    Raises:
-        TypeError: Something else than options.
-    """
-    if config is None:
-        return None
-    if not isinstance(config, ConfigProto):
-        raise TypeError(f"session_config must be a tf.ConfigProto, but got {type(config).__name__!r}")
-    gpu = config.gpu_options
-    counts = config.device_count
-    return SessionOptions(
-        cpus=counts.get("CPU", 1),
-        gpus=counts.get("GPU"),
-        visible=gpu.visible_device_list,
-        growth=gpu.allow_growth,
-        fraction=gpu.per_process_gpu_memory_fraction,
-        splits=[list(each.memory_limit_mb) for each in gpu.experimental.virtual_devices],
-        allocator=gpu.allocator_type,
-        fragmentation=gpu.experimental.internal_fragmentation_fraction,
-        without_effect=config.without_effect(),
-    )
-
-
 class Session(BaseSession):
     """Runs a graph. As ``tf.compat.v1.Session``; ``with`` makes it the default and closes it at the end."""
 
@@ -322,7 +280,7 @@ class InteractiveSession(BaseSession):
 
     def __init__(self, target: Any = "", graph: Any = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
-        _sessions.stack.append(self)
+        default_sessions().append(self)
         state = thread.state
         self._outer = state.graph if graph is not None else None
         self._given = graph is not None
@@ -332,8 +290,9 @@ class InteractiveSession(BaseSession):
     def close(self) -> None:
         """Free the variables; it is no longer the default session."""
         super().close()
-        if self in _sessions.stack:
-            _sessions.stack.remove(self)
+        stack = default_sessions()
+        if self in stack:
+            stack.remove(self)
             if self._given:
                 state = thread.state
                 state.graph, state.placement = self._outer, None

@@ -6,7 +6,7 @@ from allotment.devices.placement import thread
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.graph import Graph
-from allotment.tf.graph.variables import GraphVariable
+from allotment.tf.graph.variables.graph_variable import GraphVariable
 from allotment.tf.ops.array.creation import zeros
 from allotment.tf.tensors.dtype import int64
 from allotment.tf.variables.variable import Variable

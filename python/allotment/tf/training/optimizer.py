@@ -9,7 +9,7 @@ from allotment.tf.differentiation.gradient_tape import GradientTape
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph, graph_of
 from allotment.tf.graph.gradients import gradients_v1
-from allotment.tf.graph.node import SymbolicTensor
+from allotment.tf.graph.nodes.node import SymbolicTensor
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.control.control import group
 from allotment.tf.ops.convert import to_tensor

@@ -11,7 +11,7 @@ from allotment.devices.placement import thread
 from allotment.errors import InvalidArgumentError, NotFoundError
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
-from allotment.tf.graph.variables import GraphVariable
+from allotment.tf.graph.variables.graph_variable import GraphVariable
 from allotment.tf.training import checkpoint_file
 from allotment.tf.training.checkpoint_state import update_checkpoint_state
 from allotment.tf.variables.variable import Variable

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from allotment.devices.placement import device, thread
 from allotment.tf.graph.default import get_default_graph
-from allotment.tf.graph.variables import GraphVariable
+from allotment.tf.graph.variables.graph_variable import GraphVariable
 from allotment.tf.ops.array.creation import fill
 from allotment.tf.variables import restoring
 from allotment.tf.variables.variable import Variable

@@ -11,7 +11,7 @@ from allotment.tf.compat.v1 import Variable as AnyVariable
 from allotment.tf.compat.variable_scopes import get_variable_scope
 from allotment.tf.data.dataset import Dataset as AnyDataset
 from allotment.tf.graph.default import get_default_graph, in_graph
-from allotment.tf.graph.variables import GraphVariable
+from allotment.tf.graph.variables.graph_variable import GraphVariable
 from allotment.tf.names.missing_names import missing
 from allotment.tf.ops.name_scopes import name_scope
 

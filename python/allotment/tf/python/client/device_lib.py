@@ -7,7 +7,7 @@ from typing import Any, Final
 from allotment.devices.context import context
 from allotment.devices.names import short_name
 from allotment.devices.sessions import session_plans
-from allotment.tf.graph.session import CPU_MEMORY, options_of
+from allotment.tf.graph.options.device_options import CPU_MEMORY, options_of
 
 #: What tells devices of one process from those of another.
 _incarnations: Final = random.SystemRandom()

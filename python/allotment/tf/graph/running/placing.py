@@ -7,8 +7,8 @@ from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.names import DeviceName, parse, parse_runtime_slashes
-from allotment.tf.graph.faults import graph_error
-from allotment.tf.graph.node import Operation
+from allotment.tf.graph.nodes.errors import graph_error
+from allotment.tf.graph.nodes.node import Operation
 from allotment.tf.ops.faults import no_kernel
 from allotment.tf.ops.table import CPU_ONLY
 from allotment.tf.ops.types.type_checks import type_problem

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from allotment.tf.graph.constants import constant_array, shaped
-from allotment.tf.graph.node import SymbolicTensor
-from allotment.tf.graph.numbers import numbers_of
-from allotment.tf.graph.sources import SHARED, Fixed, Shared, Start
+from allotment.tf.graph.nodes.node import NodeGraph, SymbolicTensor
+from allotment.tf.graph.nodes.random_sources import SHARED, Fixed, Shared, Start
+from allotment.tf.graph.recording.constants import constant_array, shaped
+from allotment.tf.graph.recording.numbers import numbers_of
 from allotment.tf.ops.deferred import deferred_in, with_numbers
 from allotment.tf.ops.execute import check_types_in_graph
 from allotment.tf.ops.inference.common import stated
@@ -20,9 +20,6 @@ from allotment.tf.ops.table import Operation as Row
 from allotment.tf.tensors.dtype import BY_NUMPY, DType
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.tensors.tensor_shape import TensorShape
-
-if TYPE_CHECKING:
-    from allotment.tf.graph.graph import Graph
 
 CONST: Final = operation("Const", lambda value: value, shape=stated, host=Host.NEVER)
 
@@ -36,7 +33,7 @@ class Recording:
     logging = False
     policy = "silent"
 
-    def __init__(self, graph: "Graph") -> None:
+    def __init__(self, graph: NodeGraph) -> None:
         self.graph = graph
         #: What constants are called that are made of operands.
         self._operands: dict[int, str] = {}

@@ -1,23 +1,24 @@
-"""Nodes of a graph: operations that are recorded, and the tensors they will make."""
+"""Nodes of a graph: recorded operations, and the tensors that they will make.
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+Operations, tensors and the interface of graphs refer to each other, so they share a file of more than 300 lines.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, cast
 
 from allotment.devices.caller import CallStack
 from allotment.devices.placement import thread
-from allotment.tf.errors import OperatorNotAllowedInGraphError
+from allotment.tf.graph.nodes.default_session import Runner, session_for
+from allotment.tf.graph.nodes.names import Names
+from allotment.tf.graph.nodes.node_def import AttrValue, NodeDef, attribute_values
+from allotment.tf.graph.nodes.valueless import ValuelessTensor
 from allotment.tf.ops.inference.abstract import Abstract
+from allotment.tf.ops.inference.known_values import constant_value
 from allotment.tf.ops.inference.symbolic import Known
 from allotment.tf.ops.table import Operation as Row
 from allotment.tf.tensors.dtype import DType
-from allotment.tf.tensors.tensor import Tensor
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
-
-if TYPE_CHECKING:
-    from allotment.tf.graph.graph import Graph
-
-#: Where a tensor without a value is: nowhere. No placement's home is it.
-_NOWHERE: Any = object()
 
 
 class Operation:
@@ -46,7 +47,7 @@ class Operation:
 
     def __init__(
         self,
-        graph: "Graph",
+        graph: "NodeGraph",
         row: Row,
         name: str,
         inputs: Sequence["SymbolicTensor"],
@@ -74,7 +75,7 @@ class Operation:
         self._number = 0
 
     @property
-    def graph(self) -> "Graph":
+    def graph(self) -> "NodeGraph":
         """The graph it belongs to."""
         return self._graph
 
@@ -116,11 +117,11 @@ class Operation:
         return tuple(each for each in self._inputs if each._op is not self._variable)
 
     @property
-    def node_def(self) -> Any:
+    def node_def(self) -> NodeDef:
         """A description of it, as TensorFlow's message ``NodeDef``: a copy."""
-        from allotment.tf.graph.node_def import node_def_of
-
-        return node_def_of(self)
+        inputs = [_input_name(each) for each in self._inputs]
+        inputs += [f"^{each._name}" for each in self._control_inputs]
+        return NodeDef(self._name, self.type, inputs, self._device, self._attributes())
 
     def get_attr(self, name: str) -> Any:
         """Return an attribute: an element type, shape or option.
@@ -128,9 +129,22 @@ class Operation:
         Raises:
             ValueError: It has none of this name.
         """
-        from allotment.tf.graph.node_def import attribute_of
+        found = self._attributes()
+        if name not in found:
+            raise ValueError(
+                f"Operation '{self._name}' has no attr named '{name}'. There are: {', '.join(sorted(found))}."
+            )
+        return found[name]._public()
 
-        return attribute_of(self, name)
+    def _attributes(self) -> dict[str, AttrValue]:
+        groups = self.colocation_groups()
+        return attribute_values(
+            self.type,
+            self._kwargs,
+            () if self._variable is not None else [each._dtype for each in self._inputs],
+            [(each._dtype, each._shape) for each in self._outputs],
+            () if groups == [f"loc:@{self._name}".encode()] else tuple(groups),
+        )
 
     def values(self) -> tuple["SymbolicTensor", ...]:
         """Return ``outputs`` as a tuple."""
@@ -142,7 +156,7 @@ class Operation:
             return [f"loc:@{self._variable.name}".encode()]
         return [f"loc:@{other.name}".encode() for other in self._colocated] or [f"loc:@{self._name}".encode()]
 
-    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+    def run(self, feed_dict: Any = None, session: Runner | None = None) -> None:
         """Run it in a session, without one in the default session.
 
         Raises:
@@ -179,7 +193,7 @@ def _input_name(tensor: "SymbolicTensor") -> str:
     return tensor.op.name if tensor.value_index == 0 else tensor.name
 
 
-class SymbolicTensor(Tensor):
+class SymbolicTensor(ValuelessTensor):
     """An output of a node. It has a type and what is known of its shape, and a value only while a session runs."""
 
     __slots__ = ("__weakref__", "_dtype", "_index", "_known", "_op", "_shape", "_value")
@@ -199,13 +213,11 @@ class SymbolicTensor(Tensor):
         return self._op
 
     @property
-    def graph(self) -> "Graph":
+    def graph(self) -> "NodeGraph":
         """The graph it belongs to."""
         return self._op._graph
 
     def _static_value(self) -> Any:
-        from allotment.tf.ops.inference.known_values import constant_value
-
         return constant_value(self)
 
     @property
@@ -261,7 +273,7 @@ class SymbolicTensor(Tensor):
         """Return the operations that compute with it."""
         return [each for each in self.graph.get_operations() if self in each._inputs]
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: Any = None, session: Runner | None = None) -> Any:
         """Return its value, computed in a session, without one in the default session.
 
         Raises:
@@ -284,40 +296,7 @@ class SymbolicTensor(Tensor):
         # The graph keeps it, so that it can stand for itself.
         return self
 
-    @property
-    def _home(self) -> Any:
-        if thread.state.graph is None:
-            raise TypeError(
-                f"{self!r} is out of scope and cannot be used here: it is a tensor of a graph and has no value. "
-                "Record with it inside `with graph.as_default():`, and let a session compute it."
-            )
-        return _NOWHERE
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise NotImplementedError(
-            f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. This error may indicate that you're "
-            "trying to pass a Tensor to a NumPy call, which is not supported."
-        )
-
-    def __len__(self) -> NoReturn:
-        raise TypeError(
-            f"len is not well defined for a symbolic Tensor ({self.name}). Please call `x.shape` rather than `len(x)` "
-            "for shape information."
-        )
-
-    def __bool__(self) -> NoReturn:
-        raise OperatorNotAllowedInGraphError(
-            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. You can attempt the following resolutions "
-            "to the problem: compute it in a session and use the value, or choose between tensors with tf.where."
-        )
-
-    def __iter__(self) -> Iterator[Any]:
-        raise OperatorNotAllowedInGraphError(
-            "Iterating over a symbolic `tf.Tensor` is not allowed. You can attempt the following resolutions to the "
-            "problem: compute it in a session and iterate over the value, or use tf.unstack."
-        )
-
-    # Tensors are keys of dictionaries, in feeds and here; `graph.operators` makes `==` ask for identity.
+    # Tensors are keys of dictionaries, in feeds and here; `recording.operators` makes `==` ask for identity.
     __hash__ = object.__hash__
 
     def __str__(self) -> str:
@@ -328,38 +307,71 @@ class SymbolicTensor(Tensor):
         return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self._dtype.name}>"
 
 
+class NodeGraph(Protocol):
+    """A graph as the floors below the class ``Graph`` use it."""
+
+    seed: int | None
+    #: Counts the operations without a seed of their own.
+    _unseeded: int
+    #: Counts changes; sessions place the graph again after one.
+    _version: int
+    #: Counts changes of known shapes after their nodes were made.
+    _shapes_version: int
+
+    @property
+    def _names(self) -> Names: ...
+    def get_operations(self) -> list[Operation]:
+        """Return all nodes in the order they were made."""
+
+    def add(
+        self,
+        row: Row,
+        inputs: Sequence[SymbolicTensor],
+        outputs: Sequence[tuple[DType, TensorShape]],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+        *,
+        name: str | None = None,
+        variable: Operation | None = None,
+    ) -> Operation:
+        """Add a node in the current scopes."""
+
+    def naming(self, operands: dict[int, str]) -> AbstractContextManager[None]:
+        """Name the constants made of operands, which ``id`` identifies, in a ``with`` block."""
+
+    def as_default(self) -> AbstractContextManager[Any]:
+        """Record the operations of a ``with`` block in this graph."""
+
+    def name_scope(self, name: str | None) -> AbstractContextManager[str]:
+        """Put a name in front of the names of nodes made in a ``with`` block."""
+
+    def device(self, device_name_or_function: Any) -> AbstractContextManager[None]:
+        """Request a device for the nodes made in a ``with`` block."""
+
+    def control_dependencies(self, control_inputs: Sequence[Any] | None) -> AbstractContextManager[None]:
+        """Run operations before the nodes made in a ``with`` block."""
+
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+        """Put the nodes made in a ``with`` block on the device of another one."""
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Keep a value under each of several names."""
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """Return the values under a name."""
+
+
+def current_graph() -> NodeGraph | None:
+    """Return the graph that records this thread's operations; ``None`` while they run."""
+    return cast("NodeGraph | None", thread.state.graph)
+
+
 def variable_read(tensor: SymbolicTensor) -> Operation | None:
-    """The reference variable whose value a tensor is, as it stands when the tensor is needed; else ``None``."""
+    """Return the reference variable whose value a tensor is when the tensor is needed; else ``None``."""
     operation = tensor._op
     if operation.type == "Identity":
         operation = operation._inputs[0]._op
     return operation if operation.type == "VariableV2" else None
 
 
-def session_for(element: Any, session: Any, what: str, instead: str) -> Any:
-    """The session that computes an element of a graph: the given one or the default one.
-
-    Raises:
-        ValueError: There is no default session, or its graph is another one.
-    """
-    from allotment.tf.graph.session import get_default_session
-
-    if session is not None:
-        if session.graph is not element.graph:
-            raise ValueError(f"Cannot {what}: {element!r} is not an element of the session's graph.")
-        return session
-    session = get_default_session()
-    if session is None:
-        raise ValueError(
-            f"Cannot {what}: No default session is registered. Use `with sess.as_default()` or pass an explicit "
-            f"session, as in `{instead}`."
-        )
-    if session.graph is not element.graph:
-        raise ValueError(
-            f"Cannot use the default session to {what}: the element's graph is different from the "
-            "session's graph. Pass an explicit session."
-        )
-    return session
-
-
-__all__ = ["Operation", "SymbolicTensor", "session_for", "variable_read"]
+__all__ = ["NodeGraph", "Operation", "SymbolicTensor", "current_graph", "variable_read"]

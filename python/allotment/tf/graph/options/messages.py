@@ -3,31 +3,10 @@
 A message class lists its fields; this file knows what a field of each sort takes and how it is written.
 """
 
-import contextlib
-import struct
-from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, MutableSequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
-from allotment.text import show_value
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a message."""
-
-    number: int
-    #: ``bool``, ``int``, ``float``, ``str``, or a class of messages.
-    kind: type
-    repeated: bool = False
-    #: Texts to whole numbers.
-    is_map: bool = False
-    #: Four bytes on the wire instead of eight.
-    single: bool = False
-    #: Whether it is more than kept; of a message, its fields say.
-    effect: bool = False
+from allotment.tf.graph.options.fields import Field, NumberMap, bare, checked, delimited, shown, varint
 
 
 class Message:
@@ -68,7 +47,7 @@ class Message:
         found = self._set.get(name)
         if found is None:
             if field.is_map:
-                found = self._set[name] = _Map()
+                found = self._set[name] = NumberMap()
             elif field.repeated:
                 found = self._set[name] = _Repeated(field.kind, name)
             elif issubclass(field.kind, Message):
@@ -89,13 +68,13 @@ class Message:
             raise AttributeError(
                 f'Assignment not allowed to {what} field "{name}" in protocol message object.'
             )
-        self._set[name] = _checked(field.kind, value, name)
+        self._set[name] = checked(field.kind, value, name)
 
     def _is_set(self, name: str) -> bool:
         value = self._set.get(name)
         if isinstance(value, Message):
             return getattr(value, "_touched", False) or any(map(value._is_set, value.FIELDS))
-        if isinstance(value, _Map | _Repeated):
+        if isinstance(value, NumberMap | _Repeated):
             return len(value) > 0
         return value is not None and value != self.FIELDS[name].kind()
 
@@ -148,7 +127,7 @@ class Message:
             if isinstance(value, Message):
                 getattr(self, name).MergeFrom(value)
                 self._set[name]._touched = True
-            elif isinstance(value, _Map):
+            elif isinstance(value, NumberMap):
                 getattr(self, name).update(value)
             elif isinstance(value, _Repeated):
                 getattr(self, name).extend(value)
@@ -211,7 +190,7 @@ class Message:
     def _lines(self) -> Iterator[str]:
         for name in self._names():
             value = self._set[name]
-            if isinstance(value, _Map):
+            if isinstance(value, NumberMap):
                 for key, number in sorted(value.items()):
                     yield from (f"{name} {{", f'  key: "{key}"', f"  value: {number}", "}")
                 continue
@@ -221,39 +200,7 @@ class Message:
                     yield from (f"  {line}" for line in each._lines())
                     yield "}"
                 else:
-                    yield f"{name}: {_text(each)}"
-
-
-class _Map(MutableMapping[str, int]):
-    """Texts to whole numbers; a text that is asked for and not there has 0, as in TensorFlow."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, int] = {}
-
-    def __getitem__(self, key: str) -> int:
-        return self._values.setdefault(_checked(str, key, "key"), 0)
-
-    def __setitem__(self, key: str, value: int) -> None:
-        self._values[_checked(str, key, "key")] = _checked(int, value, "value")
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return the number of a text, or the default; the text is not entered."""
-        return self._values.get(key, default)
-
-    def __delitem__(self, key: str) -> None:
-        del self._values[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __repr__(self) -> str:
-        return repr(self._values)
+                    yield f"{name}: {shown(each)}"
 
 
 class _Repeated(MutableSequence[Any]):
@@ -291,7 +238,7 @@ class _Repeated(MutableSequence[Any]):
             if not isinstance(value, Mapping):
                 made.CopyFrom(value)
             return made
-        return _checked(self._kind, value, self._name)
+        return checked(self._kind, value, self._name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MutableSequence | list) and list(self) == list(other)
@@ -302,76 +249,24 @@ class _Repeated(MutableSequence[Any]):
         return repr(self._values)
 
 
-def _checked(kind: type, value: Any, name: str) -> Any:
-    """The value as a field's type holds it.
-
-    Raises:
-        TypeError: It is of another type.
-    """
-    whole = isinstance(value, int | np.integer | np.bool_)
-    if kind is bool and whole:
-        return bool(value)
-    if kind is int and whole:
-        return int(value)
-    if kind is float and (whole or isinstance(value, float | np.floating)):
-        with contextlib.suppress(OverflowError):
-            return float(value)
-        raise ValueError(f"{name} must be a number that a float can hold, not {show_value(value)}")
-    if kind is str and isinstance(value, str | bytes):
-        return value.decode() if isinstance(value, bytes) else value
-    raise TypeError(
-        f"{show_value(value)} has type {type(value).__name__}, but {name} expected one of: {kind.__name__}"
-    )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if isinstance(value, float):
-        return f"{value:.17g}" if float(f"{value:g}") != value else f"{value:g}"
-    return str(value)
-
-
 def _wire(field: Field, value: Any) -> bytes:
     """A field as protocol buffers write it."""
-    if isinstance(value, _Map):
+    if isinstance(value, NumberMap):
         entries = [
             _wire(Field(1, str), key) + (_wire(Field(2, int), number))
             for key, number in sorted(value.items())
         ]
-        return b"".join(_delimited(field.number, entry) for entry in entries)
+        return b"".join(delimited(field.number, entry) for entry in entries)
     if isinstance(value, _Repeated):
         if issubclass(field.kind, Message | str):
             return b"".join(_wire(Field(field.number, field.kind), each) for each in value)
-        return _delimited(field.number, b"".join(_bare(field, each) for each in value))
+        return delimited(field.number, b"".join(bare(field, each) for each in value))
     if isinstance(value, Message):
-        return _delimited(field.number, value.SerializeToString())
+        return delimited(field.number, value.SerializeToString())
     if isinstance(value, str):
-        return _delimited(field.number, value.encode())
+        return delimited(field.number, value.encode())
     sort = (5 if field.single else 1) if isinstance(value, float) else 0
-    return _varint(field.number << 3 | sort) + _bare(field, value)
-
-
-def _bare(field: Field, value: Any) -> bytes:
-    if isinstance(value, float):
-        return struct.pack("<f" if field.single else "<d", value)
-    return _varint(int(value))
-
-
-def _delimited(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint(value: int) -> bytes:
-    value %= 1 << 64
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return varint(field.number << 3 | sort) + bare(field, value)
 
 
 __all__ = ["Field", "Message"]

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.tf.graph.faults import graph_error
-from allotment.tf.graph.kernels import State, kernel
-from allotment.tf.graph.node import Operation, SymbolicTensor, variable_read
-from allotment.tf.graph.ordering import needed, ordered
+from allotment.tf.graph.nodes.errors import graph_error
+from allotment.tf.graph.nodes.node import Operation, SymbolicTensor, variable_read
+from allotment.tf.graph.running.kernels import kernel
+from allotment.tf.graph.running.ordering import needed, ordered
+from allotment.tf.graph.running.state import State
 from allotment.tf.ops import faults
 from allotment.tf.ops.table import Host, same_shapes
 from allotment.tf.tensors.dtype import int32, string

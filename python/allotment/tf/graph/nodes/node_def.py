@@ -1,13 +1,10 @@
 """Descriptions of nodes: what ``op.node_def`` returns, for device functions and tools that look at a graph."""
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from allotment.tf.tensors.dtype import DType
 from allotment.tf.tensors.tensor_shape import TensorShape
-
-if TYPE_CHECKING:
-    from allotment.tf.graph.node import Operation
 
 #: Rows whose attributes are the type and the shape of what they make.
 _SOURCES = frozenset({"Placeholder", "PlaceholderWithDefault", "VariableV2", "VarHandleOp"})
@@ -158,42 +155,33 @@ class NodeDef:
     __repr__ = __str__
 
 
-def node_def_of(operation: "Operation") -> NodeDef:
-    """Describe a node."""
-    inputs = [each.op.name if each.value_index == 0 else each.name for each in operation.inputs]
-    inputs += [f"^{each.name}" for each in operation.control_inputs]
-    return NodeDef(operation.name, operation.type, inputs, operation.device, _attributes(operation))
+def attribute_values(
+    type: str,  # noqa: A002 - as operations call it
+    options: Mapping[str, Any],
+    inputs: Sequence[DType],
+    outputs: Sequence[tuple[DType, TensorShape]],
+    groups: tuple[bytes, ...],
+) -> dict[str, AttrValue]:
+    """Return the attributes of a node by name.
 
-
-def attribute_of(operation: "Operation", name: str) -> Any:
-    """Return one attribute of a node as Python's value.
-
-    Raises:
-        ValueError: It has none of this name.
+    Args:
+        type: What the node does, such as ``MatMul``.
+        options: The keyword arguments of its row.
+        inputs: The element types of its inputs; none of a node that reads or changes a variable.
+        outputs: The element types and shapes of its outputs.
+        groups: The nodes that share its device; none if there are no others.
     """
-    found = _attributes(operation)
-    if name not in found:
-        raise ValueError(
-            f"Operation '{operation.name}' has no attr named '{name}'. There are: {', '.join(sorted(found))}."
-        )
-    return found[name]._public()
-
-
-def _attributes(operation: "Operation") -> dict[str, AttrValue]:
     values: dict[str, Any] = {
-        name: value
-        for name, value in operation._kwargs.items()
-        if isinstance(value, bool | int | float | str | DType)
+        name: value for name, value in options.items() if isinstance(value, bool | int | float | str | DType)
     }
-    outputs = operation._outputs
-    if operation.type in _SOURCES:
-        values |= {"dtype": outputs[0].dtype, "shape": outputs[0].shape}
-    elif operation.inputs and operation._variable is None:
-        values["T"] = operation.inputs[0].dtype
+    if type in _SOURCES:
+        values["dtype"], values["shape"] = outputs[0]
+    elif inputs:
+        values["T"] = inputs[0]
     elif outputs:
-        values["dtype"] = outputs[0].dtype
-    if operation.colocation_groups() != [f"loc:@{operation.name}".encode()]:
-        values["_class"] = tuple(operation.colocation_groups())
+        values["dtype"] = outputs[0][0]
+    if groups:
+        values["_class"] = groups
     return {name: AttrValue(value) for name, value in values.items()}
 
 
@@ -201,4 +189,4 @@ def _indented(text: str, spaces: int = 2) -> str:
     return "".join(f"{' ' * spaces}{line}\n" for line in text.splitlines())
 
 
-__all__ = ["AttrValue", "NodeDef", "TensorShapeProto", "attribute_of", "node_def_of"]
+__all__ = ["AttrValue", "NodeDef", "TensorShapeProto", "attribute_values"]

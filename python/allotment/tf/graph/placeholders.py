@@ -5,8 +5,8 @@ from typing import Any
 
 from allotment.devices.placement import thread
 from allotment.tf.graph.default import get_default_graph
-from allotment.tf.graph.kernels import PLACEHOLDER, PLACEHOLDER_WITH_DEFAULT
-from allotment.tf.graph.node import SymbolicTensor
+from allotment.tf.graph.nodes.node import SymbolicTensor
+from allotment.tf.graph.nodes.rows import PLACEHOLDER, PLACEHOLDER_WITH_DEFAULT
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import as_dtype
 from allotment.tf.tensors.tensor_shape import as_shape

@@ -10,8 +10,8 @@ import numpy as np
 from allotment import errors
 from allotment._core import ArrayMemory, collect_garbage, format_size
 from allotment.devices.placement import inside_of
-from allotment.tf.graph.faults import graph_error, of_node
-from allotment.tf.graph.program import NOTHING, ONE, TWO, Program, Segment, Step
+from allotment.tf.graph.nodes.errors import graph_error, of_node
+from allotment.tf.graph.running.program import NOTHING, ONE, TWO, Program, Segment, Step
 from allotment.tf.ops import faults
 
 _ndarray: Final = np.ndarray

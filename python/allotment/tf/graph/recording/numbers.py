@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from allotment.tf.graph.node import SymbolicTensor
+from allotment.tf.graph.nodes.node import SymbolicTensor
 from allotment.tf.ops.arguments.shapes import plain_numbers
+from allotment.tf.ops.array.array import shape
+from allotment.tf.ops.array.joining import packed
 from allotment.tf.ops.deferred import Deferred, operand
 from allotment.tf.ops.inference.abstract import UnknownLength
 from allotment.tf.ops.inference.known_values import constant_value, known_numbers
@@ -41,8 +43,6 @@ def numbers_of(value: Any, what: str) -> Any:
 
 def as_tensor_length(length: UnknownLength) -> Any:
     """The length of an axis as a tensor."""
-    from allotment.tf.ops.array.array import shape
-
     return shape(length.tensor)[length.axis]
 
 
@@ -55,8 +55,6 @@ def _known_or_tensor(value: Any) -> Any:
 
 
 def _of_list(values: list[Any], what: str) -> Any:
-    from allotment.tf.ops.array.joining import packed
-
     if any(isinstance(each, SymbolicTensor) for each in values):
         tensor = packed(values, None)
         return Deferred(tensor, known_numbers(tensor))  # type: ignore[arg-type]

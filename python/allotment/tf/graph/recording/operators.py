@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.devices.placement import thread
-from allotment.tf.graph.node import SymbolicTensor
+from allotment.tf.graph.nodes.node import NodeGraph, SymbolicTensor
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.operators import OPERATORS, attach
 
@@ -28,7 +28,7 @@ _NAMES: Final = {
 }
 
 
-def _recorded(tensor: Any, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _recorded(tensor: SymbolicTensor, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a function with the tensor's graph as the default."""
     graph = tensor.graph
     if thread.state.graph is graph:
@@ -55,8 +55,8 @@ def _reflected(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-def _named(graph: Any, function: Callable[..., Any], x: Any, y: Any, name: str) -> Any:
-    with graph.name_scope(name) as scope, graph._recording.naming({id(x): "x", id(y): "y"}):
+def _named(graph: NodeGraph, function: Callable[..., Any], x: Any, y: Any, name: str) -> Any:
+    with graph.name_scope(name) as scope, graph.naming({id(x): "x", id(y): "y"}):
         return function(x, y, name=scope)
 
 

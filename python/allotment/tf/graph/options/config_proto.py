@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from allotment.tf.graph.messages import Field, Message
+from allotment.tf.graph.options.messages import Field, Message
 
 
 class _VirtualDevices(Message):

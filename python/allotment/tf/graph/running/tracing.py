@@ -3,8 +3,8 @@
 import time
 from typing import Any
 
-from allotment.tf.graph.config_proto import DeviceStepStats, RunMetadata
-from allotment.tf.graph.program import Segment
+from allotment.tf.graph.options.config_proto import DeviceStepStats, RunMetadata
+from allotment.tf.graph.running.program import Segment
 
 
 class Tracer:

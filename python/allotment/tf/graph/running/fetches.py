@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.tf import nest
 from allotment.tf.graph.graph import Graph
-from allotment.tf.graph.node import Operation, SymbolicTensor
+from allotment.tf.graph.nodes.node import Operation, SymbolicTensor
 from allotment.tf.ops.values import to_array
 from allotment.tf.tensors.dtype import string
 from allotment.tf.tensors.tensor import Tensor

@@ -6,8 +6,8 @@ from typing import Final
 
 from allotment import errors
 from allotment._core import Pool
-from allotment.tf.graph.node import Operation, SymbolicTensor, variable_read
-from allotment.tf.graph.sources import is_source
+from allotment.tf.graph.nodes.node import Operation, SymbolicTensor, variable_read
+from allotment.tf.graph.nodes.random_sources import is_source
 
 
 def needed(targets: Sequence[Operation], fed: set[SymbolicTensor]) -> list[Operation]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from allotment.devices import placement_log
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.tf.graph.node import Operation, SymbolicTensor
+from allotment.tf.graph.nodes.node import Operation, SymbolicTensor
 
 
 def mapping(devices: Sequence[Device]) -> None:

@@ -10,60 +10,14 @@ import numpy as np
 
 from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.tf.graph.faults import graph_error
-from allotment.tf.graph.node import Operation
-from allotment.tf.graph.sources import Fixed, generator_in
+from allotment.tf.graph.nodes.errors import graph_error
+from allotment.tf.graph.nodes.node import Operation
+from allotment.tf.graph.nodes.random_sources import Fixed
+from allotment.tf.graph.nodes.rows import ANY_SHAPE
+from allotment.tf.graph.running.state import State
 from allotment.tf.ops import faults
-from allotment.tf.ops.inference.common import no_outputs, stated, unchanged
-from allotment.tf.ops.random.draws import Source
-from allotment.tf.ops.table import CPU_ONLY, Host, operation
-from allotment.tf.ops.variables.resources import ADD, SUBTRACT, Storage
+from allotment.tf.ops.variables.resources import Storage
 from allotment.tf.tensors.tensor_shape import TensorShape
-
-PLACEHOLDER: Final = operation("Placeholder", lambda: None, shape=stated, host=Host.NEVER)
-#: Its input is what it gives if nothing is fed.
-PLACEHOLDER_WITH_DEFAULT: Final = operation("PlaceholderWithDefault", lambda array: array, shape=unchanged)
-NO_OP: Final = operation("NoOp", lambda: None, shape=no_outputs)
-#: Where a variable lives. The value is the session's.
-VARIABLE: Final = operation("VariableV2", lambda: None, shape=stated, host=Host.NEVER)
-HANDLE: Final = operation("VarHandleOp", lambda: None, shape=stated, host=Host.NEVER)
-READ: Final = operation("ReadVariableOp", lambda array: array, shape=unchanged, host=Host.NEVER)
-#: The changes of reference variables; those of resources have rows of their own in ``ops.resources``.
-ASSIGN: Final = operation("Assign", lambda array: array, shape=unchanged, host=Host.NEVER)
-#: An argument of such an assignment: the value may have another shape than the one before.
-ANY_SHAPE: Final = "any shape"
-#: The value of a variable, or the input while it has none.
-INITIALIZED_VALUE: Final = operation(
-    "InitializedValue", lambda array: array, shape=unchanged, host=Host.NEVER
-)
-#: What stands for an iterator over a data set, what starts it, and what gives its next element.
-ITERATOR: Final = operation("IteratorV2", lambda: None, shape=stated, kinds=CPU_ONLY, host=Host.NEVER)
-MAKE_ITERATOR: Final = operation("MakeIterator", lambda: (), shape=stated, kinds=CPU_ONLY, effect_only=True)
-GET_NEXT: Final = operation("IteratorGetNext", lambda: None, shape=stated, kinds=CPU_ONLY, host=Host.NEVER)
-ASSIGN_ADD: Final = operation("AssignAdd", ADD.function, shape=stated, fault=ADD.fault)
-ASSIGN_SUBTRACT: Final = operation("AssignSub", SUBTRACT.function, shape=stated, fault=SUBTRACT.fault)
-
-
-class State:
-    """What nodes change in a session and find changed in its next run."""
-
-    def __init__(self) -> None:
-        #: The values of variables, by the node where the variable lives.
-        self.storages: dict[Operation, Storage] = {}
-        #: The generators of random numbers, by what is in their place among a node's arguments.
-        self.sources: dict[Any, Source] = {}
-        #: Iterators over data sets, by the node that stands for each.
-        self.iterators: dict[Operation, Any] = {}
-
-    def argument(self, argument: Any) -> Any:
-        """An argument of a node as it is in this session: a source of random numbers is one of its own."""
-        return generator_in(self.sources, argument)
-
-    def clear(self) -> None:
-        """Free the variables."""
-        self.storages.clear()
-        self.sources.clear()
-        self.iterators.clear()
 
 
 def kernel(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any] | None:
@@ -260,22 +214,4 @@ _KERNELS: Final[dict[str, Callable[..., Callable[..., Any]]]] = {
     "VarHandleOp": _read,
 }
 
-__all__ = [
-    "ANY_SHAPE",
-    "ASSIGN",
-    "ASSIGN_ADD",
-    "ASSIGN_SUBTRACT",
-    "GET_NEXT",
-    "HANDLE",
-    "INITIALIZED_VALUE",
-    "ITERATOR",
-    "MAKE_ITERATOR",
-    "NO_OP",
-    "PLACEHOLDER",
-    "PLACEHOLDER_WITH_DEFAULT",
-    "READ",
-    "VARIABLE",
-    "State",
-    "kernel",
-    "stored",
-]
+__all__ = ["kernel"]

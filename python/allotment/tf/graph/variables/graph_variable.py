@@ -10,19 +10,17 @@ from typing import Any, NoReturn
 
 from allotment.devices.placement import thread
 from allotment.tf.graph.collections import GraphKeys
-from allotment.tf.graph.default import get_default_graph
-from allotment.tf.graph.kernels import (
+from allotment.tf.graph.nodes.default_session import session_for
+from allotment.tf.graph.nodes.node import current_graph
+from allotment.tf.graph.nodes.rows import (
     ANY_SHAPE,
     ASSIGN,
     ASSIGN_ADD,
     ASSIGN_SUBTRACT,
-    HANDLE,
-    INITIALIZED_VALUE,
-    READ,
-    VARIABLE,
 )
-from allotment.tf.graph.node import Operation, SymbolicTensor, session_for
-from allotment.tf.graph.operators import methods_of
+from allotment.tf.graph.recording.operators import methods_of
+from allotment.tf.graph.variables.kinds import resources_by_default
+from allotment.tf.graph.variables.variable_nodes import VariableNodes
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.operators import attach
 from allotment.tf.ops.public import public
@@ -30,30 +28,8 @@ from allotment.tf.ops.table import OPERATIONS
 from allotment.tf.ops.table import Operation as Row
 from allotment.tf.ops.variables import resources
 from allotment.tf.ops.variables.augmented import AUGMENTED
-from allotment.tf.tensors.dtype import DType, as_dtype
-from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
+from allotment.tf.tensors.dtype import as_dtype
 from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
-from allotment.tf.variables.variable import Variable
-
-#: Whether variables are resources unless they say so.
-_resources = True
-
-
-def resources_by_default() -> bool:
-    """Whether variables of graphs are resources unless they say so."""
-    return _resources
-
-
-def enable_resource_variables() -> None:
-    """Make resource variables from now on. As ``tf.compat.v1.enable_resource_variables``."""
-    global _resources
-    _resources = True
-
-
-def disable_resource_variables() -> None:
-    """Make reference variables from now on, in graphs. As ``tf.compat.v1.disable_resource_variables``."""
-    global _resources
-    _resources = False
 
 
 def _in_own_graph(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,7 +73,7 @@ def _augmented(method: str) -> Callable[[Any, Any], Any]:
     return call
 
 
-class GraphVariable(Variable):
+class GraphVariable(VariableNodes):
     """A variable of a graph. Made by ``tf.Variable`` while a graph is the default.
 
     Args:
@@ -140,7 +116,9 @@ class GraphVariable(Variable):
             thread.state.strategy.refuse_graph()
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
-        self._graph = get_default_graph()
+        graph = current_graph()
+        assert graph is not None, "called while a graph is the default only"
+        self._graph = graph
         self._trainable = True if trainable is None else bool(trainable)
         self._constraint = constraint
         self._synchronization = synchronization
@@ -153,139 +131,6 @@ class GraphVariable(Variable):
         if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
         self._graph.add_to_collections(keys, self)
-
-    def _make(self, given: Any, dtype: DType | None, shape: Any, validate_shape: bool, scope: str) -> None:
-        graph = self._graph
-        if callable(given):
-            # Without the device scopes around it, as TensorFlow: it goes where the variable is.
-            with graph.name_scope("Initializer"), graph.device(None):
-                value: Any = to_tensor(given(), dtype)
-        else:
-            with graph._recording.naming({id(given): "initial_value"}):
-                value = to_tensor(given, dtype)
-        if validate_shape and not self._is_resource and not value._shape.is_fully_defined():
-            raise ValueError(
-                f"initial_value must have a shape specified: {value}. Give it one, or pass `validate_shape=False`."
-            )
-        self._initial_value: SymbolicTensor = value
-        known = TensorShape(None) if not validate_shape else value._shape
-        self._shape = known if shape is None else as_shape(shape)
-        row = HANDLE if self._is_resource else VARIABLE
-        self._node: Operation = graph.add(row, (), [(value._dtype, self._shape)], name=scope)
-        self._name = f"{self._node.name}:0"
-        assign = ASSIGN if not self._is_resource else OPERATIONS["AssignVariableOp"]
-        free = () if validate_shape or self._is_resource else (ANY_SHAPE,)
-        self._initializer = self._add(assign, value, args=free, name="Assign")
-        if self._is_resource:
-            with graph.name_scope("IsInitialized"):
-                self._initialized = self._look(OPERATIONS["VarIsInitializedOp"])
-            with graph.name_scope("Read"):
-                self._snapshot = self._read()
-        else:
-            identity = OPERATIONS["Identity"]
-            with graph.colocate_with(self._node):
-                node = graph.add(identity, self._node._outputs, [(self.dtype, self._shape)], name="read")
-            self._snapshot = node._outputs[0]
-
-    def _add(self, row: Any, *inputs: Any, args: tuple[Any, ...] = (), name: str | None = None) -> Operation:
-        """Add a node that changes the variable."""
-        outputs = [] if self._is_resource else [(self.dtype, self._shape)]
-        handle = self._node._outputs[0]
-        return self._graph.add(row, (handle, *inputs), outputs, args, name=name, variable=self._node)
-
-    def _look(self, row: Any, name: str | None = None) -> SymbolicTensor:
-        output = (as_dtype("bool"), TensorShape([]))
-        node = self._graph.add(row, self._node._outputs, [output], name=name, variable=self._node)
-        return node._outputs[0]
-
-    def _read(self, name: str | None = None) -> SymbolicTensor:
-        output = (self.dtype, self._shape)
-        return self._graph.add(READ, self._node._outputs, [output], name=name, variable=self._node)._outputs[
-            0
-        ]
-
-    @property
-    def dtype(self) -> DType:
-        """The type of the elements."""
-        return self._initial_value._dtype
-
-    @property
-    def device(self) -> str:
-        """The wish that was recorded for it, empty if there was none."""
-        return self._node.device
-
-    @property
-    def op(self) -> Any:
-        """The node where the value lives."""
-        return self._node
-
-    @property
-    def handle(self) -> SymbolicTensor:
-        """The output of that node."""
-        return self._node._outputs[0]
-
-    @property
-    def graph(self) -> Any:
-        """The graph it belongs to."""
-        return self._graph
-
-    @property
-    def initializer(self) -> Any:
-        """The operation that gives it its first value."""
-        return self._initializer
-
-    @property
-    def initial_value(self) -> Any:
-        """The first value."""
-        return self._initial_value
-
-    def initialized_value(self) -> Any:
-        """Return its value, or the first one while it has none: for the first values of other variables."""
-        with self._graph.as_default():
-            node = self._graph.add(
-                INITIALIZED_VALUE,
-                (*self._node._outputs, self._initial_value),
-                [(self.dtype, self._shape)],
-                name="initialized_value",
-                variable=self._node,
-            )
-        return node._outputs[0]
-
-    def is_initialized(self, name: str | None = None) -> Any:
-        """Return a tensor: whether it has a value in the session."""
-        with self._graph.as_default():
-            return self._look(OPERATIONS["VarIsInitializedOp"], name)
-
-    def value(self) -> Any:
-        """Return a tensor: its value."""
-        return self._as_tensor()
-
-    def read_value(self) -> Any:
-        """Return a tensor: its value, read by a node of its own."""
-        with self._graph.as_default():
-            return self._read() if self._is_resource else self._read("read")
-
-    def numpy(self) -> NoReturn:
-        """Has a meaning only eagerly.
-
-        Raises:
-            NotImplementedError: Always.
-        """
-        raise NotImplementedError("numpy() is only available when eager execution is enabled.")
-
-    @property
-    def _source(self) -> Any:
-        return self.handle
-
-    def _as_tensor(self) -> Any:
-        value = self._read() if self._is_resource else self._snapshot
-        recorder = thread.state.recorder
-        if recorder is not None:
-            recorder.read(self, value)
-        return value
-
-    def _as_graph_element(self) -> SymbolicTensor:
-        return self._snapshot
 
     def eval(self, session: Any = None) -> Any:
         """Return the value that it has in a session, without one in the default session."""
@@ -394,4 +239,4 @@ class GraphVariable(Variable):
 attach(GraphVariable, {name: method for name, method in methods_of().items() if name != "__getitem__"})
 attach(GraphVariable, {name: _augmented(name) for name in AUGMENTED})
 
-__all__ = ["GraphVariable", "disable_resource_variables", "enable_resource_variables", "resources_by_default"]
+__all__ = ["GraphVariable"]

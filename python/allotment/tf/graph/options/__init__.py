@@ -1,0 +1,1 @@
+"""Options of sessions and runs, as messages."""

@@ -1,0 +1,1 @@
+"""Records operations as nodes while a graph is the default."""
