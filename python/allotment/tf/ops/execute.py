@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment._core import ArrayMemory, collect_garbage
 from allotment.devices import placement_log
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.placement import Placement, current_placement, thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.convert import to_pair, to_tensor
+from allotment.tf.ops.executor import call_in_memory, kernel_memory, result_memory
 from allotment.tf.ops.table import CPU_ONLY, Host, Operation
 from allotment.tf.ops.types.type_checks import has_kernel, type_problem
 from allotment.tf.tensors.dtype import BY_NUMPY, DType, float32, int32, string
@@ -65,7 +65,7 @@ def run_on(
     **kwargs: Any,
 ) -> Any:
     """Run a row on a device that is given: where a variable lives, say."""
-    home = home_of(placement, device, row, inputs)
+    home = kernel_memory(row, inputs[0]._dtype if inputs else None, device, placement.host)
     arrays: list[np.ndarray[Any, Any]] = []
     for index, tensor in enumerate(inputs):
         # A tensor that is both operands is brought along once, and warned of twice, as in TensorFlow.
@@ -207,15 +207,6 @@ def kinds_for(row: Operation, inputs: Sequence[EagerTensor]) -> tuple[str, ...]:
     return CPU_ONLY if any(tensor._dtype is string for tensor in inputs) else row.kinds
 
 
-def home_of(placement: Placement, device: Device, row: Operation, inputs: Sequence[EagerTensor]) -> Device:
-    """Whose memory an operation works in: its device's, or the host's for what kernels keep there."""
-    if row.host is Host.OUTPUT or row.host is Host.ALL:
-        return placement.host
-    if device.kind == "GPU" and row.host is Host.INT32 and inputs and inputs[0]._dtype is int32:
-        return placement.host
-    return device
-
-
 def bring(
     placement: Placement,
     row: Operation,
@@ -274,24 +265,15 @@ def compute(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """Call a function of arrays in the memory of ``home``; if that is short, collect and call it once more."""
-    inside = placement.inside(home)
-    for is_last in (False, True):
-        try:
-            return inside(function, *args, **kwargs)
-        except ValueError as error:
-            if not faults.is_beyond_memory(error):
-                raise
-            failed: MemoryError | ValueError = error.with_traceback(None)
-            break
-        except MemoryError as error:
-            failed = error.with_traceback(None)
-        # Tensors that only cycles hold are memory, too.
-        if is_last or not collect_garbage(home.pool):
-            break
-        ArrayMemory.take_refusal()
-    # Not while the failure is handled: as the context of ours it would keep its frames, and so the inputs.
-    raise faults.exhausted(op, device, home, name, failed)
+    """Call a function of arrays in the memory of ``home``; collect garbage and call again when it is short.
+
+    Raises:
+        ResourceExhaustedError: The memory stays too short.
+    """
+    context = op, device, home, name
+    return call_in_memory(
+        placement.inside(home), home.pool, function, args, kwargs, faults.exhausted, context
+    )
 
 
 def wrap(
@@ -302,11 +284,7 @@ def wrap(
     if type(array) is not _ndarray:
         array = compute(placement, device, home, row.name, name, np.asarray, array)
     dtype = row.result or BY_NUMPY[array.dtype]
-    if dtype is string:
-        home = placement.host
-    elif row.host is Host.OUTPUT and dtype is not int32 and device.kind == "CPU":
-        home = device
-    return tensor_of(array, dtype, device, home)
+    return tensor_of(array, dtype, device, result_memory(row, dtype, device, home, placement.host))
 
 
 def check_types(

@@ -8,11 +8,12 @@ from typing import Any, Final
 import numpy as np
 
 from allotment import errors
-from allotment._core import ArrayMemory, collect_garbage, format_size
+from allotment._core import format_size
 from allotment.devices.placement import inside_of
 from allotment.tf.graph.nodes.errors import graph_error, of_node
 from allotment.tf.graph.running.program import NOTHING, ONE, TWO, Program, Segment, Step
 from allotment.tf.ops import faults
+from allotment.tf.ops.executor import call_in_memory
 
 _ndarray: Final = np.ndarray
 
@@ -68,40 +69,24 @@ def _run_segment(
         ]
         call = _plainly
     position = _Position()
-    collected = -1
-    while True:
-        try:
-            if trace is None:
-                call(_run_steps, steps, position, values)
-            else:
-                _run_traced(segment, steps, position, values, trace)
-            return
-        except MemoryError as error:
-            if isinstance(error, errors.OpError):
-                raise
-            at = position.value
-            if collected != at:
-                # Arrays that only cycles hold are memory, too.
-                collected = at
-                error.__traceback__ = None
-                if collect_garbage(segment.home.pool):
-                    ArrayMemory.take_refusal()
-                    continue
-            made = _exhausted(program, segment, at, values, report_upon_oom, error)
-            _let_go(error, values)
-            raise made from None
-        except errors.OpError as error:
-            _let_go(error, values)
-            if error.op is not None:
-                raise
-            raise of_node(error, segment.operations[position.value]) from None
-        except (ValueError, np.linalg.LinAlgError) as error:
-            if isinstance(error, ValueError) and faults.is_beyond_memory(error):
-                invalid = _exhausted(program, segment, position.value, values, report_upon_oom, error)
-            else:
-                invalid = _invalid(segment, position.value, steps, values, error)
-            _let_go(error, values)
-            raise invalid from error
+
+    def refusal(error: MemoryError | ValueError) -> BaseException:
+        made = _exhausted(program, segment, position.value, values, report_upon_oom, error)
+        values.clear()
+        return made
+
+    run: Callable[..., None] = _run_steps if trace is None else partial(_run_traced, segment, trace)
+    try:
+        call_in_memory(call, segment.home.pool, run, (steps, position, values), {}, refusal, (), position)
+    except errors.OpError as error:
+        _let_go(error, values)
+        if error.op is not None:
+            raise
+        raise of_node(error, segment.operations[position.value]) from None
+    except (ValueError, np.linalg.LinAlgError) as error:
+        invalid = _invalid(segment, position.value, steps, values, error)
+        _let_go(error, values)
+        raise invalid from error
 
 
 def _let_go(error: Exception, values: list[Any]) -> None:
@@ -149,7 +134,7 @@ def _run_steps(steps: Sequence[Step], position: _Position, values: list[Any]) ->
 
 
 def _run_traced(
-    segment: Segment, steps: Sequence[Step], position: _Position, values: list[Any], trace: Trace
+    segment: Segment, trace: Trace, steps: Sequence[Step], position: _Position, values: list[Any]
 ) -> None:
     for at in range(position.value, len(steps)):
         position.value = at

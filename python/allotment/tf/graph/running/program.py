@@ -18,8 +18,8 @@ from allotment.tf.graph.running.kernels import kernel
 from allotment.tf.graph.running.ordering import needed, ordered
 from allotment.tf.graph.running.state import State
 from allotment.tf.ops import faults
+from allotment.tf.ops.executor import kernel_memory, reads_in_place, result_memory, value_memory
 from allotment.tf.ops.table import Host, same_shapes
-from allotment.tf.tensors.dtype import int32, string
 
 #: The kinds of step that are called without more ado: one array, or two, and nothing else.
 ONE, TWO, ANY = 1, 2, 0
@@ -107,14 +107,13 @@ class _Builder:
         self.raw.append((variable, self.placed[variable], home, step))
 
     def brought(self, operation: Operation, device: Device, home: Device, tensor: SymbolicTensor) -> int:
-        """The slot of an input in the memory where the kernel wants it, as ``ops.execute.bring`` decides it."""
+        """Return the slot of an input in the memory where the kernel wants it."""
         row, at = operation._row, self.homes[tensor]
         variable = variable_read(tensor)
         if variable is not None and tensor not in self.given and self.read_for.get(tensor) is not operation:
             self.read_for[tensor] = operation
             self.read(variable, tensor)
-        stays = row.reads_anywhere or tensor._dtype is string or row.host is Host.OUTPUT
-        if stays or at is home or at.pool is home.pool:
+        if reads_in_place(row, tensor._dtype) or at is home or at.pool is home.pool:
             return self.slots[tensor, at]
         if self.copied.get((tensor, home)) is not operation:
             # A copy for each node that needs one, as eagerly: kept for the next, it might be held for long.
@@ -144,7 +143,7 @@ class _Builder:
         inputs = tuple(self.brought(operation, device, home, each) for each in operation._computed_with)
         outputs = []
         for tensor in operation._outputs:
-            at = _home_of_output(operation, tensor, device, home, self.host)
+            at = result_memory(row, tensor._dtype, device, home, self.host)
             self.homes[tensor] = at
             outputs.append(self.slot(tensor, at))
         args = tuple(map(self.state.argument, operation._args))
@@ -230,27 +229,14 @@ def _segments(raw: list[tuple[Operation, Device, Device, Step]], fetched: set[in
 
 
 def _home_of(operation: Operation, device: Device, host: Device) -> Device:
-    """Whose memory a node works in, as ``ops.execute.home_of`` decides it."""
+    """Return the device whose memory a node works in."""
     row = operation._row
     if row.name in ("Const", "Placeholder", "VariableV2", "VarHandleOp"):
-        return host if operation._outputs[0]._dtype in (int32, string) else device
-    if row.host is Host.OUTPUT or row.host is Host.ALL:
-        return host
-    if operation._variable is not None:
-        return host if operation._variable._outputs[0]._dtype in (int32, string) else device
+        return value_memory(operation._outputs[0]._dtype, device, host)
+    if operation._variable is not None and row.host is not Host.OUTPUT and row.host is not Host.ALL:
+        return value_memory(operation._variable._outputs[0]._dtype, device, host)
     first = operation._inputs[0]._dtype if operation._count else None
-    return host if device.kind == "GPU" and row.host is Host.INT32 and first is int32 else device
-
-
-def _home_of_output(
-    operation: Operation, tensor: SymbolicTensor, device: Device, home: Device, host: Device
-) -> Device:
-    """Whose memory an output is in, as ``ops.execute.wrap`` decides it."""
-    if tensor._dtype is string:
-        return host
-    if operation._row.host is Host.OUTPUT and tensor._dtype is not int32 and device.kind == "CPU":
-        return device
-    return home
+    return kernel_memory(row, first, device, host)
 
 
 def _is_checked(operation: Operation) -> bool:

@@ -16,6 +16,7 @@ from allotment.tf.ops.convert import dtype_argument, to_array, to_tensor, to_ten
 from allotment.tf.ops.execute import bring, compute, run
 from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.inference.shape_functions import Inference, Output, lengths, multiplied, shape_text
+from allotment.tf.ops.executor import value_memory
 from allotment.tf.ops.table import CPU_ONLY, EVERYWHERE, Host, operation
 from allotment.tf.ops.table import dims as shown
 from allotment.tf.ops.values import TensorsInsideError
@@ -45,7 +46,7 @@ def eager_const(value: Any, dtype: DType | None = None) -> EagerTensor:
 def _settle(placement: Placement, made: EagerTensor) -> EagerTensor:
     kinds = CPU_ONLY if made._dtype is string else EVERYWHERE
     device = placement.place(kinds, _const.name, None)
-    home = placement.host if made._dtype in (int32, string) else device
+    home = value_memory(made._dtype, device, placement.host)
     if device is not placement.host:
         made = tensor_of(bring(placement, _const, device, home, 0, made, None), made._dtype, device, home)
     if placement.logging:

@@ -1,0 +1,113 @@
+"""The executor of kernels, for eager operations and for graphs.
+
+A kernel is a function of arrays. The executor decides whose memory a kernel works in and where its results are, and
+calls it there. When that memory is short, the executor collects garbage and calls again, then refuses.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from allotment import errors
+from allotment._core import ArrayMemory, Pool, collect_garbage
+from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.tf.ops import faults
+from allotment.tf.ops.table import Host, Operation
+from allotment.tf.tensors.dtype import DType, int32, string
+
+
+class Progress(Protocol):
+    """Counts the finished steps of a function, which goes on behind them when it is called again."""
+
+    @property
+    def value(self) -> int:
+        """The number of steps done."""
+
+
+def call_in_memory(
+    runner: Callable[..., Any],
+    pool: Pool | None,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    refusal: Callable[..., BaseException],
+    context: tuple[Any, ...],
+    progress: Progress | None = None,
+) -> Any:
+    """Call a function of arrays in a device's memory; when it is short, collect garbage and call again.
+
+    Args:
+        runner: Calls a function so that its arrays are in the memory.
+        pool: The pool of the memory; ``None`` for NumPy's own memory.
+        function: The function.
+        args: Its arguments.
+        kwargs: Its keyword arguments.
+        refusal: Makes the error of a memory that stays too short, of ``context`` and the exception.
+        context: The first arguments of ``refusal``.
+        progress: Of a function that goes on where it failed: garbage is collected once for each step that fails.
+
+    Raises:
+        BaseException: What ``refusal`` makes.
+    """
+    collected_at = -1
+    while True:
+        try:
+            return runner(function, *args, **kwargs)
+        except ValueError as error:
+            if not faults.is_beyond_memory(error):
+                raise
+            failed: MemoryError | ValueError = error.with_traceback(None)
+            break
+        except MemoryError as error:
+            if isinstance(error, errors.OpError):
+                raise
+            failed = error.with_traceback(None)
+        step = 0 if progress is None else progress.value
+        # Arrays that only cycles hold are memory, too.
+        if step == collected_at or not collect_garbage(pool):
+            break
+        collected_at = step
+        ArrayMemory.take_refusal()
+    # Outside of the handler: as the context of the new error, the exception would keep its frames and their arrays.
+    raise refusal(*context, failed)
+
+
+def value_memory(dtype: DType, device: Device, host: Device) -> Device:
+    """Return the device whose memory keeps a value made for ``device``: texts and int32 stay in host memory."""
+    return host if dtype is int32 or dtype is string else device
+
+
+def kernel_memory(row: Operation, first: DType | None, device: Device, host: Device) -> Device:
+    """Return the device whose memory a kernel works in: its own, or the host for what kernels of GPUs keep there.
+
+    Args:
+        row: The operation.
+        first: The element type of its first input, ``None`` without inputs.
+        device: The device that the operation runs on.
+        host: The first CPU.
+    """
+    if row.host is Host.OUTPUT or row.host is Host.ALL:
+        return host
+    return host if first is int32 and row.host is Host.INT32 and device.kind == "GPU" else device
+
+
+def result_memory(row: Operation, dtype: DType, device: Device, home: Device, host: Device) -> Device:
+    """Return the device whose memory a result counts to.
+
+    Args:
+        row: The operation.
+        dtype: The element type of the result.
+        device: The device that the operation runs on.
+        home: The device whose memory the kernel works in.
+        host: The first CPU.
+    """
+    if dtype is string:
+        return host
+    return device if row.host is Host.OUTPUT and dtype is not int32 and device.kind == "CPU" else home
+
+
+def reads_in_place(row: Operation, dtype: DType) -> bool:
+    """Whether a kernel reads an input of a type where it is, so that nothing is copied."""
+    return row.reads_anywhere or dtype is string or row.host is Host.OUTPUT
+
+
+__all__ = ["call_in_memory", "kernel_memory", "reads_in_place", "result_memory", "value_memory"]
