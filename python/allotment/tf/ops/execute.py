@@ -1,9 +1,4 @@
-"""Runs operations: places them, brings their inputs along, logs, computes, and wraps the result.
-
-``run`` does all of it for any row of the table. ``binary`` and ``unary`` make the functions that users call
-for the commonest shapes of operation, with a short way through for the commonest case: the inputs are tensors
-of one type where the operation runs, and nobody asked for a log or a policy.
-"""
+"""Runs operations: places them, copies their inputs to the device, logs, computes, and wraps the result."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -12,19 +7,15 @@ import numpy as np
 
 from allotment.devices import placement_log
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.devices.context import context
 from allotment.devices.placement import Placement, current_placement, thread
 from allotment.tf.ops import faults
-from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.executor import call_in_memory, kernel_memory, result_memory
 from allotment.tf.ops.table import CPU_ONLY, Host, Operation
-from allotment.tf.ops.types.type_checks import has_kernel, type_problem
-from allotment.tf.tensors.dtype import BY_NUMPY, DType, float32, int32, string
-from allotment.tf.tensors.dtype import bool as bool_
+from allotment.tf.ops.types.type_checks import type_problem
+from allotment.tf.tensors.dtype import BY_NUMPY, int32, string
 from allotment.tf.tensors.tensor import EagerTensor, tensor_of
 
 _ndarray: Final = np.ndarray
-_context: Final = context()
 
 #: Copying is what they are for: no policy forbids it.
 _COPIERS: Final = frozenset({"Identity", "_EagerConst"})
@@ -83,123 +74,6 @@ def run_on(
     if type(result) is tuple:
         return tuple(wrap(placement, device, home, row, name, array) for array in result)
     return wrap(placement, device, home, row, name, result)
-
-
-def binary(
-    row: Operation,
-    texts: Operation | None = None,
-    pair: Callable[..., Any] = to_pair,
-    truths: Callable[..., EagerTensor] | None = None,
-) -> Callable[..., EagerTensor]:
-    """Make the function of an operation with two inputs of one type that are broadcast to each other.
-
-    ``texts`` is the row for texts, ``truths`` the function where an input has truth values, if there is one; ``pair``
-    converts operands that are no tensors.
-    """
-    function = row.function
-    fixed = row.result
-    quick = _quick_types(row)
-    floats = float32 in quick
-
-    def call(x: Any, y: Any, name: str | None = None) -> EagerTensor:
-        if type(x) is not EagerTensor or type(y) is not EagerTensor:
-            if thread.state.graph is not None:
-                return record(x, y, name)  # type: ignore[no-any-return]
-            x, y = pair(x, y)
-        dtype = x._dtype
-        if dtype is y._dtype and (floats if dtype is float32 else dtype in quick):
-            placement = thread.state.placement
-            if placement is None or placement.version != _context.flags_version:
-                placement = current_placement()
-            home = placement.home
-            if x._home is home and y._home is home and (dtype is not int32 or home.kind == "CPU"):
-                try:
-                    array = placement.compute(function, x._array, y._array)
-                except (ValueError, MemoryError):
-                    pass  # ``run`` says what is wrong, where no exception with frames of ours is its context.
-                else:
-                    if type(array) is not _ndarray:
-                        array = placement.compute(np.asarray, array)
-                    made = EagerTensor()
-                    made._array = array
-                    made._dtype = fixed or dtype
-                    made._device = made._home = home
-                    return made
-            elif dtype is int32 and home is not None and x._home is y._home is placement.host:
-                kept = _integers(placement, home, function, fixed, x._array, y._array)
-                if kept is not None:
-                    return kept
-        return by_types(x, y, name)
-
-    def by_types(x: Any, y: Any, name: str | None) -> EagerTensor:
-        if truths is not None and bool_ in (x._dtype, y._dtype):
-            return truths(x, y, name)
-        chosen = texts if texts is not None and x._dtype is string else row
-        return run(chosen, (x, y), name=name)  # type: ignore[no-any-return]
-
-    def record(x: Any, y: Any, name: str | None) -> Any:
-        recording: Any = current_placement()
-        return recording.pair(by_types, pair, x, y, name or row.name)
-
-    return call
-
-
-def unary(row: Operation) -> Callable[..., EagerTensor]:
-    """Make the function of an operation with one input and no other argument."""
-    function = row.function
-    fixed = row.result
-    quick = _quick_types(row)
-    floats = float32 in quick
-
-    def call(x: Any, name: str | None = None) -> EagerTensor:
-        if type(x) is not EagerTensor:
-            x = to_tensor(x)
-        dtype = x._dtype
-        if floats if dtype is float32 else dtype in quick:
-            placement = thread.state.placement
-            if placement is None or placement.version != _context.flags_version:
-                placement = current_placement()
-            home = placement.home
-            if x._home is home and (dtype is not int32 or home.kind == "CPU"):
-                try:
-                    array = placement.compute(function, x._array)
-                except (ValueError, MemoryError):
-                    pass  # ``run`` says what is wrong, where no exception with frames of ours is its context.
-                else:
-                    if type(array) is not _ndarray:
-                        array = placement.compute(np.asarray, array)
-                    made = EagerTensor()
-                    made._array = array
-                    made._dtype = fixed or BY_NUMPY[array.dtype]
-                    made._device = made._home = home
-                    return made
-            elif dtype is int32 and home is not None and x._home is placement.host:
-                kept = _integers(placement, home, function, fixed, x._array)
-                if kept is not None:
-                    return kept
-        return run(row, (x,), name=name)  # type: ignore[no-any-return]
-
-    return call
-
-
-def _integers(
-    placement: Placement, device: Device, function: Callable[..., Any], fixed: DType | None, *arrays: Any
-) -> EagerTensor | None:
-    """Compute int32 for a GPU, which keeps it in host memory; ``None`` where ``run`` has to look."""
-    if device.kind != "GPU":
-        return None
-    try:
-        array = placement.on_host(function, *arrays)
-        if type(array) is not _ndarray:
-            array = placement.on_host(np.asarray, array)
-    except (ValueError, MemoryError):
-        return None
-    return tensor_of(array, fixed or BY_NUMPY[array.dtype], device, placement.host)
-
-
-def _quick_types(row: Operation) -> frozenset[DType]:
-    """Element types that an operation takes wherever its inputs are: texts have the CPU's kernels only."""
-    return frozenset(dtype for dtype in BY_NUMPY.values() if dtype is not string and has_kernel(row, dtype))
 
 
 def kinds_for(row: Operation, inputs: Sequence[EagerTensor]) -> tuple[str, ...]:
@@ -318,4 +192,4 @@ def check_types_in_graph(row: Operation, inputs: Sequence[Any]) -> None:
         raise faults.of_types_in_graph(row.name, problem)
 
 
-__all__ = ["binary", "check_types_in_graph", "run", "run_on", "unary"]
+__all__ = ["bring", "check_types", "check_types_in_graph", "compute", "run", "run_on"]

@@ -12,12 +12,12 @@ from allotment.tf.ops.arguments.integers import dtype_of
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.creation import eager_const
 from allotment.tf.ops.convert import to_pair, to_tensor
-from allotment.tf.ops.execute import binary
 from allotment.tf.ops.indexing.subscripts import getitem
 from allotment.tf.ops.linalg.products import matmul
 from allotment.tf.ops.math import arithmetic as math
 from allotment.tf.ops.math import comparison, logical
 from allotment.tf.ops.math.division import floordiv, floormod, truediv
+from allotment.tf.ops.public import binary
 from allotment.tf.ops.table import OPERATIONS, broadcast_fault
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.dtype import int32

@@ -14,9 +14,9 @@ from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.shapes import shape_argument
 from allotment.tf.ops.convert import dtype_argument, to_array, to_tensor, to_tensor_if_it_fits
 from allotment.tf.ops.execute import bring, compute, run
+from allotment.tf.ops.executor import value_memory
 from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.inference.shape_functions import Inference, Output, lengths, multiplied, shape_text
-from allotment.tf.ops.executor import value_memory
 from allotment.tf.ops.table import CPU_ONLY, EVERYWHERE, Host, operation
 from allotment.tf.ops.table import dims as shown
 from allotment.tf.ops.values import TensorsInsideError

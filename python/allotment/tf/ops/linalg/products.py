@@ -13,9 +13,10 @@ from allotment.tf.ops.array.creation import reshape
 from allotment.tf.ops.array.layout import expand_dims, squeeze, transpose
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_pair, to_pair_by_first, to_tensor
-from allotment.tf.ops.execute import binary, run
+from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.known_shapes import rank_of, shape_of
+from allotment.tf.ops.public import binary
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import as_dtype, int32
 from allotment.tf.tensors.tensor import EagerTensor

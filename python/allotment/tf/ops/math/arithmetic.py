@@ -8,11 +8,11 @@ from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.blocks import limit
 from allotment.tf.ops.convert import to_pair_by_first, to_tensor
-from allotment.tf.ops.execute import binary, run, unary
+from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import broadcasting, real_valued, unchanged
 from allotment.tf.ops.known_shapes import agree as _agree
 from allotment.tf.ops.math.division import divide_no_nan
-from allotment.tf.ops.public import public, public_binary, public_unary
+from allotment.tf.ops.public import binary, public, public_binary, public_unary, unary
 from allotment.tf.ops.table import operation
 from allotment.tf.ops.table import same_shapes as _same_shapes
 from allotment.tf.tensors.tensor import EagerTensor

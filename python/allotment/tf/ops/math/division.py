@@ -7,9 +7,8 @@ import numpy as np
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_pair_by_first, to_tensor
-from allotment.tf.ops.execute import binary
 from allotment.tf.ops.inference.common import broadcasting
-from allotment.tf.ops.public import public, public_binary
+from allotment.tf.ops.public import binary, public, public_binary
 from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.ops.types.element_types import INEXACT, INTEGERS, NUMBERS
 from allotment.tf.tensors.dtype import float32, float64

@@ -9,13 +9,12 @@ from allotment.tf.ops.array.array import zeros_like
 from allotment.tf.ops.array.creation import reshape
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_pair, to_tensor
-from allotment.tf.ops.execute import binary
 from allotment.tf.ops.inference.common import broadcasting
 from allotment.tf.ops.math.arithmetic import add, multiply, negative
 from allotment.tf.ops.math.comparison import greater, greater_equal
 from allotment.tf.ops.math.real import log1p_of
 from allotment.tf.ops.nn.activations import softplus
-from allotment.tf.ops.public import public_binary
+from allotment.tf.ops.public import binary, public_binary
 from allotment.tf.ops.reduction.reduce import reduce_all
 from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.tensors.dtype import float32

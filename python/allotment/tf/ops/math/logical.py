@@ -6,9 +6,8 @@ import numpy as np
 
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type
-from allotment.tf.ops.execute import binary, unary
 from allotment.tf.ops.inference.common import broadcasting, unchanged
-from allotment.tf.ops.public import public_binary, public_unary
+from allotment.tf.ops.public import binary, public_binary, public_unary, unary
 from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.tensor import EagerTensor

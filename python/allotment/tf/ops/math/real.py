@@ -7,9 +7,8 @@ import numpy as np
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.blocks import in_blocks
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.execute import binary, unary
 from allotment.tf.ops.inference.common import broadcasting, unchanged
-from allotment.tf.ops.public import public_unary
+from allotment.tf.ops.public import binary, public_unary, unary
 from allotment.tf.ops.table import operation, same_shapes
 from allotment.tf.ops.types.element_types import INTEGERS
 from allotment.tf.tensors.tensor import EagerTensor

@@ -10,12 +10,13 @@ from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.blocks import choose_into, in_blocks, limit
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.execute import run, unary
+from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.math.arithmetic import add, multiply, negative
 from allotment.tf.ops.math.arithmetic import pow as power
 from allotment.tf.ops.math.real import log1p_into, sigmoid, tanh
 from allotment.tf.ops.math.special import erfc
+from allotment.tf.ops.public import unary
 from allotment.tf.ops.table import operation
 from allotment.tf.tensors.dtype import float32
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
