@@ -1,4 +1,4 @@
-"""The default graph: the innermost of each thread, or the process's own once eager execution is off."""
+"""The default graph of each thread, and the process's own graph, which is the default once eager execution is off."""
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +10,7 @@ from allotment.devices.placement import thread
 from allotment.tf.graph.graph import Graph
 from allotment.tf.graph.nodes.node import SymbolicTensor
 
-#: The process's own graph, once somebody asks for it.
+#: The process's own graph, made by the first request.
 _own: Graph | None = None
 
 
@@ -83,7 +83,7 @@ def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def graph_of(values: Iterable[Any]) -> AbstractContextManager[Any]:
-    """The scope of the graph that tensors and variables belong to; of eager ones none."""
+    """Return a scope in which the graph of tensors and variables is the default; eager ones change nothing."""
     for value in values:
         end = getattr(value, "_source", value)
         if isinstance(end, SymbolicTensor):

@@ -1,4 +1,4 @@
-"""Nodes and scopes that only graphs have: placeholders, colocation, names with a default."""
+"""Functions of TensorFlow 1 that only graphs have: placeholders, colocation, names with a default."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any

@@ -38,7 +38,7 @@ def get_default_session() -> "BaseSession | None":
 
 
 class BaseSession:
-    """What both kinds of session have in common.
+    """The common part of both kinds of session: it places its graph and runs parts of it.
 
     Args:
         target: Only the empty text: there are no other processes.
@@ -82,7 +82,7 @@ class BaseSession:
         self._state = State()
         self._closed = False
         self._lock = threading.RLock()
-        #: The graph's version when it was placed as a whole, and where its nodes went.
+        #: The graph's version when it was placed as a whole, and the devices of its nodes.
         self._placed_version = -1
         self._placed: dict[Operation, Device] = {}
         self._programs: dict[Any, Program] = {}
@@ -129,7 +129,7 @@ class BaseSession:
             self._programs.clear()
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """Run what fetches need and return their values in the same structure; ``None`` for operations.
+        """Run the nodes that fetches need and return their values in the same structure; ``None`` for operations.
 
         Args:
             fetches: A tensor, an operation, a name, or lists, tuples and dictionaries of them.
@@ -231,7 +231,7 @@ class BaseSession:
         operations: list[Operation],
         fed: Sequence[SymbolicTensor],
     ) -> dict[Operation, Device]:
-        """Place the whole graph if it has changed, or, if the session was told to, what is needed."""
+        """Place the whole graph if it has changed; with ``place_pruned_graph`` the needed nodes only."""
         if self._config.graph_options.place_pruned_graph:
             given = set(fed)
             part = needed([each._op for each in tensors if each not in given] + operations, given)

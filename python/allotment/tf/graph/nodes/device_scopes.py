@@ -1,4 +1,4 @@
-"""Device scopes of a graph: what is recorded as the wish of each new node (placement, section 7.1)."""
+"""Device scopes of a graph: they set the requested device of each new node."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ Scope = DeviceName | Callable[[Any], Any] | None
 
 
 def read_scope(given: Any) -> Scope:
-    """What was given to ``device(...)`` of a graph, read at the call.
+    """Read the argument of a graph's ``device(...)``.
 
     Raises:
         ValueError: Not a device name.
@@ -30,9 +30,9 @@ def read_scope(given: Any) -> Scope:
 
 
 def apply_scopes(scopes: list[Scope], operation: Any) -> None:
-    """Set the wish of a new node, from the innermost scope outwards.
+    """Set the requested device of a new node, from the innermost scope outwards.
 
-    A name fills in what is still open, what a function returns replaces everything.
+    A name fills in the parts that are still open; the result of a function replaces everything.
 
     Raises:
         TypeError: A function returned something that is no name.

@@ -1,18 +1,18 @@
-"""Names of nodes: made unique as TensorFlow does, with prefixes from name scopes."""
+"""Names of nodes: unique as TensorFlow makes them, with prefixes of name scopes."""
 
 import re
 from typing import Final
 
-#: What an operation's name may look like; inside of a scope it may begin with more characters.
+#: The valid names of operations; inside of a scope a name may begin with more characters.
 _VALID_OP: Final = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE: Final = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
 class Names:
-    """The names of a graph and the scope that new ones get in front."""
+    """The names that a graph uses, and the scope that new names get as a prefix."""
 
     def __init__(self) -> None:
-        #: How often each name was asked for, in lower case: TensorFlow's names differ by more than case.
+        #: Requests of each name, in lower case: TensorFlow's names differ by more than case.
         self._used: dict[str, int] = {}
         #: The scope, without its last slash.
         self.scope = ""
@@ -78,7 +78,7 @@ class Names:
         return f"{self.scope}/", outer
 
 
-#: What a function's node is called without ``name=``, where that is not the operation's name.
+#: The names of nodes without ``name=``, where they differ from the operation's name.
 DEFAULTS: Final = {
     "AddV2": "Add",
     "ConcatV2": "concat",

@@ -59,7 +59,7 @@ class Operation:
         self._row = row
         self._name = name
         self._inputs = tuple(inputs)
-        #: How many of the inputs the row has; behind them come the numbers of its arguments.
+        #: The number of inputs of the row; behind them come those that are numbers among its arguments.
         self._count = len(self._inputs)
         self._args = args
         self._kwargs = kwargs
@@ -81,17 +81,17 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """Its name, of which there is one in the graph."""
+        """Its name, which is unique in the graph."""
         return self._name
 
     @property
     def type(self) -> str:
-        """What it does: the name of its row in the operation table, as ``MatMul``."""
+        """The name of its row in the operation table, as ``MatMul``."""
         return self._row.name
 
     @property
     def device(self) -> str:
-        """The wish that was recorded for it, empty if there was none."""
+        """The requested device, empty if there is none."""
         return self._device
 
     @property
@@ -111,7 +111,7 @@ class Operation:
 
     @property
     def _computed_with(self) -> tuple["SymbolicTensor", ...]:
-        """The inputs that have values: where a variable lives says the session."""
+        """The inputs that have values: not the handle of a variable, which the session knows."""
         if self._variable is None:
             return self._inputs
         return tuple(each for each in self._inputs if each._op is not self._variable)
@@ -173,7 +173,7 @@ class Operation:
         self._graph._version += 1
 
     def _set_device(self, device: Any) -> None:
-        """Record another wish."""
+        """Request another device."""
         self._device = device if isinstance(device, str) else device.to_string()
         self._graph._version += 1
 
@@ -194,7 +194,7 @@ def _input_name(tensor: "SymbolicTensor") -> str:
 
 
 class SymbolicTensor(ValuelessTensor):
-    """An output of a node. It has a type and what is known of its shape, and a value only while a session runs."""
+    """An output of a node, with a type and a shape that may be known in part; only a running session has its value."""
 
     __slots__ = ("__weakref__", "_dtype", "_index", "_known", "_op", "_shape", "_value")
 
@@ -204,7 +204,7 @@ class SymbolicTensor(ValuelessTensor):
         self._dtype = dtype
         self._shape = shape
         self._known: Abstract | None = None
-        #: What is known of its value, and up to which change of a shape in the graph: ``None`` for ever.
+        #: The known part of its value, and the ``_shapes_version`` it is of; ``None`` if it cannot change.
         self._value: tuple[int | None, Known | None] | None = None
 
     @property
@@ -232,7 +232,7 @@ class SymbolicTensor(ValuelessTensor):
 
     @property
     def device(self) -> str:
-        """The wish that was recorded for its operation, empty if there was none."""
+        """The requested device of its operation, empty if there is none."""
         return self._op._device
 
     @property
@@ -242,7 +242,7 @@ class SymbolicTensor(ValuelessTensor):
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the lengths of the axes."""
+        """The lengths of the axes, as far as they are known."""
         return self._shape
 
     @property
@@ -255,7 +255,7 @@ class SymbolicTensor(ValuelessTensor):
         return self._array.ndim  # type: ignore[no-any-return]
 
     def set_shape(self, shape: Any) -> None:
-        """Say more of the shape than is known.
+        """Add to the known part of the shape.
 
         Raises:
             ValueError: What is known contradicts it.
@@ -285,7 +285,7 @@ class SymbolicTensor(ValuelessTensor):
 
     @property
     def _array(self) -> Any:
-        """What is known of the value, for functions that look at shapes while they record."""
+        """The known part of the value, for functions that look at shapes while they record."""
         known = self._known
         if known is None:
             known = self._known = Abstract(self)

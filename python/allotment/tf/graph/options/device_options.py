@@ -1,4 +1,4 @@
-"""Devices of sessions: what the options of a session say of them, and what a session tells of them."""
+"""Devices of sessions: the options that concern them, and the description that a session gives of each."""
 
 from typing import Final, NamedTuple
 
@@ -10,7 +10,7 @@ CPU_MEMORY: Final = 256 << 20
 
 
 class DeviceAttributes(NamedTuple):
-    """A device as ``list_devices`` tells of it."""
+    """A device as ``Session.list_devices`` describes it."""
 
     name: str
     device_type: str
@@ -19,7 +19,7 @@ class DeviceAttributes(NamedTuple):
 
 
 def options_of(config: ConfigProto | None) -> SessionOptions | None:
-    """What a session's options say of devices.
+    """Return the options of a session that concern devices.
 
     Raises:
         TypeError: Something else than options.

@@ -1,4 +1,4 @@
-"""Values into the arrays of a graph's constants: NumPy finds the type, and not the first element as eagerly."""
+"""Makes arrays of the constants of graphs: NumPy chooses the type, while eagerly the first element does."""
 
 import math
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ _SORTS: Final[dict[str, tuple[type, ...]]] = {
 
 
 def constant_array(value: Any, dtype: DType | None = None, shape: tuple[int, ...] | None = None) -> Array:
-    """The array of a value that is no tensor, of the type asked for, or the one that a graph gives it.
+    """Make the array of a value that is no tensor.
 
     Python floats become float32, integers int32 (int64 or uint64 if one does not fit); elements of several sorts
     become what NumPy finds for all of them. For a shape without elements Python's values are not looked at.
@@ -75,7 +75,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _leaves(value: Any) -> list[Any]:
-    """What is in nested sequences, one after the other."""
+    """Return the elements of nested sequences as a list."""
     level = [value]
     while any(issubclass(each, _NESTS) for each in set(map(type, level))):
         level = list(chain.from_iterable(each if isinstance(each, _NESTS) else (each,) for each in level))
@@ -83,7 +83,7 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def _array(value: Any, dtype: DType | None) -> Array:
-    """NumPy's array of nested sequences; integers that a type does not have wrap around, unlike NumPy's."""
+    """Make NumPy's array of nested sequences; integers out of range wrap around, unlike NumPy's."""
     if dtype is not None:
         try:
             return np.array(value, dtype.numpy)
@@ -109,7 +109,7 @@ def _check(leaves: list[Any], dtype: DType | None) -> None:
 
 
 def _lengths(value: Any) -> tuple[int, ...]:
-    """The shape of nested sequences by the first of each."""
+    """Return the shape of nested sequences, by the first element of each."""
     found: list[int] = []
     while isinstance(value, list | tuple):
         found.append(len(value))
@@ -118,7 +118,7 @@ def _lengths(value: Any) -> tuple[int, ...]:
 
 
 def _preferred(array: Array) -> Array:
-    """Numbers of Python's in the types that TensorFlow prefers to NumPy's: of 32 bits, if integers fit."""
+    """Convert Python's numbers to the types that TensorFlow prefers to NumPy's: of 32 bits, if integers fit."""
     if array.dtype == np.float64:
         return array.astype(np.float32)
     if array.dtype == np.int64:
@@ -128,7 +128,7 @@ def _preferred(array: Array) -> Array:
 
 
 def _settled(array: Array, leaves: Iterable[Any], value: Any) -> Array:
-    """An array of an element type that tensors have."""
+    """Convert an array to an element type that tensors have."""
     if array.dtype.kind in "OSU":
         if not all(isinstance(each, str | bytes) for each in leaves):
             raise TypeError(f"Failed to convert elements of {value} to Tensor.")
@@ -142,7 +142,7 @@ def _settled(array: Array, leaves: Iterable[Any], value: Any) -> Array:
 
 
 def shaped(array: Array, shape: tuple[int, ...], repeats_last: bool) -> Array:
-    """Values in a shape that one of them fills, or the last of too few.
+    """Arrange values in a shape; a single value fills it, as does the last of too few.
 
     Raises:
         TypeError: The shape has another number of elements.

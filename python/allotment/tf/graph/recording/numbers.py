@@ -1,4 +1,4 @@
-"""Numbers among the arguments of operations that are tensors of a graph: ``tf.reshape(x, [tf.shape(x)[0], -1])``."""
+"""Reads numbers among arguments that may be tensors of a graph, as in ``tf.reshape(x, [tf.shape(x)[0], -1])``."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from allotment.tf.tensors.tensor import Tensor
 
 
 def numbers_of(value: Any, what: str) -> Any:
-    """Whole numbers of an argument: a tuple if constants and known shapes decide them, else a ``Deferred``.
+    """Read whole numbers of an argument: a tuple if constants and known shapes decide them, else a ``Deferred``.
 
     Raises:
         InvalidArgumentError, ValueError, TypeError: No whole numbers; the text begins with ``what``.
@@ -42,7 +42,7 @@ def numbers_of(value: Any, what: str) -> Any:
 
 
 def as_tensor_length(length: UnknownLength) -> Any:
-    """The length of an axis as a tensor."""
+    """Return the length of an axis as a tensor."""
     return shape(length.tensor)[length.axis]
 
 

@@ -1,4 +1,4 @@
-"""Python's operators of symbolic tensors: those of all tensors, recorded in the tensor's graph under their names."""
+"""Attaches Python's operators to symbolic tensors: they record in the tensor's graph, under TensorFlow's names."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -8,7 +8,7 @@ from allotment.tf.graph.nodes.node import NodeGraph, SymbolicTensor
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.operators import OPERATORS, attach
 
-#: What TensorFlow calls the nodes of operators.
+#: TensorFlow's names of the nodes of operators.
 _NAMES: Final = {
     "__add__": "add",
     "__and__": "and",
@@ -49,7 +49,7 @@ def _reflected(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         return _recorded(y, _named, y.graph, converted, x, y, name)
 
     def converted(x: Any, y: Any, name: str) -> Any:
-        # What is on the left takes the type of the tensor or variable.
+        # The left operand takes the type of the tensor or variable.
         return function(to_tensor(x, like=y.dtype), y, name=name)
 
     return call
@@ -68,7 +68,7 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is(x: SymbolicTensor, y: object) -> bool:
-    # As TensorFlow's in a graph: tensors are keys of dictionaries.
+    # By identity, as TensorFlow's in a graph: tensors are keys of dictionaries.
     return x is y
 
 
@@ -77,7 +77,7 @@ def _is_not(x: SymbolicTensor, y: object) -> bool:
 
 
 def methods_of() -> dict[str, Callable[..., Any]]:
-    """The methods, by name; of variables as well."""
+    """Return the operator methods of symbolic tensors and variables by name."""
     methods: dict[str, Callable[..., Any]] = {}
     for method, function in OPERATORS.items():
         if method in _NAMES:

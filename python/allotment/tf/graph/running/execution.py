@@ -1,4 +1,4 @@
-"""Runs programs: step by step in each device's memory, with the errors of the nodes that fail."""
+"""Runs programs: calls their steps in the memory of each device, and makes errors those of the node that failed."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ _HINT: Final = (
 
 
 class _Position:
-    """How far a segment has come."""
+    """Counts the finished steps of a segment."""
 
     __slots__ = ("value",)
 
@@ -38,14 +38,14 @@ class _Position:
 def execute(
     program: Program, fed: Sequence[Any], *, report_upon_oom: bool = False, trace: Trace | None = None
 ) -> list[Any]:
-    """Run a program and return what is fetched, in NumPy's own memory.
+    """Run a program and return the fetched values in NumPy's own memory.
 
     Raises:
         OpError: A node failed; the error names it.
     """
     values = program.values.copy()
     for slot, value in zip(program.fed, fed, strict=True):
-        # Counted like what a program makes itself, where the host has a pool.
+        # Fed values count against the pool of the host, if it has one, as all arrays of a program do.
         values[slot] = value if program.host.pool is None else inside_of(program.host)(np.copy, value)
     for segment in program.segments:
         _run_segment(program, segment, values, report_upon_oom, trace)
@@ -62,7 +62,7 @@ def _run_segment(
     inside, steps = inside_of(segment.home), segment.steps
     call: Callable[..., None] = inside
     if trace is not None or (segment.home.pool is not None and segment.home.pool.owner_tags):
-        # One by one: tags and traces want to know which node it is.
+        # Each step enters the memory by itself, so that tags and traces know its node.
         steps = [
             step._replace(function=partial(inside, _called(step.function, operation.name)))
             for step, operation in zip(steps, segment.operations, strict=True)
@@ -90,13 +90,13 @@ def _run_segment(
 
 
 def _let_go(error: Exception, values: list[Any]) -> None:
-    """Free what a failed run holds: the frames of an error would keep it for as long as somebody looks at that."""
+    """Free the arrays of a failed run: the frames of the error would keep them for as long as the error lives."""
     values.clear()
     error.__traceback__ = None
 
 
 def _called(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function under another name, for tags."""
+    """Return a function under another name, for tags."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
@@ -110,7 +110,7 @@ def _plainly(function: Callable[..., None], *args: Any) -> None:
 
 
 def _run_steps(steps: Sequence[Step], position: _Position, values: list[Any]) -> None:
-    """Run steps from a position on; if one fails, the position says which."""
+    """Run steps from a position on; if one fails, the position is its number."""
     start = at = position.value
     try:
         for form, function, inputs, args, kwargs, output, frees in steps[start:] if start else steps:
@@ -154,7 +154,7 @@ def _exhausted(
     report: bool,
     error: MemoryError | ValueError,
 ) -> BaseException:
-    """The error of a device whose memory does not hold what a node makes; with the tensors that are there, if asked."""
+    """Make the error of a device whose memory is too short for a node; ``report`` adds the tensors in that memory."""
     operation, device = segment.operations[at], segment.devices[at]
     plain = faults.exhausted(operation.type, device, segment.home, None, error)
     if not isinstance(plain, errors.OpError):
@@ -168,7 +168,7 @@ def _exhausted(
 
 
 def _allocations(program: Program, segment: Segment, values: list[Any]) -> str:
-    """The tensors in a device's memory, the largest first."""
+    """List the tensors in a device's memory, the largest first."""
     pool = segment.home.pool
     allocator = "cpu" if pool is None else pool.name
     lines = [f"\nCurrent usage from device: {segment.home.name}, allocator: {allocator}"]
@@ -190,7 +190,7 @@ _SHOWN: Final = 15
 
 
 def _homes(program: Program) -> dict[int, Any]:
-    """The pool that each slot's array is in."""
+    """Map each slot to the pool of its array."""
     found: dict[int, Any] = {}
     for segment in program.segments:
         for step in segment.steps:
@@ -202,7 +202,7 @@ def _homes(program: Program) -> dict[int, Any]:
 def _invalid(
     segment: Segment, at: int, steps: Sequence[Step], values: list[Any], error: Exception
 ) -> errors.OpError:
-    """The error of inputs that do not go together, in the words of the row's own check if it has some."""
+    """Make the error of invalid inputs, with the text of the row's own check if it has one."""
     operation, step = segment.operations[at], steps[at]
     text = str(error)
     if operation._row.fault is not None:

@@ -1,4 +1,4 @@
-"""What ``Session.run`` is asked for and given: nested fetches, and feeds."""
+"""Reads the arguments of ``Session.run``: nested fetches, and feeds."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from allotment.tf.tensors.tensor import Tensor
 
 
 def read_fetches(graph: Graph, fetches: Any) -> list[Operation | SymbolicTensor]:
-    """The nodes and tensors of a fetch structure, one after the other, as ``arranged`` puts results back.
+    """Return the nodes and tensors of a fetch structure as a list; ``arranged`` gives results that structure again.
 
     Raises:
         TypeError: Something that stands for no node or tensor.
@@ -42,7 +42,7 @@ def read_fetches(graph: Graph, fetches: Any) -> list[Operation | SymbolicTensor]
 
 
 def arranged(fetches: Any, results: Any) -> Any:
-    """Results, an iterator, in the structure of the fetches."""
+    """Arrange results, an iterator, in the structure of the fetches."""
     if isinstance(fetches, list | tuple):
         parts = [arranged(each, results) for each in fetches]
         kind = type(fetches)
@@ -54,7 +54,7 @@ def arranged(fetches: Any, results: Any) -> Any:
 
 
 def read_feeds(graph: Graph, feed_dict: Any) -> dict[SymbolicTensor, Any]:
-    """The arrays that are fed, by tensor.
+    """Return the fed arrays by tensor.
 
     Raises:
         TypeError: Not a dictionary, or something that cannot be fed.

@@ -1,4 +1,4 @@
-"""What nodes do that are more than a function of their inputs: constants, placeholders, variables.
+"""Kernels of nodes that do more than compute a function of their inputs: constants, placeholders, variables.
 
 All other nodes call the function of their row, as eager operations do.
 """
@@ -21,7 +21,7 @@ from allotment.tf.tensors.tensor_shape import TensorShape
 
 
 def kernel(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any] | None:
-    """What a node calls with its inputs' arrays, or ``None`` if that is the function of its row."""
+    """Return the function that a node calls with the arrays of its inputs; ``None`` for the function of its row."""
     make = _KERNELS.get(node._row.name)
     if make is not None:
         return make(node, state, device, home)
@@ -57,7 +57,7 @@ def _placeholder(node: Operation, state: State, device: Device, home: Device) ->
 
 
 def stored(node: Operation, state: State) -> Storage:
-    """The storage of the variable that a node reads or changes.
+    """Return the storage of the variable that a node reads or changes.
 
     Raises:
         FailedPreconditionError: Nothing has been assigned to it in this session.
@@ -134,7 +134,7 @@ def _initialized_value(node: Operation, state: State, device: Device, home: Devi
 
 
 def _change(node: Operation, state: State) -> Callable[..., Any]:
-    """A row of ``ops.resources``, with the session's storage behind its arguments."""
+    """Return the function of a row of ``ops.variables`` with the session's storage as its last argument."""
     function, fault, args = node._row.function, node._row.fault, node._args
 
     def call(*arrays: Any) -> Any:
@@ -150,7 +150,7 @@ def _change(node: Operation, state: State) -> Callable[..., Any]:
 
 
 def _drawn_alike(node: Operation) -> Callable[..., Any]:
-    """What draws from where the node's numbers start, so that each run gives the same ones."""
+    """Return a function that starts the node's random numbers anew, so that each run gives the same ones."""
     function, fault, args, kwargs = node._row.function, node._row.fault, node._args, node._kwargs
 
     def call(*arrays: Any) -> Any:

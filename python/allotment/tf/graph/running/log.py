@@ -1,4 +1,4 @@
-"""What sessions say of placement: the devices they have, and where each node goes (placement, section 6.3)."""
+"""Logs of sessions: their devices, and the device of each node."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,7 +8,7 @@ from allotment.tf.graph.nodes.node import Operation, SymbolicTensor
 
 
 def mapping(devices: Sequence[Device]) -> None:
-    """Say which logical devices are on which hardware."""
+    """Log the hardware of each logical device."""
     known = [device for device in devices if device.kind == "GPU"]
     lines = [f"{device.name} -> {device.physical.description}" for device in known]
     placement_log.said(
@@ -21,9 +21,12 @@ def nodes(
     placed: Mapping[Operation, Device],
     fetched: Sequence[SymbolicTensor] = (),
 ) -> None:
-    """Say where nodes go: bare on stdout, and to the logger.
+    """Log the devices of nodes, to stdout and to the logger.
 
-    ``fetched`` are those of a graph that is placed in parts: what takes them out is a node, too.
+    Args:
+        operations: The nodes.
+        placed: The device of each.
+        fetched: Fetched tensors of a graph that is placed in parts; each has a node that returns it.
     """
     for operation in operations:
         _node(operation.name, operation.type, placed[operation])

@@ -1,4 +1,4 @@
-"""In which order nodes run: after what they need, and so that little memory is held at once."""
+"""Chooses the order in which nodes run: after what they need, and with a low peak of memory."""
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from allotment.tf.graph.nodes.random_sources import is_source
 
 
 def needed(targets: Sequence[Operation], fed: set[SymbolicTensor]) -> list[Operation]:
-    """The nodes that must run for targets, in the order they were made; what is fed is not computed."""
+    """Return the nodes that must run for targets, in the order they were made; fed tensors are not computed."""
     found: set[Operation] = set()
     waiting = list(targets)
     while waiting:
@@ -30,13 +30,13 @@ def ordered(
     kept: set[SymbolicTensor],
     placed: Mapping[Operation, object],
 ) -> list[Operation]:
-    """The order in which nodes run: the one of those that are tried which holds the least at its peak.
+    """Return the order with the lowest peak of memory among three candidates.
 
-    Tried are the order in which they were made, which is the one of a program without a graph; depth first from
-    the last; and always the node next that frees most or takes least; all with constants where they are needed.
-    Another order than the first is only taken if it gains on one device and is worse on none: with the same sequence
-    of allocations a pool has the same holes. What draws random numbers or touches a variable stays in the order in
-    which it was made.
+    The candidates are the order in which nodes were made, as in a program without a graph; depth first from the last
+    node; and a greedy order, whose next node frees most or takes least. In each, constants stand before the first node
+    that needs them. A candidate replaces the first one only if it is lower on one device and higher on none: with the
+    same sequence of allocations a pool has the same holes. Nodes that draw random numbers or touch a variable stay in
+    the order in which they were made.
 
     Raises:
         InvalidArgumentError: Nodes that wait for each other.
@@ -54,7 +54,7 @@ def ordered(
 
 
 def _before(operations: Sequence[Operation], fed: set[SymbolicTensor]) -> dict[Operation, list[Operation]]:
-    """For each node those that must run before it."""
+    """Map each node to those that must run before it."""
     known = set(operations)
     last: dict[object, Operation] = {}
     found: dict[Operation, list[Operation]] = {}
@@ -72,7 +72,7 @@ def _before(operations: Sequence[Operation], fed: set[SymbolicTensor]) -> dict[O
 
 
 def _shared(operation: Operation) -> list[object]:
-    """What a node changes that others see: the variable it touches, the random numbers it draws from."""
+    """Return the shared state that a node reads or changes: a variable, a source of random numbers."""
     shared: list[object] = [each for each in operation._args if is_source(each)]
     if operation._variable is not None:
         shared.append(operation._variable)
@@ -84,7 +84,7 @@ def _shared(operation: Operation) -> list[object]:
 
 
 def _waits(operation: Operation, other: Operation) -> bool:
-    """Whether a node made earlier waits for a later one, as control inputs that are added by hand may say."""
+    """Whether a node made earlier waits for a later one; control inputs added by hand can say so."""
     return other in operation._control_inputs
 
 
@@ -93,7 +93,7 @@ def _by(
     before: dict[Operation, list[Operation]],
     rank: Callable[[Operation], int],
 ) -> list[Operation]:
-    """Of the nodes that may run, always the one of the lowest rank."""
+    """Order nodes by rank: the next one is the node of the lowest rank among those whose inputs are there."""
     after, open_ = _after(before)
     ready = [(rank(each), each._number, each) for each in operations if open_[each] == 0]
     heapq.heapify(ready)
@@ -118,6 +118,7 @@ def _by(
 def _after(
     before: dict[Operation, list[Operation]],
 ) -> tuple[dict[Operation, list[Operation]], dict[Operation, int]]:
+    """Map each node to those that wait for it, and to the number of nodes that it waits for."""
     after: dict[Operation, list[Operation]] = {}
     for operation, needs in before.items():
         for each in needs:
@@ -126,7 +127,7 @@ def _after(
 
 
 def _late(order: Sequence[Operation], before: dict[Operation, list[Operation]]) -> list[Operation]:
-    """The order with each node that waits for nothing moved to just before the first that needs it."""
+    """Move each node that waits for nothing to just before the first node that needs it."""
     free = {each for each in order if not before[each] and not _shared(each)}
     moved = free & {each for needs in before.values() for each in needs}
     found: dict[Operation, None] = {}
@@ -138,7 +139,7 @@ def _late(order: Sequence[Operation], before: dict[Operation, list[Operation]]) 
 
 
 def _depth_first(made: list[Operation], before: dict[Operation, list[Operation]]) -> list[Operation]:
-    """Each node right after what it needs, so that few half-done branches are held."""
+    """Order nodes depth first: each right after its inputs, so that few unfinished branches hold memory."""
     order: dict[Operation, None] = {}
     inner = {each for needs in before.values() for each in needs}
     waiting = [(operation, False) for operation in reversed(made) if operation not in inner]
@@ -160,7 +161,7 @@ def _greedy(
     fed: set[SymbolicTensor],
     kept: set[SymbolicTensor],
 ) -> list[Operation]:
-    """Next is what leaves the least behind: what it makes, less what it is the last to need."""
+    """Order nodes by the memory that each leaves behind: the size of its outputs less that of the inputs it frees."""
     uses = _uses(operations, fed)
     after, open_ = _after(before)
     ready = {each for each in operations if open_[each] == 0}
@@ -174,7 +175,7 @@ def _greedy(
         )
         return sum(map(size_of, operation._outputs)) - freed
 
-    # Looked at one by one: beyond this many at once the other orders have to do.
+    # Each step looks at all ready nodes: with too many of them the order of making has to do.
     while ready:
         if len(ready) > _MANY:
             return list(_by(operations, before, lambda operation: operation._number))
@@ -192,14 +193,14 @@ def _greedy(
 
 
 _MANY: Final = 64
-#: Less than this share of another order's peak is a gain.
+#: A peak below this share of another order's is a gain.
 _WORTH_IT: Final = 0.9
-#: Bytes that no order runs out of.
+#: Bytes of a pool that no order exhausts.
 _BOUNDLESS: Final = 1 << 60
 
 
 def _uses(operations: Sequence[Operation], fed: set[SymbolicTensor]) -> dict[SymbolicTensor, int]:
-    """How many nodes need each tensor."""
+    """Count the nodes that need each tensor."""
     uses: dict[SymbolicTensor, int] = {}
     for operation in operations:
         for tensor in dict.fromkeys(operation._computed_with):
@@ -209,7 +210,7 @@ def _uses(operations: Sequence[Operation], fed: set[SymbolicTensor]) -> dict[Sym
 
 
 def size_of(tensor: SymbolicTensor) -> int:
-    """Bytes that a tensor takes as far as its shape is known: unknown lengths count as 1."""
+    """Return the bytes of a tensor; unknown lengths count as 1."""
     count = 1
     for dim in tensor._shape._dims or ():
         count *= 1 if dim is None else dim
@@ -222,9 +223,9 @@ def peaks(
     kept: set[SymbolicTensor],
     placed: Mapping[Operation, object],
 ) -> dict[tuple[object, str], int]:
-    """For each device the most that tensors take at once in an order, each freed after its last use.
+    """Return the peak of each device in an order that frees each tensor after its last use.
 
-    Told by a pool of made-up addresses: in bytes that are asked for, and in bytes of chunks, which may be larger.
+    Pools of made-up addresses measure it, in requested bytes and in bytes of chunks, which may be larger.
     """
     pools = {device: Pool(_BOUNDLESS, source="address-space") for device in placed.values()}
     places: dict[tuple[object, SymbolicTensor], int] = {}
@@ -248,7 +249,7 @@ def _changes(
     kept: set[SymbolicTensor],
     placed: Mapping[Operation, object],
 ) -> Iterator[tuple[object, Sequence[SymbolicTensor], bool]]:
-    """What a device takes (true) and gives back (false) in an order: outputs, and copies of what is elsewhere."""
+    """Yield the tensors that a device allocates (true) and frees (false) in an order: outputs, and copies of inputs."""
     uses = _uses(order, fed)
     for operation in order:
         device = placed[operation]

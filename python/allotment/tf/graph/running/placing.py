@@ -1,4 +1,4 @@
-"""Where the nodes of a graph run in a session (placement, section 7.5)."""
+"""Chooses the devices of nodes in a session."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from allotment.tf.ops.table import CPU_ONLY
 from allotment.tf.ops.types.type_checks import type_problem
 from allotment.tf.tensors.dtype import string
 
-#: Operations that only look at what is known of their input: they follow it.
+#: Operations that read only the shape of their input: they run on its device.
 _METADATA = frozenset({"Shape", "ShapeN", "Size", "Rank"})
 
 
@@ -24,17 +24,17 @@ def is_generator(operation: Operation) -> bool:
 
 
 def in_log_order(operations: Iterable[Operation]) -> list[Operation]:
-    """Generators last, as placement is decided and logged (placement, section 6.3)."""
+    """Sort nodes in the order of TensorFlow's placement log: generators last."""
     found = list(operations)
     return [each for each in found if not is_generator(each)] + [each for each in found if is_generator(each)]
 
 
 def place(operations: Sequence[Operation], devices: Sequence[Device], soft: bool) -> dict[Operation, Device]:
-    """Choose a device for each node: wishes, colocation, then the best device; generators go to their consumers.
+    """Choose a device for each node: requests, colocation, then the best device; generators go to their consumers.
 
     Raises:
-        InvalidArgumentError: A wish that no device meets, and that may not be dropped; wishes of nodes that belong
-            together and contradict each other.
+        InvalidArgumentError: No device meets a request that may not be dropped, or requests of colocated nodes
+            contradict each other.
     """
     groups = _groups(operations)
     placed: dict[Operation, Device] = {}
@@ -73,6 +73,7 @@ def _check_kernel(operation: Operation) -> None:
 
 
 def _follow(operation: Operation, placed: dict[Operation, Device], usable: list[Device]) -> Device:
+    """Return the device of a node whose group has none: its input's for operations that read only shapes."""
     if operation.type in _METADATA and operation._inputs:
         near = placed.get(operation._inputs[0]._op)
         if near in usable and near is not None:
@@ -81,7 +82,7 @@ def _follow(operation: Operation, placed: dict[Operation, Device], usable: list[
 
 
 def _groups(operations: Sequence[Operation]) -> dict[Operation, tuple[Operation, list[Operation]]]:
-    """For each node the nodes that must share its device, and the one that stands for them."""
+    """Map each node to the representative of its group and to the nodes of the group, which share a device."""
     known = set(operations)
     parent: dict[Operation, Operation] = {}
 
@@ -111,7 +112,7 @@ def _groups(operations: Sequence[Operation]) -> dict[Operation, tuple[Operation,
 
 
 def kinds_of(operation: Operation) -> tuple[str, ...]:
-    """Kinds of device that have a kernel for a node: texts have none but the CPU's."""
+    """Return the kinds of device with a kernel for a node; texts have kernels on CPUs only."""
     tensors = (*operation._inputs, *operation._outputs)
     return CPU_ONLY if any(tensor._dtype is string for tensor in tensors) else operation._row.kinds
 
@@ -119,7 +120,7 @@ def kinds_of(operation: Operation) -> tuple[str, ...]:
 def _candidates(
     operation: Operation, members: list[Operation], devices: Sequence[Device], soft: bool
 ) -> list[Device]:
-    """The devices that suit a group, the best first."""
+    """Return the devices that suit a group, the best first."""
     wish = DeviceName()
     for member in members:
         wish = _merged(wish, _wish_of(member), member, members, soft)

@@ -1,8 +1,8 @@
-"""A part of a graph made ready to run: which arrays there are, and in which order what is called with which.
+"""Programs: parts of graphs made ready to run, as lists of calls on numbered arrays.
 
-Each tensor has a slot in a list of arrays. A step calls a function with some slots, puts what it makes in others,
-and empties those that nobody needs any more. Steps that work in one device's memory run as one segment, so that
-entering that memory is paid for once and not at each step.
+Each tensor has a slot in a list of arrays. A step calls a function with the arrays of some slots, puts the results in
+others, and empties the slots that no later step needs. Consecutive steps in one device's memory form a segment, which
+enters that memory once instead of at each step.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,29 +21,29 @@ from allotment.tf.ops import faults
 from allotment.tf.ops.executor import kernel_memory, reads_in_place, result_memory, value_memory
 from allotment.tf.ops.table import Host, same_shapes
 
-#: The kinds of step that are called without more ado: one array, or two, and nothing else.
+#: Forms of steps: ``ONE`` and ``TWO`` call a function of one or two arrays and nothing else, which is faster.
 ONE, TWO, ANY = 1, 2, 0
-#: No slot: nothing is kept of what is made.
+#: The output of a step whose result is not kept.
 NOTHING = -1
 
 
 class Step(NamedTuple):
-    """One call."""
+    """A call of a function with arrays of slots."""
 
     form: int
     function: Callable[..., Any]
     inputs: tuple[int, ...]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    #: A slot, or several for a function that makes as many arrays.
+    #: The slot of the result; of a function that returns a tuple, the slots of its arrays.
     output: int | tuple[int, ...]
-    #: Slots that are empty from then on.
+    #: Slots that are emptied after the call.
     frees: tuple[int, ...]
 
 
 @dataclass(slots=True)
 class Segment:
-    """Steps in one device's memory, and the nodes that they are for."""
+    """Consecutive steps in one device's memory, with the node and the device of each."""
 
     home: Device
     steps: list[Step]
@@ -53,12 +53,12 @@ class Segment:
 
 @dataclass(slots=True)
 class Program:
-    """What a run of a session does."""
+    """The calls of one run of a session."""
 
     segments: list[Segment]
-    #: Where values that are fed go.
+    #: The device that fed values are on.
     host: Device
-    #: What the slots hold at first: constants that need no copy.
+    #: The arrays of slots at the start: constants that need no copy.
     values: list[Any]
     fed: list[int]
     fetched: list[int]
@@ -74,20 +74,20 @@ class _Builder:
         #: Slots by tensor and the memory it is in.
         self.slots: dict[tuple[SymbolicTensor, Device], int] = {}
         self.homes: dict[SymbolicTensor, Device] = {}
-        #: The node that a tensor was last copied for.
+        #: The node that each tensor was last copied for.
         self.copied: dict[tuple[SymbolicTensor, Device], Operation] = {}
         self.values: list[Any] = []
         self.tensors: list[SymbolicTensor] = []
         self.raw: list[tuple[Operation, Device, Device, Step]] = []
         #: Tensors that are fed.
         self.given: set[SymbolicTensor] = set()
-        #: The node that a reference variable was last read for.
+        #: The node that each reference variable was last read for.
         self.read_for: dict[SymbolicTensor, Operation] = {}
-        #: Tensors that are only needed by kernels which read their inputs where they are.
+        #: Tensors that only kernels need which read their inputs in place.
         self.read_anywhere: set[SymbolicTensor] = set()
 
     def slot(self, tensor: SymbolicTensor, home: Device) -> int:
-        """A new slot for a tensor in a device's memory."""
+        """Add a slot for a tensor in a device's memory."""
         self.slots[tensor, home] = len(self.values)
         self.values.append(None)
         self.tensors.append(tensor)
@@ -116,7 +116,7 @@ class _Builder:
         if reads_in_place(row, tensor._dtype) or at is home or at.pool is home.pool:
             return self.slots[tensor, at]
         if self.copied.get((tensor, home)) is not operation:
-            # A copy for each node that needs one, as eagerly: kept for the next, it might be held for long.
+            # Each node gets a copy of its own, as eagerly: a shared one would be held until its last use.
             self.copied[tensor, home] = operation
             source = self.slots[tensor, at]
             step = Step(ONE, np.copy, (source,), (), {}, self.slot(tensor, home), ())
@@ -131,7 +131,7 @@ class _Builder:
             # It stays on the host, so that a device can be filled to the last byte.
             home = self.host
         if operation._outputs and variable_read(operation._outputs[0]) is not None:
-            # Read anew by everybody who needs it: so changes that were made before are seen, as in TensorFlow.
+            # Each node that needs the value reads it again, so that it sees earlier changes, as in TensorFlow.
             self.homes[operation._outputs[0]] = home
             return
         special = kernel(operation, self.state, device, home)
@@ -170,7 +170,7 @@ def build(
     host: Device,
     state: State,
 ) -> Program:
-    """Make the program that computes tensors and runs operations, given what is fed.
+    """Make the program that computes tensors and runs operations from fed values.
 
     Raises:
         InvalidArgumentError: Nodes that wait for each other.
@@ -203,7 +203,7 @@ def _read_anywhere(order: Sequence[Operation]) -> set[SymbolicTensor]:
 
 
 def _segments(raw: list[tuple[Operation, Device, Device, Step]], fetched: set[int]) -> list[Segment]:
-    """Group steps by memory and say after which of them each slot is empty."""
+    """Group steps by memory, and let each slot be emptied after its last use."""
     last: dict[int, int] = {}
     for number, (_, _, _, step) in enumerate(raw):
         made = step.output if isinstance(step.output, tuple) else (step.output,)
@@ -240,7 +240,7 @@ def _home_of(operation: Operation, device: Device, host: Device) -> Device:
 
 
 def _is_checked(operation: Operation) -> bool:
-    """Whether shapes that are all known were found to go together when the node was made."""
+    """Whether the shapes of inputs were checked when the node was made, so that running needs no check."""
     known = all(tensor._shape.is_fully_defined() for tensor in operation._inputs)
     return operation._row.fault is same_shapes or (
         known and operation._row.name in ("MatMul", "BatchMatMulV2", "AddN")
@@ -252,7 +252,7 @@ def _makes_tuple(operation: Operation) -> bool:
 
 
 def _checked(operation: Operation) -> Callable[..., Any]:
-    """The function of a row behind the check of what it is given."""
+    """Return the function of a row with a check of its inputs before it."""
     row = operation._row
     function, fault = row.function, row.fault
     assert fault is not None

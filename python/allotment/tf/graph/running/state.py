@@ -9,18 +9,18 @@ from allotment.tf.ops.variables.resources import Storage
 
 
 class State:
-    """What nodes change in a session and find changed in its next run."""
+    """Variables, random generators and iterators of a session, which its runs change."""
 
     def __init__(self) -> None:
         #: The values of variables, by the node where the variable lives.
         self.storages: dict[Operation, Storage] = {}
-        #: The generators of random numbers, by what is in their place among a node's arguments.
+        #: The generators of random numbers, by the argument of a node that each replaces.
         self.sources: dict[Any, Source] = {}
-        #: Iterators over data sets, by the node that stands for each.
+        #: Iterators over data sets, by the node of each.
         self.iterators: dict[Operation, Any] = {}
 
     def argument(self, argument: Any) -> Any:
-        """An argument of a node as it is in this session: a source of random numbers is one of its own."""
+        """Return an argument of a node as this session has it: it replaces sources of random numbers with its own."""
         return generator_in(self.sources, argument)
 
     def clear(self) -> None:

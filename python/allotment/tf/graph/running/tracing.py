@@ -1,4 +1,4 @@
-"""Step stats of a traced run: when each node ran, and what it took of its device's pool."""
+"""Step statistics of a traced run: when each node ran, and the memory it allocated."""
 
 import time
 from typing import Any
@@ -8,14 +8,14 @@ from allotment.tf.graph.running.program import Segment
 
 
 class Tracer:
-    """Called after each step of a run, and asked for the stats at its end."""
+    """Collects the statistics of a run: called after each step."""
 
     def __init__(self) -> None:
         self._by_device: dict[str, DeviceStepStats] = {}
         self._last = time.time_ns()
 
     def __call__(self, segment: Segment, position: int, values: list[Any]) -> None:
-        """Note how the step at a position went."""
+        """Record the time and memory of the step at a position."""
         now = time.time_ns()
         operation, device = segment.operations[position], segment.devices[position]
         stats = self._by_device.setdefault(device.name, DeviceStepStats(device=device.name))
@@ -45,7 +45,7 @@ class Tracer:
         self._last = now
 
     def fill(self, metadata: RunMetadata) -> None:
-        """Put the stats into a message in place of what it has."""
+        """Replace the contents of a message with the statistics."""
         metadata.Clear()
         metadata.step_stats.dev_stats.extend(self._by_device.values())
 

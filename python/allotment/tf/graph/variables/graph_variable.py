@@ -33,7 +33,7 @@ from allotment.tf.variables.aggregation import VariableAggregation, VariableSync
 
 
 def _in_own_graph(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that records in the variable's graph, whichever is the default."""
+    """Make a method record in the variable's graph, whichever graph is the default."""
 
     @wraps(method)
     def call(self: "GraphVariable", *args: Any, **kwargs: Any) -> Any:
@@ -46,7 +46,7 @@ def _in_own_graph(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _change(called: str, resource_row: Row, reference_row: Row, done: str) -> Callable[..., Any]:
-    """The method that records a change of the value by another one."""
+    """Make the method that records an addition or subtraction."""
 
     @_in_own_graph
     def method(
@@ -64,7 +64,7 @@ def _change(called: str, resource_row: Row, reference_row: Row, done: str) -> Ca
 
 
 def _augmented(method: str) -> Callable[[Any, Any], Any]:
-    """What an augmented assignment makes of a reference variable, a tensor; resources refuse it."""
+    """Make the method of an augmented assignment: a tensor for reference variables; resources refuse it."""
     plain = f"__{method[3:]}"
 
     def call(self: "GraphVariable", other: Any) -> Any:
