@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from allotment.tf import nest
-from allotment.tf.graph.graph import Graph
+from allotment.tf.graph.nodes.lookup import NodeLookup
 from allotment.tf.graph.nodes.node import Operation, SymbolicTensor
 from allotment.tf.ops.values import to_array
 from allotment.tf.tensors.dtype import string
 from allotment.tf.tensors.tensor import Tensor
 
 
-def read_fetches(graph: Graph, fetches: Any) -> list[Operation | SymbolicTensor]:
+def read_fetches(graph: NodeLookup, fetches: Any) -> list[Operation | SymbolicTensor]:
     """Return the nodes and tensors of a fetch structure as a list; ``arranged`` gives results that structure again.
 
     Raises:
@@ -53,7 +53,7 @@ def arranged(fetches: Any, results: Any) -> Any:
     return next(results)
 
 
-def read_feeds(graph: Graph, feed_dict: Any) -> dict[SymbolicTensor, Any]:
+def read_feeds(graph: NodeLookup, feed_dict: Any) -> dict[SymbolicTensor, Any]:
     """Return the fed arrays by tensor.
 
     Raises:
@@ -73,7 +73,7 @@ def read_feeds(graph: Graph, feed_dict: Any) -> dict[SymbolicTensor, Any]:
     return feeds
 
 
-def _tensor_of(graph: Graph, key: Any) -> SymbolicTensor:
+def _tensor_of(graph: NodeLookup, key: Any) -> SymbolicTensor:
     try:
         found = graph.as_graph_element(key, allow_operation=False)
     except (TypeError, ValueError, KeyError) as error:
