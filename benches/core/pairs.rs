@@ -83,7 +83,7 @@ fn measure(before: &Script, lists: &[&[Script]], runs: usize, rounds: usize) -> 
             let mut player = contender.make(LIMIT);
             player.play(before);
             for (list, best) in lists.iter().zip(&mut best) {
-                // Whoever ran out of patience once takes long enough to be measured by that.
+                // Whoever ran out of memory_wait once takes long enough to be measured by that.
                 let slow =
                     |best: f64| best.is_finite() && best > 1e9 * PATIENCE.as_secs_f64() / f64::from(BATCH);
                 if run > 0 && slow(best[place]) {

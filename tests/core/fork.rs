@@ -39,7 +39,7 @@ fn an_inherited_pool_refuses_requests() {
     let forked = |error| matches!(error, AllocError::Unusable(Unusable::Forked));
     assert!(forked(pool.allocate(1).unwrap_err()));
     assert!(forked(pool.allocate(32 << 20).unwrap_err()));
-    assert!(forked(pool.allocate_or(1, 256, |_| true).unwrap_err()));
+    assert!(forked(pool.allocate_with_retry(1, 256, |_| true).unwrap_err()));
     assert!(forked(pool.try_allocate(1, 256).unwrap_err()));
     assert_eq!(pool.can_allocate(1), Err(Unusable::Forked));
     assert_eq!(log.take(), []);
@@ -55,7 +55,7 @@ fn an_inherited_pool_refuses_frees() {
 }
 
 #[test]
-fn an_inherited_pool_refuses_questions() {
+fn an_inherited_pool_refuses_queries() {
     let Inherited { pool, .. } = &inherited();
     assert_eq!(pool.stats(), Err(Unusable::Forked));
     assert_eq!(pool.snapshot(), Err(Unusable::Forked));
@@ -63,11 +63,11 @@ fn an_inherited_pool_refuses_questions() {
 }
 
 #[test]
-fn an_inherited_pool_gives_nothing_back() {
+fn an_inherited_pool_releases_nothing() {
     let Inherited { pool, log, held, _alone } = inherited();
     assert_eq!(pool.trim(), Err(Unusable::Forked));
     assert_eq!(pool.close(), Err(Unusable::Forked));
-    pool.free_late(&held);
+    pool.free_deferred(&held);
     drop(pool);
     assert_eq!(log.take(), [], "regions belong to the parent");
 }
@@ -122,22 +122,22 @@ fn a_pool_of_the_child_is_trimmed_when_idle_by_a_thread_of_the_child() {
 }
 
 #[test]
-fn nobody_waits_in_an_inherited_pool() {
+fn no_request_waits_in_an_inherited_pool() {
     let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let options = Options { growth: false, wait: Duration::from_secs(3600), ..Options::new(1 << 20) };
     let pool = Pool::new(AddressSpace::new(0), options).unwrap();
     pool.allocate(1 << 20).unwrap();
-    let mut patience = pool.patience();
-    let result = pool.allocate_or(1, 256, |refused| {
+    let mut wait = pool.memory_wait();
+    let result = pool.allocate_with_retry(1, 256, |refused| {
         fork::entered_child();
-        patience.again(refused, || false)
+        wait.should_retry(refused, || false)
     });
     assert!(matches!(result, Err(AllocError::Unusable(Unusable::Forked))), "{result:?}");
     drop(alone);
 }
 
 #[test]
-fn an_inherited_pool_in_guard_mode_looks_at_nothing_and_says_nothing() {
+fn an_inherited_pool_in_guard_mode_inspects_and_reports_nothing() {
     let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let options = Options { guard: true, ..Options::new(1 << 20) };
     let pool = Pool::new(allotment_host::HostMemory::new(), options).unwrap();
@@ -145,7 +145,7 @@ fn an_inherited_pool_in_guard_mode_looks_at_nothing_and_says_nothing() {
     pool.free(freed.address).unwrap();
     fork::entered_child();
     assert_eq!(pool.free(held.address), Err(FreeError::Unusable(Unusable::Forked)));
-    pool.free_late(&held);
+    pool.free_deferred(&held);
     assert_eq!(pool.inspect(), Err(Unusable::Forked));
     assert_eq!(pool.take_damage(), Err(Unusable::Forked));
     assert_eq!(pool.take_leaks(), Err(Unusable::Forked));

@@ -21,6 +21,8 @@ mod against_tensorflow;
 #[path = "oracle/compare.rs"]
 #[allow(dead_code, reason = "the oracle test compares whole programs")]
 mod compare;
+#[path = "../support/misbehaving.rs"]
+mod misbehaving;
 #[path = "../support/numbers.rs"]
 #[allow(dead_code, reason = "other tests draw in other ways")]
 mod numbers;
@@ -42,8 +44,6 @@ mod shadow;
 #[path = "../support/sources.rs"]
 #[allow(dead_code, reason = "as for `setup`")]
 mod sources;
-#[path = "../support/wayward.rs"]
-mod wayward;
 
 use numbers::Numbers;
 use seeds::{from_environment, say, seed_of_now};

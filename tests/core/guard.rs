@@ -7,10 +7,10 @@ mod figures;
 mod memory;
 #[path = "guard/quarantine.rs"]
 mod quarantine;
+#[path = "guard/reporting.rs"]
+mod reporting;
 #[path = "guard/requests.rs"]
 mod requests;
-#[path = "guard/telling.rs"]
-mod telling;
 #[path = "guard/together.rs"]
 mod together;
 #[path = "guard/zones.rs"]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use allotment::source::{AddressSpace, Grant, Refusal, RegionSource};
+use allotment::source::{AddressSpace, Grant, RegionSource, ReserveError};
 use allotment::{Options, Pool};
 
 const MIB: u64 = 1 << 20;
@@ -18,11 +18,11 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    assert!(comes_true(|| idle_threads() == 0), "the last test left a thread");
+    assert!(becomes_true(|| idle_threads() == 0), "the last test left a thread");
     alone
 }
 
-fn comes_true(mut what: impl FnMut() -> bool) -> bool {
+fn becomes_true(mut what: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + Duration::from_secs(20);
     while !what() {
         if Instant::now() > end {
@@ -66,16 +66,16 @@ fn reserved(pool: &Pool) -> u64 {
 fn pools_share_a_thread_that_ends_with_the_last() {
     let _alone = alone();
     let pools: Vec<_> = (0..5000).map(|_| watched(DAY)).collect();
-    assert!(comes_true(|| idle_threads() == 1));
+    assert!(becomes_true(|| idle_threads() == 1));
     let soon = watched(SOON);
-    assert!(comes_true(|| reserved(&soon) == 0), "due before all others, and made last");
+    assert!(becomes_true(|| reserved(&soon) == 0), "due before all others, and made last");
     assert!(pools.iter().all(|pool| reserved(pool) > 0));
     drop(soon);
-    assert!(comes_true(|| idle_threads() == 1));
+    assert!(becomes_true(|| idle_threads() == 1));
     drop(pools);
-    assert!(comes_true(|| idle_threads() == 0));
+    assert!(becomes_true(|| idle_threads() == 0));
     let again = watched(SOON);
-    assert!(comes_true(|| reserved(&again) == 0));
+    assert!(becomes_true(|| reserved(&again) == 0));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_pool_that_is_dropped_leaves_nothing() {
         assert_eq!(Arc::strong_count(&pool), 1, "nothing else keeps it alive");
     }
     assert_eq!(Arc::strong_count(&kept), 1);
-    assert!(comes_true(|| idle_threads() == 1));
+    assert!(becomes_true(|| idle_threads() == 1));
     drop(stays);
 }
 
@@ -105,7 +105,7 @@ fn pools_that_are_dropped_while_they_are_looked_at_leave_nothing() {
         pool.trim_when_idle(Duration::ZERO, move || drop(Arc::clone(&of_pool))).expect("a thread");
         thread::sleep(Duration::from_micros(round * 10));
     }
-    assert!(comes_true(|| Arc::strong_count(&kept) == 1));
+    assert!(becomes_true(|| Arc::strong_count(&kept) == 1));
     drop(stays);
 }
 
@@ -114,12 +114,12 @@ fn the_last_call_counts() {
     let _alone = alone();
     let pool = watched(DAY);
     pool.trim_when_idle(SOON, || {}).expect("a thread");
-    assert!(comes_true(|| reserved(&pool) == 0));
+    assert!(becomes_true(|| reserved(&pool) == 0));
     pool.trim_when_idle(Duration::MAX, || {}).expect("a thread");
     use_once(&pool);
     thread::sleep(10 * SOON);
     assert!(reserved(&pool) > 0, "due in ages");
-    assert!(comes_true(|| idle_threads() == 0), "nothing is ever due");
+    assert!(becomes_true(|| idle_threads() == 0), "nothing is ever due");
 }
 
 /// Tells when it is asked, and answers when the test has dropped the other end.
@@ -129,10 +129,10 @@ struct Slow {
 }
 
 impl RegionSource for Slow {
-    fn reserve(&mut self, _: u64, _: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, _: u64, _: u64) -> Result<Grant, ReserveError> {
         self.asked.send(()).expect("the test listens");
         assert!(self.answer.recv().is_err());
-        Err(Refusal::Declined)
+        Err(ReserveError::Declined)
     }
 
     fn release(&mut self, _: Grant) {}
@@ -149,7 +149,7 @@ fn a_pool_whose_source_takes_its_time_holds_up_no_other() {
     is_asked.recv().expect("asked");
     thread::sleep(10 * SOON);
     let other = watched(SOON);
-    assert!(comes_true(|| reserved(&other) == 0));
+    assert!(becomes_true(|| reserved(&other) == 0));
     drop(answers);
     assert!(asking.join().expect("no panic"));
 }
@@ -157,7 +157,7 @@ fn a_pool_whose_source_takes_its_time_holds_up_no_other() {
 struct Panicking;
 
 impl RegionSource for Panicking {
-    fn reserve(&mut self, bytes: u64, _: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, _: u64) -> Result<Grant, ReserveError> {
         Ok(Grant { address: 1 << 20, bytes })
     }
 
@@ -174,7 +174,7 @@ fn a_source_that_panics_ends_its_own_pool_s_trims_alone() {
     let of_pool = Arc::clone(&looks);
     panicking.trim_when_idle(SOON, move || drop(Arc::clone(&of_pool))).expect("a thread");
     use_once(&panicking);
-    assert!(comes_true(|| Arc::strong_count(&looks) == 1), "it is not looked at again");
+    assert!(becomes_true(|| Arc::strong_count(&looks) == 1), "it is not looked at again");
     let other = watched(SOON);
-    assert!(comes_true(|| reserved(&other) == 0));
+    assert!(becomes_true(|| reserved(&other) == 0));
 }

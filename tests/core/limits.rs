@@ -121,7 +121,7 @@ fn the_limit_holds_while_it_moves_under_threads() {
         }
         for round in 0..400_u64 {
             let limit = (2 + round % 7) * MIB;
-            // Refused or not, nothing is ever above what the pool says is its limit.
+            // AllocationAttempt or not, nothing is ever above what the pool says is its limit.
             let _ = pool.set_limit(limit, round % 2 == 0, "a test");
             let _ = pool.set_growth(round % 3 == 0);
             let stats = pool.stats().expect("this process");

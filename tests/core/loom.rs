@@ -37,7 +37,7 @@ fn is_empty_and_sound(pool: &Pool) {
 }
 
 #[test]
-fn two_that_need_the_source_at_once_stay_under_the_limit() {
+fn two_threads_that_grow_at_once_stay_under_the_limit() {
     model(3, || {
         let (pool, log) = pool(Options::new(GRANULE));
         let attempt = |pool: &Pool| pool.allocate(1);
@@ -56,7 +56,7 @@ fn two_that_need_the_source_at_once_stay_under_the_limit() {
 }
 
 #[test]
-fn allocations_and_frees_of_two_threads_do_not_meet() {
+fn allocations_of_two_threads_do_not_overlap() {
     model(3, || {
         let (pool, _) = pool(Options { growth: false, ..Options::new(4 * GRANULE) });
         let work = |pool: &Pool| {
@@ -72,13 +72,13 @@ fn allocations_and_frees_of_two_threads_do_not_meet() {
 }
 
 #[test]
-fn a_late_free_is_done_once_and_not_lost() {
+fn a_deferred_free_runs_exactly_once() {
     model(3, || {
         let (pool, _) = pool(Options { growth: false, ..Options::new(2 * GRANULE) });
         let late = pool.allocate(1).expect("room");
         let other = spawn(&pool, move |pool| {
-            pool.free_late(&late);
-            pool.free_late(&late);
+            pool.free_deferred(&late);
+            pool.free_deferred(&late);
         });
         let mine = pool.allocate(1).expect("room beside the other");
         pool.free(mine.address).expect("it is ours");
@@ -90,7 +90,7 @@ fn a_late_free_is_done_once_and_not_lost() {
 
 /// Loom's clock stands still: who is not woken sleeps for ever, which it reports.
 #[test]
-fn who_waits_is_woken_by_the_free() {
+fn a_free_wakes_a_waiting_thread() {
     model(3, || {
         let (pool, _) =
             pool(Options { growth: false, wait: Duration::from_secs(3600), ..Options::new(GRANULE) });
@@ -108,7 +108,7 @@ fn a_closed_pool_gives_every_region_back_once() {
     model(3, || {
         let (pool, log) = pool(Options { growth: false, ..Options::new(GRANULE) });
         let held = pool.allocate(1).expect("room");
-        let other = spawn(&pool, move |pool| pool.free_late(&held));
+        let other = spawn(&pool, move |pool| pool.free_deferred(&held));
         pool.close().expect("nobody is inside the source");
         other.join().expect("no panic");
         // Without another call: whoever left last has done it.
@@ -120,7 +120,7 @@ fn a_closed_pool_gives_every_region_back_once() {
 }
 
 #[test]
-fn a_late_free_is_not_left_behind_by_who_is_refused() {
+fn a_refused_request_leaves_no_deferred_free_behind() {
     for work in [
         (|pool| assert!(pool.allocate(1).is_err())) as fn(&Pool),
         |pool| assert!(!matches!(pool.try_allocate(1, 1), Ok(Some(_)))),
@@ -131,7 +131,7 @@ fn a_late_free_is_not_left_behind_by_who_is_refused() {
             let (pool, log) = pool(Options { growth: false, ..Options::new(GRANULE) });
             let held = pool.allocate(1).expect("room");
             pool.close().expect("nobody is inside the source");
-            let other = spawn(&pool, move |pool| pool.free_late(&held));
+            let other = spawn(&pool, move |pool| pool.free_deferred(&held));
             work(&pool);
             other.join().expect("no panic");
             let released = log.take().into_iter().filter(|call| matches!(call, Call::Release(_)));
@@ -142,13 +142,13 @@ fn a_late_free_is_not_left_behind_by_who_is_refused() {
 
 /// Who does a late free holds the lock for that, and another may come meanwhile.
 #[test]
-fn the_second_of_two_late_frees_is_not_left_behind_either() {
+fn two_deferred_frees_are_both_run() {
     model(3, || {
         let (pool, log) = pool(Options { growth: false, ..Options::new(2 * GRANULE) });
         let [one, another] = [(); 2].map(|()| pool.allocate(1).expect("room"));
         let other = spawn(&pool, move |pool| {
-            pool.free_late(&one);
-            pool.free_late(&another);
+            pool.free_deferred(&one);
+            pool.free_deferred(&another);
         });
         pool.close().expect("nobody is inside the source");
         other.join().expect("no panic");

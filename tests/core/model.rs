@@ -13,6 +13,9 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+#[path = "../support/misbehaving.rs"]
+#[allow(dead_code, reason = "the fuzz test has more places")]
+mod misbehaving;
 #[allow(dead_code, reason = "programs of many seeds use the rest")]
 #[path = "../support/numbers.rs"]
 mod numbers;
@@ -26,21 +29,18 @@ mod setup;
 mod shadow;
 #[path = "../support/sources.rs"]
 mod sources;
-#[path = "../support/wayward.rs"]
-#[allow(dead_code, reason = "the fuzz test has more places")]
-mod wayward;
 
+use misbehaving::{Habits, Misdeed, Place};
 use numbers::Numbers;
 use program::{ALLOCATES, KINDS, Step};
 use run::{Pace, run};
 use setup::{Kind, Setup, limit};
-use wayward::{Habits, Misdeed, Place};
 
 const SHORT: usize = 120;
 const LONG: usize = 3000;
 
 /// Does each kind of wrong about once in sixty requests.
-const EVERY_BAD_HABIT: Kind = Kind::Wayward(Habits {
+const EVERY_BAD_HABIT: Kind = Kind::Misbehaving(Habits {
     place: Place::Ascending { gap: 0 },
     cap: u64::MAX,
     largest: u64::MAX,
@@ -50,7 +50,7 @@ const EVERY_BAD_HABIT: Kind = Kind::Wayward(Habits {
     panics_at_release: 3,
 });
 
-const BREAKS_AT_ONCE: Kind = Kind::Wayward(Habits {
+const BREAKS_AT_ONCE: Kind = Kind::Misbehaving(Habits {
     place: Place::Scattered,
     cap: u64::MAX,
     largest: u64::MAX,
@@ -165,6 +165,6 @@ over! {
     long_grants: Kind::Long;
     faulty: Kind::Faulty;
     host: Kind::Host;
-    every_bad_habit: EVERY_BAD_HABIT;
+    every_misbehavior: EVERY_BAD_HABIT;
     breaks_at_once: BREAKS_AT_ONCE;
 }

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use allotment::replay::{Limits, Program, ReplayError, Search, find_limits, play, replay};
-use allotment::source::FallingAddresses;
+use allotment::source::DescendingAddresses;
 use allotment::{Options, Policy, Pool};
 
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -46,7 +46,7 @@ impl Pools {
     fn holds(&self, program: &Program, limit: u64) -> bool {
         self.serves(program, limit)
             && (!self.are_apart() || {
-                let pool = Pool::new(FallingAddresses::new(self.gap), self.at(limit)).unwrap();
+                let pool = Pool::new(DescendingAddresses::new(self.gap), self.at(limit)).unwrap();
                 play(&pool, program, |_, _| {}).unwrap().refused == 0
             })
     }

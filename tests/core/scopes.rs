@@ -66,14 +66,14 @@ fn a_scope_that_another_thread_closes_ends_for_its_own() {
     let outer = pool.open_scope("outer", Some(4 * MIB), false).expect("this process");
     let inner = pool.open_scope("inner", Some(MIB), false).expect("this process");
     pool.allocate(MIB).expect("within both caps");
-    assert_eq!(refusal(&pool, 256).capped.expect("a cap").name, "outer/inner");
+    assert_eq!(refusal(&pool, 256).scope_limit.expect("a cap").name, "outer/inner");
     // As when a generator is closed by another thread, or collected there.
     let closed = thread::scope(|threads| threads.spawn(|| pool.close_scope(inner)).join().expect("no panic"));
     assert_eq!(closed.expect("this process").expect("open").live, MIB);
     assert_eq!(pool.close_scope(inner), Ok(None), "closed before");
     pool.allocate(3 * MIB).expect("within the outer cap");
-    assert_eq!(refusal(&pool, 256).capped.expect("a cap").name, "outer");
-    thread::scope(|threads| threads.spawn(|| pool.close_scope_late(outer)).join().expect("no panic"));
+    assert_eq!(refusal(&pool, 256).scope_limit.expect("a cap").name, "outer");
+    thread::scope(|threads| threads.spawn(|| pool.close_scope_deferred(outer)).join().expect("no panic"));
     pool.allocate(8 * MIB).expect("no cap is left");
     pool.check().expect("every invariant holds");
 }
@@ -83,7 +83,7 @@ fn an_outer_scope_that_ends_first_leaves_the_inner_one_open() {
     let pool = pool();
     let outer = pool.open_scope("outer", Some(MIB), false).expect("this process");
     let inner = pool.open_scope("inner", None, false).expect("this process");
-    thread::scope(|threads| threads.spawn(|| pool.close_scope_late(outer)).join().expect("no panic"));
+    thread::scope(|threads| threads.spawn(|| pool.close_scope_deferred(outer)).join().expect("no panic"));
     pool.allocate(8 * MIB).expect("the cap ended with its scope");
     assert_eq!(pool.close_scope(inner).expect("this process").expect("open").live, 8 * MIB);
 }
@@ -94,7 +94,7 @@ fn scopes_that_other_threads_close_do_not_add_up() {
     let sum = |stats: Option<ScopeStats>| stats.map_or(0, |stats| stats.live);
     for _ in 0..1000 {
         let scope = pool.open_scope("abandoned", Some(256), false).expect("this process");
-        thread::scope(|threads| threads.spawn(|| pool.close_scope_late(scope)).join().expect("no panic"));
+        thread::scope(|threads| threads.spawn(|| pool.close_scope_deferred(scope)).join().expect("no panic"));
     }
     let last = pool.open_scope("last", None, false).expect("this process");
     pool.allocate(MIB).expect("no cap is left");
@@ -103,7 +103,7 @@ fn scopes_that_other_threads_close_do_not_add_up() {
 }
 
 #[test]
-fn a_scope_that_is_closed_late_is_closed_by_the_next_caller() {
+fn the_next_caller_closes_a_scope_whose_close_was_deferred() {
     let pool = pool();
     for round in 0..2000_u64 {
         let scope = pool.open_scope("capped", Some(256), false).expect("this process");
@@ -118,7 +118,7 @@ fn a_scope_that_is_closed_late_is_closed_by_the_next_caller() {
             for _ in 0..round % 50 {
                 std::hint::spin_loop();
             }
-            pool.close_scope_late(scope);
+            pool.close_scope_deferred(scope);
             pool.free_allocation(&pool.allocate(MIB).expect("no cap is left")).expect("live");
             busy.store(1, Ordering::Relaxed);
         });
@@ -128,7 +128,7 @@ fn a_scope_that_is_closed_late_is_closed_by_the_next_caller() {
 }
 
 #[test]
-fn the_end_of_a_cap_wakes_a_request_that_waits() {
+fn the_end_of_a_scope_limit_wakes_a_waiting_request() {
     let options = Options { wait: Duration::from_secs(60), ..Options::new(64 * MIB) };
     let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
     let scope = pool.open_scope("all", Some(MIB), true).expect("this process");
@@ -146,7 +146,7 @@ fn the_end_of_a_cap_wakes_a_request_that_waits() {
 }
 
 #[test]
-fn scopes_of_two_pools_do_not_meet() {
+fn scopes_of_two_pools_are_independent() {
     let (first, second) = (pool(), pool());
     let one = first.open_scope("one", None, false).expect("this process");
     let two = second.open_scope("two", None, false).expect("this process");
@@ -158,7 +158,7 @@ fn scopes_of_two_pools_do_not_meet() {
 }
 
 #[test]
-fn a_cap_holds_to_the_byte_and_is_named() {
+fn a_scope_limit_is_exact_and_named() {
     let log = Log::default();
     let source = Recording::new(AddressSpace::new(0), log.clone());
     let pool = Pool::new(source, Options::new(64 * MIB)).expect("options in range");
@@ -169,7 +169,7 @@ fn a_cap_holds_to_the_byte_and_is_named() {
     let refused = refusal(&pool, MIB + 1);
     assert_eq!(log.take(), [], "a cap that is broken is no reason to grow");
     assert_eq!(refused.verdict, Verdict::Scope);
-    let capped = refused.capped.clone().expect("a scope stood in the way");
+    let capped = refused.scope_limit.clone().expect("a scope stood in the way");
     assert_eq!((capped.name.as_str(), capped.limit, capped.live), ("tenant", 4 * MIB, 3 * MIB));
     assert!(refused.to_string().contains("scope \"tenant\" holds 3 MiB of the 4 MiB"), "{refused}");
     assert_eq!((pool.can_allocate(MIB + 1), pool.can_allocate(MIB)), (Ok(false), Ok(true)));
@@ -186,7 +186,7 @@ fn a_cap_holds_to_the_byte_and_is_named() {
 }
 
 #[test]
-fn what_is_resized_in_place_stays_under_the_cap() {
+fn a_resize_in_place_stays_under_the_scope_limit() {
     let pool =
         Pool::new(AddressSpace::new(0), Options { growth: false, ..Options::new(MIB) }).expect("in range");
     let all = pool.allocate(MIB).expect("fits");
@@ -203,7 +203,7 @@ fn what_is_resized_in_place_stays_under_the_cap() {
 }
 
 #[test]
-fn caps_hold_under_threads() {
+fn scope_limits_hold_under_threads() {
     let pool = pool();
     let scope = pool.open_scope("all", Some(4 * MIB), true).expect("this process");
     let most = AtomicU64::new(0);
@@ -227,7 +227,7 @@ fn caps_hold_under_threads() {
 }
 
 #[test]
-fn tags_name_who_allocated_where_they_are_wanted() {
+fn tags_name_the_owner_of_an_allocation() {
     let tagged = Options { owner_tags: true, ..Options::new(64 * MIB) };
     let pool = Pool::new(AddressSpace::new(0), tagged).expect("options in range");
     assert_eq!(set_tag(Some("MatMul".into())), None);
@@ -248,7 +248,7 @@ fn tags_name_who_allocated_where_they_are_wanted() {
 }
 
 #[test]
-fn what_was_ever_allocated_may_be_more_than_there_is() {
+fn the_total_ever_allocated_saturates() {
     let pool = Pool::new(AddressSpace::new(0), Options::new(allotment::MAX_BYTES)).expect("options in range");
     let scope = pool.open_scope("long", None, false).expect("this process");
     for _ in 0..6 {
@@ -274,7 +274,7 @@ fn requests_above_every_limit_break_nothing_while_they_are_pending() {
 }
 
 #[test]
-fn a_cap_is_named_even_where_a_trim_would_make_room() {
+fn a_scope_limit_is_named_even_where_a_trim_would_make_room() {
     let options = Options { trim_on_oom: false, ..Options::new(8 * MIB) };
     let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
     let large = pool.allocate(7 * MIB).expect("fits");
@@ -286,7 +286,7 @@ fn a_cap_is_named_even_where_a_trim_would_make_room() {
 }
 
 #[test]
-fn nobody_waits_for_room_that_a_cap_will_never_leave() {
+fn no_request_waits_for_memory_that_its_scope_limit_never_allows() {
     let wait = std::time::Duration::from_secs(20);
     let pool =
         Pool::new(AddressSpace::new(0), Options { wait, ..Options::new(MIB) }).expect("options in range");
@@ -297,7 +297,7 @@ fn nobody_waits_for_room_that_a_cap_will_never_leave() {
 }
 
 #[test]
-fn a_cap_ends_with_its_scope_whatever_is_open_inside() {
+fn a_scope_limit_ends_with_its_scope_while_inner_scopes_stay_open() {
     let pool = pool();
     let outer = pool.open_scope("outer", Some(256), false).expect("this process");
     let inner = pool.open_scope("inner", None, false).expect("this process");

@@ -6,10 +6,10 @@ mod closing;
 mod contention;
 #[path = "threads/crowd.rs"]
 mod crowd;
+#[path = "threads/deferred.rs"]
+mod deferred;
 #[path = "threads/inside.rs"]
 mod inside;
-#[path = "threads/late.rs"]
-mod late;
 #[allow(dead_code, reason = "the model test uses the rest")]
 #[path = "../support/numbers.rs"]
 mod numbers;
@@ -22,7 +22,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use allotment::source::{AddressSpace, Grant, Refusal, RegionSource};
+use allotment::source::{AddressSpace, Grant, RegionSource, ReserveError};
 use allotment::{Pool, Stats};
 
 const KIB: u64 = 1 << 10;
@@ -95,12 +95,12 @@ impl Gate {
 }
 
 impl RegionSource for Gated {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         let _ = self.asked.send(());
         if self.answer.recv().unwrap_or(true) {
             self.upstream.reserve(bytes, alignment)
         } else {
-            Err(Refusal::Declined)
+            Err(ReserveError::Declined)
         }
     }
 

@@ -6,11 +6,11 @@
 use allotment::{MAX_BYTES, Options, Policy};
 use arbitrary::{Arbitrary, Result, Unstructured};
 
+use crate::misbehaving::{Habits, Misdeed, Place};
 use crate::numbers::Numbers;
 use crate::program::{self, ALLOCATES, KINDS, Mark, Size, Step};
 use crate::run::{Pace, Tally, run};
 use crate::setup::{Kind, Setup};
-use crate::wayward::{Habits, Misdeed, Place};
 
 /// Everything is gone through after each of so many events.
 const EVERY: u64 = 32;
@@ -74,7 +74,7 @@ fn head(bytes: &mut Unstructured<'_>) -> Result<(Setup, Pace)> {
         ..Options::new(limit)
     };
     let habits = habits(bytes, limit, place)?;
-    let setup = Setup { kind: Kind::Wayward(habits), seed: bytes.arbitrary()?, options };
+    let setup = Setup { kind: Kind::Misbehaving(habits), seed: bytes.arbitrary()?, options };
     Ok((setup, Pace { every: EVERY, most_live: most_live(live) }))
 }
 
@@ -148,8 +148,8 @@ fn step(bytes: &mut Unstructured<'_>, pace: Pace) -> Result<Step> {
     let (a, b) = (u32::arbitrary(bytes)?, u16::arbitrary(bytes)?);
     Ok(match program::step(kind, a, b) {
         // Many chunks of one size share a bin.
-        Step::Allocate { alignment, door, .. } if pace.most_live >= CROWD && !b.is_multiple_of(16) => {
-            Step::Allocate { size: Size::Near { of: Mark::Newest, halvings: 0, more: 0 }, alignment, door }
+        Step::Allocate { alignment, call, .. } if pace.most_live >= CROWD && !b.is_multiple_of(16) => {
+            Step::Allocate { size: Size::Near { of: Mark::Newest, halvings: 0, more: 0 }, alignment, call }
         }
         step => step,
     })

@@ -82,7 +82,7 @@ impl Shadow {
         } else if self.keeps_off(address, id) {
             Err(FreeError::Pinned { address })
         } else if self.holds(address, id) {
-            self.space.take_back(address);
+            self.space.free_at(address);
             Ok(())
         } else {
             Err(FreeError::NotAllocated { address })
@@ -142,7 +142,7 @@ impl Shadow {
     pub(crate) fn trimmed(&mut self, released: Option<u64>, calls: Vec<Call>) {
         let mut answers = Answers::new(calls, Ending::panic_if(released.is_none()));
         let releasable = self.space.releasable();
-        let panicked = self.hand_back(&mut answers);
+        let panicked = self.release_regions(&mut answers);
         assert_eq!(released, (!panicked).then_some(releasable), "trim");
         answers.end();
     }
@@ -158,7 +158,7 @@ impl Shadow {
     /// The pool was dropped.
     pub(crate) fn dropped(mut self, panicked: bool, calls: Vec<Call>) {
         let mut answers = Answers::new(calls, Ending::panic_if(panicked));
-        assert_eq!(panicked, self.hand_back(&mut answers), "drop");
+        assert_eq!(panicked, self.release_regions(&mut answers), "drop");
         answers.end();
     }
 
@@ -251,13 +251,13 @@ impl Shadow {
     }
 
     /// Every wholly free region goes back; says whether the source panicked over that.
-    fn hand_back(&mut self, answers: &mut Answers) -> bool {
+    fn release_regions(&mut self, answers: &mut Answers) -> bool {
         // One that panics gets the others nevertheless.
         self.space.give_up().into_iter().fold(false, |_, region| answers.handed_back(region))
     }
 
     /// A closed pool keeps nothing once its last allocation is gone.
     fn hand_back_the_last(&mut self, answers: &mut Answers) -> bool {
-        self.closed && self.space.held().next().is_none() && self.hand_back(answers)
+        self.closed && self.space.held().next().is_none() && self.release_regions(answers)
     }
 }

@@ -1,6 +1,6 @@
 //! Sources that the crate has no use for, but its tests have.
 
-use allotment::source::{Grant, Refusal, RegionSource};
+use allotment::source::{Grant, RegionSource, ReserveError};
 use allotment::{GRANULE, MAX_BYTES};
 
 use super::numbers::Numbers;
@@ -8,8 +8,8 @@ use super::numbers::Numbers;
 /// Answers with whatever a function says; takes everything back without a word.
 pub(crate) struct Answering<F>(pub(crate) F);
 
-impl<F: FnMut(u64) -> Result<Grant, Refusal> + Send> RegionSource for Answering<F> {
-    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, Refusal> {
+impl<F: FnMut(u64) -> Result<Grant, ReserveError> + Send> RegionSource for Answering<F> {
+    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, ReserveError> {
         (self.0)(bytes)
     }
 
@@ -24,7 +24,7 @@ pub(crate) struct Resized<S, F> {
 }
 
 impl<S: RegionSource, F: FnMut(u64) -> u64 + Send> RegionSource for Resized<S, F> {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         self.upstream.reserve((self.rule)(bytes), alignment)
     }
 
@@ -50,9 +50,9 @@ impl Descending {
 }
 
 impl RegionSource for Descending {
-    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, ReserveError> {
         let address = self.next_end.checked_sub(bytes).filter(|&start| start > self.gap);
-        let address = address.ok_or(Refusal::Declined)?;
+        let address = address.ok_or(ReserveError::Declined)?;
         self.next_end = address - self.gap;
         Ok(Grant { address, bytes })
     }
@@ -96,7 +96,7 @@ impl Scattered {
 }
 
 impl RegionSource for Scattered {
-    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, ReserveError> {
         let near = (0..4).find_map(|_| self.near_a_known_one(bytes));
         let address = near.unwrap_or_else(|| {
             // The bits of a counter back to front jump about; one slot is larger than any test's limit.
@@ -105,7 +105,7 @@ impl RegionSource for Scattered {
         });
         let grant = Grant { address, bytes };
         if self.out.iter().any(|out| address < out.end() && out.address < grant.end()) {
-            return Err(Refusal::Declined);
+            return Err(ReserveError::Declined);
         }
         self.out.push(grant);
         self.known.push(grant);
@@ -140,7 +140,7 @@ impl<S: RegionSource> Faulty<S> {
 }
 
 impl<S: RegionSource> RegionSource for Faulty<S> {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         let last = self.last.unwrap_or(Grant { address: 1 << 20, bytes });
         let faulty = match self.random.below(20) {
             0 => Grant { address: 0, bytes },

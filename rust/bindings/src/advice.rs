@@ -1,4 +1,4 @@
-//! Pieces of advice: changes that make a refused request succeed.
+//! The `Advice` class: one change that makes a refused request succeed.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
@@ -7,25 +7,26 @@ use pyo3::types::{PyTuple, PyType};
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Advice {
-    /// What to change.
+    /// The kind of change.
     action: String,
-    /// The number that belongs to the action, in bytes.
+    /// The number of the action, in bytes.
     bytes: u64,
-    /// From when on it holds: `now` or `next run`.
+    /// The time from which the advice applies: `now` or `next run`.
     when: String,
-    /// The advice in words.
+    /// The advice as a sentence.
     text: String,
-    /// With `free`, the numbers of the allocations to free.
+    /// For `free`, the numbers of the allocations to free.
     allocations: Vec<u64>,
-    /// With `raise_scope`, the scopes and their new limits; with `trim`, the other pools and what each hands back.
+    /// For `raise_scope`, the scopes and their new limits; for `trim`, the other pools and the bytes that each
+    /// releases.
     targets: Vec<(String, u64)>,
-    /// Whether no better number would do.
+    /// Whether the number is known to be optimal.
     exact: bool,
-    /// Whether it holds only if the source grants more.
+    /// Whether the advice requires a grant that the source does not guarantee.
     needs_grant: bool,
 }
 
-/// The fields, in order.
+/// The fields in order.
 type Fields = (String, u64, String, String, Vec<u64>, Vec<(String, u64)>, bool, bool);
 
 #[pymethods]
@@ -79,7 +80,7 @@ impl Advice {
     }
 }
 
-/// The advice of a refusal, the most useful first.
+/// Converts the advice of a refusal, the most useful first.
 pub(crate) fn advice_of<'py>(py: Python<'py>, advice: &[allotment::Advice]) -> PyResult<Bound<'py, PyTuple>> {
     let pieces = advice.iter().map(|piece| Bound::new(py, Advice::new_from(piece)));
     PyTuple::new(py, pieces.collect::<PyResult<Vec<_>>>()?)

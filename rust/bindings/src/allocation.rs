@@ -1,4 +1,4 @@
-//! The `Allocation` class: what `Pool.allocate` hands out, freed with its last reference at the latest.
+//! The `Allocation` class: an allocation that is freed with its last reference at the latest.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) struct Allocation {
     inner: allotment::Allocation,
     address: u64,
     is_host_memory: bool,
-    /// Buffers over the memory, and whether it was given back.
+    /// Counts the buffers over the memory, and records whether it was freed.
     exports: Exports,
 }
 
@@ -49,23 +49,23 @@ impl Allocation {
         &self.inner
     }
 
-    /// Frees if nobody has and nothing is over it, whoever else is inside.
+    /// Frees without waiting, unless it was freed before or a buffer exposes the memory.
     fn free_silently(&self) {
         if let Retired::Now = self.exports.retire() {
-            self.pool.free_late(&self.inner);
+            self.pool.free_deferred(&self.inner);
         }
     }
 
     fn give_back(&self, py: Python<'_>) -> PyResult<()> {
         let freed = match self.pool.try_free_allocation(&self.inner) {
             Ok(Some(())) => Ok(()),
-            // Somebody else is inside: wait without the interpreter.
+            // Another thread holds the lock: wait without the interpreter's lock.
             Ok(None) => detach(py, || self.pool.free_allocation(&self.inner)),
             Err(error) => Err(error),
         };
         freed.map_err(|error| {
             if let FreeError::Unusable(_) = error {
-                // It was not given back, and another process may still do so.
+                // The allocation was not freed; another process may still free it.
                 self.exports.restore();
             }
             error.into_py_err(py)
@@ -81,26 +81,26 @@ impl Allocation {
         self.address
     }
 
-    /// Bytes asked for.
+    /// Requested bytes.
     #[getter]
     pub(crate) fn requested(&self) -> u64 {
         self.inner.requested
     }
 
     /// Bytes from `address` to the end of the chunk: the request in whole granules of 256, or more. In guard mode
-    /// the request exactly.
+    /// exactly the request.
     #[getter]
     fn size(&self) -> u64 {
         self.inner.size_from(self.address)
     }
 
-    /// Counts up from 1 with every allocation of the pool and is never used again; 0 for zero bytes.
+    /// Number of the allocation: counts up from 1 within the pool and is never reused; 0 for zero bytes.
     #[getter]
     fn id(&self) -> u64 {
         self.inner.id
     }
 
-    /// Give the memory back.
+    /// Free the memory.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         match self.exports.retire() {
             Retired::Now => self.give_back(py),
@@ -124,15 +124,15 @@ impl Allocation {
         _value: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        // The end of a block in a forked child ends nothing, and must not replace the exception that ends it.
+        // In a forked child the end of a block frees nothing, and must not replace the exception that ends it.
         if self.exports.is_retired() || self.pool.is_inherited() {
             return Ok(());
         }
         if kind.is_none() {
             return self.free(py);
         }
-        // An exception from the block says more than that its frames still hold an array over the memory, and
-        // damage is told by the next call.
+        // The exception of the block matters more than a remaining array over the memory; the next call reports
+        // damage.
         self.free_silently();
         Ok(())
     }
@@ -151,7 +151,7 @@ impl Drop for Allocation {
     }
 }
 
-/// The address to free. No number that cannot be one was ever handed out.
+/// Converts an argument into the address to free. A number out of range was never allocated.
 pub(crate) fn address_argument(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     let py = value.py();
     whole_number(value, "address").map_err(|error| {

@@ -1,4 +1,4 @@
-//! Python's buffer protocol over host memory: the unsafe of it, and nothing else.
+//! Python's buffer protocol over host memory: only the unsafe code for it.
 
 #![allow(unsafe_code)]
 
@@ -13,25 +13,25 @@ use pyo3::prelude::*;
 
 use crate::allocation::Allocation;
 
-/// In place of a count: the memory was given back.
+/// Value instead of a count: the memory was freed.
 const RETIRED: u32 = u32::MAX;
 
-/// How many buffers over an allocation are alive, or that it was given back; never both.
+/// The number of live buffers over an allocation, or the mark that it was freed.
 #[derive(Default)]
 pub(crate) struct Exports(AtomicU32);
 
-/// What came of giving back.
+/// The result of an attempt to free.
 pub(crate) enum Retired {
-    /// The caller is the one who gives the memory back.
+    /// The caller frees the memory.
     Now,
-    /// Somebody did already.
+    /// It was freed before.
     Before,
-    /// Buffers over it are alive.
+    /// Live buffers expose it.
     InUse,
 }
 
 impl Exports {
-    /// Claims the right to give the memory back; at most one caller gets it.
+    /// Claims the right to free the memory; at most one caller succeeds.
     pub(crate) fn retire(&self) -> Retired {
         match self.0.compare_exchange(0, RETIRED, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Retired::Now,
@@ -44,18 +44,18 @@ impl Exports {
         self.0.load(Ordering::Acquire) == RETIRED
     }
 
-    /// Takes back that it was given back.
+    /// Undoes a successful `retire`.
     pub(crate) fn restore(&self) {
         self.0.store(0, Ordering::Release);
     }
 
-    /// Counts one more; the number before, none if it was given back.
+    /// Counts a new buffer; returns the previous count, `None` if the memory was freed.
     fn add(&self) -> Option<u32> {
         let one_more = |count: u32| (count < RETIRED - 1).then(|| count + 1);
         self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).ok()
     }
 
-    /// Counts one less; the number left.
+    /// Counts a released buffer; returns the remaining count.
     fn remove(&self) -> u32 {
         self.0.fetch_sub(1, Ordering::AcqRel) - 1
     }
@@ -63,14 +63,16 @@ impl Exports {
 
 #[pymethods]
 impl Allocation {
+    /// Fills a buffer view.
+    ///
     /// # Safety
     /// Called by the interpreter with a `view` to fill, as its protocol says.
     unsafe fn __getbuffer__(slf: &Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let this = slf.get();
         let filled = claim(this).and_then(|(start, length)| {
-            // SAFETY: the interpreter passes a view to fill. `start` is `length` bytes of a host region: the
-            // chunk is this allocation's until `Exports::retire` succeeds, which it cannot while the export
-            // counts; the view holds a reference to the allocation, and the allocation one to the pool.
+            // SAFETY: the interpreter passes a view to fill. `start` is `length` bytes of a host region: the chunk
+            // belongs to this allocation until `Exports::retire` succeeds, which it cannot while the export counts;
+            // the view references the allocation, and the allocation references the pool.
             if unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 0, flags) } == 0 {
                 return Ok(());
             }
@@ -84,6 +86,8 @@ impl Allocation {
         filled
     }
 
+    /// Releases a buffer view.
+    ///
     /// # Safety
     /// Called by the interpreter, once for each view that `__getbuffer__` filled.
     unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
@@ -91,7 +95,7 @@ impl Allocation {
     }
 }
 
-/// Counts one more buffer; where it starts, and its length.
+/// Counts a new buffer; returns its start and length.
 fn claim(allocation: &Allocation) -> PyResult<(*mut c_void, ffi::Py_ssize_t)> {
     if !allocation.is_host_memory() {
         return Err(PyBufferError::new_err(
@@ -113,11 +117,11 @@ fn claim(allocation: &Allocation) -> PyResult<(*mut c_void, ffi::Py_ssize_t)> {
     Ok((start, length))
 }
 
-/// Keeps the memory from being freed by its address while buffers over it are alive.
+/// Prevents frees by address while buffers expose the memory.
 fn pin(allocation: &Allocation) -> PyResult<()> {
     let pinned = allocation.pool().pin(allocation.inner());
     match pinned {
-        // In a forked child the parent's memory stays readable, and nobody can free it.
+        // In a forked child the parent's memory stays readable, and nothing can free it.
         Ok(()) | Err(FreeError::Unusable(_)) => Ok(()),
         Err(_) => {
             allocation.exports().remove();
@@ -126,7 +130,7 @@ fn pin(allocation: &Allocation) -> PyResult<()> {
     }
 }
 
-/// Counts one buffer less.
+/// Counts a released buffer.
 fn abandon(allocation: &Allocation) {
     if allocation.exports().remove() == 0 {
         allocation.pool().unpin(allocation.inner());

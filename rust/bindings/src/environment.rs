@@ -1,4 +1,4 @@
-//! The environment variables that every pool obeys. Those about devices are read by `devices/settings.py`.
+//! Environment variables of all pools. `devices/settings.py` reads those of devices.
 
 use std::env;
 
@@ -6,9 +6,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::shown::show_value;
+use crate::message_text::show_value;
 
-/// Whether a variable switches something on: `1` does; unset, empty or `0` does not.
+/// Returns whether a variable is switched on: `1` is on; unset, empty or `0` is off.
 ///
 /// # Errors
 /// For any other value.
@@ -16,7 +16,7 @@ pub(crate) fn switch(py: Python<'_>, name: &str) -> PyResult<bool> {
     Ok(optional_switch(py, name)?.unwrap_or(false))
 }
 
-/// What a variable says of a switch: `1` is on, `0` is off; unset or empty says nothing.
+/// Returns the state of a switch: `1` is on, `0` is off; `None` if unset or empty.
 ///
 /// # Errors
 /// For any other value.

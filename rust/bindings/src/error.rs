@@ -1,4 +1,4 @@
-//! Exception classes, and the one place where an error of the core becomes an exception.
+//! Exception classes, and the conversion of the core's errors into exceptions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError
 use pyo3::prelude::*;
 
 use crate::advice::advice_of;
-use crate::refusal;
+use crate::explanation;
 
 pyo3::create_exception!(
     allotment,
@@ -33,25 +33,25 @@ pyo3::create_exception!(
     "Somebody wrote in front of an allocation, past its end, or into it after its free: found in guard mode."
 );
 
-/// What a source written in Python raised, on its way through the core.
+/// An exception raised by a source written in Python, wrapped for the core.
 #[derive(Debug)]
-pub(crate) struct Raised(PyErr);
+pub(crate) struct PythonError(PyErr);
 
-impl Raised {
+impl PythonError {
     pub(crate) fn failure(error: PyErr) -> SourceFailure {
         Arc::new(Self(error))
     }
 }
 
-impl fmt::Display for Raised {
+impl fmt::Display for PythonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl std::error::Error for Raised {}
+impl std::error::Error for PythonError {}
 
-/// An error of the core, as the exception that Python's conventions name.
+/// Converts an error of the core into the exception that fits Python's conventions.
 pub(crate) trait IntoPyErr {
     fn into_py_err(self, py: Python<'_>) -> PyErr;
 }
@@ -65,7 +65,7 @@ impl IntoPyErr for AllocError {
             Self::TooLarge { .. } | Self::BadAlignment { .. } => PyValueError::new_err(text),
             Self::Damaged(damage) => damage.into_py_err(py),
             Self::Unusable(unusable) => unusable.into_py_err(py),
-            // A grant that cannot be a region is a fault in the source, not of the caller.
+            // An invalid grant is a fault of the source, not of the caller.
             _ => PyRuntimeError::new_err(text),
         }
     }
@@ -84,7 +84,7 @@ impl IntoPyErr for FreeError {
 
 impl IntoPyErr for Damage {
     fn into_py_err(self, py: Python<'_>) -> PyErr {
-        let error = made::<MemoryDamageError>(py, self.to_string());
+        let error = new_error::<MemoryDamageError>(py, self.to_string());
         let Self { place, address, requested, id, offset } = self;
         let value = error.value(py);
         let set = value
@@ -125,9 +125,9 @@ impl IntoPyErr for OptionsError {
     }
 }
 
-/// An exception as an object. One that is made later, when its value is asked for, lets go of the interpreter's lock
-/// for that, which an interpreter at its end never gets back.
-fn made<T: PyTypeInfo>(py: Python<'_>, text: String) -> PyErr {
+/// Creates an exception object eagerly. A lazy exception would release the interpreter's lock when its value is read,
+/// which an ending interpreter never gets back.
+fn new_error<T: PyTypeInfo>(py: Python<'_>, text: String) -> PyErr {
     match py.get_type::<T>().call1((text,)) {
         Ok(value) => PyErr::from_value(value),
         Err(error) => error,
@@ -135,7 +135,7 @@ fn made<T: PyTypeInfo>(py: Python<'_>, text: String) -> PyErr {
 }
 
 fn out_of_memory(py: Python<'_>, text: String, refused: &OutOfMemory) -> PyErr {
-    let error = made::<OutOfMemoryError>(py, text);
+    let error = new_error::<OutOfMemoryError>(py, text);
     let figures = [
         ("requested", refused.requested),
         ("limit", refused.limit),
@@ -153,12 +153,12 @@ fn out_of_memory(py: Python<'_>, text: String, refused: &OutOfMemory) -> PyErr {
         let details = refused.details.as_deref();
         value.setattr("verdict", refused.verdict.as_str())?;
         value.setattr("limit_set_by", &*refused.limit_set_by)?;
-        value.setattr("scope", refused.capped.as_ref().map(|capped| &capped.name))?;
+        value.setattr("scope", refused.scope_limit.as_ref().map(|capped| &capped.name))?;
         value.setattr("advice", advice_of(py, &refused.advice)?)?;
         value.setattr("suggestion", refused.suggestion())?;
-        value.setattr("by_size", refusal::by_size(py, details)?)?;
-        value.setattr("by_owner", refusal::by_owner(py, details)?)?;
-        value.setattr("splitter", refusal::splitter(details))
+        value.setattr("by_size", explanation::by_size(py, details)?)?;
+        value.setattr("by_owner", explanation::by_owner(py, details)?)?;
+        value.setattr("splitter", explanation::splitter(details))
     };
     match set() {
         Ok(()) => error,
@@ -167,9 +167,9 @@ fn out_of_memory(py: Python<'_>, text: String, refused: &OutOfMemory) -> PyErr {
 }
 
 fn source_failed(py: Python<'_>, text: String, failure: &SourceFailure, refused: &OutOfMemory) -> PyErr {
-    let Some(Raised(raised)) = failure.downcast_ref() else { return out_of_memory(py, text, refused) };
+    let Some(PythonError(raised)) = failure.downcast_ref() else { return out_of_memory(py, text, refused) };
     if !raised.is_instance_of::<PyException>(py) {
-        // Ctrl-C or an exit: not the source's failure, and not for us to dress up.
+        // Ctrl-C or an exit is not a failure of the source and passes unchanged.
         return raised.clone_ref(py);
     }
     let error = out_of_memory(py, text, refused);

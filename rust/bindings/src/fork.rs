@@ -1,4 +1,4 @@
-//! Tells the core when this process is a forked child: the unsafe of it, and nothing else.
+//! Notifies the core in a forked child: only the unsafe code for it.
 
 #![allow(unsafe_code)]
 
@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use std::sync::Once;
 
 unsafe extern "C" {
-    /// POSIX; its handlers run inside `fork`, before anything else in the child, whoever forks.
+    /// POSIX: registers handlers that run inside `fork`; the child handler runs before anything else in the child.
     fn pthread_atfork(
         prepare: Option<unsafe extern "C" fn()>,
         parent: Option<unsafe extern "C" fn()>,
@@ -14,13 +14,12 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Watches for forks, from the first call on.
+/// Registers the fork handler, once.
 pub(crate) fn watch() {
     static WATCHING: Once = Once::new();
     WATCHING.call_once(|| {
-        // SAFETY: the handler adds to an atomic number and clears a number of its own thread, which has no
-        // destructor: it takes no lock, as a child of a process with threads must not. The module that holds it
-        // is never unloaded.
+        // SAFETY: the handler changes two atomic numbers and takes no lock, as required in the child of a process
+        // with threads. The module is never unloaded.
         unsafe { pthread_atfork(None, None, Some(entered_child)) };
     });
 }

@@ -1,7 +1,7 @@
-//! Python's collector before a refusal: memory may be held by nothing but garbage.
+//! Runs Python's garbage collector before a refusal: garbage may still hold memory.
 //!
-//! A collection takes milliseconds. So it is left out where the last one freed nothing of the pool, and the pool has
-//! neither served nor freed anything since.
+//! A collection takes milliseconds. It is skipped if the last one freed no memory of the pool and the pool has
+//! neither allocated nor freed since.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,18 +11,18 @@ use crate::environment;
 use crate::interpreter::detach;
 use crate::pool::Pool;
 
-/// When a pool has the collector run.
+/// When a pool runs the collector.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Never,
-    /// Before each refusal, unless the program has switched the collector off.
+    /// Before each refusal, unless the program has disabled the collector.
     Enabled,
-    /// Before each refusal, whatever the program says of the collector.
+    /// Before each refusal, even if the program has disabled the collector.
     Always,
 }
 
 impl When {
-    /// As a pool was told, else as `ALLOTMENT_COLLECT_GARBAGE` says, else as the program has the collector.
+    /// Returns the pool's option, else that of `ALLOTMENT_COLLECT_GARBAGE`, else `Enabled`.
     pub(crate) fn choose(py: Python<'_>, told: Option<bool>) -> PyResult<Self> {
         let told = match told {
             None => environment::optional_switch(py, "ALLOTMENT_COLLECT_GARBAGE")?,
@@ -31,7 +31,7 @@ impl When {
         Ok(told.map_or(Self::Enabled, |collect| if collect { Self::Always } else { Self::Never }))
     }
 
-    /// Runs the collector, unless it is not to; says whether it did.
+    /// Runs the collector if the setting allows it; returns whether it ran.
     fn run(self, py: Python<'_>) -> bool {
         match self {
             Self::Never => return false,
@@ -42,37 +42,38 @@ impl When {
     }
 }
 
-/// When to collect for one pool, and what came of the last time.
+/// The setting of one pool and the result of its last collection.
 pub(crate) struct Garbage {
     pub(crate) when: When,
-    /// What the pool had done, one more, after the last collection that freed nothing of it; 0 for none.
-    fruitless: AtomicU64,
+    /// The pool's activity plus 1 after the last collection that freed none of its memory; 0 for none.
+    last_useless_activity: AtomicU64,
 }
 
 impl Garbage {
     pub(crate) fn new(when: When) -> Self {
-        Self { when, fruitless: AtomicU64::new(0) }
+        Self { when, last_useless_activity: AtomicU64::new(0) }
     }
 
-    /// Runs the collector if it may free anything of the pool; says whether it ran. This attaches to the interpreter.
+    /// Runs the collector if it may free memory of the pool; returns whether it ran. Attaches to the interpreter.
     pub(crate) fn collect(&self, pool: &allotment::Pool) -> bool {
         let Ok(before) = pool.activity() else { return false };
-        if self.when == When::Never || self.fruitless.load(Ordering::Relaxed) == before + 1 {
+        if self.when == When::Never || self.last_useless_activity.load(Ordering::Relaxed) == before + 1 {
             return false;
         }
-        // After the interpreter's end there is no garbage to collect, and to attach would be a crash.
+        // After the interpreter's end there is no garbage, and attaching would crash.
         if Python::try_attach(|py| self.when.run(py)) != Some(true) {
             return false;
         }
         if pool.activity() == Ok(before) {
-            self.fruitless.store(before + 1, Ordering::Relaxed);
+            self.last_useless_activity.store(before + 1, Ordering::Relaxed);
         }
         true
     }
 }
 
-/// Run Python's collector before memory is refused, as the pool says, or for memory without a pool as the environment
-/// says; return whether it ran.
+/// Run Python's garbage collector before a refusal; return whether it ran.
+///
+/// The pool's setting decides whether it runs; without a pool, the environment does.
 #[pyfunction]
 pub(crate) fn collect_garbage(py: Python<'_>, pool: Option<&Bound<'_, Pool>>) -> PyResult<bool> {
     match pool {
@@ -84,7 +85,7 @@ pub(crate) fn collect_garbage(py: Python<'_>, pool: Option<&Bound<'_, Pool>>) ->
     }
 }
 
-/// Runs Python's collector.
+/// Runs Python's garbage collector.
 pub(crate) fn run(py: Python<'_>) {
     if let Err(error) = py.import("gc").and_then(|gc| gc.call_method0("collect")) {
         error.write_unraisable(py, None);

@@ -1,12 +1,12 @@
-//! Guard mode as Python has it: what turns it on, and what is said where nobody can be told by an exception.
+//! Guard mode in Python: its activation, and logging where no exception can be raised.
 //!
-//! Damage that a finaliser finds waits for the next call that can raise. What is left when a pool or the
-//! interpreter ends goes to the logger `allotment.guard`, as do the allocations that were never freed.
+//! Damage found by a finaliser is raised by the next call that can. At the end of a pool or of the interpreter,
+//! unreported damage and leaks go to the logger `allotment.guard`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use allotment::source::{Grant, Refusal, RegionSource};
+use allotment::source::{Grant, RegionSource, ReserveError};
 use allotment::{Damage, Gauge, Leaks, MemoryGuard, Pool};
 use pyo3::prelude::*;
 
@@ -16,22 +16,22 @@ use crate::garbage;
 use crate::interpreter::ends_with_the_process;
 use crate::registry;
 
-/// The interpreter is at its end, and everything was said.
+/// Whether the final report of the interpreter was made.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a pool is to be guarded: as it was told, else as the environment says, for memory that can be.
-pub(crate) fn is_wanted(py: Python<'_>, told: Option<bool>, is_host_memory: bool) -> PyResult<bool> {
+/// Returns whether a pool uses guard mode: its option, else the environment variable, for memory that can be guarded.
+pub(crate) fn is_enabled(py: Python<'_>, told: Option<bool>, is_host_memory: bool) -> PyResult<bool> {
     match told {
         Some(told) => Ok(told),
         None => Ok(environment::switch(py, "ALLOTMENT_GUARD")? && is_host_memory),
     }
 }
 
-/// A source whose guard has the last words of a pool logged.
-pub(crate) struct Outspoken(pub(crate) Box<dyn RegionSource>);
+/// A source whose guard logs the final report of a pool.
+pub(crate) struct ReportingSource(pub(crate) Box<dyn RegionSource>);
 
-impl RegionSource for Outspoken {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+impl RegionSource for ReportingSource {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         self.0.reserve(bytes, alignment)
     }
 
@@ -56,15 +56,15 @@ impl RegionSource for Outspoken {
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
-        Some(Arc::new(OutspokenGuard(self.0.guard()?)))
+        Some(Arc::new(ReportingGuard(self.0.guard()?)))
     }
 }
 
-/// Leaves the memory to another guard, and speaks itself.
+/// Passes memory accesses to another guard and logs reports.
 #[derive(Debug)]
-struct OutspokenGuard(Arc<dyn MemoryGuard>);
+struct ReportingGuard(Arc<dyn MemoryGuard>);
 
-impl MemoryGuard for OutspokenGuard {
+impl MemoryGuard for ReportingGuard {
     fn fill(&self, address: u64, bytes: u64, byte: u8) {
         self.0.fill(address, bytes, byte);
     }
@@ -73,28 +73,28 @@ impl MemoryGuard for OutspokenGuard {
         self.0.first_other(address, bytes, byte)
     }
 
-    fn last_words(&self, pool: &str, damages: &[Damage], leaks: Option<&Leaks>) {
+    fn report(&self, pool: &str, damages: &[Damage], leaks: Option<&Leaks>) {
         if !ENDED.load(Ordering::Relaxed) {
             report(pool, damages, leaks);
         }
     }
 }
 
-/// Raises the damage that was found longest ago and nobody was told of.
+/// Raises the oldest unreported damage.
 pub(crate) fn raise_damage(py: Python<'_>, pool: &Pool) -> PyResult<()> {
     match pool.take_damage() {
         Ok(Some(damage)) => Err(damage.into_py_err(py)),
-        // A forked child has nothing to be told.
+        // In a forked child there is nothing to report.
         Ok(None) | Err(_) => Ok(()),
     }
 }
 
-/// Reports what is still allocated, once.
+/// Logs the live allocations as leaks, once.
 pub(crate) fn report_leaks(pool: &Pool) {
     report(&pool.options().name, &[], pool.take_leaks().ok().flatten().as_ref());
 }
 
-/// Reports damage for callers that have nobody to raise to.
+/// Logs damage for callers that cannot raise.
 pub(crate) fn log_damage(pool: &str, damage: &Damage) {
     report(pool, std::slice::from_ref(damage), None);
 }
@@ -108,11 +108,11 @@ fn report(pool: &str, damages: &[Damage], leaks: Option<&Leaks>) {
     }
 }
 
-/// Says something through the logger. An exception that is on its way stays on its way.
+/// Writes a log record. Preserves a pending exception.
 fn log(level: &str, text: &str) {
     Python::try_attach(|py| {
         if ends_with_the_process(py) {
-            // Nothing can be written any more.
+            // Output is impossible by now.
             return;
         }
         let pending = PyErr::take(py);
@@ -127,33 +127,33 @@ fn log(level: &str, text: &str) {
     });
 }
 
-/// Has everything said at the interpreter's end, after what programs register for that.
+/// Registers the final report at the interpreter's end, after the handlers that programs register.
 pub(crate) fn watch_exit(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    // First: what is registered last is called first, and logging's own end must come after ours.
+    // First, as `atexit` runs handlers in reverse order: logging must shut down after the report.
     py.import("logging")?;
     let report = wrap_pyfunction!(report_at_exit, module)?;
     py.import("atexit")?.call_method1("register", (report,))?;
     Ok(())
 }
 
-/// Report the damage to pools in guard mode and what they still hold.
+/// Report damage and leaks of all pools in guard mode.
 #[pyfunction]
 fn report_at_exit(py: Python<'_>) {
-    // Registered by each import of the module; there may have been several.
+    // Each import of the module registers the report.
     if ENDED.load(Ordering::Relaxed) {
         return;
     }
-    // Attached, although locks are taken: their holders never need the interpreter.
+    // Stays attached while it takes locks: the holders of those never need the interpreter.
     if !ends_with_the_process(py) {
         let mut pools = registry::alive();
         pools.retain(|pool| pool.options().guard);
         if !pools.is_empty() {
-            // What only garbage holds is no leak.
+            // Memory that only garbage holds is not a leak.
             garbage::run(py);
         }
         for pool in &pools {
-            // A pool of the process that this one was forked from has nothing to say.
+            // Inherited pools of a forked child have nothing to report.
             let damages = pool.inspect().unwrap_or_default();
             report(&pool.options().name, &damages, pool.take_leaks().ok().flatten().as_ref());
         }

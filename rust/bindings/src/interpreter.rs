@@ -1,5 +1,4 @@
-//! The one interpreter of the process that has this module, and letting go of its lock: the unsafe of it, and nothing
-//! else.
+//! The interpreter that owns this module, and releasing its lock: only the unsafe code for it.
 
 #![allow(unsafe_code)]
 
@@ -10,17 +9,17 @@ use pyo3::ffi;
 use pyo3::marker::Ungil;
 use pyo3::prelude::*;
 
-/// The number of the interpreter that a process starts with.
+/// The number of the main interpreter.
 const MAIN: i64 = 0;
 
-/// Number of the interpreter that imported this module, -1 before.
+/// Number of the interpreter that imported this module, -1 before the import.
 static OURS: AtomicI64 = AtomicI64::new(-1);
 
-/// Takes the module for this interpreter: its classes are made once for the process, and an interpreter must not use
-/// those of another.
+/// Claims the module for this interpreter: its classes exist once per process and must not be shared between
+/// interpreters.
 ///
 /// # Errors
-/// `ImportError` when another interpreter has it.
+/// `ImportError` if another interpreter has claimed it.
 pub(crate) fn claim(py: Python<'_>) -> PyResult<()> {
     // SAFETY: this thread is attached, so there is a current interpreter.
     let this = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
@@ -36,14 +35,14 @@ pub(crate) fn claim(py: Python<'_>) -> PyResult<()> {
     }
 }
 
-/// Whether this is a second interpreter that the end of the process ends: a thread that lets go of the interpreter's
-/// lock there never gets it back, be it for a file that is written.
+/// Returns whether this is a subinterpreter at the end of the process: a thread that releases its lock there never
+/// gets it back, not even for file output.
 pub(crate) fn ends_with_the_process(py: Python<'_>) -> bool {
     let is_finalizing = || py.import("sys")?.call_method0("is_finalizing")?.extract();
     OURS.load(Ordering::Relaxed) != MAIN && is_finalizing().unwrap_or(true)
 }
 
-/// Does something that may wait, without the interpreter's lock where that can be got back.
+/// Runs `work`, which may wait, without the interpreter's lock if that can be reacquired.
 pub(crate) fn detach<T: Ungil>(py: Python<'_>, work: impl FnOnce() -> T + Ungil) -> T {
     if ends_with_the_process(py) { work() } else { py.detach(work) }
 }

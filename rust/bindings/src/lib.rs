@@ -1,34 +1,34 @@
-//! The compiled module `allotment._core`: types in, types out, error to exception.
+//! The compiled module `allotment._core`: converts arguments, results and errors between Python and the core.
 
 #![deny(unsafe_code)]
 
 use pyo3::prelude::*;
 
+mod admission;
 mod advice;
 mod allocation;
 mod buffer;
 mod environment;
 mod error;
+mod explanation;
 mod fields;
 mod fork;
 mod frame;
 mod garbage;
 mod guard;
 mod interpreter;
+mod message_text;
 mod numpy;
 mod policy;
 mod pool;
-mod refusal;
 mod registry;
 mod replay;
 mod scope;
-mod shown;
 mod size;
 mod snapshot;
 mod source;
 mod stats;
 mod tag;
-mod watched;
 
 /// Pools, allocations, and replays of recorded programs.
 #[pymodule(gil_used = false)]
@@ -37,25 +37,27 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::admission::machine_memory;
+    #[pymodule_export]
     use crate::advice::Advice;
     #[pymodule_export]
     use crate::allocation::Allocation;
     #[pymodule_export]
+    use crate::explanation::{Explanation, OwnerGroup, SizeGroup, Splitter};
+    #[pymodule_export]
     use crate::garbage::collect_garbage;
+    #[pymodule_export]
+    use crate::message_text::{show_text, show_value};
     #[pymodule_export]
     use crate::numpy::ArrayMemory;
     #[pymodule_export]
     use crate::pool::Pool;
-    #[pymodule_export]
-    use crate::refusal::{Explanation, OwnerGroup, SizeGroup, Splitter};
     #[pymodule_export]
     use crate::registry::all_stats;
     #[pymodule_export]
     use crate::replay::{Limits, Program, Replay, find_limits, replay};
     #[pymodule_export]
     use crate::scope::Scope;
-    #[pymodule_export]
-    use crate::shown::{show_text, show_value};
     #[pymodule_export]
     use crate::size::{format_size, parse_size};
     #[pymodule_export]
@@ -66,8 +68,6 @@ mod _core {
     use crate::stats::PoolStats;
     #[pymodule_export]
     use crate::tag::set_tag_of_thread;
-    #[pymodule_export]
-    use crate::watched::machine_memory;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,8 +1,8 @@
-//! NumPy's memory handlers (NEP 49) over pools, as Python sees them: convert, call, convert back.
+//! NumPy's memory handlers (NEP 49) over pools.
 //!
-//! `door` finds NumPy's functions, `handler` is the handler of one context, `process_wide` that of every thread,
-//! `memory` what both do with a pool, `small` what they keep back, and `refused` why a pool refused. None of the functions
-//! that NumPy calls waits for the interpreter.
+//! `numpy_api` finds NumPy's functions, `handler` implements the handler of one context, `process_wide` the handler
+//! of all threads, `memory` their operations on a pool, `small_cache` the cache of small data, and `last_error` keeps
+//! the reason of the last refusal. None of the functions that NumPy calls waits for the interpreter.
 
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use pyo3::types::PyCapsule;
 use crate::error::IntoPyErr;
 use crate::pool::Pool;
 use crate::size::whole_number;
-use door::Door;
-use memory::Home;
+use memory::Backend;
+use numpy_api::NumpyApi;
 
-pub(crate) use small::{SmallOf, WeakSmallOf};
+pub(crate) use small_cache::{PoolSmallCache, WeakPoolSmallCache};
 
 mod abi;
-mod door;
 mod handler;
+mod last_error;
 mod memory;
+mod numpy_api;
 mod process_wide;
-mod refused;
-mod small;
+mod small_cache;
 
-/// A handler over a pool, to be installed in a context (of `contextvars`), or for the whole process.
+/// A memory handler over a pool, for the current context (of `contextvars`) or for the whole process.
 #[pyclass(frozen, module = "allotment._core")]
 pub(crate) struct ArrayMemory {
     capsule: Py<PyCapsule>,
-    home: Home,
-    door: &'static Door,
+    backend: Backend,
+    numpy_api: &'static NumpyApi,
 }
 
 #[pymethods]
@@ -50,53 +50,54 @@ impl ArrayMemory {
                 "arrays need memory of this process: the pool must have source='host' or HostMemory",
             ));
         }
-        let door = Door::find(py)?;
-        let in_child = serves_forked_children.then(|| *door.original());
-        let small = if keeps_small_data { pool.small().get(pool.core()) } else { None };
-        let home = Home { pool: Arc::clone(pool.core()), small, watch: pool.watch().cloned() };
-        let capsule = handler::capsule(py, home.clone(), in_child)?;
-        Ok(Self { capsule, home, door })
+        let numpy_api = NumpyApi::find(py)?;
+        let in_child = serves_forked_children.then(|| *numpy_api.original());
+        let small_cache = if keeps_small_data { pool.small_cache().get(pool.core()) } else { None };
+        let backend =
+            Backend { pool: Arc::clone(pool.core()), small_cache, admission: pool.admission().cloned() };
+        let capsule = handler::capsule(py, backend.clone(), in_child)?;
+        Ok(Self { capsule, backend, numpy_api })
     }
 
-    /// From here on, the data of arrays made in the current context is in the pool.
+    /// Put the data of new arrays of the current context into the pool; return the former handler.
     fn install<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.door.set(self.capsule.bind(py).as_any())
+        self.numpy_api.set(self.capsule.bind(py).as_any())
     }
 
-    /// Makes a handler that `install` returned the current context's again.
+    /// Restore a handler that `install` returned.
     #[staticmethod]
     fn restore(former: &Bound<'_, PyAny>) -> PyResult<()> {
-        Door::find(former.py())?.set(former).map(drop)
+        NumpyApi::find(former.py())?.set(former).map(drop)
     }
 
-    /// Whether data of an array starts at `address` in the pool.
+    /// Return whether the data of an array starts at `address` in the pool.
     fn holds(&self, address: &Bound<'_, PyAny>) -> PyResult<bool> {
         let address = whole_number(address, "address")?;
-        Ok(self.home.pool.is_held(address).unwrap_or(false))
+        Ok(self.backend.pool.is_held(address).unwrap_or(false))
     }
 
-    /// From here on, the data of arrays made in any context without a handler of its own is in the pool.
+    /// Put the data of new arrays of all contexts without their own handler into the pool.
     fn install_process_wide(&self, py: Python<'_>) -> PyResult<()> {
         if process_wide::is_serving() {
             return Err(PyRuntimeError::new_err(
                 "NumPy's arrays are in a pool already, in the whole process: uninstall() first",
             ));
         }
-        process_wide::serve(py, self.door, &self.home)
+        process_wide::serve(py, self.numpy_api, &self.backend)
     }
 
-    /// Ends `install_process_wide`; says whether there was anything to end.
+    /// Undo `install_process_wide`; return whether a pool was installed.
     #[staticmethod]
     fn stop_process_wide(py: Python<'_>) -> PyResult<bool> {
-        if process_wide::is_serving() { process_wide::stop(py, Door::find(py)?) } else { Ok(false) }
+        if process_wide::is_serving() { process_wide::stop(py, NumpyApi::find(py)?) } else { Ok(false) }
     }
 
-    /// Why a pool refused memory to an array last, on this thread; asked once for each refusal. With a file and a line,
-    /// only if it was asked for there.
+    /// Remove and return the reason of this thread's last refused array; with a file and a line, only if the refusal
+    /// happened there.
     #[staticmethod]
     #[pyo3(signature = (at = None))]
     #[expect(clippy::needless_pass_by_value, reason = "made for this call, of what Python passes")]
     fn take_refusal(py: Python<'_>, at: Option<(String, u32)>) -> Option<PyErr> {
-        refused::take(at.as_ref()).map(|refused| refused.into_py_err(py))
+        last_error::take(at.as_ref()).map(|refused| refused.into_py_err(py))
     }
 }

@@ -1,11 +1,11 @@
-//! The `Pool` class: convert, choose the door, call, convert back.
+//! The `Pool` class.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use allotment::{Bytes, GRANULE, MAX_WAIT, Options, Policy, Unusable};
-use allotment_host::Watch;
+use allotment_host::AdmissionControl;
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -13,12 +13,12 @@ use pyo3::types::PyTuple;
 use crate::allocation::{Allocation, address_argument};
 use crate::environment;
 use crate::error::IntoPyErr;
+use crate::explanation::Explanation;
 use crate::garbage::{Garbage, When};
-use crate::guard::{self, Outspoken};
+use crate::guard::{self, ReportingSource};
 use crate::interpreter::detach;
-use crate::numpy::SmallOf;
+use crate::numpy::PoolSmallCache;
 use crate::policy::policy_argument;
-use crate::refusal::Explanation;
 use crate::registry;
 use crate::scope::Scope;
 use crate::size::{size_argument, whole_number};
@@ -28,16 +28,16 @@ use crate::stats::PoolStats;
 
 mod requests;
 
-/// A best-fit allocator over regions from one source, under a limit that holds exactly.
+/// A best-fit allocator over regions from one source, with an exact limit.
 #[pyclass(frozen, weakref, module = "allotment")]
 pub(crate) struct Pool {
     core: Arc<allotment::Pool>,
     is_host_memory: bool,
-    /// Given back before anybody asks the pool anything.
-    small: SmallOf,
+    /// Flushed before every query of the pool.
+    small_cache: PoolSmallCache,
     garbage: Garbage,
-    /// Over memory of the machine that others share, such as a simulated GPU's.
-    watch: Option<Arc<Watch>>,
+    /// Admission control, for memory shared with the rest of the machine, such as that of a simulated GPU.
+    admission: Option<Arc<AdmissionControl>>,
 }
 
 #[pymethods]
@@ -83,9 +83,9 @@ impl Pool {
             wait,
             fragmentation_fraction,
             policy: policy.map_or(Ok(Policy::default()), policy_argument)?,
-            name: name.unwrap_or_else(made_name),
+            name: name.unwrap_or_else(default_name),
             owner_tags: owner_tags.map_or_else(|| environment::switch(py, "ALLOTMENT_OWNER_TAGS"), Ok)?,
-            guard: guard::is_wanted(py, guard, chosen.is_host_memory)?,
+            guard: guard::is_enabled(py, guard, chosen.is_host_memory)?,
             quarantine: quarantine.map(|bytes| size_argument(bytes, "quarantine")).transpose()?,
             ..Options::new(size_argument(limit, "limit")?)
         };
@@ -96,15 +96,15 @@ impl Pool {
         };
         let idle = idle_trim_seconds.map(idle_argument).transpose()?;
         let garbage = Garbage::new(When::choose(py, collect_garbage)?);
-        let core =
-            allotment::Pool::new(Outspoken(chosen.source), options).map_err(|error| error.into_py_err(py))?;
+        let core = allotment::Pool::new(ReportingSource(chosen.source), options)
+            .map_err(|error| error.into_py_err(py))?;
         let core = Arc::new(core);
         if let Some(siblings) = &chosen.siblings {
             core.join(siblings);
         }
-        let small = SmallOf::default();
-        let watch = chosen.within_machine.then(|| Arc::new(Watch::new(&core)));
-        registry::note(&core, &small, watch.as_ref());
+        let small_cache = PoolSmallCache::default();
+        let admission = chosen.within_machine.then(|| Arc::new(AdmissionControl::new(&core)));
+        registry::register(&core, &small_cache, admission.as_ref());
         if let Some(after) = idle {
             if !chosen.any_thread {
                 return Err(PyValueError::new_err(
@@ -112,23 +112,23 @@ impl Pool {
                      interpreter calls it",
                 ));
             }
-            let small = small.downgrade();
+            let small_cache = small_cache.downgrade();
             core.trim_when_idle(after, move || {
-                if let Some(small) = small.upgrade() {
-                    small.settle();
+                if let Some(small_cache) = small_cache.upgrade() {
+                    small_cache.flush();
                 }
             })?;
         }
-        Ok(Self { core, is_host_memory: chosen.is_host_memory, small, garbage, watch })
+        Ok(Self { core, is_host_memory: chosen.is_host_memory, small_cache, garbage, admission })
     }
 
-    /// The most the pool may reserve, in bytes.
+    /// The most bytes the pool may reserve.
     #[getter]
     fn limit(&self, py: Python<'_>) -> PyResult<u64> {
         detach(py, || self.core.limit()).map_err(|error| error.into_py_err(py))
     }
 
-    /// Change the limit; with `trim`, hand back wholly free regions first if that is needed and enough.
+    /// Change the limit; with `trim`, release wholly free regions first if that is needed and enough.
     #[pyo3(signature = (limit, *, trim = false, limit_set_by = "set_limit"))]
     fn set_limit(
         &self,
@@ -138,23 +138,23 @@ impl Pool {
         limit_set_by: &str,
     ) -> PyResult<()> {
         let bytes = size_argument(limit, "limit")?;
-        let set = detach(py, || self.settled().set_limit(bytes, trim, limit_set_by));
+        let set = detach(py, || self.flushed().set_limit(bytes, trim, limit_set_by));
         set.map(drop).map_err(|error| error.into_py_err(py))
     }
 
-    /// Whether it starts small and doubles.
+    /// Whether regions start small and double.
     #[getter]
     fn growth(&self, py: Python<'_>) -> PyResult<bool> {
         detach(py, || self.core.growth()).map_err(|error| error.into_py_err(py))
     }
 
-    /// Turn growth on or off, for regions to come.
+    /// Turn growth on or off for later regions.
     #[pyo3(signature = (growth))]
     fn set_growth(&self, py: Python<'_>, growth: bool) -> PyResult<()> {
         detach(py, || self.core.set_growth(growth)).map_err(|error| error.into_py_err(py))
     }
 
-    /// Whether allocations are noted under the tag of their thread, or the line that asks.
+    /// Whether allocations are recorded under the tag of their thread, or the calling line.
     #[getter]
     fn owner_tags(&self) -> bool {
         self.core.options().owner_tags
@@ -166,19 +166,19 @@ impl Pool {
         self.core.options().policy.as_str()
     }
 
-    /// Name in reports.
+    /// The pool's name in reports.
     #[getter]
     fn name(&self) -> &str {
         &self.core.options().name
     }
 
-    /// Whether it finds overruns and writes after a free.
+    /// Whether guard mode is on: it finds overruns and writes after a free.
     #[getter]
     fn guard(&self) -> bool {
         self.core.options().guard
     }
 
-    /// Whether Python's collector runs before a refusal; none: unless the program has switched it off.
+    /// Whether Python's garbage collector runs before a refusal; `None`: unless the program has disabled it.
     #[getter(collect_garbage)]
     fn when_to_collect(&self) -> Option<bool> {
         match self.garbage.when {
@@ -202,59 +202,59 @@ impl Pool {
         Ok(Allocation::new(Arc::clone(&self.core), inner, alignment, self.is_host_memory))
     }
 
-    /// Allocate at least `nbytes` bytes and return their address: the door with the least overhead.
+    /// Allocate at least `nbytes` bytes and return their address: the call with the least overhead.
     #[pyo3(signature = (nbytes))]
     fn malloc(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<u64> {
         Ok(self.take(py, size_argument(nbytes, "nbytes")?, GRANULE)?.address)
     }
 
-    /// Free what starts at `address`; 0 does nothing.
+    /// Free the allocation at `address`; 0 does nothing.
     #[pyo3(signature = (address))]
     fn free(&self, py: Python<'_>, address: &Bound<'_, PyAny>) -> PyResult<()> {
         let address = address_argument(address)?;
-        let freed = match self.settled().try_free(address) {
+        let freed = match self.flushed().try_free(address) {
             Ok(Some(())) => Ok(()),
-            // Somebody else is inside: wait without the interpreter.
+            // Another thread holds the lock: wait without the interpreter's lock.
             Ok(None) => detach(py, || self.core.free(address)),
             Err(error) => Err(error),
         };
         freed.map_err(|error| error.into_py_err(py))
     }
 
-    /// What the pool holds and has done.
+    /// Return the pool's counters.
     fn stats(&self, py: Python<'_>) -> PyResult<PoolStats> {
-        detach(py, || self.settled().stats()).map(PoolStats).map_err(|error| error.into_py_err(py))
+        detach(py, || self.flushed().stats()).map(PoolStats).map_err(|error| error.into_py_err(py))
     }
 
-    /// Make every peak what it is now; cumulative counters stay.
+    /// Set every peak to its current value; cumulative counters stay.
     fn reset_peaks(&self, py: Python<'_>) -> PyResult<()> {
-        detach(py, || self.settled().reset_peaks()).map_err(|error| error.into_py_err(py))
+        detach(py, || self.flushed().reset_peaks()).map_err(|error| error.into_py_err(py))
     }
 
-    /// Every region and every chunk.
+    /// Return a copy of all regions and chunks.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
-        let snapshot = detach(py, || self.settled().snapshot()).map_err(|error| error.into_py_err(py))?;
+        let snapshot = detach(py, || self.flushed().snapshot()).map_err(|error| error.into_py_err(py))?;
         Ok(Snapshot(Arc::new(snapshot)))
     }
 
-    /// Whether a request would be served now, provided the source grants what the limit allows.
+    /// Return whether a request would be served now, provided the source grants what the limit allows.
     fn can_allocate(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<bool> {
-        // More than can be counted does not fit; less than nothing is a mistake.
+        // A number above the range does not fit; a negative number is an error.
         let bytes = size_argument(nbytes, "nbytes").or_else(|error| {
             let is_number = error.is_instance_of::<PyValueError>(py);
             if is_number && nbytes.gt(u64::MAX).unwrap_or(false) { Ok(u64::MAX) } else { Err(error) }
         })?;
-        detach(py, || self.settled().can_allocate(bytes)).map_err(|error| error.into_py_err(py))
+        detach(py, || self.flushed().can_allocate(bytes)).map_err(|error| error.into_py_err(py))
     }
 
-    /// Whether a request would be served now; if not, why, and what would help.
+    /// Explain whether a request would be served now, and if not, why and what would help.
     fn explain(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<Explanation> {
         let bytes = size_argument(nbytes, "nbytes")?;
-        let refused = detach(py, || self.settled().explain(bytes)).map_err(|error| error.into_py_err(py))?;
+        let refused = detach(py, || self.flushed().explain(bytes)).map_err(|error| error.into_py_err(py))?;
         Ok(Explanation(refused))
     }
 
-    /// Count what is allocated in a `with` block, and cap it if asked to.
+    /// Return a context manager that counts the allocations of its block, with an optional limit.
     #[pyo3(signature = (name, *, limit = None, every_thread = false))]
     fn scope(
         &self,
@@ -267,30 +267,30 @@ impl Pool {
             return Err(PyTypeError::new_err(format!("name must be a text, such as 'step', not {kind}")));
         };
         let limit = limit.map(|limit| size_argument(limit, "limit")).transpose()?;
-        Ok(Scope::new(Arc::clone(&self.core), self.small.clone(), name, limit, every_thread))
+        Ok(Scope::new(Arc::clone(&self.core), self.small_cache.clone(), name, limit, every_thread))
     }
 
-    /// Hand every wholly free region back to the source; return their bytes.
+    /// Release all wholly free regions to the source; return their bytes.
     fn trim(&self, py: Python<'_>) -> PyResult<u64> {
-        let released = detach(py, || self.settled().trim()).map_err(|error| error.into_py_err(py))?;
+        let released = detach(py, || self.flushed().trim()).map_err(|error| error.into_py_err(py))?;
         guard::raise_damage(py, &self.core)?;
         Ok(released)
     }
 
-    /// The regions that a trim leaves, and what is in them.
+    /// Return the regions that a trim keeps, and their content.
     fn kept_regions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let kept = detach(py, || self.settled().kept_regions()).map_err(|error| error.into_py_err(py))?;
+        let kept = detach(py, || self.flushed().kept_regions()).map_err(|error| error.into_py_err(py))?;
         PyTuple::new(py, kept.into_iter().map(KeptRegion::from))
     }
 
-    /// Take no more requests. Regions go back when the last allocation is gone.
+    /// Refuse new requests; release the regions once the last allocation is freed.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.shut(py)?;
         guard::raise_damage(py, &self.core)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        // An empty request: an error if the pool is closed.
+        // A request of zero bytes fails if the pool is closed.
         slf.take(slf.py(), 0, GRANULE)?;
         Ok(slf)
     }
@@ -303,11 +303,11 @@ impl Pool {
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         if self.core.is_inherited() {
-            // The end of a block in a forked child ends nothing, and must not replace the exception that ends it.
+            // In a forked child the end of a block closes nothing, and must not replace the exception that ends it.
             return Ok(());
         }
         self.shut(py)?;
-        // An exception from the block comes first; damage is told by the next call, or at the end.
+        // The exception of the block comes first; the next call or the end of the program reports damage.
         if kind.is_some() { Ok(()) } else { guard::raise_damage(py, &self.core) }
     }
 
@@ -321,8 +321,8 @@ impl Pool {
         let Options { name, limit, growth, .. } = self.core.options();
         let (limit, growth) = (self.core.limit().unwrap_or(*limit), self.core.growth().unwrap_or(*growth));
         let growth = if growth { "on" } else { "off" };
-        // A forked child has no figures: it is told how the pool was made.
-        let holds = self.settled().stats().map_or_else(
+        // A forked child has no figures; only the options are shown.
+        let holds = self.flushed().stats().map_or_else(
             |_| "left behind by a fork".to_owned(),
             |stats| format!("{} in use, {} reserved", Bytes(stats.in_use), Bytes(stats.reserved)),
         );
@@ -337,37 +337,37 @@ impl Pool {
         self.is_host_memory
     }
 
-    pub(crate) fn small(&self) -> &SmallOf {
-        &self.small
+    pub(crate) fn small_cache(&self) -> &PoolSmallCache {
+        &self.small_cache
     }
 
-    pub(crate) fn watch(&self) -> Option<&Arc<Watch>> {
-        self.watch.as_ref()
+    pub(crate) fn admission(&self) -> Option<&Arc<AdmissionControl>> {
+        self.admission.as_ref()
     }
 
-    /// The pool, with nothing kept back.
-    fn settled(&self) -> &allotment::Pool {
-        self.small.settle();
+    /// Returns the pool after flushing its cache.
+    fn flushed(&self) -> &allotment::Pool {
+        self.small_cache.flush();
         &self.core
     }
 
-    /// Takes no more requests, and says what is still allocated in guard mode.
+    /// Closes the pool, and reports leaks in guard mode.
     fn shut(&self, py: Python<'_>) -> PyResult<()> {
         detach(py, || {
-            self.settled().close()?;
+            self.flushed().close()?;
             guard::report_leaks(&self.core);
             Ok(())
         })
         .map_err(|error: Unusable| error.into_py_err(py))
     }
 
-    /// Runs Python's collector if that may free anything of this pool; says whether it ran.
+    /// Runs Python's garbage collector if it may free memory of this pool; returns whether it ran.
     pub(crate) fn collect_garbage(&self) -> bool {
-        self.garbage.collect(self.settled())
+        self.garbage.collect(self.flushed())
     }
 }
 
-/// Warns of options that have no effect beside the others.
+/// Warns of options without an effect.
 fn warn_of_unused(py: Python<'_>, options: &Options) -> PyResult<()> {
     let warn = |text| PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1);
     if options.quarantine.is_some() && !options.guard {
@@ -379,7 +379,7 @@ fn warn_of_unused(py: Python<'_>, options: &Options) -> PyResult<()> {
     Ok(())
 }
 
-/// A time of more than a thousandth of a second: a thread wakes up for it each time.
+/// Converts the idle time; at least a millisecond, as a thread wakes up for it each time.
 fn idle_argument(seconds: f64) -> PyResult<Duration> {
     let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time >= Duration::from_millis(1));
     time.filter(|time| *time <= MAX_WAIT).ok_or_else(|| {
@@ -388,7 +388,7 @@ fn idle_argument(seconds: f64) -> PyResult<Duration> {
     })
 }
 
-fn made_name() -> String {
+fn default_name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("pool-{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }

@@ -1,37 +1,36 @@
-//! All pools of the process that were made from Python, for figures over all of them.
+//! The registry of all pools created from Python, for process-wide figures.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use allotment_host::Watch;
+use allotment_host::AdmissionControl;
 use allotment_sync::PerProcess;
 use pyo3::prelude::*;
 
 use crate::interpreter::detach;
-use crate::numpy::{SmallOf, WeakSmallOf};
+use crate::numpy::{PoolSmallCache, WeakPoolSmallCache};
 use crate::stats::PoolStats;
 
-/// A pool, for as long as it is alive.
-struct Noted {
+/// A registered pool; does not keep it alive.
+struct Entry {
     pool: Weak<allotment::Pool>,
-    small: WeakSmallOf,
-    watch: Option<Weak<Watch>>,
+    small_cache: WeakPoolSmallCache,
+    admission: Option<Weak<AdmissionControl>>,
 }
 
 #[derive(Default)]
 struct List {
-    /// In no order.
-    pools: Vec<Noted>,
-    /// Where to look next for one that is gone.
+    /// In no particular order.
+    pools: Vec<Entry>,
+    /// The next entry to check for a dead pool.
     next: usize,
 }
 
 impl List {
-    /// Takes out a pool or two that are gone, if it meets any. So those that are gone do not pile up, and no call looks
-    /// at all pools.
+    /// Removes up to two dead entries, so that they do not accumulate and no call scans the whole list.
     fn tidy(&mut self) {
         for _ in 0..2 {
             match self.pools.get(self.next) {
-                Some(noted) if noted.pool.strong_count() > 0 => self.next += 1,
+                Some(entry) if entry.pool.strong_count() > 0 => self.next += 1,
                 Some(_) => drop(self.pools.swap_remove(self.next)),
                 None => self.next = 0,
             }
@@ -39,7 +38,7 @@ impl List {
     }
 }
 
-/// The pools of each process: no pool of its parent's has figures in a forked child.
+/// Per process: a forked child's list does not contain its parent's pools.
 static LIST: PerProcess<Mutex<List>> =
     PerProcess::new(Mutex::new(List { pools: Vec::new(), next: 0 }), Mutex::default);
 
@@ -47,34 +46,41 @@ fn list() -> MutexGuard<'static, List> {
     LIST.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes a pool that was just made.
-pub(crate) fn note(pool: &Arc<allotment::Pool>, small: &SmallOf, watch: Option<&Arc<Watch>>) {
+/// Registers a new pool.
+pub(crate) fn register(
+    pool: &Arc<allotment::Pool>,
+    small_cache: &PoolSmallCache,
+    admission: Option<&Arc<AdmissionControl>>,
+) {
     let mut list = list();
     list.tidy();
-    list.pools.push(Noted {
+    list.pools.push(Entry {
         pool: Arc::downgrade(pool),
-        small: small.downgrade(),
-        watch: watch.map(Arc::downgrade),
+        small_cache: small_cache.downgrade(),
+        admission: admission.map(Arc::downgrade),
     });
 }
 
-/// The watches over pools that are alive.
-pub(crate) fn watches() -> Vec<Arc<Watch>> {
-    list().pools.iter().filter_map(|noted| noted.watch.as_ref()?.upgrade()).collect()
+/// Returns the admission controls of all live pools.
+pub(crate) fn admission_controls() -> Vec<Arc<AdmissionControl>> {
+    list().pools.iter().filter_map(|entry| entry.admission.as_ref()?.upgrade()).collect()
 }
 
-/// The pools that are alive, in the order in which they were made, with nothing kept back.
+/// Returns all live pools in order of creation, with flushed caches.
 pub(crate) fn alive() -> Vec<Arc<allotment::Pool>> {
-    let (mut pools, small): (Vec<_>, Vec<_>) =
-        list().pools.iter().filter_map(|noted| Some((noted.pool.upgrade()?, noted.small.upgrade()))).unzip();
-    for small in small.into_iter().flatten() {
-        small.settle();
+    let (mut pools, small_cache): (Vec<_>, Vec<_>) = list()
+        .pools
+        .iter()
+        .filter_map(|entry| Some((entry.pool.upgrade()?, entry.small_cache.upgrade())))
+        .unzip();
+    for small_cache in small_cache.into_iter().flatten() {
+        small_cache.flush();
     }
     pools.sort_unstable_by_key(|pool| pool.number());
     pools
 }
 
-/// Name, number and figures of every pool that is alive, in the order in which they were made.
+/// Return name, number and figures of every live pool, in order of creation.
 #[pyfunction]
 pub(crate) fn all_stats(py: Python<'_>) -> Vec<(String, u64, PoolStats)> {
     detach(py, || {

@@ -14,7 +14,7 @@ use crate::policy::policy_argument;
 use crate::size::size_argument;
 use crate::stats::PoolStats;
 
-/// A recorded program that makes sense: every free has its allocation.
+/// A valid recorded program: every free has its allocation.
 #[pyclass(frozen, module = "allotment")]
 pub(crate) struct Program(core::Program);
 
@@ -34,14 +34,14 @@ impl Program {
         self.0.events().len()
     }
 
-    /// The most bytes live at once, as requested.
+    /// High-water mark of live requested bytes.
     #[getter]
     fn peak_live(&self) -> u64 {
         self.0.peak_live()
     }
 }
 
-/// What came of a replay.
+/// The result of a replay.
 #[pyclass(frozen, module = "allotment")]
 pub(crate) struct Replay {
     outcome: Outcome,
@@ -50,7 +50,7 @@ pub(crate) struct Replay {
 
 #[pymethods]
 impl Replay {
-    /// Requests that were refused.
+    /// Number of refused requests.
     #[getter]
     fn refused(&self) -> u64 {
         self.outcome.refused
@@ -62,7 +62,7 @@ impl Replay {
         self.outcome.first_refused
     }
 
-    /// Nanoseconds an event, of the loop of allocations and frees alone; 0 without events.
+    /// Nanoseconds per event of the replay loop alone; 0 without events.
     #[getter]
     fn ns_per_event(&self) -> f64 {
         self.outcome.nanoseconds_per(self.events)
@@ -87,26 +87,26 @@ impl Limits {
         self.0.min_limit
     }
 
-    /// Every limit from here up to 1.25 times this serves.
+    /// Every limit from here up to 1.25 times it serves.
     #[getter]
     fn safe_limit(&self) -> u64 {
         self.0.safe_limit
     }
 
-    /// Whether every limit was tried that has to be.
+    /// Whether the search tried every limit that it had to.
     #[getter]
     fn complete(&self) -> bool {
         self.0.complete()
     }
 
-    /// Where time ran out, the first and the last limit that was not tried.
+    /// The first and the last limit that was not tried because time ran out.
     #[getter]
     fn untried(&self) -> Option<(u64, u64)> {
         self.0.untried.as_ref().map(|limits| (*limits.start(), *limits.end()))
     }
 }
 
-/// Play a program into a fresh pool on made-up addresses.
+/// Replay a program in a new pool on made-up addresses.
 #[pyfunction]
 #[pyo3(signature = (program, *, limit, growth = true, trim_on_oom = false, gap = None, joined = None, policy = None,
     offsets = None),
@@ -141,7 +141,7 @@ pub(crate) fn replay(
     Ok(Replay { outcome, events })
 }
 
-/// Find the smallest limit at which a replay refuses nothing, and one from which on limits are safe.
+/// Find the smallest limit at which a replay refuses nothing, and a limit from which on limits are safe.
 #[pyfunction]
 #[pyo3(signature = (program, *, granularity = None, seconds = 60.0, growth = true, trim_on_oom = false, gap = None,
     joined = None, policy = None, progress = None),
@@ -169,7 +169,7 @@ pub(crate) fn find_limits(
     if seconds.is_nan() || seconds < 0.0 {
         return Err(PyValueError::new_err(format!("seconds must be 0 or more, not {seconds}")));
     }
-    // More than a duration can hold is for ever.
+    // A time beyond the range of `Duration` means no time limit.
     let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
     let search = Search { granularity, time, ..Search::default() };
     let mut raised = None;

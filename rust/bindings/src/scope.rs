@@ -1,4 +1,4 @@
-//! The `Scope` class: what a pool's memory is used for while a block runs.
+//! The `Scope` class: counts the allocations of a block, with an optional limit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,15 +8,15 @@ use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
 use crate::interpreter::detach;
-use crate::numpy::SmallOf;
+use crate::numpy::PoolSmallCache;
 use crate::size::size_argument;
 
-/// Counts what is allocated from a pool in a `with` block, and caps it if asked to.
+/// Counts what is allocated from a pool in a `with` block, with an optional limit.
 #[pyclass(frozen, weakref, module = "allotment")]
 pub(crate) struct Scope {
     pool: Arc<allotment::Pool>,
-    /// Given back at the scope's ends, and before it is asked anything.
-    small: SmallOf,
+    /// Flushed at the scope's start and end, and before every query.
+    small_cache: PoolSmallCache,
     name: String,
     limit: Mutex<Option<u64>>,
     every_thread: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Scope {
 #[derive(Clone)]
 enum State {
     New,
-    /// A thread is at it.
+    /// A thread is opening it.
     Opening,
     Open(allotment::Scope),
     Left(ScopeStats),
@@ -35,19 +35,26 @@ enum State {
 impl Scope {
     pub(crate) fn new(
         pool: Arc<allotment::Pool>,
-        small: SmallOf,
+        small_cache: PoolSmallCache,
         name: String,
         limit: Option<u64>,
         every_thread: bool,
     ) -> Self {
-        Self { pool, small, name, limit: Mutex::new(limit), every_thread, state: Mutex::new(State::New) }
+        Self {
+            pool,
+            small_cache,
+            name,
+            limit: Mutex::new(limit),
+            every_thread,
+            state: Mutex::new(State::New),
+        }
     }
 
     fn state(&self) -> State {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Lets one thread open it, and no other.
+    /// Lets exactly one thread open it.
     fn claim(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let new = matches!(*state, State::New);
@@ -65,13 +72,13 @@ impl Scope {
         Ok(self.figures(py)?.as_ref().map_or(0, of))
     }
 
-    /// The figures: of now while the block runs, of its end afterwards, none before.
+    /// Returns the current figures inside the block, the final ones after it, `None` before it.
     fn figures(&self, py: Python<'_>) -> PyResult<Option<ScopeStats>> {
         match self.state() {
             State::New | State::Opening => Ok(None),
             State::Left(stats) => Ok(Some(stats)),
             State::Open(scope) => {
-                self.small.settle();
+                self.small_cache.flush();
                 detach(py, || self.pool.scope_stats(scope)).map_err(|error| error.into_py_err(py))
             }
         }
@@ -80,19 +87,19 @@ impl Scope {
 
 #[pymethods]
 impl Scope {
-    /// Its name.
+    /// The scope's name.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// The most it may hold, in bytes, if that is capped.
+    /// The most bytes it may hold; `None` without a limit.
     #[getter]
     fn limit(&self) -> Option<u64> {
         *self.limit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Change the limit, or take it away with `None`, before the block or while it runs.
+    /// Change the limit, or remove it with `None`, before the block or inside it.
     #[pyo3(signature = (limit))]
     fn set_limit(&self, py: Python<'_>, limit: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let limit = limit.map(|limit| size_argument(limit, "limit")).transpose()?;
@@ -113,31 +120,31 @@ impl Scope {
         Ok(())
     }
 
-    /// The most bytes that were held at once.
+    /// High-water mark of the bytes held.
     #[getter]
     fn peak(&self, py: Python<'_>) -> PyResult<u64> {
         self.figure(py, |stats| stats.peak)
     }
 
-    /// Bytes ever allocated in it.
+    /// Total bytes allocated in it.
     #[getter]
     fn allocated(&self, py: Python<'_>) -> PyResult<u64> {
         self.figure(py, |stats| stats.allocated)
     }
 
-    /// Bytes given back of those.
+    /// Total bytes freed of those.
     #[getter]
     fn freed(&self, py: Python<'_>) -> PyResult<u64> {
         self.figure(py, |stats| stats.freed)
     }
 
-    /// Bytes held: now, or when the block ended.
+    /// Bytes held now, or at the end of the block.
     #[getter]
     fn live(&self, py: Python<'_>) -> PyResult<u64> {
         self.figure(py, |stats| stats.live)
     }
 
-    /// Allocations held: now, or when the block ended.
+    /// Allocations held now, or at the end of the block.
     #[getter]
     fn num_live(&self, py: Python<'_>) -> PyResult<u64> {
         self.figure(py, |stats| stats.num_live)
@@ -169,14 +176,14 @@ impl Scope {
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         if self.pool.is_inherited() {
-            // The end of a block in a forked child ends nothing, and must not replace the exception that ends it.
+            // In a forked child the end of a block closes nothing, and must not replace the exception that ends it.
             return Ok(());
         }
-        self.small.settle();
+        self.small_cache.flush();
         let not_entered = || PyRuntimeError::new_err(format!("scope {:?} is not entered", self.name));
         let State::Open(scope) = self.state() else { return Err(not_entered()) };
         let stats = detach(py, || self.pool.close_scope(scope)).map_err(|error| error.into_py_err(py))?;
-        // None if two threads leave it at once: the other one has the figures.
+        // `None` if two threads leave it at once: the other one has the figures.
         self.set_state(State::Left(stats.ok_or_else(not_entered)?));
         Ok(())
     }
@@ -188,7 +195,7 @@ impl Scope {
             State::Left(_) => "left",
         };
         let limit = self.limit().map_or_else(String::new, |limit| format!(", limit {}", Bytes(limit)));
-        // A scope that a fork left behind has no figures.
+        // An inherited scope of a forked child has no figures.
         let figures = self.figures(py).ok().flatten();
         let figures = figures.map_or_else(String::new, |stats| {
             format!(", {} live, peak {}", Bytes(stats.live), Bytes(stats.peak))
@@ -197,11 +204,11 @@ impl Scope {
     }
 }
 
-/// One that is still entered, as in a generator that was never finished, ends with its last reference.
+/// Closes a scope that is still entered, as in an unfinished generator, with its last reference.
 impl Drop for Scope {
     fn drop(&mut self) {
         if let State::Open(scope) = self.state() {
-            self.pool.close_scope_late(scope);
+            self.pool.close_scope_deferred(scope);
         }
     }
 }

@@ -5,9 +5,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
-use crate::shown::show_value;
+use crate::message_text::show_value;
 
-/// A number of bytes; `what` names the argument in errors.
+/// Converts an argument into a number of bytes; `what` names the argument in errors.
 pub(crate) fn size_argument(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
     // The usual case first.
     if value.is_exact_instance_of::<PyInt>() {
@@ -16,12 +16,12 @@ pub(crate) fn size_argument(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u6
     let Ok(text) = value.cast::<PyString>() else {
         return whole(value, what, "a whole number of bytes or a text such as '3MiB'");
     };
-    // A text with a lone surrogate is no size, and no UTF-8.
+    // A text with a lone surrogate is not UTF-8, so it is not a size.
     let size = text.to_str().map_or(Err(SizeError::Unreadable), allotment::parse_size);
     size.map_err(|error| PyValueError::new_err(format!("{what} {}: {error}", show_value(text))))
 }
 
-/// A whole number that is no size text: an address, an alignment.
+/// Converts an argument into a whole number without a unit: an address, an alignment.
 pub(crate) fn whole_number(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
     whole(value, what, "a whole number")
 }
@@ -35,14 +35,14 @@ fn whole(value: &Bound<'_, PyAny>, what: &str, wanted: &str) -> PyResult<u64> {
         let kind = value.get_type().name()?;
         Err(PyTypeError::new_err(format!("{what} must be {wanted}, not {kind}: {}", show_value(value))))
     };
-    // `True` is a number to Python, and a mistake here.
+    // `True` is an integer in Python, but an error here.
     if value.is_instance_of::<PyBool>() {
         return not_a_number();
     }
     match py.import("operator")?.call_method1("index", (value,)) {
         Ok(number) => number.extract().map_err(|_| out_of_range(&number, what)),
         Err(error) if error.is_instance_of::<PyTypeError>(py) => not_a_number(),
-        // What the object's own `__index__` raised.
+        // An exception of the object's own `__index__`.
         Err(error) => Err(error),
     }
 }
@@ -51,7 +51,7 @@ fn out_of_range(value: &Bound<'_, PyAny>, what: &str) -> PyErr {
     PyValueError::new_err(format!("{what} must be between 0 and {MAX_BYTES}, not {}", show_value(value)))
 }
 
-/// Bytes of a size such as `4096`, `"512KiB"`, `"1.5GiB"` or `"2GB"`.
+/// Return the bytes of a size such as `4096`, `"512KiB"`, `"1.5GiB"` or `"2GB"`.
 #[pyfunction]
 #[pyo3(signature = (size, /))]
 pub(crate) fn parse_size(size: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -59,7 +59,7 @@ pub(crate) fn parse_size(size: &Bound<'_, PyAny>) -> PyResult<u64> {
     if bytes > MAX_BYTES { Err(out_of_range(size, "size")) } else { Ok(bytes) }
 }
 
-/// A size for people: `24 MiB`, `1.51 GiB`, `300 B`.
+/// Format a number of bytes with a unit: `24 MiB`, `1.51 GiB`, `300 B`.
 #[pyfunction]
 #[pyo3(signature = (nbytes, /))]
 pub(crate) fn format_size(nbytes: u64) -> String {

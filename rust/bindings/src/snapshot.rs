@@ -1,4 +1,4 @@
-//! Frozen pictures of a pool.
+//! The `Snapshot` class and its parts: immutable copies of a pool's regions and chunks.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::fields::{Reduced, quoted, reduced};
 use crate::interpreter::detach;
 use crate::stats::PoolStats;
 
-/// Every region and every chunk of a pool, as of one moment.
+/// A consistent copy of all regions and chunks of a pool.
 #[pyclass(frozen, eq, module = "allotment")]
 #[derive(PartialEq)]
 pub(crate) struct Snapshot(pub(crate) Arc<allotment::Snapshot>);
@@ -45,18 +45,18 @@ impl Snapshot {
         PyTuple::new(py, regions.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// A few lines for people: totals and the largest groups of allocations.
+    /// Return a short text: totals and the largest groups of allocations.
     fn summary(&self) -> String {
         self.0.to_string()
     }
 
-    /// The whole picture as one JSON object, with the same names.
+    /// Return the whole snapshot as one JSON object with the same names.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         let json = detach(py, || serde_json::to_string(&*self.0));
         json.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// The fields by name, each as it is.
+    /// Return the fields by name.
     #[pyo3(name = "_asdict")]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let fields = PyDict::new(py);
@@ -83,15 +83,15 @@ impl Snapshot {
     }
 }
 
-/// One span got from the source, or several that touched and were joined.
+/// One granted span, or several adjacent ones that were joined.
 #[pyclass(frozen, eq, module = "allotment")]
 pub(crate) struct Region(Whole);
 
-/// Where a region's data is.
+/// The storage of a region's data.
 enum Whole {
-    /// In the snapshot that it is a part of, at this index.
+    /// Part of a snapshot, at this index.
     Part(Arc<allotment::Snapshot>, usize),
-    /// Here: it was made by itself.
+    /// Created on its own.
     Alone(RegionSnapshot),
 }
 
@@ -138,7 +138,7 @@ impl Region {
         PyTuple::new(py, chunks.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The fields by name, each as it is.
+    /// Return the fields by name.
     #[pyo3(name = "_asdict")]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let fields = PyDict::new(py);
@@ -182,7 +182,7 @@ impl Chunk {
         self.0.size
     }
 
-    /// Bytes the caller asked for, 0 when free.
+    /// Requested bytes, 0 when free.
     #[getter]
     fn requested(&self) -> u64 {
         self.0.requested
@@ -194,19 +194,19 @@ impl Chunk {
         self.0.id
     }
 
-    /// Whether an allocation holds it.
+    /// Whether an allocation is in it.
     #[getter]
     fn in_use(&self) -> bool {
         self.0.in_use
     }
 
-    /// Whose allocation it is, after the scopes around it, if that is noted.
+    /// Owner of the allocation with the enclosing scopes, if one is recorded.
     #[getter]
     fn owner(&self) -> Option<&str> {
         self.0.owner.as_deref()
     }
 
-    /// The fields by name.
+    /// Return the fields by name.
     #[pyo3(name = "_asdict")]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let fields = PyDict::new(py);
@@ -233,7 +233,7 @@ impl Chunk {
     }
 }
 
-/// A region that a trim leaves, because something in it is in use.
+/// A region that a trim keeps because an allocation is in it.
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(PartialEq)]
 pub(crate) struct KeptRegion {
@@ -243,11 +243,11 @@ pub(crate) struct KeptRegion {
     size: u64,
     /// Bytes of its chunks in use.
     in_use: u64,
-    /// Allocations in it.
+    /// Number of allocations in it.
     num_live: u64,
-    /// Number of the largest of them.
+    /// Number of the largest allocation.
     largest: u64,
-    /// Whose that is, if it is noted.
+    /// Owner of that allocation, if one is recorded.
     owner: Option<String>,
 }
 
@@ -265,7 +265,7 @@ impl KeptRegion {
         Self { address, size, in_use, num_live, largest, owner }
     }
 
-    /// The fields by name.
+    /// Return the fields by name.
     #[pyo3(name = "_asdict")]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let fields = PyDict::new(py);

@@ -1,17 +1,17 @@
-//! Region sources as Python sees them: names, host memory of a size, and Python objects.
+//! Region sources of Python programs: names, host memory of a fixed size, and Python objects.
 
 use std::sync::Arc;
 
-use allotment::source::{Cap, Capped, Grant, Refusal, RegionSource};
+use allotment::source::{Cap, Capped, Grant, RegionSource, ReserveError};
 use allotment::{MAX_BYTES, Siblings};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
-use crate::error::Raised;
+use crate::error::PythonError;
 use crate::size::size_argument;
 
-/// Host memory of a fixed size, for several pools to share: what one has reserved, the others cannot.
+/// Host memory of a fixed size that several pools share: memory reserved by one is unavailable to the others.
 #[pyclass(frozen, module = "allotment")]
 pub(crate) struct HostMemory {
     cap: Arc<Cap>,
@@ -34,13 +34,13 @@ impl HostMemory {
         Ok(Self { cap: Cap::new(bytes), siblings: Arc::default(), within_machine })
     }
 
-    /// The most that may be reserved from it at once, in bytes.
+    /// The most bytes that may be reserved from it at once.
     #[getter]
     fn capacity(&self) -> u64 {
         self.cap.bytes()
     }
 
-    /// Whether pools over it refuse what the machine has no memory for.
+    /// Whether its pools refuse requests that the machine has no memory for.
     #[getter]
     fn within_machine(&self) -> bool {
         self.within_machine
@@ -59,24 +59,24 @@ impl HostMemory {
     }
 }
 
-/// What `source=` stands for.
-pub(crate) struct Chosen {
+/// The source that a `source=` argument selects.
+pub(crate) struct ChosenSource {
     pub(crate) source: Box<dyn RegionSource>,
-    /// The addresses are memory of this process.
+    /// Whether its addresses are memory of this process.
     pub(crate) is_host_memory: bool,
-    /// Nothing of Python's is called: any thread may, at any time.
+    /// Whether any thread may call it at any time, because it runs no Python code.
     pub(crate) any_thread: bool,
     /// The pools that share its memory.
     pub(crate) siblings: Option<Arc<Siblings>>,
-    /// The pool may not hand out more than the machine has left.
+    /// Whether the pool must not exceed the machine's memory.
     pub(crate) within_machine: bool,
 }
 
-/// Reads `source=`: a name, or an object with `reserve` and `release`.
-pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
+/// Converts a `source=` argument: a name, or an object with `reserve` and `release`.
+pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<ChosenSource> {
     if let Ok(name) = value.cast::<PyString>() {
         return match name.to_str()? {
-            "host" => Ok(Chosen {
+            "host" => Ok(ChosenSource {
                 source: Box::new(allotment_host::HostMemory::new()),
                 is_host_memory: true,
                 any_thread: true,
@@ -85,7 +85,7 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
             }),
             "address-space" => {
                 let source = allotment::source::AddressSpace::new(0);
-                Ok(Chosen {
+                Ok(ChosenSource {
                     source: Box::new(source),
                     is_host_memory: false,
                     any_thread: true,
@@ -101,7 +101,7 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
     if let Ok(memory) = value.cast::<HostMemory>() {
         let HostMemory { cap, siblings, within_machine } = memory.get();
         let source = Capped::new(allotment_host::HostMemory::new(), Arc::clone(cap));
-        return Ok(Chosen {
+        return Ok(ChosenSource {
             source: Box::new(source),
             is_host_memory: true,
             any_thread: true,
@@ -128,7 +128,7 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
         None => false,
     };
     let object = value.clone().unbind();
-    Ok(Chosen {
+    Ok(ChosenSource {
         source: Box::new(PythonSource { object, joins_regions }),
         is_host_memory: false,
         any_thread: false,
@@ -137,35 +137,35 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<Chosen> {
     })
 }
 
-/// The object, and its answer that never changes.
+/// A Python object as a source, with its constant answer to `joins_regions`.
 struct PythonSource {
     object: Py<PyAny>,
     joins_regions: bool,
 }
 
 impl RegionSource for PythonSource {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
-        // No interpreter any more means nobody to ask.
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
+        // Without an interpreter there is no object to call.
         let answer = Python::try_attach(|py| {
             let answer = self.object.bind(py).call_method1("reserve", (bytes, alignment))?;
             if answer.is_none() { Ok(None) } else { read_grant(&answer).map(Some) }
         });
         match answer.unwrap_or(Ok(None)) {
-            Ok(grant) => grant.ok_or(Refusal::Declined),
-            Err(error) => Err(Refusal::Failed(Raised::failure(error))),
+            Ok(grant) => grant.ok_or(ReserveError::Declined),
+            Err(error) => Err(ReserveError::Failed(PythonError::failure(error))),
         }
     }
 
     fn release(&mut self, region: Grant) {
         Python::try_attach(|py| {
-            // A pool may die while an exception is on its way; Python code must not see it, nor end it.
+            // A pool may be dropped while an exception is pending; Python code must neither see nor clear it.
             let pending = PyErr::take(py);
             let object = self.object.bind(py);
             match object.call_method1("release", (region.address, region.bytes)) {
                 Ok(_) => {}
-                // Ctrl-C is for the program, not for whoever happens to be here: it comes again, in its place.
+                // Ctrl-C is meant for the program, not for this call: it is raised again in the main thread.
                 Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => interrupt_again(py),
-                // The region is gone for the pool either way, and there may be nobody to raise to.
+                // The region is gone for the pool in any case, and there may be no caller to raise to.
                 Err(error) => error.write_unraisable(py, Some(object)),
             }
             if let Some(pending) = pending {

@@ -1,4 +1,4 @@
-//! A frozen copy of a pool's counters.
+//! The `PoolStats` class: an immutable copy of a pool's counters.
 
 use allotment::Stats;
 use pyo3::prelude::*;
@@ -6,12 +6,12 @@ use pyo3::types::PyDict;
 
 use crate::fields::{Reduced, reduced};
 
-/// What a pool holds and has done: one consistent copy. Amounts are bytes.
+/// The counters of a pool: one consistent copy. Amounts are in bytes.
 #[pyclass(frozen, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct PoolStats(pub(crate) Stats);
 
-/// One getter a field, all of the same shape.
+/// Defines one getter per field.
 macro_rules! getters {
     ($($(#[$doc:meta])* $field:ident: $kind:ty,)*) => {
         #[pymethods]
@@ -24,7 +24,7 @@ macro_rules! getters {
 
             $($(#[$doc])* #[getter] fn $field(&self) -> $kind { self.0.$field })*
 
-            /// The counters by name.
+            /// Return the counters by name.
             #[pyo3(name = "_asdict")]
             fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
                 let fields = PyDict::new(py);
@@ -45,7 +45,7 @@ macro_rules! getters {
 }
 
 getters! {
-    /// Bytes that callers asked for and still hold.
+    /// Requested bytes of all live allocations.
     requested: u64,
     /// Bytes of the chunks in use.
     in_use: u64,
@@ -53,7 +53,7 @@ getters! {
     internal_fragmentation: u64,
     /// Bytes of all regions, in use or not.
     reserved: u64,
-    /// The most that may be reserved.
+    /// The most bytes that may be reserved.
     limit: u64,
     /// `reserved - in_use`.
     free: u64,
@@ -61,22 +61,22 @@ getters! {
     largest_free: u64,
     /// `(free - largest_free) / free`, 0 when nothing is free.
     fragmentation: f64,
-    /// The most `requested` was since the last reset of the peaks.
+    /// High-water mark of `requested` since the last reset of the peaks.
     peak_requested: u64,
-    /// The most `in_use` was since the last reset of the peaks.
+    /// High-water mark of `in_use` since the last reset of the peaks.
     peak_in_use: u64,
-    /// The most `reserved` was since the last reset of the peaks.
+    /// High-water mark of `reserved` since the last reset of the peaks.
     peak_reserved: u64,
     /// The largest request ever served.
     largest_requested: u64,
     /// Allocations ever made; zero-byte requests do not count.
     num_allocs: u64,
-    /// Allocations held now.
+    /// Live allocations.
     num_live: u64,
-    /// Regions held now.
+    /// Current regions.
     num_regions: u64,
-    /// Regions ever got from the source.
+    /// Regions ever granted by the source.
     num_grants: u64,
-    /// Requests that were refused.
+    /// Refused requests.
     num_refused: u64,
 }

@@ -1,8 +1,8 @@
-//! Tags of allocations: what the thread calls its work, or else the line of Python that asks.
+//! Owner tags: the tag of the thread, or else the calling line of Python.
 //!
-//! A tag is made once for each instruction that asks, and found again by the code and the instruction. The table holds
-//! a reference to the code, so that no other code gets its address meanwhile, and has room for so many and no more:
-//! each instruction has one place, and the last that needed the place has it.
+//! A line's tag is created once per instruction and cached by code object and instruction. The table references the
+//! code object, so that no other code object gets its address. It has a fixed size: each instruction maps to one
+//! entry, and the latest instruction owns it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,47 +12,47 @@ use pyo3::{ffi, intern};
 
 use crate::frame;
 
-/// Instructions whose tags are kept.
-const PLACES: usize = 1 << 10;
+/// The number of cached instructions.
+const TABLE_SIZE: usize = 1 << 10;
 
 static TAGS: Mutex<Vec<Option<Tag>>> = Mutex::new(Vec::new());
 
-/// What an instruction is called.
+/// The cached tag of an instruction.
 struct Tag {
     code: Py<PyAny>,
     instruction: u32,
     text: Arc<str>,
-    /// Whether the code is a part of NumPy.
-    is_numpys: bool,
+    /// Whether the code is part of NumPy.
+    is_numpy: bool,
 }
 
-/// Sets what this thread calls its work; returns what it called it before.
+/// Set the tag of this thread; return the former tag.
 #[pyfunction]
 #[pyo3(name = "set_tag", signature = (tag))]
 pub(crate) fn set_tag_of_thread(tag: Option<String>) -> Option<String> {
     set_tag(tag.map(Arc::from)).map(|tag| tag.to_string())
 }
 
-/// Does something under the tag of this thread, or without one under that of the line that asks.
-pub(crate) fn with_line<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
+/// Runs `work` under this thread's tag, or else under that of the calling line.
+pub(crate) fn with_caller_line<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
     if is_tagged() {
         return work();
     }
     let line = frame::innermost(py).and_then(|frame| of_frame(&frame)).map(|(text, _)| text);
-    under(line, work)
+    with_tag(line, work)
 }
 
-/// Does something under the tag of this thread, or without one under that of the line that makes an array: the
-/// innermost that is not NumPy's own. NumPy may call without the interpreter; then the tag is its name.
+/// Runs `work` under this thread's tag, or else under that of the line that makes an array: the innermost line
+/// outside of NumPy. If NumPy calls without the interpreter, the tag is `numpy`.
 pub(crate) fn with_line_of_array<T>(work: impl FnOnce() -> T) -> T {
     if is_tagged() {
         return work();
     }
     let line = frame::if_attached(line_outside_numpy).flatten();
-    under(Some(line.unwrap_or_else(|| "numpy".into())), work)
+    with_tag(Some(line.unwrap_or_else(|| "numpy".into())), work)
 }
 
-fn under<T>(tag: Option<Arc<str>>, work: impl FnOnce() -> T) -> T {
+fn with_tag<T>(tag: Option<Arc<str>>, work: impl FnOnce() -> T) -> T {
     set_tag(tag);
     let result = work();
     set_tag(None);
@@ -61,19 +61,19 @@ fn under<T>(tag: Option<Arc<str>>, work: impl FnOnce() -> T) -> T {
 
 fn line_outside_numpy(py: Python<'_>) -> Option<Arc<str>> {
     let mut frame = frame::innermost(py)?;
-    let (innermost, mut is_numpys) = of_frame(&frame)?;
+    let (innermost, mut is_numpy) = of_frame(&frame)?;
     let mut line = Arc::clone(&innermost);
-    while is_numpys {
+    while is_numpy {
         frame = frame.getattr(intern!(py, "f_back")).ok()?;
         if frame.is_none() {
             return Some(innermost);
         }
-        (line, is_numpys) = of_frame(&frame)?;
+        (line, is_numpy) = of_frame(&frame)?;
     }
     Some(line)
 }
 
-/// The tag of the instruction that a frame is at, and whether that is NumPy's.
+/// Returns the tag of a frame's current instruction, and whether its code is part of NumPy.
 fn of_frame(frame: &Bound<'_, PyAny>) -> Option<(Arc<str>, bool)> {
     let py = frame.py();
     let code = frame::code(frame);
@@ -85,36 +85,36 @@ fn of_frame(frame: &Bound<'_, PyAny>) -> Option<(Arc<str>, bool)> {
             && tag.instruction == instruction
             && tag.code.is(&code)
         {
-            return Some((Arc::clone(&tag.text), tag.is_numpys));
+            return Some((Arc::clone(&tag.text), tag.is_numpy));
         }
     }
-    // Without the lock: what is made for this may have the collector run, and that may allocate.
-    let (text, is_numpys) = quietly(py, || {
+    // Without the lock: allocating these objects may run the garbage collector, which may allocate from a pool.
+    let (text, is_numpy) = preserving_exception(py, || {
         let file = frame::file(&code)?;
         let name = file.rsplit(['/', '\\']).next().unwrap_or(&file);
-        PyResult::Ok((Arc::from(format!("{name}:{}", frame::line(frame))), is_numpys(py, &file)))
+        PyResult::Ok((Arc::from(format!("{name}:{}", frame::line(frame))), is_numpy(py, &file)))
     })
     .ok()?;
-    let tag = Tag { code: code.unbind(), instruction, text: Arc::clone(&text), is_numpys };
+    let tag = Tag { code: code.unbind(), instruction, text: Arc::clone(&text), is_numpy };
     let former = {
         let mut tags = TAGS.lock().unwrap_or_else(PoisonError::into_inner);
         if tags.is_empty() {
-            tags.resize_with(PLACES, || None);
+            tags.resize_with(TABLE_SIZE, || None);
         }
         tags[place].replace(tag)
     };
     drop(former);
-    Some((text, is_numpys))
+    Some((text, is_numpy))
 }
 
-/// The place of an instruction in the table.
+/// Returns the table index of an instruction.
 fn place(code: *mut ffi::PyObject, instruction: u32) -> usize {
     let mixed = (code.addr() as u64 ^ u64::from(instruction) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    usize::try_from(mixed >> (u64::BITS - PLACES.ilog2())).unwrap_or(0)
+    usize::try_from(mixed >> (u64::BITS - TABLE_SIZE.ilog2())).unwrap_or(0)
 }
 
-/// Whether a file is a part of NumPy.
-fn is_numpys(py: Python<'_>, file: &str) -> bool {
+/// Returns whether a file is part of NumPy.
+fn is_numpy(py: Python<'_>, file: &str) -> bool {
     let folder = || -> PyResult<String> {
         let modules = py.import("sys")?.getattr("modules")?;
         modules.get_item("numpy")?.getattr("__path__")?.get_item(0)?.extract()
@@ -122,18 +122,18 @@ fn is_numpys(py: Python<'_>, file: &str) -> bool {
     folder().is_ok_and(|folder| file.strip_prefix(&folder).is_some_and(|rest| rest.starts_with(['/', '\\'])))
 }
 
-/// The file and the line of Python that runs on this thread, if it is attached to the interpreter.
+/// Returns the file and line of the Python code that runs on this thread, if it is attached to the interpreter.
 pub(crate) fn running_line() -> Option<(String, u32)> {
     frame::if_attached(|py| {
         let frame = frame::innermost(py)?;
-        let file = quietly(py, || frame::file(&frame::code(&frame))).ok()?;
+        let file = preserving_exception(py, || frame::file(&frame::code(&frame))).ok()?;
         Some((file, frame::line(&frame)))
     })
     .flatten()
 }
 
-/// Does something that may raise, and leaves an exception that is on its way on its way.
-fn quietly<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
+/// Runs `work`, which may raise, and preserves a pending exception.
+fn preserving_exception<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
     let pending = PyErr::take(py);
     let result = work();
     if let Some(pending) = pending {

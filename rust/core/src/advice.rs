@@ -1,18 +1,18 @@
-//! Advice: a change that makes a refused request succeed, with its number and the time from which it holds.
+//! Advice: changes that make a refused request succeed, with their numbers and the time from which they apply.
 
 use std::fmt;
 
 use crate::units::Bytes;
 
-/// How many allocations a text names one by one.
-const NAMED: usize = 8;
+/// The number of allocations that a text lists individually.
+const MAX_LISTED: usize = 8;
 
-/// What to change.
+/// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Action {
-    /// Free [`Advice::allocations`], all of them.
+    /// Free all of [`Advice::allocations`].
     Free,
     /// Set the limit of the pool to [`Advice::bytes`].
     RaiseLimit,
@@ -22,12 +22,12 @@ pub enum Action {
     Trim,
     /// Set the limit of each scope in [`Advice::targets`] to the number there.
     RaiseScope,
-    /// Make the pool with the tight policy.
+    /// Create the pool with the tight policy.
     Policy,
 }
 
 impl Action {
-    /// The name that other programs see.
+    /// Returns the name used by other languages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,12 +41,12 @@ impl Action {
     }
 }
 
-/// From when on the advice holds.
+/// The time from which the advice applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum When {
-    /// Change it on the pool as it is and repeat the request.
+    /// Change the pool now and repeat the request.
     #[cfg_attr(feature = "serde", serde(rename = "now"))]
     Now,
     /// Start the same program again with the change.
@@ -55,7 +55,7 @@ pub enum When {
 }
 
 impl When {
-    /// The name that other programs see.
+    /// Returns the name used by other languages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -65,31 +65,31 @@ impl When {
     }
 }
 
-/// One change that makes a refused request succeed. Its `Display` is one line that says so.
+/// One change that makes a refused request succeed. Its `Display` is one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Advice {
-    /// What to change.
+    /// The kind of change.
     pub action: Action,
-    /// The number that belongs to the action, in bytes: the new limit (of several scopes the largest), the size to ask
-    /// for, or what the action makes free.
+    /// The number of the action in bytes: the new limit (the largest of several scopes), the size to request, or the
+    /// bytes that the action frees.
     pub bytes: u64,
-    /// From when on it holds.
+    /// The time from which the advice applies.
     pub when: When,
-    /// With [`Action::Free`], the numbers of the allocations to free, in ascending order; else empty.
+    /// For [`Action::Free`], the numbers of the allocations to free, in ascending order; else empty.
     pub allocations: Vec<u64>,
-    /// With [`Action::RaiseScope`], the scopes and their new limits, the outermost first; with [`Action::Trim`], the
-    /// other pools to trim and what each hands back. Else empty.
+    /// For [`Action::RaiseScope`], the scopes and their new limits, the outermost first; for [`Action::Trim`], the
+    /// sibling pools to trim and the bytes that each releases. Else empty.
     pub targets: Vec<(String, u64)>,
-    /// Whether each number is known to be the best: no smaller limit serves, or no larger size is served.
+    /// Whether the number is known to be optimal: no smaller limit serves, or no larger size is served.
     pub exact: bool,
-    /// Whether the advice holds only if the source grants memory, where it is not known to.
+    /// Whether the advice requires a grant that the source does not guarantee.
     pub needs_grant: bool,
 }
 
 impl Advice {
-    /// Advice that holds now.
+    /// Creates advice that applies now.
     pub(crate) fn now(action: Action, bytes: u64) -> Self {
         Self {
             action,
@@ -102,7 +102,7 @@ impl Advice {
         }
     }
 
-    /// Advice for the next run.
+    /// Creates advice for the next run.
     pub(crate) fn next_run(action: Action, bytes: u64) -> Self {
         Self { when: When::NextRun, ..Self::now(action, bytes) }
     }
@@ -147,7 +147,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// A number of bytes, also with a unit where that is shorter to read.
+/// A number of bytes, followed by the same number with a unit if it is large.
 struct Exact(u64);
 
 impl fmt::Display for Exact {
@@ -158,15 +158,15 @@ impl fmt::Display for Exact {
     }
 }
 
-/// `allocation 3`, or `allocations 3, 5 and 7`, with the first few of many.
+/// Formats `allocation 3`, or `allocations 3, 5 and 7`, truncated after the first few.
 fn numbered(allocations: &[u64]) -> String {
-    let named: Vec<_> = allocations.iter().take(NAMED).map(u64::to_string).collect();
+    let named: Vec<_> = allocations.iter().take(MAX_LISTED).map(u64::to_string).collect();
     let others = allocations.len() - named.len();
     let list = if others > 0 { format!("{} and {others} more", named.join(", ")) } else { joined(&named) };
     format!("allocation{} {list}", if allocations.len() == 1 { "" } else { "s" })
 }
 
-/// The items, with commas and an "and".
+/// Joins items with commas and a final "and".
 fn joined(items: &[String]) -> String {
     match items {
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),

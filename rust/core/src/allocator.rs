@@ -1,6 +1,7 @@
-//! The allocator: best fit among free chunks, merge on every free, regions adopted and given up.
+//! The allocator: best-fit allocation, merging on every free, and region bookkeeping.
 //!
-//! It works on `&mut self` and calls no source. A pool asks the source and hands the answer in here.
+//! It works on `&mut self` and never calls a source. The pool calls the source and passes each grant to
+//! [`Allocator::adopt`].
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -8,9 +9,9 @@ use std::sync::Arc;
 
 use crate::bins::Bins;
 use crate::chunk::{Chunk, ChunkTable, Handle};
-use crate::claim::Claim;
 use crate::error::GrantFault;
 use crate::free_list::FreeChunk;
+use crate::free_target::FreeTarget;
 use crate::growth::{Growth, Plan};
 use crate::history::{self, History};
 use crate::live::LiveTable;
@@ -21,31 +22,32 @@ use crate::source::Grant;
 use crate::stats::{Counters, Stats};
 use crate::units::{GRANULE, MAX_BYTES, align_up, round_up};
 
-pub(crate) use outlook::Supply;
+pub(crate) use feasibility::Supply;
+pub(crate) use free_plan::FreePlan;
 pub(crate) use request::Request;
-pub(crate) use vacate::Vacated;
 
-/// What a caller holds.
+/// A served request: address, chunk size, requested size and id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocation {
     /// First byte of the chunk, a multiple of the granule; 0 for a request of zero bytes.
     pub address: u64,
-    /// Bytes of the chunk: the request in whole granules, or more where a split was not worth it.
+    /// Size of the chunk in bytes: the request rounded up to granules, or more where the split rule kept the chunk
+    /// whole.
     pub size: u64,
-    /// Bytes asked for.
+    /// Requested size in bytes.
     pub requested: u64,
-    /// Counts up from 1 with every allocation of the pool and is never used again; 0 for zero bytes.
+    /// Number of the allocation: counts up from 1 within the pool and is never reused; 0 for zero bytes.
     pub id: u64,
 }
 
-/// The most an allocator may reserve, in bytes, and who said so.
+/// The most bytes an allocator may reserve, and the setting that defines the limit.
 #[derive(Debug, Clone)]
 pub(crate) struct Limit {
     pub(crate) bytes: u64,
     pub(crate) set_by: Arc<str>,
 }
 
-/// Chunks, bins, regions and counters of one pool.
+/// The chunks, bins, regions, owners and counters of one pool.
 #[derive(Debug)]
 pub(crate) struct Allocator {
     pub(crate) chunks: ChunkTable,
@@ -55,10 +57,10 @@ pub(crate) struct Allocator {
     pub(crate) counters: Counters,
     pub(crate) owners: Owners,
     pub(crate) history: History,
-    /// Chunks in quarantine: held by no allocation, and not free yet.
+    /// Chunks in quarantine: neither in use nor free.
     pub(crate) quarantined: BTreeSet<Handle>,
-    /// Size of the largest free chunk that is set aside for a moment, 0 if none is.
-    aside: u64,
+    /// Size of the largest free chunk that is temporarily detached from the bins; 0 if none is.
+    largest_detached: u64,
     growth: Growth,
     pub(crate) limit: u64,
     limit_set_by: Arc<str>,
@@ -68,7 +70,7 @@ pub(crate) struct Allocator {
 }
 
 impl Allocator {
-    /// An allocator without regions.
+    /// Creates an allocator without regions.
     pub(crate) fn new(limit: Limit, growth: bool, split_rule: SplitRule, joins_regions: bool) -> Self {
         let Limit { bytes: limit, set_by: limit_set_by } = limit;
         Self {
@@ -80,7 +82,7 @@ impl Allocator {
             owners: Owners::default(),
             history: History::default(),
             quarantined: BTreeSet::new(),
-            aside: 0,
+            largest_detached: 0,
             growth: Growth::new(limit, growth),
             limit,
             limit_set_by,
@@ -90,7 +92,7 @@ impl Allocator {
         }
     }
 
-    /// Changes limit and growth from here on; what is reserved is at most the limit.
+    /// Changes limit and growth for future growth. The reserved bytes must not exceed the new limit.
     pub(crate) fn change(&mut self, limit: Limit, growth: bool) {
         self.history.end();
         self.growth.change(limit.bytes, growth);
@@ -110,25 +112,25 @@ impl Allocator {
         self.growth.is_on()
     }
 
-    /// Serves a request from what is held: the best fit, split if the rest is worth keeping.
+    /// Serves a request from a free chunk: takes the best fit and splits it if the split rule says so.
     ///
-    /// None when no free chunk fits. Nothing changed then.
+    /// Returns `None`, without any change, if no free chunk fits.
     #[inline]
     pub(crate) fn try_allocate(&mut self, request: Request) -> Option<Allocation> {
-        // Two numbers come back in registers. What has just been written would be slow to read again.
+        // `take` returns two integers in registers; reading the freshly written chunk back would stall.
         let (address, size) = self.take(request.bytes, request.needed)?;
         let address = address.get();
         if request.held {
             self.set_held(address, true);
         }
         if let Some(owner) = request.owner {
-            self.give_to(owner, address, request);
+            self.set_owner(owner, address, request);
         }
         Some(Allocation { address, size, requested: request.bytes, id: self.counters.allocs() })
     }
 
-    /// Puts a request of `bytes` bytes into a chunk of `needed` bytes or more; returns its address, which is never 0,
-    /// and its size.
+    /// Puts a request of `bytes` bytes into a free chunk of at least `needed` bytes; returns the chunk's address,
+    /// never 0, and its size.
     fn take(&mut self, bytes: u64, needed: u64) -> Option<(NonZeroU64, u64)> {
         let FreeChunk { mut size, address, handle } = self.bins.take_best_fit(&mut self.chunks, needed)?;
         let rest = size - needed;
@@ -138,7 +140,7 @@ impl Allocator {
             self.bins.insert(&mut self.chunks, new, rest);
         }
         let id = self.counters.account_allocate(bytes, size);
-        if id <= history::LONGEST + 1 {
+        if id <= history::MAX_ALLOCATIONS + 1 {
             self.history.allocated(id, needed);
         }
         let link = self.live.push(&mut self.chunks, handle, address);
@@ -149,14 +151,13 @@ impl Allocator {
         NonZeroU64::new(address).map(|address| (address, size))
     }
 
-    /// Takes back the chunk at `address` and merges it with its free neighbours.
+    /// Frees the chunk at `address` and merges it with its free neighbours.
     ///
-    /// # Errors
-    /// When no chunk in use starts there, or the claim is not good for it. Nothing changed.
-    pub(crate) fn free(&mut self, address: u64, claim: Claim) -> Option<()> {
-        let handle = self.live.remove(&mut self.chunks, address, claim)?;
-        // A way of its own while anybody owns anything: a call in between would cost all others their registers.
-        if self.owners.own_any() {
+    /// Returns `None`, without any change, if no chunk in use starts there or `target` does not match it.
+    pub(crate) fn free(&mut self, address: u64, target: FreeTarget) -> Option<()> {
+        let handle = self.live.remove(&mut self.chunks, address, target)?;
+        // A separate cold path: a call in the middle would spill registers on the fast path.
+        if self.owners.has_owned_chunks() {
             self.free_owned(handle);
         } else {
             self.free_chunk(handle);
@@ -164,13 +165,13 @@ impl Allocator {
         Some(())
     }
 
-    /// Makes a chunk that is in the live table no more a free one.
+    /// Turns a chunk that has left the live table into a free chunk.
     #[inline(always)]
     fn free_chunk(&mut self, handle: Handle) {
         let chunk = self.chunks.get_mut(handle);
         let Chunk { size, requested, prev, next, id, .. } = *chunk;
         chunk.id = None;
-        if self.counters.allocs() <= history::LONGEST {
+        if self.counters.allocs() <= history::MAX_ALLOCATIONS {
             self.history.freed(id);
         }
         self.counters.account_free(requested, size);
@@ -180,30 +181,30 @@ impl Allocator {
     #[cold]
     #[inline(never)]
     fn free_owned(&mut self, handle: Handle) {
-        self.disown(handle);
+        self.clear_owner(handle);
         self.free_chunk(handle);
     }
 
-    /// Makes a chunk that is about to be free nobody's.
-    fn disown(&mut self, handle: Handle) {
-        if let Some(owner) = self.owners.take(handle) {
+    /// Removes the owner of a chunk that is about to become free.
+    fn clear_owner(&mut self, handle: Handle) {
+        if let Some(owner) = self.owners.clear_owner(handle) {
             self.owners.account_free(owner, round_up(self.chunks.get(handle).requested));
         }
     }
 
-    /// Changes what was asked for at `address`, if the chunk holds that and no cap is broken; returns the bytes that
-    /// may be used there.
+    /// Changes the requested size at `address`, if the chunk is large enough and no scope limit forbids it. Returns
+    /// the usable size in bytes.
     pub(crate) fn resize_in_place(&mut self, address: u64, bytes: u64) -> Option<u64> {
         let handle = self.live.find(&self.chunks, address)?;
-        // Whether it fits depends on how large the chunk is, which other settings change.
+        // The result depends on the chunk's size, which other settings change.
         self.history.end();
         let chunk = self.chunks.get_mut(handle);
         if bytes > chunk.size {
             return Some(chunk.size);
         }
-        if let Some(owner) = self.owners.of(handle) {
+        if let Some(owner) = self.owners.owner_of(handle) {
             let (before, after) = (round_up(chunk.requested), round_up(bytes));
-            if self.owners.cap_broken(owner, after.saturating_sub(before)).is_some() {
+            if self.owners.exceeded_limit(owner, after.saturating_sub(before)).is_some() {
                 return Some(before);
             }
             self.owners.account_resize(owner, before, after);
@@ -213,28 +214,28 @@ impl Allocator {
         Some(chunk.size)
     }
 
-    /// Notes whose a new allocation is.
+    /// Records the owner of a new allocation.
     #[cold]
-    fn give_to(&mut self, owner: OwnerId, address: u64, request: Request) {
+    fn set_owner(&mut self, owner: OwnerId, address: u64, request: Request) {
         if let Some(handle) = self.live.find(&self.chunks, address) {
-            self.owners.give(handle, owner);
+            self.owners.set_owner(handle, owner);
             self.owners.account_allocate(owner, request.rounded());
             self.owners.account_settled(owner, request.rounded());
         }
     }
 
-    /// Frees so far.
+    /// Returns the number of frees so far.
     pub(crate) fn frees(&self) -> u64 {
         self.counters.allocs() - self.live.len() as u64
     }
 
-    /// Plans a round of asking the source; none if the limit leaves no room.
+    /// Plans one round of growth; returns `None` if the limit leaves no room for the request.
     pub(crate) fn plan(&mut self, request: Request) -> Option<Plan> {
         self.growth.plan(request.needed, self.counters.reserved(), self.limit)
     }
 
-    /// What is wrong with a grant, if anything.
-    pub(crate) fn fault_of(&self, grant: Grant) -> Option<GrantFault> {
+    /// Returns the reason why a grant cannot become a region, if there is one.
+    pub(crate) fn grant_fault(&self, grant: Grant) -> Option<GrantFault> {
         if !grant.address.is_multiple_of(GRANULE) || !grant.bytes.is_multiple_of(GRANULE) {
             return Some(GrantFault::Misaligned);
         }
@@ -245,7 +246,7 @@ impl Allocator {
         self.regions.place(grant).is_none().then_some(GrantFault::Overlap)
     }
 
-    /// Makes a region of a sound grant, or lengthens the one it touches; either way one more free chunk.
+    /// Turns a valid grant into a new region, or joins it to the region it touches, and adds the free chunk.
     pub(crate) fn adopt(&mut self, grant: Grant, plan: &Plan) {
         self.growth.granted(plan);
         self.counters.account_reserve(grant.bytes);
@@ -258,13 +259,13 @@ impl Allocator {
             }
             Some(Place::After(index)) => self.regions.insert(index + 1, Region { span: grant, first: chunk }),
             Some(Place::Between(index)) => self.regions.insert(index, Region { span: grant, first: chunk }),
-            None => unreachable!("`fault_of` found no overlap under the same lock"),
+            None => unreachable!("`grant_fault` found no overlap under the same lock"),
         }
         let prev = self.chunks.get(chunk).prev;
         self.merge_with_neighbours(chunk, grant.bytes, prev, None);
     }
 
-    /// Takes out every wholly free region, for the source to have back, in address order.
+    /// Removes all wholly free regions and returns their spans in address order, for release to the source.
     pub(crate) fn give_up_free_regions(&mut self) -> Vec<Grant> {
         let chunks = &self.chunks;
         let gone = self.regions.take(|region| is_wholly_free(chunks, region));
@@ -276,16 +277,16 @@ impl Allocator {
         gone.into_iter().map(|region| region.span).collect()
     }
 
-    /// Bytes in wholly free regions.
+    /// Returns the bytes in wholly free regions.
     ///
     /// # Cost
-    /// Linear in the regions.
+    /// Linear in the number of regions.
     pub(crate) fn releasable(&self) -> u64 {
         let free = self.regions.iter().filter(|region| is_wholly_free(&self.chunks, region));
         free.map(|region| region.span.bytes).sum()
     }
 
-    /// Whether releasing every wholly free region would leave room for `needed` bytes under the limit.
+    /// Returns whether releasing all wholly free regions would leave room for `needed` bytes under the limit.
     pub(crate) fn release_would_help(&self, needed: u64) -> bool {
         let releasable = self.releasable();
         releasable > 0 && needed <= self.limit - self.counters.reserved() + releasable
@@ -295,8 +296,8 @@ impl Allocator {
         self.counters.stats(self.limit, self.largest_free(), self.live.len(), self.regions.len())
     }
 
-    /// Merges a free chunk of `size` bytes that is in no bin with its free neighbours, and puts what comes of it
-    /// into its bin.
+    /// Merges a free chunk of `size` bytes that is in no bin with its free neighbours and puts the result into its
+    /// bin.
     #[inline(always)]
     fn merge_with_neighbours(
         &mut self,
@@ -323,7 +324,7 @@ impl Allocator {
         self.bins.insert(&mut self.chunks, handle, size);
     }
 
-    /// The last chunk of a region, found by walking: regions are joined once in a doubling.
+    /// Returns the last chunk of a region by a linear walk; joins are rare, as regions double.
     fn last_chunk(&self, first: Handle) -> Handle {
         self.chunks.run(first).last().map_or(first, |(handle, _)| handle)
     }
@@ -335,27 +336,27 @@ fn is_wholly_free(chunks: &ChunkTable, region: &Region) -> bool {
 }
 
 impl Allocation {
-    /// What a request of zero bytes gets: no address, nothing to free.
+    /// The allocation of a zero-byte request: no address, nothing to free.
     pub(crate) const NOTHING: Self = Self { address: 0, size: 0, requested: 0, id: 0 };
 
-    /// The first multiple of `alignment` in the chunk, for an allocation that was made with it.
+    /// Returns the first multiple of `alignment` in the chunk, for an allocation made with that alignment.
     #[must_use]
     pub fn aligned_address(&self, alignment: u64) -> u64 {
         align_up(self.address, alignment)
     }
 
-    /// Bytes of the chunk from `address`, one within it, to its end.
+    /// Returns the bytes from `address`, inside the chunk, to the chunk's end.
     #[must_use]
     pub fn size_from(&self, address: u64) -> u64 {
         self.address + self.size - address
     }
 }
 
+mod feasibility;
+mod free_plan;
 mod holding;
-mod outlook;
+mod out_of_memory;
 mod quarantine;
-mod refusal;
 mod request;
 #[cfg(test)]
 mod tests;
-mod vacate;

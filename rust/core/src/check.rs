@@ -1,4 +1,4 @@
-//! Walks everything and names the broken invariant. Never repairs.
+//! The invariant checker: walks all tables and returns the first violation. Repairs nothing.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use crate::owner::OwnerId;
 use crate::region::Region;
 use crate::units::{GRANULE, round_up};
 
-/// An invariant that does not hold, and where.
+/// A violated invariant and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation {
-    /// What should hold.
+    /// The invariant.
     pub invariant: &'static str,
-    /// The address of the region or chunk where it does not, 0 for the pool as a whole.
+    /// Address of the region or chunk that violates it, 0 for the pool as a whole.
     pub address: u64,
 }
 
-/// Sums over all chunks, to be compared with the counters.
+/// Sums over all chunks, for comparison with the counters.
 #[derive(Default)]
 struct Sums {
     requested: u64,
@@ -52,7 +52,7 @@ pub(crate) fn check(allocator: &Allocator) -> Result<(), Violation> {
     )?;
     require(allocator.bins.are_linked(&allocator.chunks), "the lists of the bins are linked both ways", 0)?;
     let largest = sums.free.last().map_or(0, |chunk| chunk.size);
-    require(allocator.bins.largest(&allocator.chunks) == largest, "the largest free chunk is known", 0)?;
+    require(allocator.bins.largest(&allocator.chunks) == largest, "the bins know the largest free chunk", 0)?;
     let quarantined = allocator.quarantined.len();
     require(quarantined == sums.quarantined, "every chunk in quarantine belongs to a region", 0)?;
     require(allocator.live.len() == sums.live, "the live table holds exactly the chunks in use", 0)?;
@@ -64,11 +64,11 @@ pub(crate) fn check(allocator: &Allocator) -> Result<(), Violation> {
     let holdings = allocator.owners.holdings();
     let holdings: HashMap<_, _> =
         holdings.into_iter().map(|(owner, count, bytes)| (owner, (count, bytes))).collect();
-    require(sums.owned == holdings, "an owner holds what its chunks are", 0)?;
+    require(sums.owned == holdings, "an owner's figures are the sums over its chunks", 0)?;
     let owned = allocator.owners.count_owned();
     let held: u64 = sums.owned.values().map(|(count, _)| count).sum();
-    require(usize::try_from(held) == Ok(owned), "only a chunk in use is somebody's", 0)?;
-    require(allocator.owners.own_any() == (owned > 0), "whether any chunk is somebody's is known", 0)?;
+    require(usize::try_from(held) == Ok(owned), "only a chunk in use has an owner", 0)?;
+    require(allocator.owners.has_owned_chunks() == (owned > 0), "the flag for owned chunks is right", 0)?;
     require(sums.reserved <= allocator.limit, "reserved is at most the limit", 0)
 }
 
@@ -78,21 +78,21 @@ fn check_region(allocator: &Allocator, region: &Region, sums: &mut Sums) -> Resu
     let mut previous_free = false;
     for (handle, chunk) in allocator.chunks.run(region.first) {
         let address = chunk.address;
-        let owner = allocator.owners.of(handle);
+        let owner = allocator.owners.owner_of(handle);
         require(address == end, "the chunks of a region cover it without gaps", address)?;
-        require(chunk.prev == previous, "neighbours name each other", address)?;
+        require(chunk.prev == previous, "neighbours link to each other", address)?;
         require(chunk.size > 0 && chunk.size.is_multiple_of(GRANULE), "a chunk is whole granules", address)?;
         require(!(chunk.is_free() && previous_free), "free neighbours are merged", address)?;
         if chunk.is_free() {
-            require(owner.is_none(), "a free chunk is nobody's", address)?;
+            require(owner.is_none(), "a free chunk has no owner", address)?;
             sums.free.push(FreeChunk { size: chunk.size, address, handle });
         } else if allocator.quarantined.contains(&handle) {
-            require(chunk.requested == 0, "a chunk in quarantine holds nothing", address)?;
+            require(chunk.requested == 0, "a chunk in quarantine has no request", address)?;
             sums.quarantined += 1;
         } else {
             let found = allocator.live.find(&allocator.chunks, address);
             require(found == Some(handle), "a chunk in use is found by its address", address)?;
-            require(chunk.requested <= chunk.size, "a chunk holds what was asked for", address)?;
+            require(chunk.requested <= chunk.size, "a chunk is at least as large as its request", address)?;
             sums.requested += chunk.requested;
             sums.in_use += chunk.size;
             sums.live += 1;

@@ -1,13 +1,13 @@
-//! Chunks, their handles, and the table that holds them all.
+//! Chunks, their handles, and the chunk table.
 //!
-//! The chunks of a region tile it: each names its neighbours, the first has none before it and the last
-//! none after it. Splitting and merging are list surgery here; which chunk and when is the allocator's.
+//! The chunks of a region tile it. Each chunk links to its neighbours; the first has no predecessor and the last no
+//! successor. This file splits and merges chunks; the allocator decides which and when.
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use crate::claim::HELD;
-use crate::hint::cold_path;
-/// Names a chunk in the [`ChunkTable`]; used again after the chunk is merged away.
+use crate::branch_hint::cold_path;
+use crate::free_target::HELD;
+/// Identifies a chunk in the [`ChunkTable`]; reused after the chunk is merged away.
 pub(crate) use crate::unchecked::Handle;
 use crate::unchecked::Records;
 
@@ -16,48 +16,49 @@ use crate::unchecked::Records;
 pub(crate) struct Chunk {
     /// First byte.
     pub(crate) address: u64,
-    /// Length in bytes, a multiple of the granule, never 0.
+    /// Size in bytes, a multiple of the granule, never 0.
     pub(crate) size: u64,
-    /// What the caller asked for, in bytes; 0 in quarantine, and of no meaning when free.
+    /// Requested bytes; 0 in quarantine, meaningless when free.
     pub(crate) requested: u64,
-    /// Number of the allocation that holds it, or held it until it came into quarantine, with [`HELD`] if that is held;
-    /// none iff it is free.
+    /// Number of the allocation in it (of the former one in quarantine), with the bit [`HELD`] if it is held. `None`
+    /// iff the chunk is free.
     pub(crate) id: Option<NonZeroU64>,
-    /// The neighbour that ends where this one starts.
+    /// The neighbour that ends where this chunk starts.
     pub(crate) prev: Option<Handle>,
-    /// The neighbour that starts where this one ends.
+    /// The neighbour that starts where this chunk ends.
     pub(crate) next: Option<Handle>,
-    /// The chunk after it in its bin if free, in its list of the live table if in use.
+    /// The next chunk in its bin if free, in its list of the live table if in use.
     pub(crate) link: Option<Handle>,
-    /// The chunk before it in the list of its bin; itself if it is in the tree of the bin. Of no meaning in use.
+    /// The previous chunk in the list of its bin; the chunk itself if it is in the bin's tree. Meaningless when in
+    /// use.
     pub(crate) back: Option<Handle>,
 }
 
-// A chunk more is 48 bytes more of books.
+// Each chunk costs 48 bytes of bookkeeping.
 const _: () = assert!(size_of::<Chunk>() == 48);
 
 impl Chunk {
-    /// Whether no allocation holds it.
+    /// Returns whether the chunk is free.
     pub(crate) fn is_free(&self) -> bool {
         self.id.is_none()
     }
 
-    /// Number of the allocation that holds it, 0 if it is free.
+    /// Returns the number of the allocation in it, 0 if it is free.
     pub(crate) fn number(&self) -> u64 {
         self.id.map_or(0, NonZeroU64::get) & !HELD
     }
 
-    /// Whether it is in use by an allocation that a runtime holds: see [`HELD`].
+    /// Returns whether it is in use and held: see [`HELD`].
     pub(crate) fn is_held(&self) -> bool {
         self.requested > 0 && self.id.is_some_and(|id| id.get() & HELD != 0)
     }
 
-    /// Whether an allocation holds it, and not the quarantine.
+    /// Returns whether an allocation is in it; false in quarantine.
     pub(crate) fn holds_something(&self) -> bool {
         !self.is_free() && self.requested > 0
     }
 
-    /// The first byte after it.
+    /// Returns the first address after the chunk.
     pub(crate) fn end(&self) -> u64 {
         self.address + self.size
     }
@@ -67,19 +68,19 @@ impl Chunk {
 #[derive(Debug, Default)]
 pub(crate) struct ChunkTable {
     records: Records,
-    /// Most recently vacated record; each vacated record names the one before it in `next`.
+    /// Head of the list of vacant records, linked through `next`.
     vacant: Option<Handle>,
 }
 
 impl ChunkTable {
-    /// A free chunk without neighbours.
+    /// Adds a free chunk without neighbours.
     pub(crate) fn insert(&mut self, address: u64, size: u64) -> Handle {
         let handle = self.occupy();
         *self.get_mut(handle) = Chunk { address, size, ..Chunk::default() };
         handle
     }
 
-    /// A record for a chunk.
+    /// Returns a vacant record, or a new one.
     #[inline(always)]
     fn occupy(&mut self) -> Handle {
         let Some(handle) = self.vacant else { return self.append() };
@@ -87,14 +88,14 @@ impl ChunkTable {
         handle
     }
 
-    /// One more record.
+    /// Appends a new record.
     #[cold]
     #[inline(never)]
     fn append(&mut self) -> Handle {
         self.records.push(Chunk::default())
     }
 
-    /// Vacates the record of a chunk that is free, so without number; its neighbours no longer name it.
+    /// Vacates the record of a free chunk that no neighbour links to.
     pub(crate) fn remove(&mut self, handle: Handle) {
         debug_assert!(self.get(handle).is_free());
         self.get_mut(handle).next = self.vacant;
@@ -116,13 +117,13 @@ impl ChunkTable {
         self.records.get_or_none_mut(handle)
     }
 
-    /// The handle of this number.
+    /// Returns the handle with this number.
     pub(crate) fn handle(&self, number: NonZeroU32) -> Handle {
         self.records.handle(number)
     }
 
-    /// Cuts `handle` down to its first `size` bytes; the rest, `rest` bytes, becomes a free chunk after it, to be put
-    /// into a bin.
+    /// Shortens a chunk to its first `size` bytes and makes the other `rest` bytes a free chunk after it, which the
+    /// caller puts into a bin.
     #[inline(always)]
     pub(crate) fn split(&mut self, handle: Handle, size: u64, rest: u64) -> Handle {
         let new = self.occupy();
@@ -130,7 +131,7 @@ impl ChunkTable {
         let address = whole.address + size;
         let after = whole.next.replace(new);
         whole.size = size;
-        // The rest of the record is as a free chunk left it.
+        // The other fields have the values of a free chunk, as a vacant record keeps them.
         let part = self.get_mut(new);
         part.address = address;
         part.size = rest;
@@ -144,7 +145,7 @@ impl ChunkTable {
         new
     }
 
-    /// Lets `left`, which is to have `size` bytes, absorb `right`, the neighbour after it.
+    /// Merges `right` into `left`, the neighbour before it, which then has `size` bytes.
     #[inline(always)]
     pub(crate) fn merge(&mut self, left: Handle, right: Handle, size: u64) {
         let after = self.get(right).next;
@@ -159,25 +160,25 @@ impl ChunkTable {
         }
     }
 
-    /// Makes two chunks neighbours.
+    /// Links two chunks as neighbours.
     pub(crate) fn link(&mut self, left: Handle, right: Handle) {
         self.get_mut(left).next = Some(right);
         self.get_mut(right).prev = Some(left);
     }
 
-    /// `first` and everything after it, in address order.
+    /// Iterates over `first` and the chunks after it in address order.
     pub(crate) fn run(&self, first: Handle) -> impl Iterator<Item = (Handle, &Chunk)> {
         std::iter::successors(Some(first), |&handle| self.get(handle).next)
             .map(|handle| (handle, self.get(handle)))
     }
 
-    /// All chunks in use, in no order.
+    /// Iterates over all chunks in use, in no particular order.
     pub(crate) fn in_use(&self) -> impl Iterator<Item = &Chunk> {
-        // A vacant record is as a free chunk left it.
+        // Vacant records have the values of a free chunk.
         self.records.all().iter().filter(|chunk| chunk.holds_something())
     }
 
-    /// Records that hold a chunk.
+    /// Returns the number of chunks.
     pub(crate) fn len(&self) -> usize {
         let vacated = std::iter::successors(self.vacant, |&handle| self.get(handle).next).count();
         self.records.all().len() - vacated

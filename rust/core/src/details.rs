@@ -1,24 +1,25 @@
-//! What a pool's memory is used for: the part of a refusal that takes a look at every chunk.
+//! Details of a refusal that need a scan of all chunks: the use of the memory, and the allocation that splits free
+//! memory.
 
 use crate::allocator::Allocator;
 use crate::chunk::{Chunk, ChunkTable};
 
-/// How many groups of allocations are named.
-const GROUPS: usize = 4;
+/// The number of groups that are listed.
+const MAX_GROUPS: usize = 4;
 
-/// Free chunks that are looked at for what lies between them: the largest.
-const HOLES: usize = 64;
+/// The number of free chunks, the largest ones, whose neighbours are examined.
+const EXAMINED_FREE_CHUNKS: usize = 64;
 
-/// Sizes that are told apart, as many as a table of this length holds; more are counted by doublings.
-const SIZES: usize = 1 << 12;
+/// The hash table's length; with more than half as many distinct sizes, groups are powers of two.
+const MAX_SIZES: usize = 1 << 12;
 
 /// Allocations of one size, or of a range of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct SizeGroup {
-    /// Bytes of all their chunks.
+    /// Total size of their chunks in bytes.
     pub bytes: u64,
-    /// How many.
+    /// Number of allocations.
     pub count: u64,
     /// Size of the smallest chunk, in bytes.
     pub smallest: u64,
@@ -30,58 +31,60 @@ pub struct SizeGroup {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct OwnerGroup {
-    /// Bytes asked for, in whole granules.
+    /// Requested bytes, rounded up to granules.
     pub bytes: u64,
-    /// How many.
+    /// Number of allocations.
     pub count: u64,
-    /// The tag or scope, after the scopes around it.
+    /// The tag or scope, with the enclosing scopes.
     pub owner: String,
 }
 
-/// An allocation between two free chunks: without it they would be one.
+/// An allocation between two free chunks; its free would merge them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Splitter {
     /// First byte of its chunk.
     pub address: u64,
-    /// Bytes of its chunk.
+    /// Size of its chunk in bytes.
     pub size: u64,
     /// Number of the allocation.
     pub id: u64,
-    /// Whose it is, if that is noted.
+    /// Its owner, if one is recorded.
     pub owner: Option<String>,
-    /// Bytes of the free chunk before it.
+    /// Size of the free chunk before it, in bytes.
     pub before: u64,
-    /// Bytes of the free chunk after it.
+    /// Size of the free chunk after it, in bytes.
     pub after: u64,
 }
 
 impl Splitter {
-    /// Bytes of the free chunk that there would be without it.
+    /// Returns the size of the free chunk that its free would create, in bytes.
     #[must_use]
     pub fn hole(&self) -> u64 {
         self.before + self.size + self.after
     }
 }
 
-/// What a pool's memory is used for.
+/// The current use of a pool's memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Details {
-    /// The allocations that take most, by size, the most first.
+    /// The size groups with the most bytes, in descending order.
     pub by_size: Vec<SizeGroup>,
-    /// Groups of sizes beside those.
+    /// The number of other size groups.
     pub other_sizes: usize,
-    /// The owners that hold most, the most first; empty if no owners are noted.
+    /// The owners with the most bytes, in descending order; empty if no owners are recorded.
     pub by_owner: Vec<OwnerGroup>,
-    /// Owners beside those.
+    /// The number of other owners.
     pub other_owners: usize,
     /// The allocation that splits the largest free chunks.
     pub splitter: Option<Splitter>,
 }
 
 impl Details {
+    /// Scans the allocator.
+    ///
     /// # Cost
-    /// Linear in the chunks; some nanoseconds for each.
+    /// Linear in the number of chunks; some nanoseconds each.
     pub(crate) fn new(allocator: &Allocator) -> Self {
         let (by_size, other_sizes) = largest(by_size(&allocator.chunks));
         let (by_owner, other_owners) = largest(by_owner(allocator));
@@ -89,11 +92,11 @@ impl Details {
     }
 }
 
-/// The first few in descending order, and how many others there are.
+/// Returns the first few groups in descending order, and the number of others.
 fn largest<T: Ord>(mut groups: Vec<T>) -> (Vec<T>, usize) {
     groups.sort_unstable_by(|a, b| b.cmp(a));
-    let others = groups.len().saturating_sub(GROUPS);
-    groups.truncate(GROUPS);
+    let others = groups.len().saturating_sub(MAX_GROUPS);
+    groups.truncate(MAX_GROUPS);
     (groups, others)
 }
 
@@ -103,17 +106,17 @@ fn by_owner(allocator: &Allocator) -> Vec<OwnerGroup> {
     owners.holdings().into_iter().map(group).collect()
 }
 
-/// Chunks in use by size, or by doublings where the sizes are too many.
+/// Groups the chunks in use by size, or by powers of two if there are too many sizes.
 fn by_size(chunks: &ChunkTable) -> Vec<SizeGroup> {
-    let mut sizes = vec![SizeGroup::NONE; SIZES];
-    let mut told_apart = 0;
+    let mut sizes = vec![SizeGroup::NONE; MAX_SIZES];
+    let mut distinct = 0;
     for chunk in chunks.in_use() {
         let mut place = place_of(chunk.size);
         while sizes[place].count > 0 && sizes[place].smallest != chunk.size {
-            place = (place + 1) % SIZES;
+            place = (place + 1) % MAX_SIZES;
         }
-        told_apart += usize::from(sizes[place].count == 0);
-        if told_apart > SIZES / 2 {
+        distinct += usize::from(sizes[place].count == 0);
+        if distinct > MAX_SIZES / 2 {
             return by_doubling(chunks);
         }
         sizes[place].add(chunk);
@@ -131,9 +134,9 @@ fn by_doubling(chunks: &ChunkTable) -> Vec<SizeGroup> {
     doublings
 }
 
-/// A multiplicative hash, as sizes like to be multiples of something.
+/// Multiplicative hash, as sizes are often multiples of a common factor.
 fn place_of(size: u64) -> usize {
-    let hash = size.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SIZES.ilog2());
+    let hash = size.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - MAX_SIZES.ilog2());
     usize::try_from(hash).unwrap_or(0)
 }
 
@@ -148,10 +151,10 @@ impl SizeGroup {
     }
 }
 
-/// Of the allocations beside the largest free chunks, the one between the two that would be longest as one.
+/// Returns the allocation next to one of the largest free chunks whose free would create the largest free chunk.
 fn splitter(allocator: &Allocator) -> Option<Splitter> {
     let Allocator { chunks, bins, owners, .. } = allocator;
-    let largest = bins.some_of_the_largest(chunks, HOLES);
+    let largest = bins.largest_chunks(chunks, EXAMINED_FREE_CHUNKS);
     let beside = largest.into_iter().flat_map(|free| {
         let free = chunks.get(free);
         [free.prev, free.next].into_iter().flatten()
@@ -159,8 +162,8 @@ fn splitter(allocator: &Allocator) -> Option<Splitter> {
     let between = beside.filter_map(|handle| {
         let chunk = chunks.get(handle);
         let (before, after) = (chunks.get(chunk.prev?), chunks.get(chunk.next?));
-        let parts = before.is_free() && after.is_free() && chunk.holds_something();
-        parts.then(|| (before.size + chunk.size + after.size, handle, before.size, after.size))
+        let splits = before.is_free() && after.is_free() && chunk.holds_something();
+        splits.then(|| (before.size + chunk.size + after.size, handle, before.size, after.size))
     });
     let (_, handle, before, after) =
         between.max_by_key(|&(hole, handle, ..)| (hole, chunks.get(handle).address))?;
@@ -169,7 +172,7 @@ fn splitter(allocator: &Allocator) -> Option<Splitter> {
         address: chunk.address,
         size: chunk.size,
         id: chunk.number(),
-        owner: owners.of(handle).map(|owner| owners.path(owner)),
+        owner: owners.owner_of(handle).map(|owner| owners.path(owner)),
         before,
         after,
     })

@@ -1,76 +1,76 @@
-//! What can go wrong, in numbers. The sentences are made here, once, for every language.
+//! Error types: they carry numbers, and their `Display` texts are used by every language.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
 use crate::guard::Damage;
+use crate::out_of_memory::OutOfMemory;
 use crate::pool::MAX_WAIT;
-use crate::refusal::OutOfMemory;
 use crate::source::{Grant, SourceFailure};
 use crate::units::MAX_BYTES;
 
-/// Why a request was not served. Nothing was taken and nothing was lost.
+/// Why a request was not served. The pool is unchanged.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum AllocError {
-    /// No free chunk fits and there is no more to get.
+    /// No free chunk fits, and the pool cannot grow.
     #[error(transparent)]
     OutOfMemory(#[from] Box<OutOfMemory>),
-    /// More than any pool can hold.
+    /// The request exceeds the size of any pool.
     #[error("cannot allocate {bytes} bytes: the largest request is {MAX_BYTES} bytes")]
     TooLarge {
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: u64,
     },
-    /// An alignment that is no power of two up to 4096.
+    /// The alignment is not a power of two up to 4096.
     #[error("alignment {alignment} is not a power of two between 1 and 4096")]
     BadAlignment {
-        /// The alignment asked for, in bytes.
+        /// The requested alignment in bytes.
         alignment: u64,
     },
-    /// The source itself broke while it was asked.
+    /// The source itself failed.
     #[error("the region source failed: {failure}")]
     SourceFailed {
-        /// What it raised, and the state of the pool at that moment.
+        /// The failure, as the source raised it.
         failure: SourceFailure,
-        /// The request that was refused for it.
+        /// The refused request, with the state of the pool at that moment.
         refused: Box<OutOfMemory>,
     },
-    /// The source granted a span that cannot be a region.
+    /// The source granted a span that cannot become a region.
     #[error("the region source granted {} bytes at address {}, which {fault}", grant.bytes, grant.address)]
     BadGrant {
         /// The span.
         grant: Grant,
-        /// What is wrong with it.
+        /// The reason.
         fault: GrantFault,
     },
-    /// Memory was found damaged since the last call that could say so: see [`Options::guard`]. Each damage is told
-    /// once; the next call goes on.
+    /// Guard mode found memory damage since the last call that could report it: see [`Options::guard`]. Each damage
+    /// is reported once; the next call proceeds.
     ///
     /// [`Options::guard`]: crate::Options::guard
     #[error(transparent)]
     Damaged(#[from] Damage),
-    /// The pool cannot be used at all.
+    /// The pool cannot be used.
     #[error(transparent)]
     Unusable(#[from] Unusable),
 }
 
-/// What is wrong with a span that a source granted.
+/// Why a granted span cannot become a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum GrantFault {
-    /// Address or length is not a multiple of the granule.
+    /// Its address or length is not a multiple of the granule.
     #[error("is not a multiple of 256 in address and length; it was handed back")]
     Misaligned,
-    /// It starts at address 0 or ends past the last address.
+    /// It starts at address 0 or ends beyond the last address.
     #[error("is not within the addresses from 1 to {MAX_BYTES}; it was handed back")]
     OutOfRange,
-    /// It overlaps a region the pool still holds.
+    /// It overlaps a region that the pool holds.
     #[error("overlaps a region that it granted before and was not given back")]
     Overlap,
 }
 
-/// Why a pool does nothing any more.
+/// Why a pool cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Unusable {
@@ -83,7 +83,7 @@ pub enum Unusable {
          pool in the child, or start the child with spawn"
     )]
     Forked,
-    /// The source called back into its own pool for something that needs the source.
+    /// The source called back into its own pool for an operation that needs the source lock.
     #[error(
         "the region source called its own pool for something that has to wait for that source: a request \
          that fits what is reserved, or a free, would have been served"
@@ -91,85 +91,85 @@ pub enum Unusable {
     InsideSource,
 }
 
-/// Why an address was not freed; except for [`FreeError::Damaged`], the pool is as it was.
+/// Why an address was not freed. Except for [`FreeError::Damaged`], the pool is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FreeError {
-    /// Not the start of a chunk in use: freed before, or never handed out.
+    /// No allocation in use starts there: it was freed before, or never allocated by this pool.
     #[error(
         "address {address:#x} is not the start of an allocation of this pool: freed twice, or never its own"
     )]
     NotAllocated {
-        /// The address that was passed.
+        /// The address passed.
         address: u64,
     },
-    /// Somebody has a view of its memory: see [`Pool::pin`](crate::Pool::pin).
+    /// A buffer exposes its memory: see [`Pool::pin`](crate::Pool::pin).
     #[error("the allocation at address {address:#x} has a buffer or an array over it: drop that first")]
     Pinned {
-        /// The address that was passed.
+        /// The address passed.
         address: u64,
     },
-    /// It was freed, and memory was found damaged: its own, or some that was found since the last call that could
-    /// say so. See [`Options::guard`](crate::Options::guard).
+    /// The allocation was freed, and guard mode found damage: its own, or earlier damage that no call could report.
+    /// See [`Options::guard`](crate::Options::guard).
     #[error(transparent)]
     Damaged(#[from] Damage),
-    /// The pool cannot be used at all.
+    /// The pool cannot be used.
     #[error(transparent)]
     Unusable(#[from] Unusable),
 }
 
-/// Why a pool could not be made.
+/// Why a pool could not be created.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// A limit of nothing, or above [`MAX_BYTES`].
+    /// The limit is 0 or above [`MAX_BYTES`].
     #[error("limit {limit} is not between 1 and {MAX_BYTES} bytes")]
     Limit {
-        /// The limit that was passed, in bytes.
+        /// The limit passed, in bytes.
         limit: u64,
     },
-    /// Guard mode for memory that is not this process's own.
+    /// Guard mode was requested for memory that is not known to belong to this process.
     #[error(
         "guard mode writes to the memory and reads it: this source's is not known to be memory of this process"
     )]
     NotGuardable,
-    /// A wait of more than a year.
+    /// The wait exceeds a year.
     #[error("wait_seconds {} is not between 0 and {}", wait.as_secs_f64(), MAX_WAIT.as_secs())]
     Wait {
-        /// The wait that was passed.
+        /// The wait passed.
         wait: Duration,
     },
-    /// A fraction outside 0 to 1.
+    /// The fraction is outside 0 to 1.
     #[error("fragmentation_fraction {fraction} is not between 0 and 1")]
     Fraction {
-        /// The fraction that was passed.
+        /// The fraction passed.
         fraction: f64,
     },
 }
 
-/// Why a limit was not changed. The pool is as it was.
+/// Why a limit was not changed. The pool is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LimitError {
-    /// A limit of nothing, or above [`MAX_BYTES`].
+    /// The limit is 0 or above [`MAX_BYTES`].
     #[error("limit {limit} is not between 1 and {MAX_BYTES} bytes")]
     OutOfRange {
-        /// The limit that was passed, in bytes.
+        /// The limit passed, in bytes.
         limit: u64,
     },
-    /// More is reserved than the limit would allow.
+    /// More bytes are reserved than the limit allows.
     #[error("limit {limit} is below the {reserved} bytes that {}", floor(*after_trim, *trim_helps))]
     BelowReserved {
-        /// The limit that was passed, in bytes.
+        /// The limit passed, in bytes.
         limit: u64,
-        /// Bytes of the regions that would stay.
+        /// Bytes of the regions that would remain.
         reserved: u64,
-        /// Whether a trim was asked for, and would not be enough.
+        /// Whether a trim was requested and does not suffice.
         after_trim: bool,
-        /// Whether a trim would be enough.
+        /// Whether a trim would suffice.
         trim_helps: bool,
     },
-    /// The pool cannot be used at all.
+    /// The pool cannot be used.
     #[error(transparent)]
     Unusable(#[from] Unusable),
 }

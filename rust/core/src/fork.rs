@@ -1,12 +1,12 @@
-//! Forked processes: a pool's lock may be held for ever by a thread that the child does not have.
+//! Fork support: in a forked child, a thread that no longer exists may hold a pool's lock for ever.
 
 pub(crate) use allotment_sync::generation;
 
-/// Tells every pool made so far that this process is a forked child.
+/// Marks this process as a forked child for all existing pools.
 ///
-/// Call it in the child, before it uses a pool. From then on those pools refuse every call with
-/// [`Unusable::Forked`](crate::Unusable::Forked) and give nothing back; pools made afterwards work. Memory
-/// that the parent had written stays readable.
+/// Call it in the child before any use of a pool. From then on those pools return
+/// [`Unusable::Forked`](crate::Unusable::Forked) from every call and release nothing; pools created afterwards work.
+/// Memory that the parent wrote stays readable.
 pub fn entered_child() {
     allotment_sync::entered_child();
 }

@@ -1,11 +1,11 @@
-//! A few free chunks in no order, linked through the chunks themselves.
+//! Short unordered lists of free chunks, linked through the chunks.
 //!
-//! Searched from end to end, so whoever has one keeps it short. Bins link theirs both ways, as a merge takes out
-//! whichever chunk lies beside the one that was freed.
+//! A search visits every member, so users keep the lists short. Bins link their lists in both directions: a merge
+//! removes an arbitrary member.
 
 use crate::chunk::{Chunk, ChunkTable, Handle};
 
-/// A free chunk. The order of the fields is the order of best fit.
+/// A free chunk. The derived order of the fields is best-fit order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FreeChunk {
     pub(crate) size: u64,
@@ -20,22 +20,22 @@ impl FreeChunk {
     }
 }
 
-/// The chunks of the list that starts at `head`.
+/// Iterates over the list that starts at `head`.
 pub(crate) fn members(chunks: &ChunkTable, head: Option<Handle>) -> impl Iterator<Item = Handle> + use<'_> {
     std::iter::successors(head, |&handle| chunks.get(handle).link)
 }
 
-/// Size of the largest member, 0 if there is none.
+/// Returns the size of the largest member, 0 for an empty list.
 pub(crate) fn largest(chunks: &ChunkTable, head: Option<Handle>) -> u64 {
     members(chunks, head).map(|handle| chunks.get(handle).size).max().unwrap_or(0)
 }
 
-/// The smallest member of at least `size` bytes, the lowest among equals.
-// Not where it is called: what it takes to search would not be there for the rest.
+/// Returns the smallest member of at least `size` bytes, the lowest address among equals.
+// Not inlined: the search needs registers that the caller's fast path uses.
 #[inline(never)]
 pub(crate) fn best_fit(chunks: &ChunkTable, head: Option<Handle>, size: u64) -> Option<Handle> {
-    // How much larger than asked for, then where: one number, as which is less no processor can guess. What is
-    // too small is larger by far: the difference wraps.
+    // One branch-free 128-bit key: surplus size, then address; the branch would be unpredictable. For members that
+    // are too small the subtraction wraps to a huge key.
     let mut least = 1_u128 << 127;
     let mut best = None;
     let mut at = head;
@@ -51,7 +51,7 @@ pub(crate) fn best_fit(chunks: &ChunkTable, head: Option<Handle>, size: u64) -> 
     best
 }
 
-/// Puts a chunk in front of a list that is linked both ways.
+/// Adds a chunk at the front of a doubly linked list.
 #[inline(always)]
 pub(crate) fn push(chunks: &mut ChunkTable, head: &mut Option<Handle>, handle: Handle) {
     let after = head.replace(handle);
@@ -61,7 +61,7 @@ pub(crate) fn push(chunks: &mut ChunkTable, head: &mut Option<Handle>, handle: H
     chunks.get_or_none_mut(after).back = Some(handle);
 }
 
-/// Takes a member out of a list that is linked both ways. No branch: where a member is no processor can guess.
+/// Removes a member of a doubly linked list. Branch-free, as a member's position is unpredictable.
 #[inline(always)]
 pub(crate) fn remove(chunks: &mut ChunkTable, head: &mut Option<Handle>, handle: Handle) {
     let Chunk { link: after, back: before, .. } = *chunks.get(handle);
@@ -73,7 +73,7 @@ pub(crate) fn remove(chunks: &mut ChunkTable, head: &mut Option<Handle>, handle:
     *place = after;
 }
 
-/// Takes a member out of a list that is linked one way.
+/// Removes a member of a singly linked list.
 pub(crate) fn find_and_remove(chunks: &mut ChunkTable, head: &mut Option<Handle>, handle: Handle) {
     let after = chunks.get(handle).link;
     let mut at = *head;

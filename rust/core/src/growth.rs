@@ -1,44 +1,44 @@
-//! How much to reserve next. Numbers in, numbers out; no source is called here.
+//! Growth policy: how many bytes to reserve next. Pure arithmetic; calls no source.
 
 use crate::units::{GRANULE, nine_tenths, round_down, round_up};
 
-/// The first region of a growing pool, in bytes, where the limit allows it.
+/// The first growth step in bytes, if the limit allows it.
 const FIRST_STEP: u64 = 2 << 20;
 
-/// The largest growth step. Doubling stops here, where the sizes asked for no longer depend on it.
+/// The largest growth step. Doubling stops here, where the limit always decides the size.
 const LAST_STEP: u64 = 1 << 63;
 
-/// The growth step of one allocator.
+/// The growth state of one allocator.
 #[derive(Debug, Clone)]
 pub(crate) struct Growth {
-    /// Starts small and doubles; otherwise the whole limit is wanted at once.
+    /// Whether regions start small and double; otherwise the whole limit is reserved at once.
     on: bool,
-    /// The size wanted next, before the limit cuts it.
+    /// The next size to reserve, before the limit caps it.
     step: u64,
 }
 
-/// One round of asking a source.
+/// One round of calls to a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// The size to ask for first.
+    /// The first size to ask for.
     pub(crate) largest: u64,
-    /// Never ask for less: the rounded request.
+    /// The smallest size to ask for: the rounded request.
     pub(crate) needed: u64,
-    /// Never adopt more: what the limit leaves.
+    /// The largest grant to adopt: the room under the limit.
     pub(crate) room: u64,
-    /// The step was doubled to reach the request, so a grant does not double it again.
+    /// Whether the step was doubled to reach the request; a grant does not double it again then.
     doubled: bool,
 }
 
 impl Plan {
-    /// Sizes to ask for, largest first.
+    /// Returns the sizes to ask for, in descending order.
     pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> + use<> {
         backpedal(self.largest, self.needed)
     }
 }
 
 impl Growth {
-    /// Starts small and doubles, or starts with the whole limit.
+    /// Creates the state for growth from a small step, or from the whole limit.
     pub(crate) fn new(limit: u64, on: bool) -> Self {
         let step = if on { limit.min(FIRST_STEP) } else { limit };
         Self { on, step: round_up(step) }
@@ -48,18 +48,17 @@ impl Growth {
         self.on
     }
 
-    /// From the next round on, what a fresh allocator of this limit and growth would want, or more if the steps
-    /// have come further.
+    /// Changes limit and growth: the next step is that of a fresh allocator, or the current step if that is larger.
     pub(crate) fn change(&mut self, limit: u64, on: bool) {
         let fresh = Self::new(limit, on);
         let step = if on && self.on { self.step.max(fresh.step) } else { fresh.step };
         *self = Self { step, ..fresh };
     }
 
-    /// Plans a round for a request of `needed` bytes (rounded) when `reserved` of `limit` are reserved.
+    /// Plans a round for a request of `needed` bytes (rounded) when `reserved` bytes of `limit` are reserved.
     ///
-    /// None if the limit leaves no room for the request. The step is doubled until it holds the request and
-    /// stays so, whatever the source answers.
+    /// Returns `None` if the limit leaves no room. The step is doubled until it holds the request, and it stays
+    /// doubled whatever the source answers.
     pub(crate) fn plan(&mut self, needed: u64, reserved: u64, limit: u64) -> Option<Plan> {
         let room = room(limit, reserved);
         if needed > room {
@@ -72,21 +71,21 @@ impl Growth {
         Some(Plan { largest: self.step.min(room), needed, room, doubled })
     }
 
-    /// Whether [`Growth::plan`] for a chunk of `needed` bytes ends in a grant, where the source grants up to `available`
-    /// bytes and refuses more.
+    /// Returns whether the sizes of [`Growth::plan`] for a chunk of `needed` bytes include a grant, if the source
+    /// grants up to `available` bytes.
     pub(crate) fn serves(&self, needed: u64, reserved: u64, limit: u64, available: u64) -> bool {
         let plan = self.clone().plan(needed, reserved, limit);
         plan.is_some_and(|plan| plan.sizes().any(|bytes| bytes <= available))
     }
 
-    /// The largest `needed` for which [`Growth::serves`] holds, in bytes; 0 if none.
+    /// Returns the largest `needed` in bytes for which [`Growth::serves`] holds; 0 if none.
     ///
-    /// The sizes asked for skip some, so a request a little below `available` may be refused where a smaller one is
-    /// served.
+    /// The sizes of a plan are not contiguous: a request a little below `available` may be refused while a smaller
+    /// one is served.
     pub(crate) fn largest_served(&self, reserved: u64, limit: u64, available: u64) -> u64 {
         let room = room(limit, reserved);
         let mut best = 0;
-        // Requests up to the step ask for the step first, larger ones for the next one that holds them.
+        // Requests up to the step ask for the step first; larger ones for the next step that holds them.
         let (mut below, mut step) = (0, self.clone());
         while below < room.min(available) {
             let granted = backpedal(step.step.min(room), GRANULE).find(|&bytes| bytes <= available);
@@ -97,7 +96,7 @@ impl Growth {
         best
     }
 
-    /// Notes that the source granted what `plan` asked for.
+    /// Records that the source granted what `plan` asked for.
     pub(crate) fn granted(&mut self, plan: &Plan) {
         if !plan.doubled {
             self.double();
@@ -109,15 +108,15 @@ impl Growth {
     }
 }
 
-/// Whole granules that the limit leaves.
+/// Returns the room under the limit in whole granules.
 fn room(limit: u64, reserved: u64) -> u64 {
     round_down(limit - reserved)
 }
 
-/// Sizes to ask for, largest first, never below `needed`.
+/// Returns the sizes to ask for, in descending order, never below `needed`.
 ///
-/// Each step gives up about a tenth. Rounding can eat that whole tenth when the size is small, so every
-/// step also gives up at least one granule: a source that refuses for ever still ends the loop.
+/// Each step reduces the size by about a tenth. For small sizes rounding can undo that reduction, so each step also
+/// reduces it by at least one granule; the loop ends even if the source refuses every size.
 fn backpedal(wanted: u64, needed: u64) -> impl Iterator<Item = u64> {
     let smaller = |&last: &u64| {
         let floor = last.checked_sub(GRANULE)?;

@@ -1,15 +1,15 @@
-//! Guard mode: red zones around every allocation, poison and quarantine for what was freed.
+//! Guard mode: red zones around allocations, poison and quarantine for freed memory.
 //!
-//! A pool hides mistakes that separate allocations would not survive: a byte written past an end lands in a
-//! neighbour, one written after a free in whoever comes next. In guard mode they are found, named, and told.
+//! In a pool, a write past the end of an allocation corrupts its neighbour, and a write after a free corrupts the
+//! next allocation at that address. Guard mode finds and reports such writes.
 //!
 //! ```text
 //! chunk of a live allocation    │ red zone │ requested bytes │ red zone │
 //!                               └ ≥ 1 granule ┴ the caller's address   └ ≥ 1 granule, to the chunk's end
-//! chunk in quarantine           │ poison                              │   reused only after a look at it
+//! chunk in quarantine           │ poison                              │   checked before its reuse
 //! ```
 //!
-//! The memory itself is touched by a [`MemoryGuard`], which the source brings along; here are numbers only.
+//! A [`MemoryGuard`] of the source reads and writes the memory; this file handles only numbers.
 
 use std::fmt;
 
@@ -18,48 +18,49 @@ use thiserror::Error;
 use crate::allocator::Allocation;
 use crate::units::{Bytes, GRANULE};
 
-/// What a red zone is filled with: no zero, no small number, no text.
+/// The fill byte of red zones: not zero, not a small number, not text.
 pub(crate) const RED_ZONE: u8 = 0xFA;
-/// What a freed chunk is filled with.
+/// The fill byte of freed chunks.
 pub(crate) const POISON: u8 = 0xFD;
-/// Bytes that a request takes more in guard mode, for the least of both red zones.
+/// The bytes that guard mode adds to each request: the minimum of both red zones.
 pub(crate) const MARGINS: u64 = 2 * GRANULE;
-/// The quarantine if nothing else is said: so much of the limit, and never more than so many bytes.
-const QUARANTINE_SHARE: u64 = 8;
-const MOST_QUARANTINE: u64 = 64 << 20;
-/// How many allocations a report of leaks names.
-const NAMED: usize = 5;
+/// The default quarantine: this fraction of the limit, up to [`MAX_QUARANTINE`] bytes.
+const QUARANTINE_FRACTION: u64 = 8;
+const MAX_QUARANTINE: u64 = 64 << 20;
+/// The number of allocations that a leak report lists.
+const MAX_LISTED: usize = 5;
 
-/// Touches the memory of a source on behalf of a pool in guard mode.
+/// Reads and writes the memory of a source for a pool in guard mode.
 ///
-/// It gets spans of regions that are out, and touches nothing else: see [`RegionSource::guard`].
+/// It receives spans within granted regions and accesses nothing else: see [`RegionSource::guard`].
 ///
 /// [`RegionSource::guard`]: crate::RegionSource::guard
 pub trait MemoryGuard: fmt::Debug + Send + Sync {
     /// Writes `byte` to each of the `bytes` bytes from `address`.
     fn fill(&self, address: u64, bytes: u64, byte: u8);
 
-    /// How far behind `address` lies the first of `bytes` bytes that is not `byte`; none if all are.
+    /// Returns the offset of the first of `bytes` bytes from `address` that differs from `byte`; `None` if all are
+    /// equal.
     fn first_other(&self, address: u64, bytes: u64, byte: u8) -> Option<u64>;
 
-    /// The pool of that name is gone: its damage that nobody was told of, and what nobody can free any more. Does
-    /// nothing unless it is overridden. It must not panic.
-    fn last_words(&self, _pool: &str, _damages: &[Damage], _leaks: Option<&Leaks>) {}
+    /// Reports unreported damage and leaks when the pool with this name is dropped. The default does nothing. Must
+    /// not panic.
+    fn report(&self, _pool: &str, _damages: &[Damage], _leaks: Option<&Leaks>) {}
 }
 
-/// Where memory was written to that was not to be written to.
+/// The place of an invalid write, relative to the allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DamagedPlace {
-    /// In front of an allocation.
+    /// Before the first byte of the allocation.
     Before,
-    /// Past the last byte that was asked for.
+    /// After the last requested byte.
     Behind,
-    /// In an allocation that had been freed.
+    /// Inside the allocation, after it was freed.
     Freed,
 }
 
 impl DamagedPlace {
-    /// The word other programs see.
+    /// Returns the name used by other languages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -70,18 +71,18 @@ impl DamagedPlace {
     }
 }
 
-/// Somebody wrote where nobody may: found in guard mode, after the fact.
+/// An invalid write that guard mode found after the fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub struct Damage {
-    /// Where it was written to.
+    /// The place of the write.
     pub place: DamagedPlace,
-    /// First byte of the allocation that it was written beside, or into after its free.
+    /// The address of the allocation.
     pub address: u64,
-    /// Bytes that were asked for.
+    /// The requested bytes of the allocation.
     pub requested: u64,
-    /// Number of that allocation.
+    /// The number of the allocation.
     pub id: u64,
-    /// The first damaged byte: its distance from `address`, negative in front of it.
+    /// Distance of the first damaged byte from `address`; negative before it.
     pub offset: i64,
 }
 
@@ -111,7 +112,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The allocations that a pool still holds when nobody is left to free them.
+/// The allocations that a pool still holds at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaks {
     /// The pool's name.
@@ -121,20 +122,20 @@ pub struct Leaks {
 }
 
 impl Leaks {
-    /// None if there are no allocations.
+    /// Returns `None` if there are no allocations.
     pub(crate) fn new(name: &str, mut allocations: Vec<Allocation>) -> Option<Self> {
         allocations.sort_unstable_by_key(|a| (std::cmp::Reverse(a.requested), a.id));
         (!allocations.is_empty()).then(|| Self { name: name.to_owned(), allocations })
     }
 
-    /// Bytes asked for, over all of them.
+    /// Returns the total of the requested bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.allocations.iter().map(|allocation| allocation.requested).sum()
     }
 }
 
-/// Fits a terminal: how many, how much, and the largest of them.
+/// Prints the number of allocations, their bytes, and the largest ones.
 impl fmt::Display for Leaks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.allocations.len();
@@ -144,19 +145,19 @@ impl fmt::Display for Leaks {
         if bytes >= 1024 {
             write!(f, " ({})", Bytes(bytes))?;
         }
-        for Allocation { address, requested, id, .. } in self.allocations.iter().take(NAMED) {
+        for Allocation { address, requested, id, .. } in self.allocations.iter().take(MAX_LISTED) {
             write!(f, "\n  allocation {id}: {requested} bytes at address {address:#x}")?;
         }
-        match count.saturating_sub(NAMED) {
+        match count.saturating_sub(MAX_LISTED) {
             0 => Ok(()),
             others => write!(f, "\n  and {others} more"),
         }
     }
 }
 
-/// Bytes of the quarantine of a pool of `limit` bytes, if nothing else is said.
+/// Returns the default size of the quarantine in bytes for a pool of `limit` bytes.
 pub(crate) fn default_quarantine(limit: u64) -> u64 {
-    (limit / QUARANTINE_SHARE).min(MOST_QUARANTINE)
+    (limit / QUARANTINE_FRACTION).min(MAX_QUARANTINE)
 }
 
 #[cfg(test)]

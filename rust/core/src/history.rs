@@ -1,44 +1,44 @@
-//! The first events of a pool, kept so that they can be played again under other settings.
+//! The first events of a pool, recorded for a replay under other settings.
 //!
-//! Advice for the next run of a program is found by playing the program. A pool keeps its first few hundred
-//! allocations for that, at four bytes an event; a pool that makes more drops them all. The history also ends when
-//! something happens that a second run would not repeat by itself, such as a live change of the limit.
+//! Advice for the next run needs a replay of the program. A pool records its first few hundred allocations for that,
+//! at four bytes per event, and drops the record when it makes more. The record also ends at an event that a second
+//! run would not repeat by itself, such as a live change of the limit.
 
 use std::num::NonZeroU64;
 
-use crate::claim::HELD;
+use crate::free_target::HELD;
 use crate::units::GRANULE;
 
-/// A pool that makes more allocations than this keeps no history.
-pub(crate) const LONGEST: u64 = 512;
+/// The most allocations that are recorded; a pool that makes more keeps no history.
+pub(crate) const MAX_ALLOCATIONS: u64 = 512;
 
-/// The bit that marks a free; the other bits are the number of the allocation. Without it they are the size of the
-/// chunk that was needed, in granules.
+/// Bit of an event code: a free, with the number of the allocation in the other bits. Without it the code is the
+/// needed chunk size in granules.
 const FREE: u32 = 1 << 31;
 
-/// What happened.
+/// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A request that needed a chunk of so many bytes was served. Allocations are numbered from 1.
+    /// A request that needed a chunk of this many bytes was served. Allocations are numbered from 1.
     Allocated(u64),
-    /// The allocation of this number was freed.
+    /// The allocation with this number was freed.
     Freed(u64),
 }
 
-/// The events of a pool from its start, while they are few and a second run would repeat them.
+/// The events of a pool from its start, while they are few and repeatable.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     events: Vec<u32>,
-    /// It is not complete, and never will be.
+    /// Whether recording has ended for good.
     ended: bool,
-    /// The thread of all events: several threads may take turns in another order next time.
+    /// The thread of all events: several threads may interleave differently in the next run.
     thread: Option<usize>,
-    /// The size that was needed by the request that was refused after the last event.
+    /// The needed size of the request that was refused after the last event.
     refused: Option<u64>,
 }
 
 impl History {
-    /// The events so far, if they are all and no request but one that needs `needed` bytes was refused.
+    /// Returns the events so far, if they are complete and only a request that needs `needed` bytes was refused.
     pub(crate) fn events_before(&self, needed: u64) -> Option<impl Iterator<Item = Event>> {
         let event = |&code: &u32| match code & FREE {
             0 => Event::Allocated(u64::from(code) * GRANULE),
@@ -48,17 +48,17 @@ impl History {
         is_complete.then(|| self.events.iter().map(event))
     }
 
-    /// Allocation `id` got a chunk; it needed `needed` bytes.
+    /// Records that allocation `id` was made; it needed a chunk of `needed` bytes.
     #[cold]
     #[inline(never)]
     pub(crate) fn allocated(&mut self, id: u64, needed: u64) {
         match u32::try_from(needed / GRANULE) {
-            Ok(granules) if granules < FREE && id <= LONGEST => self.push(granules),
+            Ok(granules) if granules < FREE && id <= MAX_ALLOCATIONS => self.push(granules),
             _ => self.end(),
         }
     }
 
-    /// Allocation `id` was freed.
+    /// Records that allocation `id` was freed.
     #[cold]
     #[inline(never)]
     pub(crate) fn freed(&mut self, id: Option<NonZeroU64>) {
@@ -68,8 +68,8 @@ impl History {
         }
     }
 
-    /// A request that needed `needed` bytes was refused. The same request may be repeated; any other event after it
-    /// depends on the refusal, which a second run under better settings does not see.
+    /// Records that a request was refused. The same request may repeat; any other later event depends on the refusal,
+    /// which a run under better settings would not see.
     pub(crate) fn refused(&mut self, needed: u64) {
         match self.refused {
             Some(before) if before != needed => self.end(),
@@ -77,7 +77,7 @@ impl History {
         }
     }
 
-    /// Drops all events.
+    /// Ends the recording and drops all events.
     pub(crate) fn end(&mut self) {
         *self = Self { ended: true, ..Self::default() };
     }
@@ -97,7 +97,7 @@ impl History {
     }
 }
 
-/// A number that no other living thread has; none at the very end of a thread.
+/// Returns a number that is unique among the live threads; `None` at the very end of a thread.
 fn this_thread() -> Option<usize> {
     thread_local! {
         static MARK: u8 = const { 0 };

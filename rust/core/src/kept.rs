@@ -1,9 +1,9 @@
-//! What keeps a region from going back.
+//! Regions that a trim keeps, and the allocations that keep them.
 
 use crate::allocator::Allocator;
 use crate::region::Region;
 
-/// A region that a trim leaves, because something in it is in use.
+/// A region that a trim keeps because an allocation is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptRegion {
     /// First byte.
@@ -12,18 +12,18 @@ pub struct KeptRegion {
     pub size: u64,
     /// Bytes of its chunks in use.
     pub in_use: u64,
-    /// Allocations in it.
+    /// Number of allocations in it.
     pub num_live: u64,
-    /// Number of the largest of them, the lowest among equals.
+    /// Number of the largest allocation, the lowest address among equals.
     pub largest: u64,
-    /// Whose that is, if it is noted.
+    /// Owner of that allocation, if one is recorded.
     pub owner: Option<String>,
 }
 
-/// All regions with something in use, in address order.
+/// Returns all regions with an allocation, in address order.
 ///
 /// # Cost
-/// Linear in the chunks.
+/// Linear in the number of chunks.
 pub(crate) fn kept(allocator: &Allocator) -> Vec<KeptRegion> {
     allocator.regions.iter().filter_map(|region| kept_region(allocator, region)).collect()
 }
@@ -38,6 +38,6 @@ fn kept_region(allocator: &Allocator, region: &Region) -> Option<KeptRegion> {
         in_use: chunks().map(|(_, chunk)| chunk.size).sum(),
         num_live: chunks().count() as u64,
         largest: largest.number(),
-        owner: allocator.owners.of(handle).map(|owner| allocator.owners.path(owner)),
+        owner: allocator.owners.owner_of(handle).map(|owner| allocator.owners.path(owner)),
     })
 }

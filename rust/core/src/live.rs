@@ -1,17 +1,17 @@
-//! Chunks in use, by address: what a free looks up.
+//! The live table: finds the chunk in use at an address, for frees.
 //!
-//! A table of lists, linked through the chunks themselves: adding one takes no search and no branch, and a chunk
-//! is looked at only to see its address, which a free needs anyway.
+//! A hash table of lists that are linked through the chunks. An insertion needs neither search nor branch, and a
+//! lookup reads a chunk only for its address, which the free needs anyway.
 
+use crate::branch_hint::cold_path;
 use crate::chunk::{ChunkTable, Handle};
-use crate::claim::Claim;
-use crate::hint::cold_path;
+use crate::free_target::FreeTarget;
 use crate::unchecked::Heads;
 
-/// Lists of an empty table, as a power of two.
-const SMALLEST: u32 = 10;
+/// Base-2 logarithm of the number of lists in an empty table.
+const MIN_POWER: u32 = 10;
 
-/// Address to handle, for exactly the chunks in use.
+/// Maps addresses to handles, for exactly the chunks in use.
 #[derive(Debug)]
 pub(crate) struct LiveTable {
     heads: Heads,
@@ -20,19 +20,19 @@ pub(crate) struct LiveTable {
 
 impl Default for LiveTable {
     fn default() -> Self {
-        Self { heads: Heads::new(SMALLEST), len: 0 }
+        Self { heads: Heads::new(MIN_POWER), len: 0 }
     }
 }
 
 impl LiveTable {
-    /// Number of chunks in use.
+    /// Returns the number of chunks in use.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Adds a chunk that is not in the table. The caller links it to what is returned.
+    /// Adds a chunk; the caller sets the chunk's link to the returned handle.
     pub(crate) fn push(&mut self, chunks: &mut ChunkTable, handle: Handle, address: u64) -> Option<Handle> {
-        // As many lists as chunks, or more: a head is four bytes, and most lists are of one chunk.
+        // At least as many lists as chunks: a head takes four bytes, and most lists have one chunk.
         if self.len >= self.heads.all().len() {
             self.grow(chunks);
         }
@@ -40,14 +40,19 @@ impl LiveTable {
         self.heads.get_mut(address).replace(handle)
     }
 
-    /// The handle of the chunk in use at `address`.
+    /// Returns the handle of the chunk in use at `address`.
     pub(crate) fn find(&self, chunks: &ChunkTable, address: u64) -> Option<Handle> {
         let mut list = std::iter::successors(self.heads.get(address), |&at| chunks.get(at).link);
         list.find(|&handle| chunks.get(handle).address == address)
     }
 
-    /// Takes out the chunk at `address` and returns its handle, if the claim is good for it.
-    pub(crate) fn remove(&mut self, chunks: &mut ChunkTable, address: u64, claim: Claim) -> Option<Handle> {
+    /// Removes the chunk at `address` and returns its handle, if the target matches it.
+    pub(crate) fn remove(
+        &mut self,
+        chunks: &mut ChunkTable,
+        address: u64,
+        target: FreeTarget,
+    ) -> Option<Handle> {
         let mut before: Option<Handle> = None;
         let mut at = self.heads.get(address);
         loop {
@@ -55,7 +60,7 @@ impl LiveTable {
             let chunk = chunks.get(handle);
             let after = chunk.link;
             if chunk.address == address {
-                if !claim.takes(chunk.id) {
+                if !target.matches(chunk.id) {
                     return None;
                 }
                 match before {

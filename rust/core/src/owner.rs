@@ -1,14 +1,14 @@
-//! Who holds what: scopes and tags, and the bytes of each.
+//! Owners: scopes and tags, the bytes that each holds, and scope limits.
 //!
-//! Owners form a tree. A scope is opened and closed, and may have a cap; a tag is a leaf, made when it is first
-//! named. What an owner holds counts for every owner above it, so a cap binds all that is below.
+//! Owners form a tree. A scope is opened and closed and may have a limit. A tag is a leaf that is created at its
+//! first use. An allocation counts for its owner and every owner above, so a limit binds the whole subtree.
 //!
 //! ```text
-//! scope "training" ─┬─ scope "step" (cap 64 MiB) ─┬─ tag "MatMul"
-//!                   └─ tag "loader.py:12"         └─ tag "Add"
+//! scope "training" ─┬─ scope "step" (limit 64 MiB) ─┬─ tag "MatMul"
+//!                   └─ tag "loader.py:12"           └─ tag "Add"
 //! ```
 //!
-//! All amounts are requests in whole granules: what a cap allows does not depend on which chunk was free.
+//! All amounts are rounded requests, so a limit does not depend on which chunk was free.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -16,77 +16,77 @@ use std::sync::{Arc, Weak};
 
 use crate::chunk::Handle;
 
-/// Names an owner; used again once it is closed and holds nothing.
+/// Identifies an owner; reused once the owner is closed and holds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct OwnerId(NonZeroU32);
 
-/// Names an open scope, and no other one ever.
+/// Identifies an open scope; never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ScopeId {
     pub(crate) owner: OwnerId,
     serial: u64,
 }
 
-/// What a scope holds and has done, in bytes: requests in whole granules.
+/// The figures of a scope in bytes: requests rounded up to granules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeStats {
-    /// Its own name and those of the scopes around it, as in `outer/inner`.
+    /// The names of the enclosing scopes and its own, as in `outer/inner`.
     pub name: String,
-    /// The most it may hold; none, if it has no cap.
+    /// The most bytes it may hold; `None` without a limit.
     pub limit: Option<u64>,
-    /// Held now, or when the scope was closed.
+    /// Bytes held now, or at the close of the scope.
     pub live: u64,
-    /// Allocations held, at the same moment.
+    /// Allocations held at the same moment.
     pub num_live: u64,
-    /// The most that was held at once.
+    /// The high-water mark of the bytes held.
     pub peak: u64,
-    /// Ever allocated in it.
+    /// Total bytes allocated in it.
     pub allocated: u64,
-    /// Given back of that.
+    /// Total bytes freed of those.
     pub freed: u64,
 }
 
-/// A cap that a request would have broken.
+/// The scope limit that a request would exceed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Capped {
-    /// The scope's name, with those around it.
+pub struct ScopeLimitReached {
+    /// The names of the enclosing scopes and the scope's own.
     pub name: String,
-    /// The most it may hold, in bytes.
+    /// The limit in bytes.
     pub limit: u64,
-    /// What it holds, in bytes.
+    /// The bytes that the scope holds.
     pub live: u64,
 }
 
-/// A cap that a request would break, and what would mend it.
+/// A scope limit that a request would exceed, and the limit that would allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BrokenCap {
-    /// Whose cap it is.
+pub(crate) struct ExceededLimit {
+    /// The scope with the limit.
     pub(crate) owner: OwnerId,
     /// The smallest limit that allows the request, in bytes.
     pub(crate) wanted: u64,
-    /// By how much the limit is too low, in bytes.
+    /// The difference to the current limit, in bytes.
     pub(crate) lacking: u64,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Owner {
-    /// Of an open scope: its number, counted from 1. Else 0.
+    /// Serial number of an open scope, from 1; 0 otherwise.
     serial: u64,
-    /// Of an open scope: gone when it is closed, or the pool is dropped.
+    /// Token of an open scope; dropped when the scope is closed or the pool is dropped.
     open: Option<Arc<()>>,
     name: Arc<str>,
     parent: Option<OwnerId>,
     limit: Option<u64>,
     live: u64,
-    /// Of requests that are being served: they count against caps, and nowhere else. Several may ask for more than
-    /// there is of anything.
+    /// Bytes of requests in progress; they count only against limits. 128 bits: several may each ask for the maximum.
     pending: u128,
     num_live: u64,
     peak: u64,
-    /// Ever, and so up to the largest number there is.
+    /// Total bytes ever allocated; saturates.
     allocated: u64,
     freed: u64,
-    /// Owners below, requests being served, and whether it is an open scope or a tag of one: who needs the slot.
+    /// References to the slot: owners below, requests in progress, and one while the scope is open or the tag is in
+    /// use.
     holders: u32,
 }
 
@@ -96,37 +96,37 @@ pub(crate) struct Owners {
     slots: Vec<Owner>,
     vacant: Vec<OwnerId>,
     tags: HashMap<(Option<OwnerId>, Arc<str>), OwnerId>,
-    /// Scopes ever opened.
+    /// The number of scopes ever opened.
     opened: u64,
-    /// Whose allocation is in each chunk, by the index of its handle, as far as any is somebody's.
+    /// The owner of each chunk, by the index of its handle; grows on demand.
     of_chunk: Vec<Option<OwnerId>>,
-    /// Chunks that are somebody's.
+    /// The number of chunks with an owner.
     owned: usize,
 }
 
 impl Owners {
-    /// Whether any chunk is somebody's.
+    /// Returns whether any chunk has an owner.
     #[inline(always)]
-    pub(crate) fn own_any(&self) -> bool {
+    pub(crate) fn has_owned_chunks(&self) -> bool {
         self.owned > 0
     }
 
-    /// Whose allocation is in a chunk, if that is noted; a free chunk is nobody's.
-    pub(crate) fn of(&self, chunk: Handle) -> Option<OwnerId> {
+    /// Returns the owner of a chunk; `None` if it has none or is free.
+    pub(crate) fn owner_of(&self, chunk: Handle) -> Option<OwnerId> {
         self.of_chunk.get(chunk.index()).copied().flatten()
     }
 
-    /// How many chunks are somebody's, counted anew.
+    /// Counts the chunks with an owner by a full scan, for checks.
     pub(crate) fn count_owned(&self) -> usize {
         self.of_chunk.iter().flatten().count()
     }
 
-    /// Notes whose allocation is in a chunk that was nobody's.
-    pub(crate) fn give(&mut self, chunk: Handle, owner: OwnerId) {
+    /// Sets the owner of a chunk that has none.
+    pub(crate) fn set_owner(&mut self, chunk: Handle, owner: OwnerId) {
         let index = chunk.index();
         let missing = (index + 1).saturating_sub(self.of_chunk.len());
         if missing > self.of_chunk.capacity() - self.of_chunk.len() {
-            // By an eighth, like the table of chunks.
+            // Grows by an eighth, like the chunk table.
             self.of_chunk.reserve_exact(missing.max(self.of_chunk.len() / 8 + 16));
         }
         if missing > 0 {
@@ -136,8 +136,8 @@ impl Owners {
         self.owned += 1;
     }
 
-    /// Makes a chunk nobody's; returns whose it was.
-    pub(crate) fn take(&mut self, chunk: Handle) -> Option<OwnerId> {
+    /// Removes and returns the owner of a chunk.
+    pub(crate) fn clear_owner(&mut self, chunk: Handle) -> Option<OwnerId> {
         let owner = self.of_chunk.get_mut(chunk.index())?.take()?;
         self.owned -= 1;
         Some(owner)
@@ -151,35 +151,35 @@ impl Owners {
         ScopeId { owner: self.insert(scope), serial }
     }
 
-    /// Tells without the lock whether a scope is open: what it refers to is there for so long.
-    pub(crate) fn while_open(&self, scope: ScopeId) -> Weak<()> {
+    /// Returns a weak token that is alive while the scope is open; a thread can test it without the lock.
+    pub(crate) fn open_token(&self, scope: ScopeId) -> Weak<()> {
         self.get(scope.owner).open.as_ref().map_or_else(Weak::new, Arc::downgrade)
     }
 
-    /// Closes a scope; returns its last figures, none if it is not open. What it still holds goes on counting for
-    /// the scopes around it.
+    /// Closes a scope and returns its final figures; `None` if it is not open. Its live allocations keep counting for
+    /// the enclosing scopes.
     pub(crate) fn close(&mut self, scope: ScopeId) -> Option<ScopeStats> {
         let figures = self.scope_stats(scope)?;
         let owner = scope.owner;
         let tags: Vec<_> = self.tags.extract_if(|(parent, _), _| *parent == Some(owner)).collect();
         for (_, tag) in tags {
-            self.let_go(tag);
+            self.drop_holder(tag);
         }
         let closed = self.get_mut(owner);
         closed.serial = 0;
         closed.open = None;
-        // A scope inside it may stay open; the cap ends with the scope.
+        // An inner scope may stay open, but the limit ends with its scope.
         closed.limit = None;
-        self.let_go(owner);
+        self.drop_holder(owner);
         Some(figures)
     }
 
-    /// The figures of a scope, none if it is not open.
+    /// Returns the figures of a scope; `None` if it is not open.
     pub(crate) fn scope_stats(&self, scope: ScopeId) -> Option<ScopeStats> {
         (self.get(scope.owner).serial == scope.serial).then(|| self.stats(scope.owner))
     }
 
-    /// The owner for what is allocated under a tag in a scope, or outside of any.
+    /// Returns the owner for a tag within a scope, or at the top level; creates it at first use.
     pub(crate) fn tag(&mut self, parent: Option<OwnerId>, tag: &Arc<str>) -> OwnerId {
         let key = (parent, Arc::clone(tag));
         if let Some(&found) = self.tags.get(&key) {
@@ -190,44 +190,48 @@ impl Owners {
         made
     }
 
-    /// The cap that `bytes` more would break, if any: the innermost.
-    pub(crate) fn cap_broken(&self, owner: OwnerId, bytes: u64) -> Option<Capped> {
-        self.upwards(owner).find_map(|id| {
+    /// Returns the innermost scope limit that `bytes` more would exceed.
+    pub(crate) fn exceeded_limit(&self, owner: OwnerId, bytes: u64) -> Option<ScopeLimitReached> {
+        self.ancestors(owner).find_map(|id| {
             let owner = self.get(id);
             let Owner { limit, live, .. } = *owner;
             let limit = limit?;
-            (owner.wanted(bytes) > u128::from(limit)).then(|| Capped { name: self.path(id), limit, live })
+            (owner.wanted(bytes) > u128::from(limit)).then(|| ScopeLimitReached {
+                name: self.path(id),
+                limit,
+                live,
+            })
         })
     }
 
-    /// All caps that `bytes` more would break, the innermost first, each with what it lacks.
-    pub(crate) fn caps_broken(&self, owner: OwnerId, bytes: u64) -> Vec<BrokenCap> {
-        let broken = self.upwards(owner).filter_map(|id| {
+    /// Returns all scope limits that `bytes` more would exceed, the innermost first.
+    pub(crate) fn exceeded_limits(&self, owner: OwnerId, bytes: u64) -> Vec<ExceededLimit> {
+        let broken = self.ancestors(owner).filter_map(|id| {
             let wanted = self.get(id).wanted(bytes);
             let limit = self.get(id).limit?;
             let lacking = wanted.checked_sub(u128::from(limit)).filter(|&lacking| lacking > 0)?;
-            // More than can be counted is more than anything that is held.
+            // Saturates: more than 64 bits is more than any allocation.
             let saturated = |wide: u128| u64::try_from(wide).unwrap_or(u64::MAX);
-            Some(BrokenCap { owner: id, wanted: saturated(wanted), lacking: saturated(lacking) })
+            Some(ExceededLimit { owner: id, wanted: saturated(wanted), lacking: saturated(lacking) })
         });
         broken.collect()
     }
 
-    /// The most that the caps above an owner leave, in bytes.
-    pub(crate) fn room_under_caps(&self, owner: OwnerId) -> u64 {
-        let rooms = self.upwards(owner).filter_map(|id| {
+    /// Returns the smallest remaining room under the limits above an owner, in bytes.
+    pub(crate) fn room_under_limits(&self, owner: OwnerId) -> u64 {
+        let rooms = self.ancestors(owner).filter_map(|id| {
             let held = u64::try_from(self.get(id).wanted(0)).unwrap_or(u64::MAX);
             self.get(id).limit.map(|limit| limit.saturating_sub(held))
         });
         rooms.min().unwrap_or(u64::MAX)
     }
 
-    /// Whether `owner` is `above`, or below it.
+    /// Returns whether `owner` is `above` or below it.
     pub(crate) fn is_within(&self, owner: OwnerId, above: OwnerId) -> bool {
-        self.upwards(owner).any(|id| id == above)
+        self.ancestors(owner).any(|id| id == above)
     }
 
-    /// Changes the cap of an open scope; false if it is not open.
+    /// Changes the limit of an open scope; returns false if it is not open.
     pub(crate) fn set_limit(&mut self, scope: ScopeId, limit: Option<u64>) -> bool {
         let open = self.get(scope.owner).serial == scope.serial;
         if open {
@@ -236,21 +240,21 @@ impl Owners {
         open
     }
 
-    /// Counts a request against the caps while it is being served.
+    /// Counts a request in progress against the limits.
     pub(crate) fn account_pending(&mut self, owner: OwnerId, bytes: u64) {
         self.get_mut(owner).holders += 1;
-        self.for_each_upwards(owner, |owner| owner.pending += u128::from(bytes));
+        self.for_each_ancestor(owner, |owner| owner.pending += u128::from(bytes));
     }
 
-    /// Takes back [`Owners::account_pending`]: the request was served or refused.
+    /// Undoes [`Owners::account_pending`] once the request is served or refused.
     pub(crate) fn account_settled(&mut self, owner: OwnerId, bytes: u64) {
-        self.for_each_upwards(owner, |owner| owner.pending -= u128::from(bytes));
-        self.let_go(owner);
+        self.for_each_ancestor(owner, |owner| owner.pending -= u128::from(bytes));
+        self.drop_holder(owner);
     }
 
-    /// An allocation of `bytes` bytes is the owner's.
+    /// Counts a new allocation of `bytes` bytes for its owner.
     pub(crate) fn account_allocate(&mut self, owner: OwnerId, bytes: u64) {
-        self.for_each_upwards(owner, |owner| {
+        self.for_each_ancestor(owner, |owner| {
             owner.live += bytes;
             owner.peak = owner.peak.max(owner.live);
             owner.allocated = owner.allocated.saturating_add(bytes);
@@ -258,19 +262,19 @@ impl Owners {
         });
     }
 
-    /// An allocation of the owner's is gone.
+    /// Counts a free of `bytes` bytes for its owner.
     pub(crate) fn account_free(&mut self, owner: OwnerId, bytes: u64) {
-        self.for_each_upwards(owner, |owner| {
+        self.for_each_ancestor(owner, |owner| {
             owner.live -= bytes;
             owner.freed = owner.freed.saturating_add(bytes);
             owner.num_live -= 1;
         });
-        self.vacate_if_done(owner);
+        self.vacate_if_unused(owner);
     }
 
-    /// An allocation of the owner's became another size.
+    /// Counts a changed size of an allocation for its owner.
     pub(crate) fn account_resize(&mut self, owner: OwnerId, before: u64, after: u64) {
-        self.for_each_upwards(owner, |owner| {
+        self.for_each_ancestor(owner, |owner| {
             owner.live = owner.live - before + after;
             owner.peak = owner.peak.max(owner.live);
             owner.allocated = owner.allocated.saturating_add(after.saturating_sub(before));
@@ -283,7 +287,7 @@ impl Owners {
         ScopeStats { name: self.path(id), limit, live, num_live, peak, allocated, freed }
     }
 
-    /// What each owner holds itself, without the owners below it: name, allocations, bytes.
+    /// Returns for each owner its own allocations and bytes, without the owners below.
     pub(crate) fn holdings(&self) -> Vec<(OwnerId, u64, u64)> {
         let mut own: Vec<_> = self.slots.iter().map(|owner| (owner.num_live, owner.live)).collect();
         for owner in &self.slots {
@@ -296,18 +300,18 @@ impl Owners {
         named.filter_map(|((count, bytes), n)| Some((OwnerId(NonZeroU32::new(n)?), count, bytes))).collect()
     }
 
-    /// The owner's name, after those of the owners above it.
+    /// Returns the owner's name with those of the owners above it.
     pub(crate) fn path(&self, id: OwnerId) -> String {
-        let mut names: Vec<&str> = self.upwards(id).map(|id| &*self.get(id).name).collect();
+        let mut names: Vec<&str> = self.ancestors(id).map(|id| &*self.get(id).name).collect();
         names.reverse();
         names.join("/")
     }
 
-    fn upwards(&self, owner: OwnerId) -> impl Iterator<Item = OwnerId> {
+    fn ancestors(&self, owner: OwnerId) -> impl Iterator<Item = OwnerId> {
         std::iter::successors(Some(owner), |&id| self.get(id).parent)
     }
 
-    fn for_each_upwards(&mut self, owner: OwnerId, change: impl Fn(&mut Owner)) {
+    fn for_each_ancestor(&mut self, owner: OwnerId, change: impl Fn(&mut Owner)) {
         let mut at = Some(owner);
         while let Some(id) = at {
             let owner = self.get_mut(id);
@@ -329,14 +333,14 @@ impl Owners {
         OwnerId(number.expect("fewer owners than bytes"))
     }
 
-    /// One holder less.
-    fn let_go(&mut self, owner: OwnerId) {
+    /// Drops one reference to the slot.
+    fn drop_holder(&mut self, owner: OwnerId) {
         self.get_mut(owner).holders -= 1;
-        self.vacate_if_done(owner);
+        self.vacate_if_unused(owner);
     }
 
-    /// Vacates the slots that nobody needs any more, from this one upwards.
-    fn vacate_if_done(&mut self, owner: OwnerId) {
+    /// Vacates unreferenced slots, from this one upwards.
+    fn vacate_if_unused(&mut self, owner: OwnerId) {
         let mut at = Some(owner);
         while let Some(id) = at {
             let owner = self.get_mut(id);
@@ -362,7 +366,7 @@ impl Owners {
 }
 
 impl Owner {
-    /// What it would hold with `bytes` more, and with the requests that are being served.
+    /// Returns the bytes held after `bytes` more, with the requests in progress.
     fn wanted(&self, bytes: u64) -> u128 {
         u128::from(self.live) + self.pending + u128::from(bytes)
     }

@@ -1,4 +1,4 @@
-//! The split rule: from which size on the remainder of a chunk is split off.
+//! The split rule: the size from which the remainder of a chunk is split off.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,33 +7,33 @@ use thiserror::Error;
 
 use crate::units::share_of;
 
-/// A remainder of this many bytes is split off, however large the request, unless a fraction is set.
+/// Remainders of this many bytes are split off whatever the request, unless a fraction is set.
 const SPLIT_THRESHOLD: u64 = 128 << 20;
 
 /// Decides when the remainder of a chunk is split off and stays free.
 ///
-/// A chunk is split when the remainder is at least as large as the request, or reaches a threshold. The policy
-/// sets the threshold; everything else an allocator decides is the same under both.
+/// A chunk is split if the remainder is at least as large as the request or reaches a threshold. The policy sets the
+/// threshold; all other decisions are the same under every policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
 pub enum Policy {
-    /// TensorFlow's rule (the default): the threshold is 128 MiB, or a fraction of the limit if one is set. A
-    /// request may get a chunk of up to twice its size.
+    /// TensorFlow's rule (the default): the threshold is 128 MiB, or a fraction of the limit if one is set. A request
+    /// may get a chunk of up to twice its size.
     #[default]
     TensorFlow,
-    /// Every remainder is split off, from one granule on: no request gets a larger chunk than it needs. A fraction
-    /// has no effect.
+    /// Splits off every remainder of a granule or more: no request gets a larger chunk than it needs. A fraction has
+    /// no effect.
     Tight,
 }
 
-/// A text that names no policy.
+/// Reports an unknown policy name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("policy {0:?} is neither \"tensorflow\" nor \"tight\"")]
 pub struct PolicyError(pub String);
 
 impl Policy {
-    /// The name of the policy in options, reports and command lines.
+    /// Returns the name of the policy in options, reports and command lines.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,19 +43,19 @@ impl Policy {
     }
 }
 
-/// The options that the threshold depends on, besides the limit.
+/// The options that define the threshold, besides the limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SplitRule {
     pub(crate) policy: Policy,
-    /// Share of the limit; 0 is none.
+    /// Fraction of the limit; 0 for none.
     pub(crate) fraction: f64,
 }
 
 impl SplitRule {
-    /// The threshold in bytes, at least 1, under a limit of `limit` bytes.
+    /// Returns the threshold in bytes, at least 1, for a limit of `limit` bytes.
     ///
-    /// Chunk sizes are multiples of the granule, so a threshold of 1 splits off every remainder; 0 would split off
-    /// chunks of zero bytes.
+    /// Chunk sizes are multiples of the granule, so 1 splits off every remainder; 0 would create chunks of zero
+    /// bytes.
     pub(crate) fn threshold(self, limit: u64) -> u64 {
         match self.policy {
             Policy::Tight => 1,

@@ -1,24 +1,24 @@
-//! A pool: an allocator, its source and its limit, safe to share between threads.
+//! The pool: a thread-safe allocator with its source and limit.
 //!
-//! Two mutexes. The **lock** guards the tables and is held briefly; no source is called under it. The
-//! **turn** is the right to talk to the source; it is taken before the lock, never after. Only its holder
-//! can reserve, so the limit is exact although the source is asked with the lock free.
+//! A pool has two locks. The **lock** guards the tables and is held briefly; no source is called under it. The
+//! **source lock** is the right to call the source; a thread takes it before the lock, never after. Only its holder
+//! reserves, so the limit is exact although the lock is free while the source runs.
 //!
-//! In front of both is the quick door, for a thread that has had the pool to itself: it opens only where there is
-//! nothing to do but what the tables can do alone, and who finds it shut has changed nothing.
+//! The **fast path** comes before both. It applies while one thread uses the pool alone and the tables suffice to
+//! serve the call. A failed fast path changes nothing.
 //!
 //! ```text
-//! allocate ─ lock: fits? ─────────────────────────────────────────────→ done
-//!               └ no: turn ─ lock: fits now? plan ─ ask ─ lock: adopt ─→ done
-//!                                                    └ refused: lock: give up free regions ─ hand back
-//!                                                       └ plan, ask, adopt once more ─→ done or refused
+//! allocate ─ lock: fits? ─────────────────────────────────────────────────────→ done
+//!               └ no: source lock ─ lock: fits now? plan ─ reserve ─ lock: adopt ─→ done
+//!                                           └ declined: lock: remove free regions ─ release
+//!                                              └ plan, reserve, adopt again ─→ done or refused
 //! ```
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use allotment_sync::{Bell, Inside, Mailbox, Mutex, Turn, TurnGuard};
+use allotment_sync::{DeferredQueue, EventCount, Mutex, SourceLock, SourceLockGuard, WouldDeadlock};
 
 use crate::allocator::{Allocator, Limit};
 use crate::check::{Violation, check};
@@ -40,42 +40,42 @@ mod idle;
 mod limits;
 mod lock;
 mod options;
-mod questions;
+mod queries;
 mod scope;
 mod siblings;
 mod state;
 mod trim;
 mod wait;
 
-use freeing::Late;
+use freeing::Deferred;
 use guarding::Guarded;
 pub use options::{MAX_WAIT, Options};
 pub use scope::{Scope, is_tagged, set_tag};
 pub use siblings::Siblings;
 use state::State;
-pub use wait::{Patience, Refused};
+pub use wait::{AllocationAttempt, MemoryWait};
 
-/// The source, and the right to call it.
-type Source<'a> = TurnGuard<'a, Box<dyn RegionSource>>;
+/// The source, with the source lock held.
+type Source<'a> = SourceLockGuard<'a, Box<dyn RegionSource>>;
 
 /// A best-fit allocator over regions from one source.
 pub struct Pool {
     options: Options,
     state: Mutex<State>,
-    turn: Turn<Box<dyn RegionSource>>,
-    /// Frees and ends of scopes that could not wait for the lock.
-    late: Mailbox<Late>,
-    /// Rings when something was freed and somebody waits for that.
-    freed: Bell,
-    /// Tells what the source could grant.
+    source_lock: SourceLock<Box<dyn RegionSource>>,
+    /// Frees and scope ends that could not take the lock.
+    deferred: DeferredQueue<Deferred>,
+    /// Notified when memory was freed and a thread waits for that.
+    freed: EventCount,
+    /// Reports how much the source could grant.
     gauge: Option<Arc<dyn Gauge>>,
-    /// Pools on the same memory.
+    /// The pools that share the source's memory.
     siblings: OnceLock<Arc<Siblings>>,
-    born: u64,
-    /// Its own among all pools of the process.
+    fork_generation: u64,
+    /// The number of this pool, unique within the process.
     number: u64,
-    /// Whether it was ever to be trimmed when idle.
-    is_watched: AtomicBool,
+    /// Whether the pool was ever registered for trims when idle.
+    is_trimmed_when_idle: AtomicBool,
 }
 
 impl std::fmt::Debug for Pool {
@@ -85,10 +85,10 @@ impl std::fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// A pool over `source`. Nothing is reserved before the first allocation.
+    /// Creates a pool over `source`. Reserves nothing before the first allocation.
     ///
     /// # Errors
-    /// When an option is out of range, or guard mode is asked for and the source has no guard.
+    /// If an option is out of range, or if guard mode is requested and the source has no guard.
     pub fn new(source: impl RegionSource + 'static, options: Options) -> Result<Self, OptionsError> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         options.check()?;
@@ -99,30 +99,30 @@ impl Pool {
         let guard = options.guard.then(|| source.guard().ok_or(OptionsError::NotGuardable)).transpose()?;
         let guarded = guard.map(|guard| Guarded::new(guard, &options));
         let state = State::new(allocator, guarded, options.owner_tags);
-        let late = Mailbox::new();
-        late.set_notice(state.concerns().any());
+        let deferred = DeferredQueue::new();
+        deferred.set_slow_path(state.slow_path().any());
         Ok(Self {
             gauge: source.gauge(),
             siblings: OnceLock::new(),
             options,
             state: Mutex::new(state),
-            turn: Turn::new(Box::new(source)),
-            late,
-            freed: Bell::new(),
-            born: fork::generation(),
+            source_lock: SourceLock::new(Box::new(source)),
+            deferred,
+            freed: EventCount::new(),
+            fork_generation: fork::generation(),
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            is_watched: AtomicBool::new(false),
+            is_trimmed_when_idle: AtomicBool::new(false),
         })
     }
 
-    /// How the pool was set up.
+    /// Returns the options that the pool was created with.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Makes the allocation at `address` one of `bytes` bytes if its chunk is long enough; returns the bytes
-    /// that may be used there either way. For allocations that were not aligned beyond the granule.
+    /// Changes the size of the allocation at `address` to `bytes` if its chunk is large enough; returns the usable
+    /// bytes in either case. Only for allocations with an alignment up to the granule.
     ///
     /// # Errors
     /// As [`Pool::free`].
@@ -131,7 +131,7 @@ impl Pool {
         resized.ok_or(FreeError::NotAllocated { address })
     }
 
-    /// What the pool holds and has done.
+    /// Returns the pool's counters.
     ///
     /// # Errors
     /// In a forked child.
@@ -139,7 +139,7 @@ impl Pool {
         self.with_state(|state| state.allocator.stats())
     }
 
-    /// Makes every peak what it is now; cumulative counters stay.
+    /// Sets every peak to its current value; cumulative counters stay.
     ///
     /// # Errors
     /// In a forked child.
@@ -147,18 +147,18 @@ impl Pool {
         self.with_state(|state| state.allocator.counters.reset_peaks())
     }
 
-    /// Every region and every chunk, as of one moment.
+    /// Returns a consistent copy of all regions and chunks.
     ///
     /// # Errors
     /// In a forked child.
     ///
     /// # Cost
-    /// Linear in the chunks, under the lock.
+    /// Linear in the number of chunks, under the lock.
     pub fn snapshot(&self) -> Result<Snapshot, Unusable> {
         self.with_state(|state| Snapshot::new(&self.options.name, &state.allocator))
     }
 
-    /// Walks everything and names the first invariant that does not hold. For tests.
+    /// Checks all invariants and returns the first violation. For tests.
     ///
     /// # Errors
     /// The violation.
@@ -169,52 +169,53 @@ impl Pool {
         self.with_state(|state| check(&state.allocator)).expect("a pool of this process")
     }
 
-    /// Does something with the turn, and afterwards what others left undone because it was taken.
-    fn with_turn<T>(&self, work: impl FnOnce(&mut Source<'_>) -> T) -> Result<T, Unusable> {
-        self.same_process()?;
-        let turn = self.turn.take().map_err(|Inside| Unusable::InsideSource)?;
-        Ok(self.use_turn(turn, work))
+    /// Runs `work` with the source lock held, then releases regions that other threads left because the lock was
+    /// taken.
+    fn with_source<T>(&self, work: impl FnOnce(&mut Source<'_>) -> T) -> Result<T, Unusable> {
+        self.check_process()?;
+        let source = self.source_lock.lock().map_err(|WouldDeadlock| Unusable::InsideSource)?;
+        Ok(self.use_source(source, work))
     }
 
-    fn use_turn<T>(&self, mut turn: Source<'_>, work: impl FnOnce(&mut Source<'_>) -> T) -> T {
-        let result = work(&mut turn);
-        drop(turn);
-        self.hand_back_last_regions();
+    fn use_source<T>(&self, mut source: Source<'_>, work: impl FnOnce(&mut Source<'_>) -> T) -> T {
+        let result = work(&mut source);
+        drop(source);
+        self.release_last_regions();
         result
     }
 
-    /// Whether this process is a forked child of the one that made the pool: every call refuses then.
+    /// Returns whether this process is a forked child of the process that made the pool; every call is an error then.
     #[must_use]
     pub fn is_inherited(&self) -> bool {
-        fork::generation() != self.born
+        fork::generation() != self.fork_generation
     }
 
-    fn same_process(&self) -> Result<(), Unusable> {
+    fn check_process(&self) -> Result<(), Unusable> {
         if self.is_inherited() { Err(Unusable::Forked) } else { Ok(()) }
     }
 }
 
-const BROKEN: &str = "the pool's tables are sound: no thread panicked while it held the lock";
+const STATE_IS_SOUND: &str = "the pool's tables are sound: no thread panicked while it held the lock";
 
-/// Hands back wholly free regions. One with a live allocation stays reserved for ever: somebody may still
-/// use its addresses, and nobody is left to say when that ends.
+/// Releases wholly free regions. A region with a live allocation stays reserved for ever: its user may still access
+/// it, and no later call can tell when that ends.
 impl Drop for Pool {
     fn drop(&mut self) {
         self.stop_trimming_when_idle();
-        // In a forked child nothing is its own to give back; after a panic the tables are not to be trusted.
-        if !self.state.is_broken() {
+        // A forked child owns none of the regions; after a panic under the lock the tables may be inconsistent.
+        if !self.state.is_poisoned() {
             let _ = self.trim();
-            self.say_last_words();
+            self.report_leaks();
         }
     }
 }
 
-fn hand_back(turn: &mut Source<'_>, regions: Vec<Grant>) -> u64 {
+fn release_regions(source: &mut Source<'_>, regions: Vec<Grant>) -> u64 {
     let bytes = regions.iter().map(|region| region.bytes).sum();
-    // A source that panics over one region must still get the others.
+    // If the source panics for one region, the others are still released.
     let mut panic = None;
     for region in regions {
-        let released = catch_unwind(AssertUnwindSafe(|| turn.release(region)));
+        let released = catch_unwind(AssertUnwindSafe(|| source.release(region)));
         panic = panic.or(released.err());
     }
     if let Some(panic) = panic {

@@ -1,19 +1,19 @@
 //! Regions in address order.
 //!
-//! Regions do not overlap. Each names its first chunk, whose handle never changes while the region lasts:
-//! a split keeps the lower part's handle, and nothing lies before it that could absorb it.
+//! Regions do not overlap. Each region stores its first chunk, whose handle never changes while the region exists: a
+//! split keeps the handle of the lower part, and no chunk before it can absorb it.
 
 use crate::chunk::Handle;
 use crate::source::Grant;
 
-/// One span got from the source, or several that touched and were joined.
+/// One granted span, or several adjacent ones that were joined.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Region {
     pub(crate) span: Grant,
     pub(crate) first: Handle,
 }
 
-/// Where a new span belongs among the regions.
+/// The position of a new span among the regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Before the region at this index, or last.
@@ -41,7 +41,7 @@ impl Regions {
         &self.sorted[index]
     }
 
-    /// Finds the place of a new span; none if it overlaps a region.
+    /// Finds the position of a new span; `None` if it overlaps a region.
     pub(crate) fn place(&self, span: Grant) -> Option<Place> {
         let index = self.sorted.partition_point(|region| region.span.address < span.address);
         if self.sorted.get(index).is_some_and(|after| after.span.address < span.end()) {
@@ -55,17 +55,17 @@ impl Regions {
         }
     }
 
-    /// Puts a region where [`Regions::place`] said.
+    /// Inserts a region at the index that [`Regions::place`] returned.
     pub(crate) fn insert(&mut self, index: usize, region: Region) {
         self.sorted.insert(index, region);
     }
 
-    /// Lengthens a region by the span that follows it.
+    /// Extends a region by the adjacent span after it.
     pub(crate) fn lengthen(&mut self, index: usize, bytes: u64) {
         self.sorted[index].span.bytes += bytes;
     }
 
-    /// Takes out the regions that `gone` picks, in address order.
+    /// Removes and returns the regions for which `gone` returns true, in address order.
     pub(crate) fn take(&mut self, mut gone: impl FnMut(&Region) -> bool) -> Vec<Region> {
         self.sorted.extract_if(.., |region| gone(region)).collect()
     }

@@ -1,7 +1,8 @@
-//! Plays recorded programs into pools: where each block lies, what is refused, which limits are enough.
+//! Replays of recorded programs: the offset of each block, the refusals, and the limits that suffice.
 //!
-//! [`replay`] plays a [`Program`] at one limit. [`find_limits`] finds the smallest limit that serves it, and one
-//! from which on limits are safe: best fit is not monotone, so a limit may serve while a larger one refuses.
+//! [`replay`] plays a [`Program`] at one limit. [`find_limits`] finds the smallest limit that serves it, and a limit
+//! from which on all limits are safe: best fit is not monotone, so one limit may serve a program while a larger one
+//! refuses.
 
 mod known;
 mod limits;

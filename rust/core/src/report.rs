@@ -1,4 +1,4 @@
-//! A picture of a pool at one moment.
+//! Snapshots: a copy of all regions and chunks of a pool.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -10,10 +10,10 @@ use crate::owner::OwnerId;
 use crate::stats::Stats;
 use crate::units::Bytes;
 
-/// How many groups of allocations the summary shows.
-const GROUPS: usize = 5;
+/// The number of size groups in the summary.
+const MAX_GROUPS: usize = 5;
 
-/// Every region and every chunk of a pool, as of one moment.
+/// A consistent copy of all regions and chunks of a pool.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Snapshot {
@@ -45,19 +45,19 @@ pub struct ChunkSnapshot {
     pub address: u64,
     /// Length in bytes.
     pub size: u64,
-    /// Bytes the caller asked for, 0 when free.
+    /// Requested bytes, 0 when free.
     pub requested: u64,
     /// Number of the allocation, 0 when free.
     pub id: u64,
-    /// Whether an allocation holds it.
+    /// Whether an allocation is in it.
     pub in_use: bool,
-    /// Whose allocation it is, after the scopes around it, if that is noted.
+    /// Owner of the allocation with the enclosing scopes, if one is recorded.
     pub owner: Option<Arc<str>>,
 }
 
 impl Snapshot {
     pub(crate) fn new(name: &str, allocator: &Allocator) -> Self {
-        // Each name is put together once, however many chunks bear it.
+        // Builds each owner name once.
         let mut names: HashMap<OwnerId, Arc<str>> = HashMap::new();
         let mut name_of =
             |owner| Arc::clone(names.entry(owner).or_insert_with(|| allocator.owners.path(owner).into()));
@@ -69,7 +69,7 @@ impl Snapshot {
                 requested: if in_use { chunk.requested } else { 0 },
                 id: if in_use { chunk.number() } else { 0 },
                 in_use,
-                owner: allocator.owners.of(handle).map(&mut name_of),
+                owner: allocator.owners.owner_of(handle).map(&mut name_of),
             }
         };
         let regions = allocator.regions.iter().map(|region| RegionSnapshot {
@@ -80,7 +80,7 @@ impl Snapshot {
         Self { name: name.to_owned(), stats: allocator.stats(), regions: regions.collect() }
     }
 
-    /// Chunks in use by size: size, how many, in order of their bytes together, the most first.
+    /// Returns the sizes of the chunks in use with their counts, the most total bytes first.
     fn groups(&self) -> Vec<(u64, u64)> {
         let mut groups: BTreeMap<u64, u64> = BTreeMap::new();
         for chunk in self.regions.iter().flat_map(|region| &region.chunks).filter(|chunk| chunk.in_use) {
@@ -92,7 +92,7 @@ impl Snapshot {
     }
 }
 
-/// Fits a terminal: totals, regions, and the largest groups of allocations.
+/// Prints totals, regions, and the largest size groups.
 impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Stats { requested, in_use, internal_fragmentation, reserved, limit, .. } = self.stats;
@@ -121,10 +121,10 @@ impl fmt::Display for Snapshot {
             self.stats.fragmentation
         )?;
         let groups = self.groups();
-        for (size, count) in groups.iter().take(GROUPS) {
+        for (size, count) in groups.iter().take(MAX_GROUPS) {
             writeln!(f, "  {count:>8} × {:>12} = {:>12}", Bytes(*size), Bytes(size * count))?;
         }
-        if let Some(others) = groups.len().checked_sub(GROUPS).filter(|&others| others > 0) {
+        if let Some(others) = groups.len().checked_sub(MAX_GROUPS).filter(|&others| others > 0) {
             writeln!(f, "  and allocations of {others} other sizes")?;
         }
         Ok(())

@@ -1,29 +1,29 @@
-//! Plays the history of a pool again under another limit or policy: is its last request served then?
+//! Replays a pool's history under another limit or policy, to find settings that serve its last request.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use crate::allocator::{Allocator, Limit, Request};
-use crate::claim::Claim;
+use crate::free_target::FreeTarget;
 use crate::history::Event;
 use crate::policy::{Policy, SplitRule};
 use crate::source::Grant;
 use crate::units::{MAX_BYTES, round_up};
 
-/// By which shares of the smallest limit in question larger ones are tried: a 64th more, a 16th more, up to twice.
-const SHARES: [u64; 5] = [64, 16, 4, 2, 1];
+/// Limits above the smallest candidate are tried by these fractions of it: 1/64 more, 1/16 more, up to twice.
+const FRACTIONS: [u64; 5] = [64, 16, 4, 2, 1];
 
-/// How often the gap between a limit that fails and one that serves is halved.
+/// The number of bisections between a limit that fails and one that serves.
 const HALVINGS: usize = 2;
 
-/// The middle of the made-up addresses.
+/// The middle of the made-up address range.
 const START: u64 = 1 << 62;
 
-/// A program, and the settings of its runs.
+/// A program and the settings of its runs.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own, by name")]
 pub(crate) struct Rerun {
-    /// What the program does; the last event is the request in question.
+    /// The events; the last one is the refused request.
     pub(crate) events: Vec<Event>,
     /// The settings of the first run.
     pub(crate) limit: u64,
@@ -31,23 +31,23 @@ pub(crate) struct Rerun {
     pub(crate) growth: bool,
     pub(crate) trim_on_oom: bool,
     pub(crate) fraction: f64,
-    /// Whether regions that touch are joined. If so, each grant starts where the last one ended.
+    /// Whether adjacent regions are joined. Each grant then starts where the last one ended.
     pub(crate) joins_regions: bool,
-    /// What the source can have out at once, in bytes.
+    /// The most bytes that the source grants at once.
     pub(crate) capacity: u64,
-    /// Whether it cannot have more out. If it may, a limit above the capacity is not judged.
+    /// Whether `capacity` is exact. If not, limits above it are not judged.
     pub(crate) capacity_is_exact: bool,
     /// Bytes lost inside chunks at the end of the first run.
-    pub(crate) lost: u64,
-    /// Bytes that the allocations held at its end asked for.
+    pub(crate) internal_fragmentation: u64,
+    /// Requested bytes of the live allocations at its end.
     pub(crate) live: u64,
 }
 
 impl Rerun {
-    /// Whether every request is served for sure under this limit and policy.
+    /// Returns whether every request is certainly served under this limit and policy.
     ///
-    /// Which of two equal chunks is taken depends on addresses, and regions that are not joined may lie in any order:
-    /// the requests have to be served with rising and with falling addresses.
+    /// The choice between equal chunks depends on addresses, and separate regions may lie in any order: both
+    /// ascending and descending addresses must serve.
     pub(crate) fn serves(&self, limit: u64, policy: Policy) -> bool {
         if limit > self.capacity && !self.capacity_is_exact {
             return false;
@@ -56,24 +56,24 @@ impl Rerun {
         rising.iter().all(|&rising| self.serves_with(rising, limit, policy))
     }
 
-    /// A limit of at least `least` bytes under which every request is served, with the policy of the first run. Limits
-    /// between the ones that are tried are not: a smaller one may serve, too.
+    /// Returns a limit of at least `least` bytes under which every request is served, with the policy of the first
+    /// run. Not minimal: only some limits are tried.
     pub(crate) fn limit_from(&self, least: u64) -> Option<u64> {
         if self.serves(least, self.policy) {
             return Some(least);
         }
         let mut fails = least;
-        for share in SHARES {
-            let limit = round_up(least.saturating_add(least / share).min(MAX_BYTES));
+        for fraction in FRACTIONS {
+            let limit = round_up(least.saturating_add(least / fraction).min(MAX_BYTES));
             if self.serves(limit, self.policy) {
-                return Some(self.narrowed(fails, limit));
+                return Some(self.bisect_limit(fails, limit));
             }
             fails = limit;
         }
         None
     }
 
-    fn narrowed(&self, mut fails: u64, mut serves: u64) -> u64 {
+    fn bisect_limit(&self, mut fails: u64, mut serves: u64) -> u64 {
         for _ in 0..HALVINGS {
             let middle = round_up(fails.midpoint(serves));
             if self.serves(middle, self.policy) { serves = middle } else { fails = middle }
@@ -95,26 +95,26 @@ impl Rerun {
             }
             Event::Freed(id) => {
                 let address = usize::try_from(id).ok().and_then(|id| addresses.get(id.checked_sub(1)?));
-                let claim = NonZeroU64::new(id).map(Claim::number);
+                let free_target = NonZeroU64::new(id).map(FreeTarget::number);
                 address
-                    .zip(claim)
-                    .is_some_and(|(&address, claim)| run.allocator.free(address, claim).is_some())
+                    .zip(free_target)
+                    .is_some_and(|(&address, free_target)| run.allocator.free(address, free_target).is_some())
             }
         })
     }
 }
 
-/// One run of the program, over a source of made-up addresses, each grant beside the last one.
+/// One run over a source of adjacent made-up addresses.
 struct Run {
     allocator: Allocator,
     next: u64,
     rising: bool,
-    /// Bytes that the source still has.
+    /// Bytes that the source can still grant.
     left: u64,
 }
 
 impl Run {
-    /// Serves a request as a pool does: from what is held, from a new region, or from one after a release.
+    /// Serves a request as a pool does: from a free chunk, by growth, or by growth after a release.
     fn allocate(&mut self, needed: u64, trim_on_oom: bool) -> Option<u64> {
         let request = Request::new(needed, 1)?;
         if let Some(served) = self.allocator.try_allocate(request).or_else(|| self.grow(request)) {
@@ -133,7 +133,7 @@ impl Run {
         let address = if self.rising { self.next } else { self.next.checked_sub(bytes)? };
         self.next = if self.rising { self.next.checked_add(bytes)? } else { address };
         let grant = Grant { address, bytes };
-        if self.allocator.fault_of(grant).is_some() {
+        if self.allocator.grant_fault(grant).is_some() {
             return None;
         }
         self.left -= bytes;

@@ -1,7 +1,7 @@
-//! Where regions come from.
+//! Region sources: the trait, and sources without unsafe code.
 //!
-//! A source gets numbers and gives numbers. It never sees the allocator, and nobody calls it with the
-//! pool's lock held, so it may be slow, or written in Python.
+//! A source receives and returns numbers. It never sees the allocator, and a pool calls it without holding its lock,
+//! so a source may be slow or written in Python.
 
 use std::error::Error;
 use std::fmt;
@@ -12,122 +12,121 @@ use crate::guard::MemoryGuard;
 
 mod address_space;
 mod capped;
-mod falling;
+mod descending;
+mod failing;
 mod recording;
-mod refusing;
 
 pub use address_space::AddressSpace;
 pub use capped::{Cap, Capped};
-pub use falling::FallingAddresses;
+pub use descending::DescendingAddresses;
+pub use failing::FailingSource;
 pub use recording::{Call, Log, Recording};
-pub use refusing::Refusing;
 
-/// A span of memory that a source has handed over: `bytes` bytes from `address`.
+/// A span of memory granted by a source: `bytes` bytes from `address`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grant {
-    /// First byte; a multiple of the alignment asked for, never 0.
+    /// First byte; a multiple of the requested alignment, never 0.
     pub address: u64,
     /// Length in bytes; a multiple of [`GRANULE`](crate::GRANULE).
     pub bytes: u64,
 }
 
 impl Grant {
-    /// The first byte after the span.
+    /// Returns the first address after the span.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.address + self.bytes
     }
 }
 
-/// What a source says instead of granting.
+/// Why a source did not grant a region.
 #[derive(Debug, Clone)]
-pub enum Refusal {
-    /// Not that many bytes: a smaller request may be granted.
+pub enum ReserveError {
+    /// The source does not have that many bytes; a smaller request may succeed.
     Declined,
-    /// The source itself broke; asking again is no use. The failure reaches the caller as it is.
+    /// The source itself failed; further requests are useless. The failure reaches the caller unchanged.
     Failed(SourceFailure),
 }
 
-/// What went wrong inside a source, kept as it was raised.
+/// The failure of a source, as it was raised.
 pub type SourceFailure = Arc<dyn Error + Send + Sync>;
 
 /// Grants regions and takes them back.
 ///
-/// A pool calls its source from one thread at a time and never while it holds its lock. A source may free
-/// memory of the same pool, and may allocate from it what fits without growth.
+/// A pool calls its source from one thread at a time and never while it holds its lock. A source may free memory of
+/// the same pool, and may allocate from it what fits without growth.
 pub trait RegionSource: Send {
-    /// Reserves at least `bytes` bytes, a multiple of [`GRANULE`](crate::GRANULE), at a multiple of
-    /// `alignment`.
+    /// Reserves at least `bytes` bytes, a multiple of [`GRANULE`](crate::GRANULE), aligned to `alignment`.
     ///
-    /// The grant may be longer than asked and says how long it is. One that would take the pool over its
-    /// limit, or is too short to serve the request behind it, is handed back at once.
+    /// The grant may be longer and states its length. The pool releases at once a grant that would exceed its limit
+    /// or is too short for the request.
     ///
     /// # Errors
-    /// When it has no such span.
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal>;
+    /// If the source has no such span.
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError>;
 
-    /// Takes a region back: a former grant, or the span of several that were joined.
+    /// Takes a region back: a former grant, or the span of several joined ones.
     fn release(&mut self, region: Grant);
 
-    /// Whether a grant that starts where another ends may be joined to it. The answer never changes.
+    /// Returns whether a grant that starts where another ends may be joined to it. Must be constant.
     fn joins_regions(&self) -> bool {
         false
     }
 
-    /// Whether [`RegionSource::discard`] does anything. The answer never changes.
+    /// Returns whether [`RegionSource::discard`] has an effect. Must be constant.
     fn discards(&self) -> bool {
         false
     }
 
-    /// What is in a span of a region that is out is of no use to anybody: the memory behind it may go, until
-    /// somebody writes there again. The span stays out.
+    /// Drops the content of a span within a granted region: the physical memory may be freed until the next write.
+    /// The span stays granted.
     fn discard(&mut self, _span: Grant) {}
 
-    /// What tells how much it could grant; none where that is [`Headroom::UNKNOWN`]. The answer never changes.
+    /// Returns an object that reports the source's headroom; `None` means [`Headroom::UNKNOWN`]. Must be constant.
     ///
-    /// A source that grants more than it was asked for has none, and one that declines what its upstream would grant
-    /// must not pass on that one's.
+    /// A source that grants more than requested must return `None`. A wrapper that declines requests of its own must
+    /// not pass on its upstream's gauge.
     fn gauge(&self) -> Option<Arc<dyn Gauge>> {
         None
     }
 
-    /// What touches this source's memory for a pool in guard mode; none where that is not to be touched, or
-    /// cannot be. The answer never changes.
+    /// Returns an object that reads and writes this source's memory in guard mode; `None` if that is impossible. Must
+    /// be constant.
     ///
-    /// A pool passes it spans within regions that this source has granted and not taken back, of memory that no
-    /// caller may write to at the time.
+    /// A pool passes spans within granted regions to which no caller may write at that time.
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         None
     }
 }
 
-/// How much a source could grant, in one region, at one moment.
+/// How much a source could grant in one region at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Headroom {
-    /// It grants regions of up to so many bytes for sure, exactly as long as asked for.
-    pub sure: u64,
-    /// It refuses longer regions than this for sure, until something is released.
-    pub most: u64,
-    /// What is released adds to `sure`.
+    /// Regions of up to this many bytes are granted for sure, at exactly the requested length.
+    pub guaranteed: u64,
+    /// Longer regions than this are declined for sure until something is released.
+    pub maximum: u64,
+    /// Released bytes add to `guaranteed`.
     pub grants_released: bool,
     /// Each grant starts where the last one ended.
     pub is_sequential: bool,
 }
 
 impl Headroom {
-    /// Of a source that says nothing.
-    pub const UNKNOWN: Self = Self { sure: 0, most: u64::MAX, grants_released: false, is_sequential: false };
+    /// The headroom of a source that does not report any.
+    pub const UNKNOWN: Self =
+        Self { guaranteed: 0, maximum: u64::MAX, grants_released: false, is_sequential: false };
 }
 
-/// Tells the [`Headroom`] of a source. A pool asks after a refusal, also while another thread is in a call of the
-/// source, and answers questions and gives advice by it.
+/// Reports the [`Headroom`] of a source. A pool calls it after refusals and for queries, possibly while another
+/// thread is inside the source.
 pub trait Gauge: fmt::Debug + Send + Sync + RefUnwindSafe {
-    /// What the source could grant now.
+    /// Returns the current headroom.
     fn headroom(&self) -> Headroom;
 }
 
 impl<S: RegionSource + ?Sized> RegionSource for Box<S> {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         (**self).reserve(bytes, alignment)
     }
 

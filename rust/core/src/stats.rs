@@ -1,16 +1,16 @@
-//! The counters of an allocator, and every place where one of them moves.
+//! The counters of an allocator; every change of a counter is a method here.
 
-use crate::hint::cold_path;
+use crate::branch_hint::cold_path;
 use crate::units::ratio;
 
-/// What a pool holds and has done. One consistent copy, taken under the lock.
+/// The counters of a pool: one consistent copy, taken under the lock.
 ///
-/// At every moment `requested <= in_use <= reserved <= limit`, every amount is at most its peak, and
-/// `in_use` is the sum of the sizes of the chunks in use.
+/// At every moment `requested <= in_use <= reserved <= limit`, every amount is at most its peak, and `in_use` is the
+/// sum of the sizes of the chunks in use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Stats {
-    /// Bytes that callers asked for and still hold.
+    /// Requested bytes of all live allocations.
     pub requested: u64,
     /// Bytes of the chunks in use.
     pub in_use: u64,
@@ -19,7 +19,7 @@ pub struct Stats {
     pub internal_fragmentation: u64,
     /// Bytes of all regions, in use or not.
     pub reserved: u64,
-    /// The most that may be reserved, in bytes.
+    /// The most bytes that may be reserved.
     pub limit: u64,
     /// `reserved - in_use`, in bytes.
     pub free: u64,
@@ -27,27 +27,27 @@ pub struct Stats {
     pub largest_free: u64,
     /// `(free - largest_free) / free`, 0 when nothing is free.
     pub fragmentation: f64,
-    /// The most `requested` was since the last reset of the peaks.
+    /// High-water mark of `requested` since the last reset of the peaks.
     pub peak_requested: u64,
-    /// The most `in_use` was since the last reset of the peaks.
+    /// High-water mark of `in_use` since the last reset of the peaks.
     pub peak_in_use: u64,
-    /// The most `reserved` was since the last reset of the peaks.
+    /// High-water mark of `reserved` since the last reset of the peaks.
     pub peak_reserved: u64,
     /// The largest request ever served, in bytes.
     pub largest_requested: u64,
-    /// Allocations ever made; frees do not lower it, zero-byte requests do not count.
+    /// Allocations ever made; zero-byte requests do not count.
     pub num_allocs: u64,
-    /// Allocations held now.
+    /// Live allocations.
     pub num_live: u64,
-    /// Regions held now.
+    /// Current regions.
     pub num_regions: u64,
-    /// Regions ever got from the source.
+    /// Regions ever granted by the source.
     pub num_grants: u64,
-    /// Requests that were refused memory, for a source that failed, too.
+    /// Requests refused for lack of memory, those whose source failed included.
     pub num_refused: u64,
 }
 
-/// An amount and the most it was since the last reset.
+/// An amount and its high-water mark since the last reset.
 #[derive(Debug, Clone, Copy, Default)]
 struct Amount {
     now: u64,
@@ -57,7 +57,7 @@ struct Amount {
 impl Amount {
     fn add(&mut self, bytes: u64) {
         self.now += bytes;
-        // A branch, as new peaks are rare: a store less than taking the maximum.
+        // A branch instead of `max`: new peaks are rare, and the branch saves a store.
         if self.now > self.peak {
             cold_path();
             self.peak = self.now;
@@ -69,7 +69,7 @@ impl Amount {
     }
 }
 
-/// The counters that move; the rest of [`Stats`] follows from them and from the tables.
+/// The stored counters; the rest of [`Stats`] is derived from them and from the tables.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counters {
     requested: Amount,
@@ -82,7 +82,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// A chunk of `size` bytes went to a caller who asked for `requested`; returns the allocation's number.
+    /// Counts an allocation of `requested` bytes in a chunk of `size` bytes; returns the allocation's number.
     pub(crate) fn account_allocate(&mut self, requested: u64, size: u64) -> u64 {
         self.requested.add(requested);
         self.in_use.add(size);
@@ -94,36 +94,36 @@ impl Counters {
         self.allocs
     }
 
-    /// A caller gave a chunk back.
+    /// Counts a free.
     pub(crate) fn account_free(&mut self, requested: u64, size: u64) {
         self.requested.subtract(requested);
         self.in_use.subtract(size);
     }
 
-    /// A caller asked for another number of bytes in the same chunk.
+    /// Counts a changed request size within the same chunk.
     pub(crate) fn account_resize(&mut self, before: u64, after: u64) {
         self.requested.subtract(before);
         self.requested.add(after);
         self.largest_requested = self.largest_requested.max(after);
     }
 
-    /// The source granted a region.
+    /// Counts a granted region.
     pub(crate) fn account_reserve(&mut self, bytes: u64) {
         self.reserved.add(bytes);
         self.grants += 1;
     }
 
-    /// A region is on its way back to the source.
+    /// Counts a released region.
     pub(crate) fn account_release(&mut self, bytes: u64) {
         self.reserved.subtract(bytes);
     }
 
-    /// A request was refused for good.
+    /// Counts a refused request.
     pub(crate) fn account_refuse(&mut self) {
         self.refused += 1;
     }
 
-    /// Every peak becomes *now*; what counts up for ever stays.
+    /// Sets every peak to its current value; cumulative counters stay.
     pub(crate) fn reset_peaks(&mut self) {
         for amount in [&mut self.requested, &mut self.in_use, &mut self.reserved] {
             amount.peak = amount.now;
@@ -150,7 +150,7 @@ impl Counters {
         self.reserved.now
     }
 
-    /// Completes the counters with what the tables know.
+    /// Completes the counters with figures of the tables.
     pub(crate) fn stats(&self, limit: u64, largest_free: u64, num_live: usize, num_regions: usize) -> Stats {
         let free = self.reserved.now - self.in_use.now;
         Stats {

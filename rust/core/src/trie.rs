@@ -1,8 +1,8 @@
-//! Many free chunks of a size class, in the order of best fit.
+//! A radix tree for size classes with many free chunks, in best-fit order.
 //!
-//! A tree over the digits of size and address. A node tells apart what differs first among the chunks below it,
-//! so there is none with a single child, and a few chunks are a list, linked through the chunks one way. Whatever is
-//! looked for, the way is at most one node to a digit, and mostly two or three.
+//! The keys are the digits of size and address. An inner node branches on the first digit in which the chunks below
+//! differ, so no node has a single child. Up to [`MAX_LEAF`] chunks form a leaf: a list that is linked through the
+//! chunks. A lookup visits at most one node per digit, usually two or three.
 
 use std::num::NonZeroU32;
 
@@ -13,14 +13,14 @@ use crate::units::GRANULE;
 /// Bits of a digit.
 const DIGIT: u32 = 5;
 const CHILDREN: usize = 1 << DIGIT;
-/// The most chunks of a list, and of what is left of a tree that is one no more.
-pub(crate) const FEW: u8 = 8;
-/// So few chunks below a node are a list again.
-const TOO_FEW: u32 = 5;
-/// The length noted for a child that is a node.
+/// The most chunks of a leaf, and of the list that a dissolved tree leaves.
+pub(crate) const MAX_LEAF: u8 = 8;
+/// A node with this many chunks below it becomes a leaf again.
+const COLLAPSE_COUNT: u32 = 5;
+/// Length that marks a child as an inner node.
 const NODE: u8 = u8::MAX;
 
-/// Names a node.
+/// Identifies a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NodeId(NonZeroU32);
 
@@ -30,7 +30,7 @@ impl NodeId {
     }
 }
 
-/// Size and address in granules, one after the other: the order of keys is that of best fit.
+/// Size and address in granules, concatenated: the order of keys is best-fit order.
 type Key = u128;
 
 fn key(size: u64, address: u64) -> Key {
@@ -45,29 +45,29 @@ fn key_of(chunks: &ChunkTable, handle: Handle) -> Key {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Node {
-    /// All digits before the one that is told apart here.
+    /// The digits before the one on which this node branches.
     prefix: Key,
-    /// Bits after that digit.
+    /// The number of bits after that digit.
     shift: u32,
-    /// Chunks below.
+    /// The number of chunks below.
     count: u32,
-    /// Bit `d` is set iff there is a child for digit `d`.
+    /// Bit `d` is set iff digit `d` has a child.
     occupied: u32,
-    /// First of a list, or a node; of a vacant node, the first is the vacant node before it.
+    /// Head of a leaf, or a node; in a vacant node, the first entry links to the next vacant node.
     children: [u32; CHILDREN],
-    /// Chunks of a list, or [`NODE`].
+    /// Chunks of the leaf, or [`NODE`].
     lengths: [u8; CHILDREN],
 }
 
-/// What is below a node for one digit.
+/// The child of a node for one digit.
 #[derive(Debug, Clone, Copy)]
 enum Child {
-    Nothing,
+    Empty,
     List(Handle, u8),
     Node(NodeId),
 }
 
-/// Where a node or list hangs.
+/// The parent link of a node or leaf.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     Root,
@@ -89,7 +89,7 @@ impl Node {
     fn child(&self, chunks: &ChunkTable, digit: usize) -> Child {
         let child = NonZeroU32::new(self.children[digit]);
         match (child, self.lengths[digit]) {
-            (None, _) => Child::Nothing,
+            (None, _) => Child::Empty,
             (Some(node), NODE) => Child::Node(NodeId(node)),
             (Some(head), length) => Child::List(chunks.handle(head), length),
         }
@@ -97,7 +97,7 @@ impl Node {
 
     fn set_child(&mut self, digit: usize, child: Child) {
         let (number, length) = match child {
-            Child::Nothing => (0, 0),
+            Child::Empty => (0, 0),
             Child::List(head, length) => (head.number().get(), length),
             Child::Node(node) => (node.0.get(), NODE),
         };
@@ -107,7 +107,7 @@ impl Node {
         self.occupied |= u32::from(number != 0) << digit;
     }
 
-    /// The child for the first digit from `digit` on that has one.
+    /// Returns the child of the first occupied digit from `digit` on.
     fn child_from(&self, chunks: &ChunkTable, digit: usize) -> Option<Child> {
         let rest = self.occupied.checked_shr(u32::try_from(digit).unwrap_or(u32::MAX)).unwrap_or(0);
         (rest != 0).then(|| self.child(chunks, digit + rest.trailing_zeros() as usize))
@@ -117,7 +117,7 @@ impl Node {
 /// The nodes of all trees of an allocator.
 #[derive(Debug)]
 pub(crate) struct Tries {
-    /// The first is none, so that 0 names no node.
+    /// Index 0 is unused, so that 0 identifies no node.
     nodes: Vec<Node>,
     vacant: u32,
 }
@@ -129,12 +129,12 @@ impl Default for Tries {
 }
 
 impl Tries {
-    /// A tree of the chunks of a list, more than one.
+    /// Builds a tree from a list of at least two chunks.
     pub(crate) fn of_list(&mut self, chunks: &mut ChunkTable, head: Handle) -> NodeId {
         let first = key_of(chunks, head);
         let members = free_list::members(chunks, Some(head));
         let differing = members.fold(0, |bits, handle| bits | (first ^ key_of(chunks, handle)));
-        let root = self.occupy(first, differing);
+        let root = self.allocate_node(first, differing);
         let mut at = Some(head);
         while let Some(handle) = at {
             at = chunks.get(handle).link;
@@ -143,18 +143,18 @@ impl Tries {
         root
     }
 
-    /// Adds a chunk; returns the root, which may be another one then.
+    /// Adds a chunk; returns the root, which may have changed.
     pub(crate) fn insert(&mut self, chunks: &mut ChunkTable, root: NodeId, handle: Handle) -> NodeId {
         let key = key_of(chunks, handle);
-        // It is in no list of a bin.
+        // Marks the chunk as a member of a tree, not of a bin's list.
         chunks.get_mut(handle).back = Some(handle);
         let mut place = Place::Root;
         let mut at = root;
         loop {
             let node = self.node_mut(at);
             if node.prefix_of(key) != node.prefix {
-                let above = self.fork(chunks, at, key, handle);
-                return self.hang(root, place, Child::Node(above)).unwrap_or(above);
+                let above = self.insert_parent(chunks, at, key, handle);
+                return self.replace_child(root, place, Child::Node(above)).unwrap_or(above);
             }
             node.count += 1;
             let digit = node.digit_of(key);
@@ -164,13 +164,13 @@ impl Tries {
                     at = below;
                     continue;
                 }
-                Child::Nothing => {
+                Child::Empty => {
                     chunks.get_mut(handle).link = None;
                     Child::List(handle, 1)
                 }
                 Child::List(head, length) => {
                     chunks.get_mut(handle).link = Some(head);
-                    if length < FEW {
+                    if length < MAX_LEAF {
                         Child::List(handle, length + 1)
                     } else {
                         Child::Node(self.of_list(chunks, handle))
@@ -182,7 +182,7 @@ impl Tries {
         }
     }
 
-    /// Takes out a chunk that is in the tree; returns the root, or the list of those left where they are few.
+    /// Removes a chunk; returns the root, or the list of the remaining chunks if they are few.
     pub(crate) fn remove(
         &mut self,
         chunks: &mut ChunkTable,
@@ -195,11 +195,11 @@ impl Tries {
         loop {
             let node = self.node_mut(at);
             node.count -= 1;
-            if node.count <= TOO_FEW {
+            if node.count <= COLLAPSE_COUNT {
                 let mut left = None;
-                self.dissolve(chunks, at, handle, &mut left);
-                let left = left.map_or(Child::Nothing, |(head, length)| Child::List(head, length));
-                return self.hang(root, place, left);
+                self.flatten(chunks, at, handle, &mut left);
+                let left = left.map_or(Child::Empty, |(head, length)| Child::List(head, length));
+                return self.replace_child(root, place, left);
             }
             let digit = node.digit_of(key);
             match node.child(chunks, digit) {
@@ -207,27 +207,27 @@ impl Tries {
                     place = Place::Below(at, digit);
                     at = below;
                 }
-                Child::Nothing => unreachable!("a free chunk of this class is in its tree"),
+                Child::Empty => unreachable!("a free chunk of this class is in its tree"),
                 Child::List(head, length) => {
                     let mut left = Some(head);
                     free_list::find_and_remove(chunks, &mut left, handle);
-                    let child = left.map_or(Child::Nothing, |head| Child::List(head, length - 1));
+                    let child = left.map_or(Child::Empty, |head| Child::List(head, length - 1));
                     node.set_child(digit, child);
                     if !node.occupied.is_power_of_two() {
                         return Ok(root);
                     }
-                    let only = node.child_from(chunks, 0).unwrap_or(Child::Nothing);
-                    self.vacate(at);
-                    return self.hang(root, place, only);
+                    let only = node.child_from(chunks, 0).unwrap_or(Child::Empty);
+                    self.free_node(at);
+                    return self.replace_child(root, place, only);
                 }
             }
         }
     }
 
-    /// The smallest chunk of at least `size` bytes, the lowest among equals.
+    /// Returns the smallest chunk of at least `size` bytes, the lowest address among equals.
     pub(crate) fn best(&self, chunks: &ChunkTable, root: NodeId, size: u64) -> Option<FreeChunk> {
         let key = key(size, 0);
-        // The last node on the way that has a child after the one gone into.
+        // The next larger sibling of the deepest node on the path that has one.
         let mut next_best = None;
         let mut at = root;
         loop {
@@ -245,7 +245,7 @@ impl Tries {
             }
             match node.child(chunks, digit) {
                 Child::Node(below) => at = below,
-                Child::Nothing => break,
+                Child::Empty => break,
                 Child::List(head, _) => match free_list::best_fit(chunks, Some(head), size) {
                     Some(best) => return Some(FreeChunk::of(chunks, best)),
                     None => break,
@@ -255,7 +255,7 @@ impl Tries {
         next_best.and_then(|child| self.first(chunks, child, size))
     }
 
-    /// The first chunk below, all of which have `size` bytes or more.
+    /// Returns the first chunk below `child`, all of whose chunks have at least `size` bytes.
     fn first(&self, chunks: &ChunkTable, mut child: Child, size: u64) -> Option<FreeChunk> {
         while let Child::Node(node) = child {
             child = self.node(node).child_from(chunks, 0)?;
@@ -264,7 +264,7 @@ impl Tries {
         free_list::best_fit(chunks, Some(head), size).map(|best| FreeChunk::of(chunks, best))
     }
 
-    /// Size of the largest chunk.
+    /// Returns the size of the largest chunk.
     pub(crate) fn largest(&self, chunks: &ChunkTable, root: NodeId) -> u64 {
         let mut at = root;
         loop {
@@ -274,18 +274,18 @@ impl Tries {
                 Some(Child::List(head, _)) => {
                     return free_list::largest(chunks, Some(head));
                 }
-                Some(Child::Nothing) | None => return 0,
+                Some(Child::Empty) | None => return 0,
             }
         }
     }
 
-    /// A node above `below` for a chunk that differs from all in it.
-    fn fork(&mut self, chunks: &mut ChunkTable, below: NodeId, key: Key, handle: Handle) -> NodeId {
+    /// Inserts a node above `below` for a chunk that differs from all chunks in it.
+    fn insert_parent(&mut self, chunks: &mut ChunkTable, below: NodeId, key: Key, handle: Handle) -> NodeId {
         let Node { prefix, shift, count, .. } = *self.node(below);
         let first = prefix << shift << DIGIT;
-        // What lies in the digits below makes no difference.
+        // The digits that `below` branches on are irrelevant.
         let differing = (first ^ key) >> shift >> DIGIT << shift << DIGIT;
-        let above = self.occupy(key, differing);
+        let above = self.allocate_node(key, differing);
         chunks.get_mut(handle).link = None;
         let node = self.node_mut(above);
         node.count = count + 1;
@@ -294,8 +294,8 @@ impl Tries {
         above
     }
 
-    /// An empty node for chunks like `key` that differ in no bit above the topmost of `differing`.
-    fn occupy(&mut self, key: Key, differing: Key) -> NodeId {
+    /// Allocates an empty node for keys that agree with `key` above the topmost bit of `differing`.
+    fn allocate_node(&mut self, key: Key, differing: Key) -> NodeId {
         let shift = differing.ilog2() / DIGIT * DIGIT;
         let node = Node { prefix: key >> shift >> DIGIT, shift, ..Node::default() };
         if let Some(number) = NonZeroU32::new(self.vacant) {
@@ -305,20 +305,20 @@ impl Tries {
         }
         let number = u32::try_from(self.nodes.len()).ok().and_then(NonZeroU32::new);
         if self.nodes.len() == self.nodes.capacity() {
-            // By an eighth, like the table of chunks.
+            // Grows by an eighth, like the chunk table.
             self.nodes.reserve_exact(self.nodes.len() / 8 + 16);
         }
         self.nodes.push(node);
         NodeId(number.expect("fewer nodes than chunks"))
     }
 
-    fn vacate(&mut self, node: NodeId) {
+    fn free_node(&mut self, node: NodeId) {
         self.node_mut(node).children[0] = self.vacant;
         self.vacant = node.0.get();
     }
 
-    /// Hangs something where a node was; returns the root, or the list in its place.
-    fn hang(&mut self, root: NodeId, place: Place, child: Child) -> Result<NodeId, Option<Handle>> {
+    /// Replaces the node at `place`; returns the root, or the list that replaces the root.
+    fn replace_child(&mut self, root: NodeId, place: Place, child: Child) -> Result<NodeId, Option<Handle>> {
         match (place, child) {
             (Place::Below(above, digit), _) => {
                 self.node_mut(above).set_child(digit, child);
@@ -326,12 +326,12 @@ impl Tries {
             }
             (Place::Root, Child::Node(node)) => Ok(node),
             (Place::Root, Child::List(head, _)) => Err(Some(head)),
-            (Place::Root, Child::Nothing) => Err(None),
+            (Place::Root, Child::Empty) => Err(None),
         }
     }
 
-    /// Makes everything below a node but `gone` one list, in front of `left`.
-    fn dissolve(
+    /// Moves all chunks below a node except `gone` into one list, in front of `left`.
+    fn flatten(
         &mut self,
         chunks: &mut ChunkTable,
         at: NodeId,
@@ -339,11 +339,11 @@ impl Tries {
         left: &mut Option<(Handle, u8)>,
     ) {
         let node = *self.node(at);
-        self.vacate(at);
+        self.free_node(at);
         for digit in 0..CHILDREN {
             match node.child(chunks, digit) {
-                Child::Nothing => {}
-                Child::Node(below) => self.dissolve(chunks, below, gone, left),
+                Child::Empty => {}
+                Child::Node(below) => self.flatten(chunks, below, gone, left),
                 Child::List(head, _) => {
                     let mut member = Some(head);
                     while let Some(handle) = member {

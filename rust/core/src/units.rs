@@ -1,37 +1,37 @@
-//! Bytes as numbers: the granule, rounding, and sizes as people write them.
+//! Byte quantities: the granule, rounding, and human-readable sizes.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// The unit that every chunk size and every region is a multiple of, in bytes.
+/// The unit of chunk and region sizes in bytes: all are multiples of it.
 pub const GRANULE: u64 = 256;
 
 /// The largest request and the largest limit, in bytes.
 ///
-/// Below this, rounding up and adding a region to an address cannot overflow 64 bits, and every figure
-/// fits the signed 64-bit fields that readers of our statistics use.
+/// Up to this size, rounding up and adding a region to an address cannot overflow 64 bits, and every figure fits the
+/// signed 64-bit fields of consumers of the statistics.
 pub const MAX_BYTES: u64 = (1 << 63) - GRANULE;
 
-/// The next multiple of the granule; `bytes` is at most [`MAX_BYTES`].
+/// Rounds up to a multiple of the granule; `bytes` is at most [`MAX_BYTES`].
 pub(crate) const fn round_up(bytes: u64) -> u64 {
     (bytes + (GRANULE - 1)) & !(GRANULE - 1)
 }
 
-/// The multiple of the granule at or below `bytes`.
+/// Rounds down to a multiple of the granule.
 pub(crate) const fn round_down(bytes: u64) -> u64 {
     bytes & !(GRANULE - 1)
 }
 
-/// The next multiple of `alignment`, a power of two; `address` is at most [`MAX_BYTES`].
+/// Rounds up to a multiple of `alignment`, a power of two; `address` is at most [`MAX_BYTES`].
 pub(crate) const fn align_up(address: u64, alignment: u64) -> u64 {
     (address + (alignment - 1)) & !(alignment - 1)
 }
 
-/// Nine tenths of `bytes` in single precision, cut to a whole number.
+/// Returns nine tenths of `bytes`, computed in single precision and truncated.
 ///
-/// The precision is part of the result: 83,112,563,200 gives 74,801,307,648 after rounding here, and
-/// 74,801,306,880 in double precision. The reference allocator computes it this way.
+/// The precision is part of the result: 83,112,563,200 gives 74,801,307,648 after rounding here, and 74,801,306,880
+/// in double precision. The reference allocator computes it this way.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -42,7 +42,7 @@ pub(crate) fn nine_tenths(bytes: u64) -> u64 {
     (bytes as f32 * 0.9_f32) as u64
 }
 
-/// `fraction` of `bytes`, cut to a whole number; `fraction` lies between 0 and 1.
+/// Returns `fraction` of `bytes`, truncated; `fraction` is between 0 and 1.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -53,13 +53,13 @@ pub(crate) fn share_of(bytes: u64, fraction: f64) -> u64 {
     (bytes as f64 * fraction) as u64
 }
 
-/// `part / whole` as a share between 0 and 1, and 0 when there is no whole.
+/// Returns `part / whole`, or 0 if `whole` is 0.
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
 pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// The largest size that two decimals round to no more than [`MAX_BYTES`]: `7.99 EiB`.
+/// The largest size whose text with two decimals parses to at most [`MAX_BYTES`]: `7.99 EiB`.
 const LARGEST_PRINTED: u64 = (1 << 60) / 100 * 799;
 
 /// A number of bytes that prints with a unit: `24 MiB`, `1.51 GiB`, `300 B`.
@@ -78,7 +78,7 @@ impl fmt::Display for Bytes {
         if self.0.is_multiple_of(one) {
             return f.pad(&format!("{} {name}", self.0 / one));
         }
-        // No limit is above the largest size, nor is what is printed of one: a printed size can be read again.
+        // The printed text of every valid size parses again.
         let shown = if self.0 <= MAX_BYTES { self.0.min(LARGEST_PRINTED) } else { self.0 };
         let text = format!("{:.2}", ratio(shown, one));
         // Just below the next unit, two decimals round up to it.
@@ -93,7 +93,7 @@ impl fmt::Display for Bytes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SizeError {
-    /// No number, or something behind it that is no unit.
+    /// No number, or an unknown unit after it.
     #[error(
         "not a size: write a number and a unit such as 4096, 512KiB, 1.5GiB or 2GB (B; KiB, MiB, GiB, TiB, PiB, EiB; \
          KB, MB, GB, TB, PB, EB; upper or lower case)"
@@ -104,7 +104,7 @@ pub enum SizeError {
     TooLarge,
 }
 
-/// Units by suffix, in lower case; `b`, which ends the others, comes last.
+/// Units by suffix, in lower case; `b` is the end of the other suffixes and comes last.
 const SUFFIXES: [(&str, u64); 13] = [
     ("kib", 1 << 10),
     ("mib", 1 << 20),
@@ -121,13 +121,13 @@ const SUFFIXES: [(&str, u64); 13] = [
     ("b", 1),
 ];
 
-/// Reads a size such as `4096`, `512KiB`, `1.5GiB` or `2GB`; a fraction of a byte is dropped.
+/// Parses a size such as `4096`, `512KiB`, `1.5GiB` or `2GB`; a fraction of a byte is dropped.
 ///
-/// `KiB` to `EiB` are powers of 1024, `KB` to `EB` powers of 1000, no suffix means bytes; the case of a suffix does
-/// not matter. Reads whatever [`Bytes`] prints of a size up to [`MAX_BYTES`].
+/// `KiB` to `EiB` are powers of 1024, `KB` to `EB` powers of 1000; without a suffix the number is in bytes. Suffixes
+/// are case-insensitive. Parses everything that [`Bytes`] prints for sizes up to [`MAX_BYTES`].
 ///
 /// # Errors
-/// When the text is no size, or the size is above [`MAX_BYTES`].
+/// If the text is not a size, or the size exceeds [`MAX_BYTES`].
 pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     let text = text.trim();
     let (number, unit) = SUFFIXES
@@ -142,7 +142,7 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     if !is_number(whole) || !is_number(decimals) || decimals.len() > 18 {
         return Err(SizeError::Unreadable);
     }
-    // In 128 bits: what overflows them is far above the limit below.
+    // 128 bits: a number that overflows them is far above the limit.
     let whole: u128 = whole.parse().map_err(|_| SizeError::TooLarge)?;
     let scale = 10_u128.pow(u32::try_from(decimals.len()).map_err(|_| SizeError::Unreadable)?);
     let decimals: u128 = decimals.parse().map_err(|_| SizeError::Unreadable)?;

@@ -1,53 +1,51 @@
-//! Zeroing memory of a region without touching what nobody has touched: such pages read as zero as they are, and
-//! take up no memory until they are written to.
+//! Zeroes memory of a region without touching unwritten pages: they already read as zero and use no physical memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Below this many bytes writing zeros costs less than asking which pages were touched.
-const WORTH_ASKING: usize = 8 << 20;
+/// Below this many bytes, writing zeros costs less than a query of the written pages.
+const MIN_SCANNED: usize = 8 << 20;
 
-/// A page is in memory, or was and is swapped out; see the kernel's `pagemap` document.
+/// The page is in memory or swapped out; see the kernel's `pagemap` document.
 const TOUCHED: u64 = 0b11 << 62;
 
-/// Pages asked for at a time; their answers fit on any stack.
-const PAGES: usize = 1024;
+/// The number of pages per query; the buffer fits on any stack.
+const PAGES_PER_READ: usize = 1024;
 
-/// Makes `bytes` bytes from `start` read as zero.
+/// Zeroes `bytes` bytes from `start`.
 ///
-/// Of a long span, pages that were never written to stay untouched. Where the kernel does not say which those are,
-/// all are written to.
+/// In a long span, unwritten pages stay untouched. If the kernel does not report them, all pages are written.
 ///
 /// # Safety
-/// The span lies in a region of [`HostMemory`](crate::HostMemory), and nobody else uses it meanwhile.
+/// The span lies in a region of [`HostMemory`](crate::HostMemory) and has no other user meanwhile.
 pub unsafe fn clear(start: *mut u8, bytes: usize) {
     let page = rustix::param::page_size();
-    let whole = bytes >= WORTH_ASKING && cfg!(target_os = "linux");
+    let whole = bytes >= MIN_SCANNED && cfg!(target_os = "linux");
     let Some(map) = whole.then(|| File::open("/proc/self/pagemap").ok()).flatten() else {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { start.write_bytes(0, bytes) };
     };
     let first = start.addr().next_multiple_of(page) - start.addr();
     let pages = (bytes - first) / page;
     let last = first + pages * page;
-    // SAFETY: both spans lie in the caller's: the parts of pages at its ends.
+    // SAFETY: both spans lie in the caller's: the partial pages at its ends.
     unsafe {
         start.write_bytes(0, first);
         start.add(last).write_bytes(0, bytes - last);
     }
     let from = start.addr();
     let zero = |begin: usize, end: usize| {
-        // SAFETY: both callers are told of pages between `first` and `last`.
+        // SAFETY: both callers pass pages between `first` and `last`.
         unsafe { start.add(begin - from).write_bytes(0, end - begin) };
     };
     let reached = scan::for_each_touched(&map, from + first, from + last, zero);
-    // An older kernel is asked page by page.
+    // Older kernels are queried page by page.
     for_each_touched(&map, reached / page, (from + last - reached) / page, |begin, end| {
         zero(reached + begin * page, reached + end * page);
     });
 }
 
-/// Bytes of the pages of a span that were written to, as far as the kernel tells: 0 where it does not.
+/// Returns the bytes of written pages in a span; 0 if the kernel does not report them.
 pub(crate) fn touched_bytes(address: u64, bytes: u64) -> u64 {
     let page = rustix::param::page_size();
     let span = (usize::try_from(address), usize::try_from(address + bytes));
@@ -55,7 +53,7 @@ pub(crate) fn touched_bytes(address: u64, bytes: u64) -> u64 {
     let (start, end) = (start / page * page, end.next_multiple_of(page));
     let mut touched = 0;
     let reached = scan::for_each_touched(&map, start, end, |from, to| touched += to - from);
-    // An older kernel is asked page by page. What cannot be read counts as touched there, and as untouched here.
+    // Older kernels are queried page by page. Unreadable pages count as written there, and as unwritten here.
     if reached < end && map.read_exact_at(&mut [0; 8], 8 * (reached / page) as u64).is_err() {
         return touched as u64;
     }
@@ -63,19 +61,19 @@ pub(crate) fn touched_bytes(address: u64, bytes: u64) -> u64 {
     touched as u64
 }
 
-/// Calls `touched` for each run of pages that may have been written to, as counted from page `number`.
+/// Calls `touched` for each run of pages that may have been written, counted from page `number`.
 fn for_each_touched(map: &File, number: usize, pages: usize, mut touched: impl FnMut(usize, usize)) {
-    let mut answers = [0; 8 * PAGES];
-    // Where the run that is being read started.
+    let mut answers = [0; 8 * PAGES_PER_READ];
+    // The start of the current run.
     let mut run = None;
     let mut at = 0;
     while at < pages {
-        let count = PAGES.min(pages - at);
-        let asked = &mut answers[..8 * count];
-        if map.read_exact_at(asked, 8 * (number + at) as u64).is_err() {
+        let count = PAGES_PER_READ.min(pages - at);
+        let buffer = &mut answers[..8 * count];
+        if map.read_exact_at(buffer, 8 * (number + at) as u64).is_err() {
             break;
         }
-        let (entries, _) = asked.as_chunks::<8>();
+        let (entries, _) = buffer.as_chunks::<8>();
         for (index, &entry) in (at..).zip(entries) {
             if u64::from_ne_bytes(entry) & TOUCHED != 0 {
                 run.get_or_insert(index);
@@ -85,7 +83,7 @@ fn for_each_touched(map: &File, number: usize, pages: usize, mut touched: impl F
         }
         at += count;
     }
-    // What could not be read counts as touched.
+    // Unreadable pages count as written.
     let rest = if at < pages { Some(run.unwrap_or(at)) } else { run };
     if let Some(from) = rest {
         touched(from, pages);

@@ -1,4 +1,4 @@
-//! Host memory under guard: filled, and looked at word by word.
+//! The memory guard of host memory: fills spans, and checks them word by word.
 
 use std::ptr;
 use std::sync::Arc;
@@ -6,26 +6,26 @@ use std::sync::Arc;
 use allotment::MemoryGuard;
 use allotment::source::Grant;
 
-use crate::out::Out;
+use crate::grants::Grants;
 
 const WORD: usize = size_of::<u64>();
-/// Words that are compared with one branch.
+/// Number of words compared per branch.
 const STRIDE: usize = 4;
 
-/// Touches memory that its source has out, and no other.
+/// Accesses only memory within live grants of its source.
 #[derive(Debug)]
-pub(crate) struct HostGuard(Arc<Out>);
+pub(crate) struct HostGuard(Arc<Grants>);
 
 impl HostGuard {
-    pub(crate) fn new(out: &Arc<Out>) -> Self {
-        Self(Arc::clone(out))
+    pub(crate) fn new(grants: &Arc<Grants>) -> Self {
+        Self(Arc::clone(grants))
     }
 
-    /// Does something with a span that is out: its start and its length.
+    /// Runs `work` on a granted span: its start and its length.
     fn with<T>(&self, address: u64, bytes: u64, work: impl FnOnce(*mut u8, usize) -> T) -> T {
         self.0.with(Grant { address, bytes }, || {
             let number =
-                |value| usize::try_from(value).expect("what is out was a `usize` when it was granted");
+                |value| usize::try_from(value).expect("a live grant was a `usize` when it was granted");
             work(ptr::with_exposed_provenance_mut(number(address)), number(bytes))
         })
     }
@@ -33,21 +33,21 @@ impl HostGuard {
 
 impl MemoryGuard for HostGuard {
     fn fill(&self, address: u64, bytes: u64, byte: u8) {
-        // SAFETY: the span is mapped and writable while it is out. Whoever was granted the memory has asked for
-        // this, and lets nobody else use the span.
+        // SAFETY: the span is mapped and writable while it is granted. The pool that owns the grant calls this and
+        // lets no other code use the span.
         self.with(address, bytes, |start, length| unsafe { start.write_bytes(byte, length) });
     }
 
     fn first_other(&self, address: u64, bytes: u64, byte: u8) -> Option<u64> {
-        // SAFETY: the span is mapped and readable while it is out.
+        // SAFETY: the span is mapped and readable while it is granted.
         let found = self.with(address, bytes, |start, length| unsafe { first_other(start, length, byte) });
         found.map(|offset| offset as u64)
     }
 }
 
-/// The first of `length` bytes from `start` that is not `byte`.
+/// Returns the offset of the first of `length` bytes from `start` that is not `byte`.
 ///
-/// Each read is volatile: what is looked for are writes by threads that have no business there, perhaps now.
+/// Reads are volatile: the check looks for invalid writes of other threads, which may happen now.
 ///
 /// # Safety
 /// All these bytes are mapped and readable.
@@ -62,8 +62,8 @@ unsafe fn first_other(start: *const u8, length: usize, byte: u8) -> Option<usize
     }
     let stride_differs = |stride: usize| {
         #[expect(clippy::cast_ptr_alignment, reason = "`words_start` is where the words are aligned")]
-        // SAFETY: `stride` is less than `strides`, so all its words lie within `length`; they start at a multiple
-        // of their size.
+        // SAFETY: `stride` is less than `strides`, so all its words lie within `length`; they start at a multiple of
+        // their size.
         let word = |index: usize| unsafe {
             start.add(words_start + (stride * STRIDE + index) * WORD).cast::<u64>().read_volatile()
         };

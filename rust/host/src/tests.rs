@@ -8,11 +8,11 @@ use super::*;
 
 fn bytes_at(grant: Grant) -> &'static mut [u8] {
     let start: *mut u8 = std::ptr::with_exposed_provenance_mut(usize::try_from(grant.address).unwrap());
-    // SAFETY: the test holds the grant, and makes one slice of it at a time.
+    // SAFETY: the test holds the grant and makes one slice of it at a time.
     unsafe { std::slice::from_raw_parts_mut(start, usize::try_from(grant.bytes).unwrap()) }
 }
 
-/// Lines of the memory map that name an address within the span.
+/// Returns whether the memory map has a mapping within the span.
 fn mapped(span: Grant) -> bool {
     fs::read_to_string("/proc/self/maps").unwrap().lines().any(|line| {
         let (start, rest) = line.split_once('-').unwrap();
@@ -35,7 +35,7 @@ fn memory_is_there_reads_as_zero_and_goes_back() {
         assert!(mapped(grant));
         host.release(grant);
     }
-    assert!(host.out.is_empty());
+    assert!(host.grants.is_empty());
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn large_regions_start_at_a_huge_page() {
     }
 }
 
-/// What the kernel notes about the mapping that starts at the address.
+/// Returns the kernel's flags of the mapping that starts at the address.
 #[cfg(target_os = "linux")]
 fn flags(address: u64) -> String {
     let maps = fs::read_to_string("/proc/self/smaps").unwrap();
@@ -87,8 +87,8 @@ fn address_space_is_free_and_too_much_is_declined() {
     let terabyte = host.reserve(1 << 40, 256).unwrap();
     bytes_at(terabyte)[(1 << 39) + 5] = 7;
     host.release(terabyte);
-    assert!(matches!(host.reserve(1 << 62, 256), Err(Refusal::Declined)));
-    assert!(matches!(host.reserve(allotment::MAX_BYTES, 256), Err(Refusal::Declined)));
+    assert!(matches!(host.reserve(1 << 62, 256), Err(ReserveError::Declined)));
+    assert!(matches!(host.reserve(allotment::MAX_BYTES, 256), Err(ReserveError::Declined)));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_foreign_region_is_not_unmapped() {
 }
 
 #[test]
-fn a_dropped_pool_unmaps_what_is_free_and_leaves_what_is_live() {
+fn a_dropped_pool_unmaps_free_regions_and_keeps_live_ones() {
     let pool = Pool::new(HostMemory::new(), Options::new(64 << 20)).unwrap();
     let first = pool.allocate(2 << 20).unwrap();
     let second = pool.allocate(4 << 20).unwrap();
@@ -110,7 +110,8 @@ fn a_dropped_pool_unmaps_what_is_free_and_leaves_what_is_live() {
     assert!(mapped(span(first)));
 }
 
-/// Bytes of a span that are in physical memory. Not what the memory map says: its mappings may be longer than a region.
+/// Returns the bytes of a span in physical memory. Not from the memory map, whose mappings may be longer than a
+/// region.
 fn resident(span: Grant) -> u64 {
     clear::touched_bytes(span.address, span.bytes)
 }
@@ -122,7 +123,7 @@ fn pages_that_were_written_to_are_counted() {
     let grant = host.reserve(64 << 12, 256).unwrap();
     assert_eq!(resident(grant), 0);
     let memory = bytes_at(grant);
-    // Pages that were only read are none.
+    // Pages that were only read use no memory.
     assert_eq!(memory[5 << 12], 0);
     for page in [3, 4, 63] {
         memory[page << 12] = 1;
@@ -133,7 +134,7 @@ fn pages_that_were_written_to_are_counted() {
 }
 
 #[test]
-fn a_trim_discards_what_is_free_beside_what_is_live() {
+fn a_trim_discards_free_pages_beside_live_allocations() {
     let pool = Pool::new(HostMemory::new(), Options { growth: false, ..Options::new(64 << 20) }).unwrap();
     let quarters = [(); 4].map(|()| pool.allocate(16 << 20).unwrap());
     let span = |a: &allotment::Allocation| Grant { address: a.address, bytes: a.size };
@@ -160,7 +161,7 @@ fn a_trim_discards_what_is_free_beside_what_is_live() {
 }
 
 #[test]
-fn a_trim_discards_nothing_that_somebody_gets_meanwhile() {
+fn a_trim_discards_no_page_that_is_allocated_meanwhile() {
     let pool = Pool::new(HostMemory::new(), Options::new(64 << 20)).unwrap();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {

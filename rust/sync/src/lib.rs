@@ -1,21 +1,25 @@
-//! What the threads of a pool agree through.
+//! Synchronization primitives of the allotment pools.
 //!
-//! A [`Mutex`] that costs next to nothing while one thread uses it alone; a [`Bell`] that wakes who waits; a
-//! [`Mailbox`] for what could not wait; a [`Turn`], for one thread at a time and known to its holder; a
-//! [`PerProcess`] value, of which a forked child has its own. Nothing here knows of memory. Built with `--cfg loom`, all
-//! of it runs in loom, and so does what is built on it.
+//! - [`Mutex`]: a biased mutex, nearly free while one thread uses it alone.
+//! - [`EventCount`]: blocks threads until a change, without missed wakeups.
+//! - [`DeferredQueue`]: holds operations that could not take the lock.
+//! - [`SourceLock`]: a mutex that reports reentry as an error.
+//! - [`PerProcess`]: a static value with an instance for each process, forked children included.
+//!
+//! The crate knows nothing of memory allocation. With `--cfg loom` all of it runs in loom, and so does the code above
+//! it.
 
-mod bell;
 mod biased;
-mod mailbox;
+mod deferred_queue;
+mod event_count;
 mod mutex;
 mod per_process;
 mod primitives;
+mod source_lock;
 mod thread;
-mod turn;
 
-pub use bell::Bell;
-pub use mailbox::Mailbox;
-pub use mutex::{Broken, Guard, Mutex};
+pub use deferred_queue::DeferredQueue;
+pub use event_count::EventCount;
+pub use mutex::{Mutex, MutexGuard, Poisoned};
 pub use per_process::{PerProcess, entered_child, generation};
-pub use turn::{Inside, Turn, TurnGuard};
+pub use source_lock::{SourceLock, SourceLockGuard, WouldDeadlock};

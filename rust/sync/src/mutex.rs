@@ -1,4 +1,4 @@
-//! A mutex over the biased lock, which knows when what it guards was left half done.
+//! A poisoning mutex over the biased lock.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,161 +7,161 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::thread::panicking;
 
 use crate::biased::{BiasedLock, Slot};
-use crate::primitives::{Access, AtomicBool, Ordering, WatchedCell};
+use crate::primitives::{Access, AtomicBool, Ordering, TrackedCell};
 
 /// A mutex that costs a few instructions while one thread uses it alone.
 ///
-/// A panic inside marks it broken, and from then on nobody gets in.
+/// A panic while the lock is held poisons it; every later attempt to lock fails.
 pub struct Mutex<T> {
     lock: BiasedLock,
-    broken: AtomicBool,
-    value: WatchedCell<T>,
+    poisoned: AtomicBool,
+    value: TrackedCell<T>,
 }
 
-// SAFETY: as for the standard library's: the lock lets one thread at the value at a time, so it moves between
-// threads and is never shared.
+// SAFETY: as for std's mutex: the lock gives one thread at a time access, so the value moves between threads and is
+// never shared.
 unsafe impl<T: Send> Sync for Mutex<T> {}
-// SAFETY: a mutex that moves takes its value along, and nobody is inside.
+// SAFETY: moving the mutex moves its value, and no guard exists then.
 unsafe impl<T: Send> Send for Mutex<T> {}
 
-// As for the standard library's: a panic inside is noticed.
+// As for std's mutex: a panic under the lock poisons it.
 impl<T> UnwindSafe for Mutex<T> {}
 impl<T> RefUnwindSafe for Mutex<T> {}
 
-/// Somebody panicked inside: the value may be half of what it should be.
+/// A thread panicked while it held the lock; the value may be inconsistent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Broken;
+pub struct Poisoned;
 
-/// The way to the value, until dropped. Stays on its thread: the lock knows who came in.
-pub struct Guard<'a, T> {
-    // Ends before the lock does: fields are dropped in this order.
+/// Access to the value; releases the lock when dropped. Not `Send`: the lock records its thread.
+pub struct MutexGuard<'a, T> {
+    // Dropped before the lock is released: fields drop in order of declaration.
     access: Access<T>,
-    held: Held<'a, T>,
+    held: HeldLock<'a, T>,
     stays: PhantomData<*mut T>,
 }
 
-/// The lock, held until dropped.
-struct Held<'a, T> {
+/// The held lock; released when dropped.
+struct HeldLock<'a, T> {
     mutex: &'a Mutex<T>,
     was_panicking: bool,
 }
 
 impl<T> Mutex<T> {
-    /// A mutex over `value` that nobody holds.
+    /// Creates an unlocked mutex over `value`.
     pub fn new(value: T) -> Self {
-        Self { lock: BiasedLock::new(), broken: AtomicBool::new(false), value: WatchedCell::new(value) }
+        Self { lock: BiasedLock::new(), poisoned: AtomicBool::new(false), value: TrackedCell::new(value) }
     }
 
-    /// Waits for the lock and takes it. A thread that has it already waits for ever.
+    /// Waits for the lock and takes it. Deadlocks if the calling thread holds it.
     ///
     /// # Errors
-    /// When somebody panicked inside.
+    /// When the mutex is poisoned.
     #[inline]
-    pub fn lock(&self) -> Result<Guard<'_, T>, Broken> {
+    pub fn lock(&self) -> Result<MutexGuard<'_, T>, Poisoned> {
         self.lock.lock();
         self.guard()
     }
 
-    /// Takes the lock if nobody has it, this thread included.
+    /// Takes the lock if no thread holds it, the calling thread included.
     ///
     /// # Errors
-    /// When somebody panicked inside.
+    /// When the mutex is poisoned.
     #[inline]
-    pub fn try_lock(&self) -> Result<Option<Guard<'_, T>>, Broken> {
+    pub fn try_lock(&self) -> Result<Option<MutexGuard<'_, T>>, Poisoned> {
         if self.lock.try_lock() { self.guard().map(Some) } else { Ok(None) }
     }
 
-    /// Works on the value if this thread owns the mutex, has nobody to wait for and is not inside already: the
-    /// shortest way in there is. `None` if not, and where `work` says so.
+    /// Runs `work` on the value if this thread owns the mutex and no other thread waits: the fast path. Returns
+    /// `None` if it cannot, or if `work` does.
     #[inline(always)]
-    pub fn work_as_owner<R>(&self, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
-        let slot = self.lock.enter_as_owner()?;
-        let unwinding = Unwinding { mutex: self, slot };
+    pub fn try_with_as_owner<R>(&self, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
+        let slot = self.lock.try_lock_as_owner()?;
+        let unwinding = PoisonOnUnwind { mutex: self, slot };
         let result = {
             let access = self.value.access();
-            // SAFETY: the lock is held until the access is over.
+            // SAFETY: the lock is held until the access ends.
             work(unsafe { self.value.value(&access) })
         };
         std::mem::forget(unwinding);
-        self.lock.leave_as_owner(slot);
+        self.lock.unlock_as_owner(slot);
         result
     }
 
-    /// Leaves as the owner who panicked inside.
+    /// Poisons the mutex and releases it, after a panic of the owner.
     #[cold]
     #[inline(never)]
-    fn end_broken(&self, slot: Slot) {
-        self.broken.store(true, Ordering::Relaxed);
-        self.lock.leave_as_owner(slot);
-        self.lock.disown();
+    fn poison_as_owner(&self, slot: Slot) {
+        self.poisoned.store(true, Ordering::Relaxed);
+        self.lock.unlock_as_owner(slot);
+        self.lock.disable_bias();
     }
 
-    /// Whether somebody panicked inside.
-    pub fn is_broken(&self) -> bool {
-        self.broken.load(Ordering::Relaxed)
+    /// Returns whether a thread panicked while it held the lock.
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Relaxed)
     }
 
-    /// The guard of a lock that was just taken.
+    /// Returns the guard of a lock that this thread has just taken.
     #[inline]
-    fn guard(&self) -> Result<Guard<'_, T>, Broken> {
-        let held = Held { mutex: self, was_panicking: panicking() };
-        if self.is_broken() {
-            return Err(Broken);
+    fn guard(&self) -> Result<MutexGuard<'_, T>, Poisoned> {
+        let held = HeldLock { mutex: self, was_panicking: panicking() };
+        if self.is_poisoned() {
+            return Err(Poisoned);
         }
-        Ok(Guard { access: self.value.access(), held, stays: PhantomData })
+        Ok(MutexGuard { access: self.value.access(), held, stays: PhantomData })
     }
 }
 
 impl<T> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mutex").field("broken", &self.is_broken()).finish_non_exhaustive()
+        f.debug_struct("Mutex").field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
     }
 }
 
-impl<T> Deref for Guard<'_, T> {
+impl<T> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the lock is held for as long as the guard lives, and `&self` keeps `deref_mut` away.
+        // SAFETY: the lock is held while the guard lives, and `&self` excludes `deref_mut`.
         unsafe { self.held.mutex.value.value(&self.access) }
     }
 }
 
-impl<T> DerefMut for Guard<'_, T> {
+impl<T> DerefMut for MutexGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the lock is held for as long as the guard lives, and `&mut self` is the only way to it.
+        // SAFETY: the lock is held while the guard lives, and `&mut self` is exclusive.
         unsafe { self.held.mutex.value.value(&self.access) }
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for HeldLock<'_, T> {
     #[inline]
     fn drop(&mut self) {
         let breaks = !self.was_panicking && panicking();
         if breaks {
-            self.mutex.broken.store(true, Ordering::Relaxed);
+            self.mutex.poisoned.store(true, Ordering::Relaxed);
         }
-        // SAFETY: made of a lock that this thread took, and its guard cannot leave the thread.
+        // SAFETY: this thread took the lock, and the guard is not `Send`.
         unsafe { self.mutex.lock.unlock() };
         if breaks {
-            // An owner does not look whether the mutex is broken.
-            self.mutex.lock.disown();
+            // The owner's fast path does not check for poison, so there must be no owner.
+            self.mutex.lock.disable_bias();
         }
     }
 }
 
-/// Dropped when a panic ends an owner's work, and only then.
-struct Unwinding<'a, T> {
+/// Poisons the mutex if a panic unwinds through the owner's work; forgotten otherwise.
+struct PoisonOnUnwind<'a, T> {
     mutex: &'a Mutex<T>,
     slot: Slot,
 }
 
-impl<T> Drop for Unwinding<'_, T> {
-    // By value, or else it would have to be in memory all the time.
+impl<T> Drop for PoisonOnUnwind<'_, T> {
+    // `slot` is passed by value: a reference would force it into memory on the fast path.
     #[inline(always)]
     fn drop(&mut self) {
-        self.mutex.end_broken(self.slot);
+        self.mutex.poison_as_owner(self.slot);
     }
 }

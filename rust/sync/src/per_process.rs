@@ -1,66 +1,70 @@
-//! A value of which every process has its own, a forked child as well.
+//! Per-process values: a forked child gets its own value.
 //!
-//! A child gets a copy of all memory and none of the other threads: a lock that one of them held stays locked for ever.
-//! So a child uses a value of its own, behind its parent's, and never looks at that one.
+//! A forked child gets a copy of all memory but none of the other threads. A lock that another thread held at the
+//! fork stays locked in the child for ever. Each process therefore uses its own value. The child's value hangs off
+//! its parent's, and the child never reads the parent's.
 
-// Not loom's: that a process is another one in a forked child needs no model.
+// Uses std's atomics, not loom's: loom does not model processes.
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// How many forks lie between the first process and this one, as far as it was told.
+/// The number of forks between the first process and this one, as reported by [`entered_child`].
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// How many forks lie between the first process and this one, as far as it was told.
+/// Returns the number of forks between the first process and this one, as reported by [`entered_child`].
 #[inline]
 pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Tells this process that it is a forked child. Takes no lock, and allocates nothing.
+/// Marks this process as a forked child. Takes no lock and allocates nothing.
 pub fn entered_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    // The child's one thread owns none of the locks of its parent, so it does not get in without looking.
+    // A new number makes the child's only thread a non-owner of every biased lock of the parent, so it takes the slow
+    // path.
     crate::thread::renumber_thread();
 }
 
-/// A value for each process: for statics, whose values live as long as the process.
+/// A static value with one instance for each process.
 #[derive(Debug)]
 pub struct PerProcess<T: 'static> {
     value: T,
     make: fn() -> T,
-    /// That of a child of this process, null until it is asked for.
+    /// The instance of the child process; null until its first use.
     child: AtomicPtr<Self>,
 }
 
 impl<T> PerProcess<T> {
-    /// The value of the first process, and what makes that of a forked child.
+    /// Creates the instance of the first process; `make` creates the instance of a forked child.
     pub const fn new(first: T, make: fn() -> T) -> Self {
         Self { value: first, make, child: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// The value of this process; a child's is made at the first call.
+    /// Returns the instance of this process, and creates it on the first call in a child.
     pub fn get(&'static self) -> &'static T {
         let mut at = self;
         for _ in 0..generation() {
-            at = at.of_child();
+            at = at.child_value();
         }
         &at.value
     }
 
-    /// Without a lock: a thread that the child does not have may have been here when it forked.
-    fn of_child(&'static self) -> &'static Self {
+    /// Returns the child's instance, and creates it on the first call.
+    ///
+    /// Takes no lock: a thread that does not exist in the child may have held it at the fork.
+    fn child_value(&'static self) -> &'static Self {
         let found = self.child.load(Ordering::Acquire);
-        // SAFETY: null, or what was leaked below, which is never changed or freed.
+        // SAFETY: the pointer is null or was leaked below, and a leaked instance is never changed or freed.
         if let Some(found) = unsafe { found.as_ref() } {
             return found;
         }
         let made = Box::into_raw(Box::new(Self::new((self.make)(), self.make)));
         match self.child.compare_exchange(found, made, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: leaked a moment ago.
+            // SAFETY: the instance was leaked above.
             Ok(_) => unsafe { &*made },
             Err(earlier) => {
-                // SAFETY: no other thread knows of this one.
+                // SAFETY: no other thread has seen this instance.
                 drop(unsafe { Box::from_raw(made) });
-                // SAFETY: leaked by another thread, as above.
+                // SAFETY: another thread leaked this instance, as above.
                 unsafe { &*earlier }
             }
         }

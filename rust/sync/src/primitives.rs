@@ -1,15 +1,15 @@
-//! What this crate is built from: the machine's, or loom's in its place.
+//! The primitives that this crate builds on: native ones, or loom's under `--cfg loom`.
 
 #[cfg(not(loom))]
 mod barrier;
-#[cfg(not(loom))]
-mod machine;
 #[cfg(loom)]
-mod modelled;
+mod loom;
+#[cfg(not(loom))]
+mod native;
 #[cfg(not(loom))]
 mod thread;
 
-#[cfg(not(loom))]
-pub(crate) use machine::*;
 #[cfg(loom)]
-pub(crate) use modelled::*;
+pub(crate) use self::loom::*;
+#[cfg(not(loom))]
+pub(crate) use native::*;

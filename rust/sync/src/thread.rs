@@ -1,27 +1,27 @@
-//! Numbers of threads, cheap to ask for: no two threads that are there at a time have the same.
+//! Cheap thread numbers, unique among the threads that run at the same time.
 //!
-//! A later thread may get the number of one that has ended, and is not told from it then. That is enough for a lock:
-//! whoever has ended is not inside, and all it did is known to the later one.
+//! A new thread may reuse the number of a thread that has ended. That is safe for a lock: the ended thread holds no
+//! lock, and its writes happen before everything the new thread does.
 
-// Not loom's: that a number is another in a forked child needs no model.
+// Uses std's atomics, not loom's: loom does not model processes.
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::primitives::this_thread;
 
-/// Numbers are multiples of this: the bits below are for whoever stores one.
+/// All numbers are multiples of this; users store flags in the lower bits.
 pub(crate) const STEP: u64 = 8;
 
-/// How many forks lie behind this process, above the bits that tell threads apart.
+/// The number of forks before this process, in the bits above those that distinguish threads.
 static FORKS: AtomicU64 = AtomicU64::new(0);
 const FORK: u64 = 1 << 48;
 
-/// This thread's number, a multiple of [`STEP`] above 0.
+/// Returns the number of the calling thread: a multiple of [`STEP`], above 0.
 #[inline(always)]
 pub(crate) fn number() -> u64 {
     this_thread() ^ FORKS.load(Ordering::Relaxed)
 }
 
-/// Gives this thread another number: in a forked child, where it is another thread with the same memory.
+/// Changes the number of every thread: a forked child's thread must not own the parent's locks.
 pub(crate) fn renumber_thread() {
     FORKS.fetch_add(FORK, Ordering::Relaxed);
 }
@@ -34,7 +34,7 @@ mod tests {
     use super::{FORK, STEP, number};
 
     #[test]
-    fn threads_that_are_there_at_a_time_have_numbers_of_their_own() {
+    fn concurrent_threads_have_distinct_numbers() {
         let all_there = Barrier::new(8);
         let of_a_thread = || {
             let mine = number();

@@ -1,13 +1,13 @@
-//! Every order of what two or three threads do, in loom: `RUSTFLAGS="--cfg loom" cargo test --release --test loom`.
+//! Tries every interleaving of two or three threads: `RUSTFLAGS="--cfg loom" cargo test --release --test loom`.
 #![cfg(loom)]
 
 use std::time::Duration;
 
-use allotment_sync::{Bell, Inside, Mailbox, Mutex, Turn};
+use allotment_sync::{DeferredQueue, EventCount, Mutex, SourceLock, WouldDeadlock};
 use loom::sync::Arc;
 use loom::thread;
 
-/// All orders with at most so many unforced changes of thread.
+/// Runs `test` under all interleavings with at most `changes` preemptions.
 fn model(changes: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(changes);
@@ -15,17 +15,17 @@ fn model(changes: usize, test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
-/// Counts up `times` times; loom sees two inside at once, and one who looks before the other has let go.
+/// Increments the counter `times` times; loom reports overlapping critical sections and missing ordering.
 fn count(mutex: &Mutex<u32>, times: u32) {
     for _ in 0..times {
         *mutex.lock().expect("nobody panics") += 1;
     }
 }
 
-/// The same through the owner's door where it is open.
+/// Does the same on the owner's fast path where possible.
 fn count_as_owner(mutex: &Mutex<u32>, times: u32) {
     for _ in 0..times {
-        let counted = mutex.work_as_owner(|number| {
+        let counted = mutex.try_with_as_owner(|number| {
             *number += 1;
             Some(())
         });
@@ -36,7 +36,7 @@ fn count_as_owner(mutex: &Mutex<u32>, times: u32) {
 }
 
 #[test]
-fn the_owners_door_is_no_second_way_in() {
+fn the_owner_fast_path_keeps_mutual_exclusion() {
     model(3, || {
         let mutex = Arc::new(Mutex::new(0));
         count(&mutex, 1);
@@ -51,7 +51,7 @@ fn the_owners_door_is_no_second_way_in() {
 }
 
 #[test]
-fn two_threads_are_never_inside_at_once() {
+fn two_threads_never_hold_the_lock_at_once() {
     model(3, || {
         let mutex = Arc::new(Mutex::new(0));
         count(&mutex, 1);
@@ -82,7 +82,7 @@ fn a_lock_that_changes_its_owner_stays_a_lock() {
 }
 
 #[test]
-fn a_try_gets_in_alone_or_not_at_all() {
+fn try_lock_is_exclusive() {
     model(3, || {
         let mutex = Arc::new(Mutex::new(0));
         count(&mutex, 1);
@@ -101,22 +101,22 @@ fn a_try_gets_in_alone_or_not_at_all() {
     });
 }
 
-/// What a pool does with a free that cannot wait: whoever has the lock looks at the box after leaving.
+/// Models a pool's deferred free: each thread checks the queue after it has released the lock.
 #[test]
-fn nothing_stays_in_the_box_when_everybody_has_left() {
+fn no_item_stays_deferred_after_every_thread_has_unlocked() {
     model(3, || {
-        let shared = Arc::new((Mutex::new(0), Mailbox::new()));
-        let settle = |(mutex, mailbox): &(Mutex<u32>, Mailbox<u32>)| {
-            while !mailbox.is_empty() {
+        let shared = Arc::new((Mutex::new(0), DeferredQueue::new()));
+        let settle = |(mutex, queue): &(Mutex<u32>, DeferredQueue<u32>)| {
+            while !queue.is_empty() {
                 let Some(mut sum) = mutex.try_lock().unwrap() else { return };
-                *sum += mailbox.take().iter().sum::<u32>();
+                *sum += queue.take().iter().sum::<u32>();
             }
         };
         count(&shared.0, 1);
         let other = thread::spawn({
             let shared = Arc::clone(&shared);
             move || {
-                // The first try ends the ownership: the second finds the lock a plain one.
+                // The first attempt revokes the ownership; the second finds an unbiased lock.
                 for _ in 0..2 {
                     let tried = shared.0.try_lock().unwrap().map(|mut sum| *sum += 1);
                     if tried.is_none() {
@@ -136,54 +136,54 @@ fn nothing_stays_in_the_box_when_everybody_has_left() {
     });
 }
 
-/// Loom's clock stands still: a sleeper that is not woken sleeps for ever, which it reports.
+/// Loom's clock does not advance: it reports a waiter that is never woken.
 #[test]
-fn nobody_sleeps_through_the_bell() {
+fn a_waiter_misses_no_notification() {
     model(3, || {
-        let shared = Arc::new((Mutex::new(0), Bell::new()));
+        let shared = Arc::new((Mutex::new(0), EventCount::new()));
         let sleeper = thread::spawn({
             let shared = Arc::clone(&shared);
             move || {
                 loop {
                     let number = shared.0.lock().unwrap();
-                    let heard = shared.1.rings();
+                    let ticket = shared.1.ticket();
                     if *number == 2 {
                         return;
                     }
                     drop(number);
-                    shared.1.sleep(heard, Duration::from_secs(1));
+                    shared.1.wait_timeout(ticket, Duration::from_secs(1));
                 }
             }
         });
         for _ in 0..2 {
             let mut number = shared.0.lock().unwrap();
             *number += 1;
-            shared.1.ring();
+            shared.1.notify_all();
         }
         sleeper.join().unwrap();
     });
 }
 
 #[test]
-fn a_turn_is_one_threads_and_that_thread_knows() {
+fn a_source_lock_is_exclusive_and_detects_reentry() {
     model(3, || {
-        let turn = Arc::new(Turn::new(0));
+        let lock = Arc::new(SourceLock::new(0));
         let other = thread::spawn({
-            let turn = Arc::clone(&turn);
+            let lock = Arc::clone(&lock);
             move || {
-                *turn.take().unwrap() += 1;
-                usize::from(turn.try_take().is_some_and(|mut number| {
+                *lock.lock().unwrap() += 1;
+                usize::from(lock.try_lock().is_some_and(|mut number| {
                     *number += 1;
                     true
                 }))
             }
         });
-        let mut held = turn.take().unwrap();
-        assert_eq!(turn.take().err(), Some(Inside));
-        assert!(turn.try_take().is_none());
+        let mut held = lock.lock().unwrap();
+        assert_eq!(lock.lock().err(), Some(WouldDeadlock));
+        assert!(lock.try_lock().is_none());
         *held += 1;
         drop(held);
         let tries = other.join().unwrap();
-        assert_eq!(*turn.take().unwrap(), 2 + tries);
+        assert_eq!(*lock.lock().unwrap(), 2 + tries);
     });
 }

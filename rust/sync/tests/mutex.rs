@@ -1,14 +1,14 @@
-//! The biased mutex on real threads.
+//! Tests the biased mutex on real threads.
 #![cfg(not(loom))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use allotment_sync::{Broken, Mutex};
+use allotment_sync::{Mutex, Poisoned};
 
 #[test]
-fn no_step_is_lost_among_threads_that_come_and_go() {
+fn no_update_is_lost_among_threads_that_start_and_end() {
     let mutex = Mutex::new([0_u64; 2]);
     for threads in [1_u64, 2, 4, 8, 32] {
         thread::scope(|scope| {
@@ -16,7 +16,7 @@ fn no_step_is_lost_among_threads_that_come_and_go() {
                 let mutex = &mutex;
                 scope.spawn(move || {
                     for step in 0..20_000 {
-                        // Some of the time one has it to itself, often enough to become the owner.
+                        // At times one thread runs alone, long enough to become the owner.
                         if (step / 1_000 + number) % 3 == 0 {
                             thread::yield_now();
                         }
@@ -38,7 +38,7 @@ fn owners_take_over_one_after_another() {
     let mutex = Mutex::new(0);
     let rounds = 40;
     for _ in 0..rounds {
-        // Each a new thread: more of them than can ever own the lock.
+        // Each round is a new thread: more threads than the lock has owner slots.
         thread::scope(|scope| {
             scope.spawn(|| (0..3_000).for_each(|_| *mutex.lock().unwrap() += 1));
         });
@@ -48,7 +48,7 @@ fn owners_take_over_one_after_another() {
 }
 
 #[test]
-fn a_try_fails_while_anybody_is_inside() {
+fn try_lock_fails_while_a_thread_holds_the_lock() {
     let mutex = Mutex::new(0);
     let guard = mutex.lock().unwrap();
     assert!(mutex.try_lock().unwrap().is_none());
@@ -63,7 +63,7 @@ fn a_try_fails_while_anybody_is_inside() {
 }
 
 #[test]
-fn whoever_waits_gets_in_when_the_owner_leaves() {
+fn a_waiting_thread_gets_the_lock_after_the_owner_unlocks() {
     let mutex = Mutex::new(0);
     let mut guard = mutex.lock().unwrap();
     let started = AtomicBool::new(false);
@@ -75,7 +75,7 @@ fn whoever_waits_gets_in_when_the_owner_leaves() {
         while !started.load(Ordering::Relaxed) {
             thread::yield_now();
         }
-        // Long enough for the other to have gone from spinning to sleeping.
+        // Long enough for the other thread to stop spinning and sleep.
         thread::sleep(std::time::Duration::from_millis(20));
         *guard = 7;
         drop(guard);
@@ -84,7 +84,7 @@ fn whoever_waits_gets_in_when_the_owner_leaves() {
 }
 
 #[test]
-fn a_panic_inside_breaks_it_and_one_outside_does_not() {
+fn a_panic_under_the_lock_poisons_it_and_a_panic_elsewhere_does_not() {
     let mutex = Mutex::new(0);
     let outside = catch_unwind(AssertUnwindSafe(|| {
         struct InDrop<'a>(&'a Mutex<i32>);
@@ -103,33 +103,33 @@ fn a_panic_inside_breaks_it_and_one_outside_does_not() {
         panic!("inside");
     }));
     assert!(inside.is_err());
-    is_shut(&mutex);
+    is_poisoned_for_all(&mutex);
 }
 
 #[test]
-fn a_panic_of_its_owner_breaks_it_for_the_owner_too() {
+fn a_panic_of_the_owner_poisons_the_lock_for_the_owner() {
     let mutex = Mutex::new(0);
     *mutex.lock().unwrap() += 1;
-    assert_eq!(mutex.work_as_owner(|number| Some(*number)), Some(1), "who comes first owns it at once");
+    assert_eq!(mutex.try_with_as_owner(|number| Some(*number)), Some(1), "who comes first owns it at once");
     let inside =
-        catch_unwind(AssertUnwindSafe(|| mutex.work_as_owner(|_| -> Option<()> { panic!("inside") })));
+        catch_unwind(AssertUnwindSafe(|| mutex.try_with_as_owner(|_| -> Option<()> { panic!("inside") })));
     assert!(inside.is_err());
-    is_shut(&mutex);
+    is_poisoned_for_all(&mutex);
 }
 
-fn is_shut(mutex: &Mutex<i32>) {
-    assert!(mutex.is_broken());
-    assert_eq!(mutex.lock().err(), Some(Broken));
-    assert_eq!(mutex.try_lock().err(), Some(Broken));
-    assert_eq!(mutex.work_as_owner(|number| Some(*number)), None);
+fn is_poisoned_for_all(mutex: &Mutex<i32>) {
+    assert!(mutex.is_poisoned());
+    assert_eq!(mutex.lock().err(), Some(Poisoned));
+    assert_eq!(mutex.try_lock().err(), Some(Poisoned));
+    assert_eq!(mutex.try_with_as_owner(|number| Some(*number)), None);
 }
 
 #[test]
-fn the_owners_door_is_shut_while_the_owner_is_inside() {
+fn the_owner_fast_path_fails_while_the_owner_holds_the_lock() {
     let mutex = Mutex::new(0);
     let guard = mutex.lock().unwrap();
-    assert_eq!(mutex.work_as_owner(|number| Some(*number)), None);
+    assert_eq!(mutex.try_with_as_owner(|number| Some(*number)), None);
     drop(guard);
-    let nested = mutex.work_as_owner(|_| Some(mutex.work_as_owner(|number| Some(*number))));
+    let nested = mutex.try_with_as_owner(|_| Some(mutex.try_with_as_owner(|number| Some(*number))));
     assert_eq!(nested, Some(None));
 }

@@ -1,4 +1,4 @@
-//! Values of each process. About the whole process, which is told that it is a child: so in one of its own.
+//! Tests per-process values. Its own test program, because it marks the whole process as a forked child.
 #![cfg(not(loom))]
 
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use allotment_sync::{PerProcess, entered_child};
 static VALUE: PerProcess<Mutex<u32>> = PerProcess::new(Mutex::new(1), || Mutex::new(2));
 
 #[test]
-fn a_child_has_a_value_of_its_own_whatever_thread_holds_its_parents() {
+fn a_forked_child_has_its_own_value_while_a_parent_thread_holds_the_lock() {
     let parents = VALUE.get().lock().unwrap();
     assert_eq!(*parents, 1);
     entered_child();

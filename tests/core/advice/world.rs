@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::numbers::Numbers;
 use crate::sources::Descending;
-use allotment::source::{AddressSpace, Cap, Capped, Grant, Refusal, Refusing, RegionSource};
+use allotment::source::{AddressSpace, Cap, Capped, FailingSource, Grant, RegionSource, ReserveError};
 use allotment::{
     AllocError, Allocation, Gauge, Headroom, MemoryGuard, Options, OutOfMemory, Policy, Pool, Scope,
     Siblings, set_tag,
@@ -65,7 +65,7 @@ impl Setup {
             Kind::Touching => Box::new(AddressSpace::new(0)),
             Kind::Apart => Box::new(AddressSpace::new(4096)),
             Kind::Silent(most) => {
-                Box::new(Refusing::new(AddressSpace::new(256), move |_, bytes| bytes > most))
+                Box::new(FailingSource::new(AddressSpace::new(256), move |_, bytes| bytes > most))
             }
             Kind::Falling => Box::new(Plenty(Descending::new(4096))),
             Kind::Capped(_) | Kind::Shared(..) => {
@@ -177,7 +177,7 @@ impl World {
             Step::Allocate { bytes, alignment } => match self.request(bytes, alignment) {
                 Ok(()) => None,
                 Err(mut refused) => {
-                    self.pool.look_into(&mut refused).expect("this process");
+                    self.pool.add_details(&mut refused).expect("this process");
                     Some(*refused)
                 }
             },
@@ -234,7 +234,7 @@ impl World {
 
     /// Makes a request, and keeps what it gets.
     pub(crate) fn request(&mut self, bytes: u64, alignment: u64) -> Result<(), Box<OutOfMemory>> {
-        match self.pool.allocate_or(bytes, alignment, |_| false) {
+        match self.pool.allocate_with_retry(bytes, alignment, |_| false) {
             Ok(allocation) => {
                 self.held.push(allocation);
                 Ok(())
@@ -273,12 +273,12 @@ struct Enough;
 
 impl Gauge for Enough {
     fn headroom(&self) -> Headroom {
-        Headroom { sure: 1 << 46, most: u64::MAX, grants_released: true, is_sequential: false }
+        Headroom { guaranteed: 1 << 46, maximum: u64::MAX, grants_released: true, is_sequential: false }
     }
 }
 
 impl RegionSource for Plenty {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         self.0.reserve(bytes, alignment)
     }
 
@@ -306,7 +306,7 @@ impl MemoryGuard for NoMemory {
 }
 
 impl RegionSource for Blind {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         self.0.reserve(bytes, alignment)
     }
 

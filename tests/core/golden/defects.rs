@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use allotment::source::{AddressSpace, Call, Refusal, Refusing};
+use allotment::source::{AddressSpace, Call, FailingSource, ReserveError};
 use allotment::{
     AllocError, Allocation, FreeError, GRANULE, Grant, GrantFault, MAX_BYTES, Options, Pool, RegionSource,
 };
@@ -20,7 +20,7 @@ struct Generous {
 }
 
 impl RegionSource for Generous {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         self.upstream.reserve(bytes.next_multiple_of(self.unit), alignment)
     }
 
@@ -33,7 +33,7 @@ impl RegionSource for Generous {
 struct Fixed(u64);
 
 impl RegionSource for Fixed {
-    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, ReserveError> {
         Ok(Grant { address: self.0, bytes })
     }
 
@@ -49,8 +49,10 @@ fn generous(unit: u64) -> Generous {
 #[test]
 fn a_source_that_refuses_for_ever_ends_the_request() {
     // TensorFlow asks for 2304 bytes again and again, with its lock held.
-    let probe =
-        Probe::over(Options { growth: true, ..options(1 << 30) }, Refusing::new(bump(0, 1), |_, _| true));
+    let probe = Probe::over(
+        Options { growth: true, ..options(1 << 30) },
+        FailingSource::new(bump(0, 1), |_, _| true),
+    );
     assert_eq!(probe.alloc(100), None);
     let asked = probe.asked();
     assert!(asked.iter().all(|&(_, granted)| !granted));
@@ -134,14 +136,14 @@ fn a_free_between_a_refusal_and_the_wait_is_not_missed() {
     // In TensorFlow the waiter sleeps until the next free, or for ten seconds.
     let wait = Duration::from_secs(60);
     let pool = Pool::new(bump(0, 1 << 20), Options { wait, ..options(1 << 20) }).unwrap();
-    let mut patience = pool.patience();
+    let mut wait = pool.memory_wait();
     let all = pool.allocate(1 << 20).unwrap();
     let start = Instant::now();
     let mut asked = 0;
-    let allocation = pool.allocate_or(512, GRANULE, |refused| {
+    let allocation = pool.allocate_with_retry(512, GRANULE, |refused| {
         asked += 1;
         pool.free(all.address).unwrap();
-        patience.again(refused, || false)
+        wait.should_retry(refused, || false)
     });
     assert_eq!(allocation.unwrap().address, START);
     assert_eq!(asked, 1);

@@ -23,7 +23,7 @@ fn a_scope_holds_nothing_that_is_in_quarantine() {
 }
 
 #[test]
-fn a_cap_keeps_a_resize_in_place_from_moving_the_red_zone() {
+fn a_scope_limit_keeps_a_resize_in_place_from_moving_the_red_zone() {
     // Alone in its region, so the chunk is longer than it had to be.
     let (pool, memory) = pool(2 * KIB, 0);
     let a = pool.allocate(1000).unwrap();

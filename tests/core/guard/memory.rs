@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use allotment::source::{Grant, Refusal, RegionSource};
+use allotment::source::{Grant, RegionSource, ReserveError};
 use allotment::{Damage, Leaks, MemoryGuard};
 
 /// Where the memory starts.
@@ -50,7 +50,7 @@ impl MemoryGuard for Memory {
         self.with(address, bytes, |span| span.iter().position(|&other| other != byte)).map(|at| at as u64)
     }
 
-    fn last_words(&self, pool: &str, damages: &[Damage], leaks: Option<&Leaks>) {
+    fn report(&self, pool: &str, damages: &[Damage], leaks: Option<&Leaks>) {
         let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         words.extend(damages.iter().map(|damage| format!("{pool}: {damage}")));
         words.extend(leaks.map(ToString::to_string));
@@ -71,9 +71,9 @@ impl Paper {
 }
 
 impl RegionSource for Paper {
-    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, ReserveError> {
         let mut memory = self.memory.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        let length = usize::try_from(bytes).map_err(|_| Refusal::Declined)?;
+        let length = usize::try_from(bytes).map_err(|_| ReserveError::Declined)?;
         let start = memory.len() + 256;
         memory.resize(start + length, 0);
         self.out += 1;

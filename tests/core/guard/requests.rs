@@ -66,5 +66,8 @@ fn what_is_too_large_is_named_as_it_was_asked_for() {
             other => panic!("{other:?}"),
         }
     }
-    assert!(matches!(pool.allocate_or(1, 3, |_| false), Err(AllocError::BadAlignment { alignment: 3 })));
+    assert!(matches!(
+        pool.allocate_with_retry(1, 3, |_| false),
+        Err(AllocError::BadAlignment { alignment: 3 })
+    ));
 }

@@ -19,7 +19,7 @@ impl Numbers {
 }
 
 #[test]
-fn random_programs_leave_nothing_and_are_never_accused() {
+fn random_programs_leave_no_leak_and_no_false_report() {
     for seed in 0..30 {
         let mut numbers = Numbers(seed);
         let options = Options {
@@ -34,7 +34,7 @@ fn random_programs_leave_nothing_and_are_never_accused() {
             if numbers.below(5) < 3 {
                 let bytes = 1 + numbers.below(6000);
                 let alignment = 1 << numbers.below(13);
-                match pool.allocate_or(bytes, alignment, |_| false) {
+                match pool.allocate_with_retry(bytes, alignment, |_| false) {
                     Ok(a) => {
                         let stamp = u8::try_from(step % 250).unwrap();
                         (a.address..a.address + bytes).for_each(|address| memory.write(address, stamp));
@@ -49,7 +49,7 @@ fn random_programs_leave_nothing_and_are_never_accused() {
                 let index = usize::try_from(numbers.below(live.len() as u64)).unwrap();
                 let (a, stamp) = live.swap_remove(index);
                 assert!(memory.read(a.address, a.requested).iter().all(|&byte| byte == stamp));
-                if step % 2 == 0 { pool.free(a.address).unwrap() } else { pool.free_late(&a) }
+                if step % 2 == 0 { pool.free(a.address).unwrap() } else { pool.free_deferred(&a) }
             }
             if step % 50 == 0 {
                 assert_eq!(sound(&pool).num_live, live.len() as u64);
@@ -82,7 +82,7 @@ fn threads_do_not_damage_each_other() {
                     if held.len() > 8 {
                         let a = held.swap_remove(usize::try_from(step % 8).unwrap());
                         assert_eq!(memory.read(a.address + a.requested - 1, 1), [number]);
-                        if step % 3 == 0 { pool.free_late(&a) } else { pool.free(a.address).unwrap() }
+                        if step % 3 == 0 { pool.free_deferred(&a) } else { pool.free(a.address).unwrap() }
                     }
                 }
                 for a in held {
@@ -97,7 +97,7 @@ fn threads_do_not_damage_each_other() {
 }
 
 #[test]
-fn who_waits_for_memory_gets_what_comes_into_quarantine() {
+fn a_waiting_request_gets_quarantined_memory() {
     let options = Options {
         growth: false,
         wait: Duration::from_secs(20),

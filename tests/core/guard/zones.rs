@@ -56,7 +56,7 @@ fn the_first_damaged_byte_is_the_one_named() {
 }
 
 #[test]
-fn damage_on_both_sides_is_told_twice_the_front_first() {
+fn damage_on_both_sides_is_reported_twice_the_front_first() {
     let (pool, memory) = pool(256 * KIB, 0);
     let a = pool.allocate(100).unwrap();
     memory.poke(a.address, 100);
@@ -86,8 +86,8 @@ fn alignment_is_kept_and_both_sides_are_watched() {
     for alignment in [1, 64, 256, 512, 1024, 2048, 4096] {
         for bytes in [1_i64, 255, 256, 1000, 5000] {
             for offset in [-1, bytes] {
-                let again = |_: &allotment::Refused| false;
-                let a = pool.allocate_or(bytes.cast_unsigned(), alignment, again).unwrap();
+                let again = |_: &allotment::AllocationAttempt| false;
+                let a = pool.allocate_with_retry(bytes.cast_unsigned(), alignment, again).unwrap();
                 assert!(a.address.is_multiple_of(alignment.max(256)));
                 assert_eq!(a.aligned_address(alignment), a.address);
                 assert_eq!(a.size_from(a.address), bytes.cast_unsigned());

@@ -6,11 +6,11 @@ pub(crate) enum Step {
     Allocate {
         size: Size,
         alignment: u64,
-        door: AllocateDoor,
+        call: AllocateCall,
     },
     Free {
         which: usize,
-        door: FreeDoor,
+        call: FreeCall,
     },
     /// Frees all allocations but so many.
     FreeAllBut(usize),
@@ -39,7 +39,7 @@ pub(crate) enum Step {
 
 /// Which function allocates.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum AllocateDoor {
+pub(crate) enum AllocateCall {
     Plain,
     Try,
     /// Tries again so often when it is refused, after freeing something each time but the first.
@@ -48,18 +48,18 @@ pub(crate) enum AllocateDoor {
 
 /// Which function frees.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum FreeDoor {
+pub(crate) enum FreeCall {
     ByAddress,
     ByAllocation,
     Try,
     TryByAllocation,
-    Late,
+    Deferred,
 }
 
-impl FreeDoor {
+impl FreeCall {
     /// Whether it frees an allocation, and not whatever is at its address.
     pub(crate) fn names_the_allocation(self) -> bool {
-        matches!(self, Self::ByAllocation | Self::TryByAllocation | Self::Late)
+        matches!(self, Self::ByAllocation | Self::TryByAllocation | Self::Deferred)
     }
 }
 
@@ -67,7 +67,7 @@ impl FreeDoor {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wrong {
     /// An allocation that was freed before; its address may have a new owner.
-    Stale(FreeDoor),
+    Stale(FreeCall),
     /// Inside an allocation, this far from its start.
     Interior(u64),
     /// The start of a free chunk.
@@ -134,17 +134,17 @@ pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
     let which = a as usize;
     match kind {
         0..ALLOCATES => {
-            let (alignment, door) = match kind {
-                0..47 => (1, AllocateDoor::Plain),
-                47 => (ODD_ALIGNMENTS[usize::from(b / 64) % 8], AllocateDoor::Plain),
-                48..52 => (1 << (b / 64 % 13), AllocateDoor::Plain),
-                52 => (1 << (b / 64 % 13), AllocateDoor::Again(a % 4)),
-                53 => (ODD_ALIGNMENTS[usize::from(b / 64) % 8], AllocateDoor::Try),
-                _ => (1 << (b / 64 % 13), AllocateDoor::Try),
+            let (alignment, call) = match kind {
+                0..47 => (1, AllocateCall::Plain),
+                47 => (ODD_ALIGNMENTS[usize::from(b / 64) % 8], AllocateCall::Plain),
+                48..52 => (1 << (b / 64 % 13), AllocateCall::Plain),
+                52 => (1 << (b / 64 % 13), AllocateCall::Again(a % 4)),
+                53 => (ODD_ALIGNMENTS[usize::from(b / 64) % 8], AllocateCall::Try),
+                _ => (1 << (b / 64 % 13), AllocateCall::Try),
             };
-            Step::Allocate { size: size(a, b), alignment, door }
+            Step::Allocate { size: size(a, b), alignment, call }
         }
-        ALLOCATES..90 => Step::Free { which, door: free_door(b) },
+        ALLOCATES..90 => Step::Free { which, call: free_call(b) },
         90..95 => Step::FreeWrongly { which, wrong: wrong(a, b) },
         95 => Step::AskWhether(size(a, b)),
         96 => Step::Resize { which, size: size(a, b) },
@@ -158,20 +158,20 @@ pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
     }
 }
 
-fn free_door(b: u16) -> FreeDoor {
+fn free_call(b: u16) -> FreeCall {
     match b % 5 {
-        0 => FreeDoor::ByAddress,
-        1 => FreeDoor::ByAllocation,
-        2 => FreeDoor::Try,
-        3 => FreeDoor::TryByAllocation,
-        _ => FreeDoor::Late,
+        0 => FreeCall::ByAddress,
+        1 => FreeCall::ByAllocation,
+        2 => FreeCall::Try,
+        3 => FreeCall::TryByAllocation,
+        _ => FreeCall::Deferred,
     }
 }
 
 fn wrong(a: u32, b: u16) -> Wrong {
     match b % 8 {
-        0 => Wrong::Stale(free_door(b / 8)),
-        1 => Wrong::Stale(FreeDoor::ByAllocation),
+        0 => Wrong::Stale(free_call(b / 8)),
+        1 => Wrong::Stale(FreeCall::ByAllocation),
         2 => Wrong::Interior(1 + u64::from(b / 8) % 255),
         3 => Wrong::Interior(256 * (1 + u64::from(b / 8))),
         4 => Wrong::FreeChunk,

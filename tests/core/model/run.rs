@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use allotment::source::{Log, Recording};
-use allotment::{Allocation, GRANULE, MAX_BYTES, Pool, Refused, RegionSource};
+use allotment::{Allocation, AllocationAttempt, GRANULE, MAX_BYTES, Pool, RegionSource};
 
-use crate::program::{AllocateDoor, FreeDoor, Mark, Size, Step, Wrong};
+use crate::misbehaving::{OnPurpose, Panicking};
+use crate::program::{AllocateCall, FreeCall, Mark, Size, Step, Wrong};
 use crate::setup::Setup;
 use crate::shadow::{Outcome, Shadow};
-use crate::wayward::{OnPurpose, Panicking};
 
 /// How many freed allocations are kept for frees that come too late.
 const STALE: usize = 16;
@@ -124,11 +124,11 @@ impl Run {
 
     fn step(&mut self, step: Step) {
         match step {
-            Step::Allocate { size, alignment, door } => {
+            Step::Allocate { size, alignment, call } => {
                 self.free_all_but(self.pace.most_live);
-                self.allocate(self.bytes(size), alignment, door);
+                self.allocate(self.bytes(size), alignment, call);
             }
-            Step::Free { which, door } => self.free(which, door),
+            Step::Free { which, call } => self.free(which, call),
             Step::FreeAllBut(kept) => self.free_all_but(kept),
             Step::FreeWrongly { which, wrong } => self.free_wrongly(which, wrong),
             Step::Resize { which, size } => self.resize(which, self.bytes(size)),
@@ -172,11 +172,11 @@ impl Run {
         assert_eq!(self.pool.snapshot().expect("this process"), self.shadow.snapshot());
     }
 
-    fn allocate(&mut self, bytes: u64, alignment: u64, door: AllocateDoor) -> Option<Allocation> {
-        let allocation = match door {
-            AllocateDoor::Plain => self.allocate_again(bytes, alignment, 0),
-            AllocateDoor::Again(times) => self.allocate_again(bytes, alignment, times),
-            AllocateDoor::Try => {
+    fn allocate(&mut self, bytes: u64, alignment: u64, call: AllocateCall) -> Option<Allocation> {
+        let allocation = match call {
+            AllocateCall::Plain => self.allocate_again(bytes, alignment, 0),
+            AllocateCall::Again(times) => self.allocate_again(bytes, alignment, times),
+            AllocateCall::Try => {
                 let result = self.pool.try_allocate(bytes, alignment);
                 let allocation = result.as_ref().ok().copied().flatten();
                 self.shadow.tried(bytes, alignment, result);
@@ -198,7 +198,7 @@ impl Run {
     fn allocate_again(&mut self, bytes: u64, alignment: u64, times: u32) -> Option<Allocation> {
         let Self { pool, log, panics, shadow, live, tally, .. } = self;
         let mut tried = 0;
-        let again = |refused: &Refused| {
+        let again = |refused: &AllocationAttempt| {
             if tried == times {
                 return false;
             }
@@ -216,7 +216,7 @@ impl Run {
         };
         let result = guarded(panics, || match (alignment, times) {
             (1, 0) => pool.allocate(bytes),
-            _ => pool.allocate_or(bytes, alignment, again),
+            _ => pool.allocate_with_retry(bytes, alignment, again),
         });
         let outcome = result.as_ref().map_or(Outcome::Panicked, Outcome::of);
         match outcome {
@@ -228,10 +228,10 @@ impl Run {
         result?.ok()
     }
 
-    fn free(&mut self, which: usize, door: FreeDoor) {
+    fn free(&mut self, which: usize, call: FreeCall) {
         let Some(allocation) = pick(&self.live, which) else { return };
         let pinned = self.shadow.is_pinned(&allocation);
-        self.free_by(&allocation, door);
+        self.free_by(&allocation, call);
         if pinned {
             return;
         }
@@ -242,22 +242,22 @@ impl Run {
         self.stale.push(allocation);
     }
 
-    fn free_by(&mut self, allocation: &Allocation, door: FreeDoor) {
+    fn free_by(&mut self, allocation: &Allocation, call: FreeCall) {
         let Self { pool, log, panics, shadow, .. } = self;
         let address = allocation.address;
         let here = "nobody else has the lock";
-        let (id, result) = match door {
-            FreeDoor::ByAddress => (None, guarded(panics, || pool.free(address))),
-            FreeDoor::ByAllocation => {
+        let (id, result) = match call {
+            FreeCall::ByAddress => (None, guarded(panics, || pool.free(address))),
+            FreeCall::ByAllocation => {
                 (Some(allocation.id), guarded(panics, || pool.free_allocation(allocation)))
             }
-            FreeDoor::Try => (None, guarded(panics, || pool.try_free(address).map(|done| done.expect(here)))),
-            FreeDoor::TryByAllocation => {
+            FreeCall::Try => (None, guarded(panics, || pool.try_free(address).map(|done| done.expect(here)))),
+            FreeCall::TryByAllocation => {
                 let tried = || pool.try_free_allocation(allocation).map(|done| done.expect(here));
                 (Some(allocation.id), guarded(panics, tried))
             }
-            FreeDoor::Late => {
-                let done = guarded(panics, || pool.free_late(allocation));
+            FreeCall::Deferred => {
+                let done = guarded(panics, || pool.free_deferred(allocation));
                 shadow.freed_late(allocation, done.is_none(), log.take());
                 return;
             }
@@ -269,7 +269,7 @@ impl Run {
         while self.live.len() > kept {
             let middle = self.live.len() / 2;
             self.unpin(&{ self.live[middle] });
-            self.free(middle, FreeDoor::ByAllocation);
+            self.free(middle, FreeCall::ByAllocation);
             self.compare();
         }
     }
@@ -277,11 +277,11 @@ impl Run {
     fn free_wrongly(&mut self, which: usize, wrong: Wrong) {
         let live = pick(&self.live, which);
         let address = match wrong {
-            Wrong::Stale(door) => {
+            Wrong::Stale(call) => {
                 if let Some(&stale) = self.stale.get(which % STALE) {
                     let has_new_owner = self.shadow.id_at(stale.address).is_some_and(|id| id != 0);
-                    if door.names_the_allocation() || !has_new_owner {
-                        self.free_by(&stale, door);
+                    if call.names_the_allocation() || !has_new_owner {
+                        self.free_by(&stale, call);
                     }
                 }
                 return;
@@ -342,19 +342,19 @@ impl Run {
             assert_eq!(regions, [], "a closed pool without allocations holds regions");
         }
         if let Some(&largest) = regions.iter().max() {
-            let all = self.allocate(largest, 1, AllocateDoor::Plain).expect("a whole region");
+            let all = self.allocate(largest, 1, AllocateCall::Plain).expect("a whole region");
             assert_eq!(all.size, largest);
-            self.free(0, FreeDoor::ByAddress);
+            self.free(0, FreeCall::ByAddress);
         }
         self.step(Step::Trim);
         assert_eq!(self.pool.stats().expect("this process").reserved, 0);
         let limit = self.pool.options().limit / GRANULE * GRANULE;
-        let all = self.allocate(limit, 1, AllocateDoor::Plain);
+        let all = self.allocate(limit, 1, AllocateCall::Plain);
         self.compare();
         let obliged = self.obliging && !self.closed && limit > 0;
         assert!(!obliged || all.is_some_and(|all| all.size == limit), "{all:?}");
         if all.is_some() {
-            self.free(0, FreeDoor::ByAddress);
+            self.free(0, FreeCall::ByAddress);
         }
         self.compare_chunks();
         let tally = Tally { confirmed: self.shadow.confirmed_refusals(), ..self.tally };

@@ -1,12 +1,12 @@
 //! What a program runs on: a kind of source, and the options of the pool.
 
-use allotment::source::{AddressSpace, Cap, Capped, Refusal, Refusing, RegionSource};
+use allotment::source::{AddressSpace, Cap, Capped, FailingSource, RegionSource, ReserveError};
 use allotment::{GRANULE, Options, Policy};
 use allotment_host::HostMemory;
 
+use crate::misbehaving::{Broken, Habits, Misbehaving};
 use crate::numbers::Numbers;
 use crate::sources::{Answering, Descending, Faulty, Resized, Scattered};
-use crate::wayward::{Broken, Habits, Wayward};
 
 /// Lengths that come up in rounding and growth, and one or a few bytes beside them.
 const LIMITS: [u64; 20] = [
@@ -63,7 +63,7 @@ pub(crate) enum Kind {
     /// Real memory.
     Host,
     /// Whatever can go wrong, at once and in any mixture.
-    Wayward(Habits),
+    Misbehaving(Habits),
 }
 
 /// A kind of source, a seed for what it does at random, and options.
@@ -103,26 +103,26 @@ impl Setup {
             Kind::Capped => Box::new(Capped::new(AddressSpace::new(256), Cap::new(self.share(&mut random)))),
             Kind::RefusesLarge => {
                 let most = self.options.limit / (2 + random.below(30));
-                Box::new(Refusing::new(touching, move |_, bytes| bytes > most))
+                Box::new(FailingSource::new(touching, move |_, bytes| bytes > most))
             }
             Kind::RefusesTheNth => {
                 let nth = random.below(20);
-                Box::new(Refusing::new(touching, move |number, _| number == nth))
+                Box::new(FailingSource::new(touching, move |number, _| number == nth))
             }
             Kind::RefusesAtRandom => {
                 let percent = [20, 50, 95][random.place(3)];
-                Box::new(Refusing::new(touching, move |_, _| random.chance(percent)))
+                Box::new(FailingSource::new(touching, move |_, _| random.chance(percent)))
             }
             Kind::Fails => {
                 let mut upstream = touching;
                 Box::new(Answering(move |bytes| match random.below(4) {
-                    0 => Err(Refusal::Failed(std::sync::Arc::new(Broken))),
-                    1 => Err(Refusal::Declined),
+                    0 => Err(ReserveError::Failed(std::sync::Arc::new(Broken))),
+                    1 => Err(ReserveError::Declined),
                     _ => upstream.reserve(bytes, GRANULE),
                 }))
             }
             Kind::Short => {
-                let upstream = Refusing::new(touching, |_, bytes| bytes == 0);
+                let upstream = FailingSource::new(touching, |_, bytes| bytes == 0);
                 let rule = move |bytes: u64| match random.below(4) {
                     0 => bytes,
                     1 => bytes.saturating_sub(GRANULE * random.below(4)),
@@ -138,7 +138,7 @@ impl Setup {
             }
             Kind::Faulty => Box::new(Faulty::new(touching, self.seed)),
             Kind::Host => Box::new(HostMemory::new()),
-            Kind::Wayward(habits) => Box::new(Wayward::new(habits, self.seed)),
+            Kind::Misbehaving(habits) => Box::new(Misbehaving::new(habits, self.seed)),
         }
     }
 
@@ -153,7 +153,7 @@ impl Setup {
 
     /// Of so many regions handed back, the source panics over one; 0 for none.
     pub(crate) fn panics_at_release(&self) -> u64 {
-        if let Kind::Wayward(habits) = self.kind { habits.panics_at_release } else { 0 }
+        if let Kind::Misbehaving(habits) = self.kind { habits.panics_at_release } else { 0 }
     }
 
     /// Whether the source grants whatever it is asked for, in one piece.

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::ops::AddAssign;
 
 use allotment::replay::{Event, Program};
-use allotment::source::{AddressSpace, Call, Cap, Capped, Log, Recording, Refusing};
+use allotment::source::{AddressSpace, Call, Cap, Capped, FailingSource, Log, Recording};
 use allotment::{AllocError, Allocation, Options, Pool, Stats};
 
 use crate::reference::{Events, Reference, Setup, Step};
@@ -80,7 +80,7 @@ impl<'a> Ours<'a> {
         let log = Log::default();
         let Setup { largest, refused, .. } = *setup;
         let capped = Capped::new(AddressSpace::new(setup.gap), Cap::new(setup.cap));
-        let source = Refusing::new(capped, move |number, bytes| {
+        let source = FailingSource::new(capped, move |number, bytes| {
             bytes > largest || (number < 64 && refused >> number & 1 == 1)
         });
         let options = Options {

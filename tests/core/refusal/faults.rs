@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use allotment::source::{AddressSpace, Call, Refusal, RegionSource};
+use allotment::source::{AddressSpace, Call, RegionSource, ReserveError};
 use allotment::{AllocError, GRANULE, Grant, GrantFault, MAX_BYTES, Options, Pool, Verdict};
 use allotment_host::HostMemory;
 
@@ -14,7 +14,7 @@ const START: u64 = AddressSpace::START;
 
 /// A pool that granted 2 MiB from `START` on, of which 1 MiB is in use; from then on `answer` answers.
 fn pool_with_one_region(
-    mut answer: impl FnMut(u64) -> Result<Grant, Refusal> + Send + 'static,
+    mut answer: impl FnMut(u64) -> Result<Grant, ReserveError> + Send + 'static,
 ) -> (Pool, allotment::source::Log) {
     let mut first = true;
     let source = Answering(move |bytes| {
@@ -27,7 +27,7 @@ fn pool_with_one_region(
 }
 
 /// The fault of an answer, and whether the grant was handed back; the pool must be as it was and usable.
-fn fault_of(answer: impl Fn(u64) -> Grant + Send + 'static) -> (GrantFault, bool) {
+fn grant_fault(answer: impl Fn(u64) -> Grant + Send + 'static) -> (GrantFault, bool) {
     let (pool, log) = pool_with_one_region(move |bytes| Ok(answer(bytes)));
     let before = pool.snapshot().expect("this process");
     let error = pool.allocate(4 * MIB).expect_err("no sound grant");
@@ -43,27 +43,27 @@ fn fault_of(answer: impl Fn(u64) -> Grant + Send + 'static) -> (GrantFault, bool
 #[test]
 fn a_grant_at_an_odd_address_is_handed_back() {
     let odd = |bytes| Grant { address: (1 << 40) + 128, bytes };
-    assert_eq!(fault_of(odd), (GrantFault::Misaligned, true));
+    assert_eq!(grant_fault(odd), (GrantFault::Misaligned, true));
 }
 
 #[test]
 fn a_grant_of_an_odd_length_is_handed_back() {
     let odd = |bytes| Grant { address: 1 << 40, bytes: bytes + 1 };
-    assert_eq!(fault_of(odd), (GrantFault::Misaligned, true));
+    assert_eq!(grant_fault(odd), (GrantFault::Misaligned, true));
 }
 
 #[test]
 fn a_grant_at_address_zero_is_handed_back() {
     let zero = |bytes| Grant { address: 0, bytes };
-    assert_eq!(fault_of(zero), (GrantFault::OutOfRange, true));
+    assert_eq!(grant_fault(zero), (GrantFault::OutOfRange, true));
 }
 
 #[test]
 fn a_grant_past_the_last_address_is_handed_back() {
     let past = |bytes| Grant { address: MAX_BYTES - bytes + GRANULE, bytes };
-    assert_eq!(fault_of(past), (GrantFault::OutOfRange, true));
+    assert_eq!(grant_fault(past), (GrantFault::OutOfRange, true));
     let wraps = |bytes| Grant { address: u64::MAX - (GRANULE - 1), bytes };
-    assert_eq!(fault_of(wraps), (GrantFault::OutOfRange, true));
+    assert_eq!(grant_fault(wraps), (GrantFault::OutOfRange, true));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_grant_that_overlaps_a_region_is_not_handed_back() {
         (START + 2 * MIB - GRANULE, 4 * MIB),
     ];
     for (address, bytes) in overlapping {
-        assert_eq!(fault_of(move |_| Grant { address, bytes }), (GrantFault::Overlap, false));
+        assert_eq!(grant_fault(move |_| Grant { address, bytes }), (GrantFault::Overlap, false));
     }
 }
 
@@ -93,7 +93,7 @@ fn a_grant_between_two_regions_is_a_region() {
     let ends = [START + 2 * MIB, START + 6 * MIB];
     let mut places = [START + 6 * MIB, START + 2 * MIB].into_iter();
     let (pool, _) = pool_with_one_region(move |_| {
-        let address = places.next().ok_or(Refusal::Declined)?;
+        let address = places.next().ok_or(ReserveError::Declined)?;
         Ok(Grant { address, bytes: 4 * MIB })
     });
     assert_eq!(pool.allocate(4 * MIB).expect("behind").address, ends[1]);
@@ -189,8 +189,8 @@ fn a_failure_of_the_source_reaches_the_caller_as_it_is_and_ends_the_asking() {
     let asked = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&asked);
     let (pool, _) = pool_with_one_region(move |bytes| match count.fetch_add(1, Ordering::Relaxed) {
-        0 => Err(Refusal::Declined),
-        1 => Err(Refusal::Failed(Arc::new(Broken))),
+        0 => Err(ReserveError::Declined),
+        1 => Err(ReserveError::Failed(Arc::new(Broken))),
         _ => Ok(Grant { address: 1 << 40, bytes }),
     });
     let before = pool.snapshot().expect("this process");
@@ -209,7 +209,7 @@ fn a_failure_of_the_source_reaches_the_caller_as_it_is_and_ends_the_asking() {
 
 #[test]
 fn a_failure_hands_back_no_region() {
-    let (pool, log) = pool_with_one_region(|_| Err(Refusal::Failed(Arc::new(Broken))));
+    let (pool, log) = pool_with_one_region(|_| Err(ReserveError::Failed(Arc::new(Broken))));
     pool.free(START).expect("live");
     assert!(matches!(pool.allocate(3 * MIB), Err(AllocError::SourceFailed { .. })));
     assert_eq!(log.take().len(), 1);
@@ -221,7 +221,7 @@ fn a_source_is_asked_for_whole_granules_at_a_granule() {
     struct Careful(AddressSpace);
 
     impl RegionSource for Careful {
-        fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+        fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
             assert!(bytes > 0 && bytes.is_multiple_of(GRANULE) && alignment == GRANULE);
             self.0.reserve(bytes, alignment)
         }
@@ -232,7 +232,7 @@ fn a_source_is_asked_for_whole_granules_at_a_granule() {
     for limit in [257, 1_000_001, 3 * MIB + 1] {
         let (pool, _) = recorded(Careful(AddressSpace::new(0)), Options::new(limit));
         for alignment in [1, 256, 512, 4096] {
-            let _ = pool.allocate_or(777, alignment, |_| false);
+            let _ = pool.allocate_with_retry(777, alignment, |_| false);
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use allotment::source::{AddressSpace, Call, Refusing};
+use allotment::source::{AddressSpace, Call, FailingSource};
 use allotment::{Options, Pool, Verdict};
 
 use super::{MIB, recorded};
@@ -53,7 +53,7 @@ fn one_refused_request_costs_nothing() {
     for options in both_ways_to_grow() {
         for n in 0..=20 {
             let rule = move |number, _| number == n;
-            let (pool, _) = recorded(Refusing::new(AddressSpace::new(256), rule), options.clone());
+            let (pool, _) = recorded(FailingSource::new(AddressSpace::new(256), rule), options.clone());
             // Without growth the first region is a tenth smaller then, and still holds every request.
             let served = allocate_and_free(&pool);
             assert_eq!(served, SIZES.len(), "request {n} of the source refused");
@@ -70,7 +70,7 @@ fn refusals_from_some_request_on_cost_nothing_that_was_there_before() {
             let from = Arc::new(AtomicU64::new(n));
             let last = Arc::clone(&from);
             let rule = move |number, _| number >= last.load(Ordering::Relaxed);
-            let (pool, _) = recorded(Refusing::new(AddressSpace::new(0), rule), options.clone());
+            let (pool, _) = recorded(FailingSource::new(AddressSpace::new(0), rule), options.clone());
             let served = allocate_and_free(&pool);
             let refused = pool.stats().expect("this process").num_refused;
             assert_eq!(served as u64 + refused, SIZES.len() as u64, "refused from request {n} on");
@@ -83,7 +83,7 @@ fn refusals_from_some_request_on_cost_nothing_that_was_there_before() {
 
 #[test]
 fn each_refused_request_counts_once_however_often_the_source_is_asked() {
-    let (pool, log) = recorded(Refusing::new(AddressSpace::new(0), |_, _| true), Options::new(LIMIT));
+    let (pool, log) = recorded(FailingSource::new(AddressSpace::new(0), |_, _| true), Options::new(LIMIT));
     for refusals in 1..=3 {
         pool.allocate(5 * MIB).expect_err("refused");
         assert_eq!(pool.stats().expect("this process").num_refused, refusals);
@@ -96,7 +96,7 @@ fn a_request_that_is_tried_again_and_served_is_no_refusal() {
     let (pool, _) = recorded(AddressSpace::new(0), Options { growth: false, ..Options::new(LIMIT) });
     let all = pool.allocate(LIMIT).expect("fits");
     let mut asked = 0;
-    let served = pool.allocate_or(MIB, 256, |refused| {
+    let served = pool.allocate_with_retry(MIB, 256, |refused| {
         asked += 1;
         assert_eq!(refused.out_of_memory.verdict, Verdict::Full);
         pool.free_allocation(&all).is_ok()
@@ -107,10 +107,10 @@ fn a_request_that_is_tried_again_and_served_is_no_refusal() {
 }
 
 #[test]
-fn the_last_word_against_a_request_is_asked_once_for_each_try() {
+fn the_retry_callback_is_called_once_for_each_attempt() {
     let (pool, _) = recorded(AddressSpace::new(0), Options { growth: false, ..Options::new(LIMIT) });
     let mut asked = 0;
-    let result = pool.allocate_or(LIMIT + 1, 256, |_| {
+    let result = pool.allocate_with_retry(LIMIT + 1, 256, |_| {
         asked += 1;
         asked < 4
     });
@@ -120,7 +120,7 @@ fn the_last_word_against_a_request_is_asked_once_for_each_try() {
 }
 
 #[test]
-fn a_door_that_does_not_grow_does_not_count_and_does_not_ask() {
+fn try_allocate_neither_counts_a_refusal_nor_calls_the_source() {
     let (pool, log) = recorded(AddressSpace::new(0), Options::new(LIMIT));
     assert_eq!(pool.try_allocate(1, 256).expect("an open pool"), None);
     assert_eq!(log.take(), []);
@@ -133,7 +133,7 @@ fn a_door_that_does_not_grow_does_not_count_and_does_not_ask() {
 #[test]
 fn a_refused_request_of_the_source_leaves_the_growth_step_as_far_as_it_was_doubled() {
     let rule = |number, _| number < 5;
-    let (pool, log) = recorded(Refusing::new(AddressSpace::new(0), rule), Options::new(1 << 30));
+    let (pool, log) = recorded(FailingSource::new(AddressSpace::new(0), rule), Options::new(1 << 30));
     // The reference: five requests from 8 MiB down, all refused, then the step is 8 MiB still.
     pool.allocate(5_000_000).expect_err("refused");
     let asked: Vec<_> = log.take().iter().map(bytes_asked).collect();

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use allotment::source::{AddressSpace, Call, Cap, Capped, Log, Recording, Refusal, RegionSource};
+use allotment::source::{AddressSpace, Call, Cap, Capped, Log, Recording, RegionSource, ReserveError};
 use allotment::{Grant, Options, Pool};
 
 use super::MIB;
@@ -17,7 +17,7 @@ struct Panicking {
 }
 
 impl RegionSource for Panicking {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         assert!(!self.in_reserve.swap(false, Ordering::Relaxed), "on purpose");
         self.upstream.reserve(bytes, alignment)
     }
@@ -62,7 +62,7 @@ fn a_panic_while_reserving_leaves_the_pool_as_it_was_and_usable() {
 }
 
 #[test]
-fn a_panic_while_reserving_passes_the_turn_on() {
+fn a_panic_while_reserving_releases_the_source_lock() {
     let (source, switches) = panicking();
     let pool = Pool::new(source, Options::new(64 * MIB)).unwrap();
     switches.in_reserve.store(true, Ordering::Relaxed);
@@ -106,7 +106,7 @@ fn a_panic_while_handing_back_one_region_keeps_no_other_from_going_back() {
 }
 
 #[test]
-fn a_panic_behind_a_cap_does_not_use_it_up() {
+fn a_panic_of_the_upstream_source_returns_the_bytes_of_the_cap() {
     let (source, switches) = panicking();
     let cap = Cap::new(32 * MIB);
     let pool = Pool::new(Capped::new(source, Arc::clone(&cap)), Options::new(64 * MIB)).unwrap();

@@ -9,13 +9,13 @@ use super::{GIB, MIB, recorded, refused};
 fn zero_bytes_are_served_without_anything_and_freed_without_anything() {
     let (pool, log) = recorded(AddressSpace::new(0), Options::new(MIB));
     let before = pool.stats().unwrap();
-    for nothing in [pool.allocate(0), pool.allocate_or(0, 4096, |_| panic!("not refused"))] {
+    for nothing in [pool.allocate(0), pool.allocate_with_retry(0, 4096, |_| panic!("not refused"))] {
         let nothing = nothing.unwrap();
         assert_eq!((nothing.address, nothing.size, nothing.requested, nothing.id), (0, 0, 0, 0));
         assert_eq!(nothing.aligned_address(4096), 0);
         pool.free(nothing.address).unwrap();
         pool.free_allocation(&nothing).unwrap();
-        pool.free_late(&nothing);
+        pool.free_deferred(&nothing);
         assert_eq!(pool.try_free(nothing.address), Ok(Some(())));
     }
     assert_eq!(pool.try_allocate(0, 1).unwrap().map(|nothing| nothing.size), Some(0));
@@ -71,7 +71,7 @@ fn a_stale_allocation_does_not_free_the_new_owner_of_its_address() {
     assert_eq!(owner.address, stale.address);
     let not_allocated = Err(FreeError::NotAllocated { address: stale.address });
     assert_eq!(pool.free_allocation(&stale), not_allocated);
-    pool.free_late(&stale);
+    pool.free_deferred(&stale);
     assert_eq!(pool.stats().unwrap().num_live, 1);
     assert_eq!(pool.free(owner.address), Ok(()));
     assert_eq!(pool.free(owner.address), not_allocated);

@@ -1,6 +1,6 @@
 //! Verdicts and figures of a refusal.
 
-use allotment::source::{AddressSpace, Refusing};
+use allotment::source::{AddressSpace, FailingSource};
 use allotment::{Action, AllocError, MAX_BYTES, Options, OutOfMemory, Pool, Verdict};
 
 use super::{MIB, recorded, refused};
@@ -33,7 +33,7 @@ fn full_when_what_is_in_use_and_the_request_are_above_the_limit() {
         largest_free: 0,
         num_live: 2,
         verdict: Verdict::Full,
-        capped: None,
+        scope_limit: None,
         advice: Vec::new(),
         details: None,
     };
@@ -82,7 +82,7 @@ fn fragmented_when_the_pieces_together_would_do() {
         largest_free: MIB,
         num_live: 2,
         verdict: Verdict::Fragmented,
-        capped: None,
+        scope_limit: None,
         advice: Vec::new(),
         details: None,
     };
@@ -117,7 +117,7 @@ fn limit_when_the_request_alone_is_above_it() {
         largest_free: 0,
         num_live: 0,
         verdict: Verdict::Limit,
-        capped: None,
+        scope_limit: None,
         advice: Vec::new(),
         details: None,
     };
@@ -130,8 +130,10 @@ fn limit_when_the_request_alone_is_above_it() {
 
 #[test]
 fn source_when_the_limit_would_allow_it() {
-    let (pool, _) =
-        recorded(Refusing::new(AddressSpace::new(0), |_, bytes| bytes > 3 * MIB), Options::new(64 * MIB));
+    let (pool, _) = recorded(
+        FailingSource::new(AddressSpace::new(0), |_, bytes| bytes > 3 * MIB),
+        Options::new(64 * MIB),
+    );
     pool.allocate(MIB).unwrap();
     let expected = OutOfMemory {
         requested: 4 * MIB - 3,
@@ -146,7 +148,7 @@ fn source_when_the_limit_would_allow_it() {
         largest_free: MIB,
         num_live: 1,
         verdict: Verdict::Source,
-        capped: None,
+        scope_limit: None,
         advice: Vec::new(),
         details: None,
     };
@@ -158,10 +160,10 @@ fn source_when_the_limit_would_allow_it() {
 #[test]
 fn padding_for_alignment_is_part_of_what_is_needed() {
     let (pool, _) = recorded(AddressSpace::new(0), at_once(MIB));
-    let out_of_memory = refused(pool.allocate_or(MIB, 4096, |_| false));
+    let out_of_memory = refused(pool.allocate_with_retry(MIB, 4096, |_| false));
     assert_eq!((out_of_memory.requested, out_of_memory.needed), (MIB, MIB + 4096 - 256));
     assert_eq!(out_of_memory.verdict, Verdict::Limit);
-    let allocation = pool.allocate_or(MIB - 4096 + 256, 4096, |_| false).unwrap();
+    let allocation = pool.allocate_with_retry(MIB - 4096 + 256, 4096, |_| false).unwrap();
     assert_eq!(allocation.size, MIB);
     assert!(allocation.aligned_address(4096).is_multiple_of(4096));
 }
@@ -188,7 +190,7 @@ fn more_than_any_pool_can_hold_is_another_error() {
     let too_large = |result| matches!(result, Err(AllocError::TooLarge { .. }));
     assert!(too_large(pool.allocate(MAX_BYTES + 1)));
     assert!(too_large(pool.allocate(u64::MAX)));
-    assert!(too_large(pool.allocate_or(MAX_BYTES, 512, |_| true)));
+    assert!(too_large(pool.allocate_with_retry(MAX_BYTES, 512, |_| true)));
     assert!(!too_large(pool.allocate(MAX_BYTES)));
     assert_eq!(pool.stats().unwrap().num_allocs, 0);
 }
@@ -197,7 +199,7 @@ fn more_than_any_pool_can_hold_is_another_error() {
 fn an_alignment_that_is_no_power_of_two_up_to_4096_is_another_error() {
     let (pool, log) = recorded(AddressSpace::new(0), Options::new(MIB));
     for alignment in [0, 3, 257, 384, 8192, u64::MAX, 1 << 63] {
-        let result = pool.allocate_or(1, alignment, |_| true);
+        let result = pool.allocate_with_retry(1, alignment, |_| true);
         assert!(matches!(result, Err(AllocError::BadAlignment { alignment: named }) if named == alignment));
         assert!(pool.try_allocate(0, alignment).is_err());
     }

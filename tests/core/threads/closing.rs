@@ -29,7 +29,7 @@ fn is_closed<T>(result: &Result<T, AllocError>) -> bool {
 
 fn free_all(pool: &Pool, live: &mut Vec<Allocation>) {
     for allocation in live.drain(..) {
-        pool.free_late(&allocation);
+        pool.free_deferred(&allocation);
     }
 }
 
@@ -39,7 +39,7 @@ fn a_closed_pool_takes_frees_and_no_requests() {
     let held = pool.allocate(MIB).unwrap();
     pool.close().unwrap();
     assert!(is_closed(&pool.allocate(1)));
-    assert!(is_closed(&pool.allocate_or(1, 256, |_| true)));
+    assert!(is_closed(&pool.allocate_with_retry(1, 256, |_| true)));
     assert!(is_closed(&pool.try_allocate(1, 256)));
     assert_eq!(pool.can_allocate(1), Ok(false));
     assert_eq!(observe(&pool).num_live, 1);
@@ -49,7 +49,7 @@ fn a_closed_pool_takes_frees_and_no_requests() {
 }
 
 #[test]
-fn a_pool_without_allocations_gives_everything_back_when_it_is_closed() {
+fn closing_a_pool_without_allocations_releases_its_regions() {
     let (pool, log) = recorded();
     let held = pool.allocate(MIB).unwrap();
     pool.free_allocation(&held).unwrap();
@@ -59,10 +59,10 @@ fn a_pool_without_allocations_gives_everything_back_when_it_is_closed() {
 }
 
 #[test]
-fn the_last_free_of_a_closed_pool_gives_everything_back_by_any_door() {
+fn every_kind_of_last_free_releases_the_regions_of_a_closed_pool() {
     let by_address = |pool: &Pool, a: &Allocation| pool.free(a.address).unwrap();
     let by_trying = |pool: &Pool, a: &Allocation| assert_eq!(pool.try_free(a.address), Ok(Some(())));
-    let late = |pool: &Pool, a: &Allocation| pool.free_late(a);
+    let late = |pool: &Pool, a: &Allocation| pool.free_deferred(a);
     for door in [by_address as fn(&Pool, &Allocation), by_trying, late] {
         let (pool, log) = recorded();
         let [first, last] = [MIB, 4 * MIB].map(|bytes| pool.allocate(bytes).unwrap());
@@ -75,7 +75,7 @@ fn the_last_free_of_a_closed_pool_gives_everything_back_by_any_door() {
 }
 
 #[test]
-fn a_dropped_pool_gives_back_what_is_free_and_leaves_what_is_live() {
+fn a_dropped_pool_releases_free_regions_and_keeps_live_ones() {
     let (pool, log) = recorded();
     let [_, free] = [MIB, 4 * MIB].map(|bytes| pool.allocate(bytes).unwrap());
     pool.free_allocation(&free).unwrap();
@@ -84,7 +84,7 @@ fn a_dropped_pool_gives_back_what_is_free_and_leaves_what_is_live() {
 }
 
 #[test]
-fn closing_while_others_allocate_ends_with_everything_given_back() {
+fn closing_while_other_threads_allocate_releases_every_region() {
     ends(|| {
         for round in 0..40 {
             let (pool, log) = recorded();
@@ -120,7 +120,7 @@ fn closing_while_others_allocate_ends_with_everything_given_back() {
 }
 
 #[test]
-fn the_last_free_of_a_closed_pool_during_a_trim_gives_everything_back() {
+fn the_last_free_of_a_closed_pool_during_a_trim_releases_its_regions() {
     let (source, gate) = gated();
     let pool = Arc::new(Pool::new(source, Options::new(64 * MIB)).unwrap());
     gate.grant();
@@ -143,7 +143,7 @@ fn the_last_free_of_a_closed_pool_during_a_trim_gives_everything_back() {
 }
 
 #[test]
-fn the_last_free_of_a_closed_pool_gives_everything_back_even_when_it_is_late() {
+fn a_deferred_last_free_releases_the_regions_of_a_closed_pool() {
     ends(|| {
         for round in 0..300 {
             let (pool, log) = recorded();
@@ -157,7 +157,7 @@ fn the_last_free_of_a_closed_pool_gives_everything_back_even_when_it_is_late() {
                     }
                 });
                 thread::yield_now();
-                pool.free_late(&held);
+                pool.free_deferred(&held);
                 over.store(true, Ordering::Relaxed);
             });
             assert_eq!((observe(&pool).reserved, still_out(&log)), (0, 0), "round {round}");
@@ -166,7 +166,7 @@ fn the_last_free_of_a_closed_pool_gives_everything_back_even_when_it_is_late() {
 }
 
 #[test]
-fn closing_waits_for_whoever_is_in_the_source() {
+fn closing_waits_for_a_running_source_call() {
     let (source, gate) = gated();
     let pool = Arc::new(Pool::new(source, Options::new(64 * MIB)).unwrap());
     let allocating = thread::spawn({

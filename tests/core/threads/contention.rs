@@ -60,7 +60,7 @@ fn work(pool: &Pool, ranges: &Ranges, tag: u64) {
             match step % 3 {
                 0 => pool.free(allocation.address).expect("live"),
                 1 => pool.free_allocation(&allocation).expect("live"),
-                _ => pool.free_late(&allocation),
+                _ => pool.free_deferred(&allocation),
             }
         }
     }
@@ -87,7 +87,7 @@ fn disturb(pool: &Pool, over: &AtomicBool) {
     } {}
 }
 
-fn everybody_at_once(source: impl RegionSource + 'static, options: Options) {
+fn all_threads_at_once(source: impl RegionSource + 'static, options: Options) {
     let pool = Pool::new(source, options).expect("options in range");
     ends(move || {
         let (ranges, over, start) = (Ranges::default(), AtomicBool::new(false), Barrier::new(9));
@@ -118,27 +118,27 @@ fn everybody_at_once(source: impl RegionSource + 'static, options: Options) {
 
 #[test]
 fn nothing_is_handed_out_twice_in_one_region() {
-    everybody_at_once(AddressSpace::new(0), Options { growth: false, ..Options::new(64 * MIB) });
+    all_threads_at_once(AddressSpace::new(0), Options { growth: false, ..Options::new(64 * MIB) });
 }
 
 #[test]
 fn nothing_is_handed_out_twice_in_a_growing_pool() {
-    everybody_at_once(AddressSpace::new(256), Options::new(100_000_000));
+    all_threads_at_once(AddressSpace::new(256), Options::new(100_000_000));
 }
 
 #[test]
 fn nothing_is_handed_out_twice_when_regions_are_joined() {
-    everybody_at_once(AddressSpace::new(0), Options::new(48 * MIB));
+    all_threads_at_once(AddressSpace::new(0), Options::new(48 * MIB));
 }
 
 #[test]
 fn nothing_is_handed_out_twice_under_a_cap() {
     let source = Capped::new(HostMemory::new(), Cap::new(40 * MIB));
-    everybody_at_once(source, Options::new(64 * MIB));
+    all_threads_at_once(source, Options::new(64 * MIB));
 }
 
 #[test]
 fn nothing_is_handed_out_twice_when_refused_threads_wait() {
     let options = Options { wait: Duration::from_millis(2), ..Options::new(24 * MIB + 77 * KIB) };
-    everybody_at_once(AddressSpace::new(256), options);
+    all_threads_at_once(AddressSpace::new(256), options);
 }

@@ -42,7 +42,7 @@ impl Crowd {
         let alignment = 1 << random.below(13);
         let served = match random.below(3) {
             0 => self.pool.allocate(bytes).map(Some),
-            1 => self.pool.allocate_or(bytes, alignment, |_| false).map(Some),
+            1 => self.pool.allocate_with_retry(bytes, alignment, |_| false).map(Some),
             _ => self.pool.try_allocate(bytes, alignment),
         };
         let allocation = match served {
@@ -66,7 +66,7 @@ impl Crowd {
             1 => self.pool.free_allocation(allocation).expect("live"),
             2 => while self.pool.try_free(allocation.address).expect("live").is_none() {},
             3 => while self.pool.try_free_allocation(allocation).expect("live").is_none() {},
-            _ => self.pool.free_late(allocation),
+            _ => self.pool.free_deferred(allocation),
         }
     }
 

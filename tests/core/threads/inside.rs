@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use allotment::source::{AddressSpace, Grant, Refusal, RegionSource};
+use allotment::source::{AddressSpace, Grant, RegionSource, ReserveError};
 use allotment::{AllocError, Allocation, Options, Pool, Unusable};
 
 use super::{MIB, ends};
@@ -32,8 +32,12 @@ impl<F: FnMut(&Pool, In) -> bool + Send> Inward<F> {
 }
 
 impl<F: FnMut(&Pool, In) -> bool + Send> RegionSource for Inward<F> {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
-        if self.act(In::Reserve) { self.upstream.reserve(bytes, alignment) } else { Err(Refusal::Declined) }
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
+        if self.act(In::Reserve) {
+            self.upstream.reserve(bytes, alignment)
+        } else {
+            Err(ReserveError::Declined)
+        }
     }
 
     fn release(&mut self, region: Grant) {
@@ -96,7 +100,7 @@ fn trim_and_close_are_errors_from_within_a_source() {
 }
 
 #[test]
-fn everything_that_looks_works_from_within_a_source() {
+fn queries_work_from_within_a_source() {
     let act = |pool: &Pool| {
         pool.stats()?;
         pool.snapshot()?;
@@ -118,7 +122,7 @@ fn everything_that_looks_works_from_within_a_source() {
 }
 
 #[test]
-fn what_a_source_frees_while_it_declines_serves_the_request() {
+fn memory_that_a_source_frees_while_it_declines_serves_the_request() {
     let (give, given) = channel::<Allocation>();
     let (pool, held) = inward(Options::new(64 * MIB), move |pool, call| {
         if let (In::Reserve, Ok(allocation)) = (call, given.try_recv()) {
@@ -153,7 +157,7 @@ fn frees_and_fits_are_served_from_within_release() {
 }
 
 #[test]
-fn another_threads_request_waits_for_the_turn_and_not_for_itself() {
+fn a_request_of_another_thread_waits_for_the_source_lock() {
     let act = |pool: &Pool| {
         let start = Instant::now();
         std::thread::sleep(Duration::from_millis(50));

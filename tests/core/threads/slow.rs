@@ -71,7 +71,7 @@ fn what_fits_is_allocated_and_freed_while_the_source_is_asked() {
 }
 
 #[test]
-fn who_needs_the_source_waits_for_the_turn_and_then_finds_what_the_other_left() {
+fn a_thread_that_needs_the_source_waits_for_its_lock_and_uses_memory_freed_meanwhile() {
     let (pool, gate) = pool_with_a_region();
     pool.allocate(2 * MIB).expect("the whole region");
     // The step is 4 MiB by now and holds both.

@@ -60,10 +60,10 @@ fn a_higher_limit_ends_the_wait() {
 }
 
 #[test]
-fn a_free_by_any_door_ends_the_wait() {
+fn every_kind_of_free_ends_the_wait() {
     let by_address = |pool: &Pool, a: &Allocation| pool.free(a.address).expect("live");
     let by_trying = |pool: &Pool, a: &Allocation| while pool.try_free(a.address).expect("live").is_none() {};
-    let late = |pool: &Pool, a: &Allocation| pool.free_late(a);
+    let late = |pool: &Pool, a: &Allocation| pool.free_deferred(a);
     for door in [by_address as fn(&Pool, &Allocation), by_trying, late] {
         let (pool, [first, ..]) = full_pool(FOREVER);
         let (time, result) = ask_while(&pool, MIB, move |pool| door(pool, &first));
@@ -72,7 +72,7 @@ fn a_free_by_any_door_ends_the_wait() {
 }
 
 #[test]
-fn a_free_wakes_whoever_waits_at_once() {
+fn a_free_wakes_a_waiting_thread_at_once() {
     const ROUNDS: usize = 25;
     let mut delays = Vec::new();
     for round in 0..ROUNDS {
@@ -145,7 +145,7 @@ fn closing_ends_the_wait() {
 }
 
 #[test]
-fn everybody_who_waits_is_served_in_the_end() {
+fn every_waiting_thread_is_served() {
     let (pool, quarters) = full_pool(FOREVER);
     for quarter in quarters {
         pool.free_allocation(&quarter).expect("live");
@@ -159,7 +159,7 @@ fn everybody_who_waits_is_served_in_the_end() {
                     scope.spawn(|| {
                         let allocation = pool.allocate(MIB - 100 * KIB).expect("served in the end");
                         thread::sleep(Duration::from_millis(5));
-                        pool.free_late(&allocation);
+                        pool.free_deferred(&allocation);
                     });
                 }
             });
@@ -170,10 +170,10 @@ fn everybody_who_waits_is_served_in_the_end() {
 }
 
 #[test]
-fn whoever_is_asked_again_holds_neither_lock_nor_turn() {
+fn the_retry_callback_runs_without_a_lock() {
     let (pool, [first, ..]) = full_pool(Duration::ZERO);
     let served = ends(move || {
-        pool.allocate_or(MIB, 256, |refused| {
+        pool.allocate_with_retry(MIB, 256, |refused| {
             assert!(!pool.freed_since(refused).expect("this process"));
             pool.check().expect("every invariant holds");
             assert_eq!(pool.trim(), Ok(0));

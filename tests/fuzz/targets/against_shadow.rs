@@ -3,6 +3,8 @@
 
 #[path = "../against_shadow.rs"]
 mod against_shadow;
+#[path = "../../support/misbehaving.rs"]
+mod misbehaving;
 #[path = "../../support/numbers.rs"]
 mod numbers;
 #[path = "../../core/model/program.rs"]
@@ -15,8 +17,6 @@ mod setup;
 mod shadow;
 #[path = "../../support/sources.rs"]
 mod sources;
-#[path = "../../support/wayward.rs"]
-mod wayward;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     against_shadow::play(bytes);

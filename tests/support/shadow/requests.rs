@@ -94,7 +94,7 @@ impl Shadow {
             && self.rules.trim_on_oom
             && self.releasing_helps(request.needed)
         {
-            if self.hand_back(answers) {
+            if self.release_regions(answers) {
                 return Outcome::Panicked;
             }
             round = self.grow(request, answers);
@@ -137,7 +137,7 @@ impl Shadow {
         while asked >= needed {
             match answers.to(asked) {
                 Answer::Granted(grant) => {
-                    if let Some(fault) = self.fault_of(grant) {
+                    if let Some(fault) = self.grant_fault(grant) {
                         if fault != GrantFault::Overlap && answers.handed_back(grant) {
                             return Round::Ended(Outcome::Panicked);
                         }
@@ -169,7 +169,7 @@ impl Shadow {
         Round::Declined
     }
 
-    fn fault_of(&self, grant: Grant) -> Option<GrantFault> {
+    fn grant_fault(&self, grant: Grant) -> Option<GrantFault> {
         if !grant.address.is_multiple_of(256) || !grant.bytes.is_multiple_of(256) {
             Some(GrantFault::Misaligned)
         } else if grant.address == 0
@@ -227,7 +227,7 @@ impl Shadow {
             largest_free,
             num_live,
             verdict,
-            capped: None,
+            scope_limit: None,
             advice: Vec::new(),
             details: None,
         })

@@ -135,7 +135,7 @@ impl Space {
     }
 
     /// Takes the chunk at `address` from its holder.
-    pub(crate) fn take_back(&mut self, address: u64) {
+    pub(crate) fn free_at(&mut self, address: u64) {
         for region in &mut self.regions {
             if let Some(chunk) = region.chunks.iter_mut().find(|chunk| chunk.address == address) {
                 chunk.holder = None;

@@ -1,8 +1,8 @@
-//! What NumPy's C interface looks like in memory (NEP 49).
+//! The memory layout of NumPy's handler structures (NEP 49).
 
 use std::ffi::{CStr, c_char, c_void};
 
-/// The name NumPy wants on a handler's capsule.
+/// The name that NumPy requires for a handler's capsule.
 pub(super) const CAPSULE: &CStr = c"mem_handler";
 
 /// NumPy's `PyDataMemAllocator`.
@@ -27,15 +27,15 @@ pub(super) struct Handler {
 const _: () = assert!(size_of::<Handler>() == 168 && std::mem::offset_of!(Handler, functions) == 128);
 
 impl Handler {
-    /// The version that this layout is of.
+    /// The version with this layout.
     pub(super) const VERSION: u8 = 1;
 
-    /// A handler that NumPy shows under `name`.
+    /// Creates a handler that NumPy displays under `name`.
     pub(super) const fn new(name: &CStr, functions: Functions) -> Self {
         let from = name.to_bytes();
         let mut name = [0; 127];
         let mut at = 0;
-        // The last byte stays the end.
+        // The last byte stays the terminator.
         while at < from.len() && at < 126 {
             name[at] = from[at].cast_signed();
             at += 1;

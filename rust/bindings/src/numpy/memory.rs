@@ -1,6 +1,7 @@
-//! What a handler does with a pool: take, clear, resize, give back. Never unwinds, never waits for the interpreter.
+//! The operations of a handler on a pool: allocate, clear, resize, free. They neither unwind nor wait for the
+//! interpreter.
 //!
-//! The data is held: a free by its address is refused, and the end of the array frees nothing but its data.
+//! The data is held: a free by its address fails, and only the end of the array frees it.
 
 #![allow(unsafe_code)]
 
@@ -10,72 +11,72 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use allotment::{AllocError, FreeError, Pool, Refused, Unusable};
-use allotment_host::{Watch, end_of_region};
+use allotment::{AllocError, AllocationAttempt, FreeError, Pool, Unusable};
+use allotment_host::{AdmissionControl, end_of_region};
 
 use super::abi::Functions;
-use super::refused;
-use super::small::{Door, Small};
+use super::last_error;
+use super::small_cache::{LockPolicy, SmallCache};
+use crate::admission::admit_data;
 use crate::guard::log_damage;
 use crate::tag;
-use crate::watched::admit_data;
 
-/// What came of a request to a pool.
-pub(super) enum Taken {
+/// The result of a request to a pool.
+pub(super) enum AllocationOutcome {
     Data(*mut c_void),
-    /// Null, for NumPy to make a `MemoryError` of.
+    /// Null, from which NumPy makes a `MemoryError`.
     Refused,
-    /// This process was forked off the pool's.
+    /// This process is a forked child of the pool's process.
     Forked,
 }
 
-/// Where a handler's data is: a pool, and what is kept back of its small data, if anything is.
+/// The memory of a handler: a pool, and optionally a cache of small data.
 #[derive(Clone)]
-pub(super) struct Home {
+pub(super) struct Backend {
     pub(super) pool: Arc<Pool>,
-    pub(super) small: Option<Arc<Small>>,
-    /// Where the pool may hand out no more than the machine has.
-    pub(super) watch: Option<Arc<Watch>>,
+    pub(super) small_cache: Option<Arc<SmallCache>>,
+    /// Admission control, if the pool may not exceed the machine's memory.
+    pub(super) admission: Option<Arc<AdmissionControl>>,
 }
 
-impl Home {
-    /// Takes small data that was kept, if that is a matter of some instructions; [`Home::take`] is for the rest.
+impl Backend {
+    /// Takes cached small data on the fast path; [`Backend::take`] handles the rest.
     #[inline(always)]
-    pub(super) fn take_kept(&self, bytes: usize) -> Option<*mut c_void> {
-        self.small.as_ref()?.take(bytes, Door::Owner)
+    pub(super) fn take_cached(&self, bytes: usize) -> Option<*mut c_void> {
+        self.small_cache.as_ref()?.take(bytes, LockPolicy::OwnerOnly)
     }
 
-    /// Takes memory; if the pool refuses, the reason is kept.
+    /// Allocates memory; stores the reason of a refusal.
     ///
-    /// It does not wait for a free, whatever the pool's options say: the caller may hold the interpreter, which
-    /// whoever would free needs. NumPy's smallest request is one byte; zero would have no address.
-    pub(super) fn take(&self, bytes: usize) -> Taken {
+    /// It does not wait for a free, whatever the pool's options say: the caller may hold the interpreter's lock,
+    /// which the freeing thread needs. The smallest request is one byte, as zero bytes have no address.
+    pub(super) fn take(&self, bytes: usize) -> AllocationOutcome {
         let bytes = bytes.max(1);
-        let Some(small) = &self.small else { return self.take_looked_at(bytes) };
-        if let Some(data) = small.take(bytes, Door::Any) {
-            return Taken::Data(data);
+        let Some(small_cache) = &self.small_cache else { return self.take_uncached(bytes) };
+        if let Some(data) = small_cache.take(bytes, LockPolicy::TryLock) {
+            return AllocationOutcome::Data(data);
         }
-        let taken = self.take_from_pool(bytes, || small.give_back());
-        if let Taken::Data(data) = taken {
-            small.handed_out(data, bytes);
+        let taken = self.take_from_pool(bytes, || small_cache.flush());
+        if let AllocationOutcome::Data(data) = taken {
+            small_cache.record_allocation(data, bytes);
         }
         taken
     }
 
-    /// Takes memory from a pool that keeps back no small data, because each allocation is looked at or told whose it is.
-    // Not where it is called: what it takes would be put aside for all other data, too.
+    /// Allocates from a pool without a cache, because each allocation is inspected or has an owner.
+    // Not inlined: its registers would be saved on all other paths, too.
     #[cold]
     #[inline(never)]
-    fn take_looked_at(&self, bytes: usize) -> Taken {
+    fn take_uncached(&self, bytes: usize) -> AllocationOutcome {
         let take = || self.take_from_pool(bytes, || false);
         if self.pool.options().owner_tags { tag::with_line_of_array(take) } else { take() }
     }
 
-    /// `make_room` is tried once before the pool refuses; it says whether anything was given back.
+    /// Allocates from the pool; calls `make_room` once before a refusal, which returns whether it freed anything.
     #[inline]
-    fn take_from_pool(&self, bytes: usize, make_room: impl Fn() -> bool) -> Taken {
-        if let Some(watch) = &self.watch
-            && let Err(refused) = self.admit(watch, bytes)
+    fn take_from_pool(&self, bytes: usize, make_room: impl Fn() -> bool) -> AllocationOutcome {
+        if let Some(admission) = &self.admission
+            && let Err(refused) = self.admit(admission, bytes)
         {
             return refused;
         }
@@ -84,62 +85,65 @@ impl Home {
 
     #[cold]
     #[inline(never)]
-    fn admit(&self, watch: &Arc<Watch>, bytes: usize) -> Result<(), Taken> {
-        let admitted = catch_unwind(AssertUnwindSafe(|| admit_data(&self.pool, Some(watch), bytes as u64)));
+    fn admit(&self, admission: &Arc<AdmissionControl>, bytes: usize) -> Result<(), AllocationOutcome> {
+        let admitted =
+            catch_unwind(AssertUnwindSafe(|| admit_data(&self.pool, Some(admission), bytes as u64)));
         match admitted {
-            Ok(admitted) => admitted.map_err(|error| keep_refusal(&self.pool, error)),
-            Err(_) => Err(Taken::Refused),
+            Ok(admitted) => admitted.map_err(|error| store_refusal(&self.pool, error)),
+            Err(_) => Err(AllocationOutcome::Refused),
         }
     }
 
-    /// Keeps small data of this pool for the next array, if that is a matter of some instructions; whoever's data it
-    /// is may be asked. [`Home::give_back`] is for the rest.
+    /// Caches small data of this pool for the next array on the fast path, whatever pool the data belongs to;
+    /// [`Backend::give_back`] handles the rest.
     #[inline(always)]
-    pub(super) fn keep(&self, data: *mut c_void) -> bool {
-        self.small.as_ref().is_some_and(|small| small.keep(data))
+    pub(super) fn cache(&self, data: *mut c_void) -> bool {
+        self.small_cache.as_ref().is_some_and(|small_cache| small_cache.put(data))
     }
 
-    /// Gives memory back; an error if the pool does not know it, or was left behind by a fork.
+    /// Frees memory; an error if the pool does not know it, or belongs to the parent of this forked child.
     pub(super) fn give_back(&self, data: *mut c_void) -> Result<(), FreeError> {
-        if self.small.as_ref().is_some_and(|small| small.keep_or_forget(data)) {
+        if self.small_cache.as_ref().is_some_and(|small_cache| small_cache.put_or_forget(data)) {
             return Ok(());
         }
         give_back(&self.pool, data)
     }
 
-    /// Makes data `bytes` long if its chunk is.
-    pub(super) fn resize(&self, data: *mut c_void, bytes: usize) -> Resized {
+    /// Resizes data in place if its chunk is large enough.
+    pub(super) fn resize(&self, data: *mut c_void, bytes: usize) -> ResizeOutcome {
         let resized = resize(&self.pool, data, bytes);
-        if let (Some(small), Resized::InPlace | Resized::Short(_)) = (&self.small, &resized) {
-            small.forget_about(data);
+        if let (Some(small_cache), ResizeOutcome::InPlace | ResizeOutcome::Short(_)) =
+            (&self.small_cache, &resized)
+        {
+            small_cache.forget(data);
         }
         resized
     }
 
-    /// Moves data of `held` bytes to a longer chunk; null, and nothing happened, if the pool refuses.
+    /// Moves data of `held` bytes to a larger chunk; returns null, without any change, if the pool refuses.
     ///
     /// # Safety
-    /// `data` is the pool's, `held` bytes long, shorter than `bytes`, and the caller has it to itself.
+    /// `data` is the pool's, `held` bytes long, shorter than `bytes`, and has no other user.
     pub(super) unsafe fn grow(&self, data: *mut c_void, held: usize, bytes: usize) -> *mut c_void {
-        let Taken::Data(longer) = self.take(bytes) else { return ptr::null_mut() };
-        // SAFETY: the caller's promise, and what was just taken is nobody else's.
+        let AllocationOutcome::Data(longer) = self.take(bytes) else { return ptr::null_mut() };
+        // SAFETY: guaranteed by the caller, and the new memory has no other user.
         unsafe { longer.cast::<u8>().copy_from_nonoverlapping(data.cast(), held) };
         let _ = self.give_back(data);
         longer
     }
 }
 
-/// `make_room` is tried once before the pool refuses; it says whether anything was given back.
-fn take(pool: &Pool, bytes: usize, make_room: impl Fn() -> bool) -> Taken {
+/// Allocates from a pool; calls `make_room` once before a refusal, which returns whether it freed anything.
+fn take(pool: &Pool, bytes: usize, make_room: impl Fn() -> bool) -> AllocationOutcome {
     let bytes = bytes as u64;
-    // A host source never needs the interpreter, so waiting for the turn cannot stop whoever has it.
+    // A host source never needs the interpreter, so waiting for the source lock cannot deadlock.
     let allocate = || {
         let mut tried = false;
-        let make_room = |_: &Refused| !mem::replace(&mut tried, true) && make_room();
+        let make_room = |_: &AllocationAttempt| !mem::replace(&mut tried, true) && make_room();
         pool.allocate_held(bytes, make_room).map_err(|mut error| {
             if let AllocError::OutOfMemory(refused) = &mut error {
-                // In a forked child the text goes without.
-                let _ = pool.look_into(refused);
+                // In a forked child the error has no details.
+                let _ = pool.add_details(refused);
             }
             error
         })
@@ -147,40 +151,40 @@ fn take(pool: &Pool, bytes: usize, make_room: impl Fn() -> bool) -> Taken {
     let taken = catch_unwind(AssertUnwindSafe(|| {
         loop {
             match allocate() {
-                // An array that is not made could only say that memory is short, and it is not.
+                // A refused array would report a lack of memory, which is wrong here; the damage is logged instead.
                 Err(AllocError::Damaged(damage)) => log_damage(&pool.options().name, &damage),
                 taken => return taken,
             }
         }
     }));
     match taken {
-        Ok(Ok(allocation)) => Taken::Data(pointer(allocation.address)),
-        Ok(Err(error)) => keep_refusal(pool, error),
-        Err(_) => Taken::Refused,
+        Ok(Ok(allocation)) => AllocationOutcome::Data(pointer(allocation.address)),
+        Ok(Err(error)) => store_refusal(pool, error),
+        Err(_) => AllocationOutcome::Refused,
     }
 }
 
-/// Keeps the reason of a refusal.
-fn keep_refusal(pool: &Pool, error: AllocError) -> Taken {
+/// Stores the reason of a refusal.
+fn store_refusal(pool: &Pool, error: AllocError) -> AllocationOutcome {
     let forked = matches!(error, AllocError::Unusable(Unusable::Forked));
-    refused::keep(pool, error);
-    if forked { Taken::Forked } else { Taken::Refused }
+    last_error::store(pool, error);
+    if forked { AllocationOutcome::Forked } else { AllocationOutcome::Refused }
 }
 
-/// Makes what was just taken read as zero.
+/// Zeroes newly allocated memory.
 ///
 /// # Safety
-/// `data` is that many bytes of host memory that the caller has to itself.
+/// `data` is that many bytes of host memory without another user.
 pub(super) unsafe fn clear(data: *mut c_void, bytes: usize) {
-    // SAFETY: the caller's promise. A panic (there is none known) must not unwind into C.
+    // SAFETY: guaranteed by the caller. A panic must not unwind into C.
     let _ = catch_unwind(|| unsafe { allotment_host::clear(data.cast(), bytes) });
 }
 
-/// NumPy has nobody to tell of a failure; damage is told by the next call that can.
+/// Frees a held allocation. NumPy cannot receive errors, so the next call that can reports damage.
 fn give_back(pool: &Pool, data: *mut c_void) -> Result<(), FreeError> {
     let freed = catch_unwind(AssertUnwindSafe(|| match pool.free_held(data.expose_provenance() as u64) {
         Err(FreeError::Damaged(damage)) => {
-            pool.keep_damage(damage);
+            pool.defer_damage(damage);
             Ok(())
         }
         freed => freed,
@@ -188,36 +192,36 @@ fn give_back(pool: &Pool, data: *mut c_void) -> Result<(), FreeError> {
     freed.unwrap_or(Ok(()))
 }
 
-/// What came of asking a pool to make room where the data is.
-pub(super) enum Resized {
+/// The result of a resize in place.
+pub(super) enum ResizeOutcome {
     InPlace,
-    /// It does not fit; so many bytes of the data are worth copying elsewhere.
+    /// The chunk is too small; this many bytes of the data are worth copying.
     Short(usize),
-    /// The pool knows no such data, or was left behind by a fork.
+    /// The pool does not know the data, or belongs to the parent of this forked child.
     Unknown,
 }
 
-fn resize(pool: &Pool, data: *mut c_void, bytes: usize) -> Resized {
+fn resize(pool: &Pool, data: *mut c_void, bytes: usize) -> ResizeOutcome {
     let (address, bytes) = (data.expose_provenance() as u64, bytes.max(1) as u64);
     match catch_unwind(AssertUnwindSafe(|| pool.resize_in_place(address, bytes))) {
-        Ok(Ok(held)) if held >= bytes => Resized::InPlace,
-        // A chunk shorter than `bytes`, so its length fits.
-        Ok(Ok(held)) => Resized::Short(usize::try_from(held).unwrap_or(0)),
-        _ => Resized::Unknown,
+        Ok(Ok(held)) if held >= bytes => ResizeOutcome::InPlace,
+        // The chunk is shorter than `bytes`, so its length fits.
+        Ok(Ok(held)) => ResizeOutcome::Short(usize::try_from(held).unwrap_or(0)),
+        _ => ResizeOutcome::Unknown,
     }
 }
 
-/// Moves data that a forked child cannot free to where NumPy's own handler keeps it.
+/// Moves data that a forked child cannot free into memory of NumPy's own handler.
 ///
 /// # Safety
-/// `data` lies in a region of host memory that stays where it is; `original` are the functions of a live handler.
+/// `data` lies in a region of host memory that is not released; `original` are the functions of a live handler.
 pub(super) unsafe fn move_out(original: &Functions, data: *mut c_void, bytes: usize) -> *mut c_void {
     let start = data.expose_provenance() as u64;
     let Some(end) = end_of_region(start) else { return ptr::null_mut() };
-    // How long the data is only the parent's tables say. What lies behind it up to the region's end can be read, too,
-    // and means as little to NumPy as new memory does.
+    // Only the parent's tables know the data's length. The bytes behind it, up to the region's end, are readable and
+    // as meaningless to NumPy as new memory.
     let readable = usize::try_from(end - start).unwrap_or(usize::MAX);
-    // SAFETY: the caller's promise; a region's bytes can be read to its end.
+    // SAFETY: guaranteed by the caller; a region is readable to its end.
     unsafe {
         let moved = (original.malloc)(original.ctx, bytes);
         if !moved.is_null() {

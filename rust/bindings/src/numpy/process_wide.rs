@@ -1,11 +1,11 @@
-//! The handler of the whole process: what NumPy's default capsule points to once a pool was installed that way.
+//! The handler of the whole process: NumPy's default capsule points to it once a pool was installed process-wide.
 //!
-//! NumPy hands one capsule to every context without a handler of its own, so all threads, past and future, follow
-//! what it points to. Arrays made before do, too: their data comes here to be freed. What lies in no region of host
-//! memory goes to NumPy's own functions; what does, to the pool that has it.
+//! NumPy gives one capsule to every context without its own handler, so all threads follow the pointer in it. So do
+//! earlier arrays: their data is freed here. Data outside of all host regions goes to NumPy's own functions; other
+//! data goes to its pool.
 //!
-//! It is never undone, because data of a pool may be live for as long as the process: from the end of serving on,
-//! new data comes from NumPy's own functions, and the rest stays as it is.
+//! The change is permanent, because data of a pool may live as long as the process. After the end of serving, new
+//! data comes from NumPy's own functions, and existing data stays valid.
 
 #![allow(unsafe_code)]
 
@@ -18,104 +18,105 @@ use allotment_host::end_of_region;
 use pyo3::prelude::*;
 
 use super::abi::{Functions, Handler};
-use super::door::Door;
-use super::memory::{self, Home, Resized, Taken};
-use super::refused;
+use super::last_error;
+use super::memory::{self, AllocationOutcome, Backend, ResizeOutcome};
+use super::numpy_api::NumpyApi;
 
-/// A pool that serves, or has served, the process; never dropped, as its data may outlive everything.
-struct Served {
-    home: Home,
-    next: Option<&'static Served>,
+/// A pool that serves or has served the process; never dropped, as its data may live as long as the process.
+struct ServedPool {
+    backend: Backend,
+    next: Option<&'static ServedPool>,
 }
 
-/// All of them, the latest first. Changed by who is attached to the interpreter, read by anybody.
-static SERVED: AtomicPtr<Served> = AtomicPtr::new(ptr::null_mut());
-/// The one that serves now; null for none.
-static SERVING: AtomicPtr<Served> = AtomicPtr::new(ptr::null_mut());
+/// All such pools, the latest first. Written while attached to the interpreter, read by any thread.
+static SERVED: AtomicPtr<ServedPool> = AtomicPtr::new(ptr::null_mut());
+/// The pool that serves now; null for none.
+static SERVING: AtomicPtr<ServedPool> = AtomicPtr::new(ptr::null_mut());
 
-/// What the default capsule points to while a pool serves, and afterwards: they differ in the name that NumPy shows.
-struct Pair {
+/// The targets of the default capsule, while a pool serves and afterwards: they differ in the name that NumPy
+/// displays.
+struct HandlerPair {
     serving: Handler,
     idle: Handler,
 }
 
-// SAFETY: the contexts in it point to functions that live as long as the process.
-unsafe impl Send for Pair {}
+// SAFETY: its contexts point to functions that live as long as the process.
+unsafe impl Send for HandlerPair {}
 // SAFETY: as above.
-unsafe impl Sync for Pair {}
+unsafe impl Sync for HandlerPair {}
 
-/// Serves every thread from a pool, from now on.
+/// Serves all threads from a pool.
 ///
 /// # Errors
-/// When NumPy's default capsule is not what it was.
-pub(super) fn serve(py: Python<'_>, door: &'static Door, home: &Home) -> PyResult<()> {
-    let served = entry(home);
+/// If NumPy's default capsule was changed by other code.
+pub(super) fn serve(py: Python<'_>, api: &'static NumpyApi, backend: &Backend) -> PyResult<()> {
+    let served = entry(backend);
     SERVING.store(ptr::from_ref(served).cast_mut(), Ordering::Release);
-    let replaced = door.replace_default(py, &pair(door).serving);
+    let replaced = api.replace_default(py, &handler_pair(api).serving);
     if replaced.is_err() {
         SERVING.store(ptr::null_mut(), Ordering::Release);
     }
     replaced
 }
 
-/// Ends serving; says whether a pool served.
+/// Ends serving; returns whether a pool served.
 ///
 /// # Errors
 /// As [`serve`].
-pub(super) fn stop(py: Python<'_>, door: &'static Door) -> PyResult<bool> {
+pub(super) fn stop(py: Python<'_>, api: &'static NumpyApi) -> PyResult<bool> {
     let served = !SERVING.swap(ptr::null_mut(), Ordering::AcqRel).is_null();
     if served {
-        door.replace_default(py, &pair(door).idle)?;
+        api.replace_default(py, &handler_pair(api).idle)?;
     }
     Ok(served)
 }
 
-/// Whether a pool serves the process.
+/// Returns whether a pool serves the process.
 pub(super) fn is_serving() -> bool {
     !SERVING.load(Ordering::Acquire).is_null()
 }
 
-fn pair(door: &'static Door) -> &'static Pair {
-    static PAIR: std::sync::OnceLock<Pair> = std::sync::OnceLock::new();
+fn handler_pair(api: &'static NumpyApi) -> &'static HandlerPair {
+    static PAIR: std::sync::OnceLock<HandlerPair> = std::sync::OnceLock::new();
     PAIR.get_or_init(|| {
-        let ctx = ptr::from_ref(door.original()).cast_mut().cast();
+        let ctx = ptr::from_ref(api.original()).cast_mut().cast();
         let functions = Functions { ctx, malloc, calloc, realloc, free };
-        Pair {
+        HandlerPair {
             serving: Handler::new(c"allotment", functions),
             idle: Handler::new(c"default_allocator", functions),
         }
     })
 }
 
-/// The list's entry for a pool, made if there is none.
-fn entry(home: &Home) -> &'static Served {
-    if let Some(there) = all().find(|served| Arc::ptr_eq(&served.home.pool, &home.pool)) {
+/// Returns the list entry of a pool; creates it if there is none.
+fn entry(backend: &Backend) -> &'static ServedPool {
+    if let Some(there) = all().find(|served| Arc::ptr_eq(&served.backend.pool, &backend.pool)) {
         return there;
     }
     let next = all().next();
-    let new: &'static Served = Box::leak(Box::new(Served { home: home.clone(), next }));
+    let new: &'static ServedPool = Box::leak(Box::new(ServedPool { backend: backend.clone(), next }));
     SERVED.store(ptr::from_ref(new).cast_mut(), Ordering::Release);
     new
 }
 
-fn all() -> impl Iterator<Item = &'static Served> {
+fn all() -> impl Iterator<Item = &'static ServedPool> {
     // SAFETY: null or leaked.
     let first = unsafe { SERVED.load(Ordering::Acquire).as_ref() };
     std::iter::successors(first, |served| served.next)
 }
 
-/// The pool that serves.
+/// Returns the pool that serves now.
 #[inline]
-fn serving() -> Option<&'static Served> {
+fn serving() -> Option<&'static ServedPool> {
     // SAFETY: null or leaked.
     unsafe { SERVING.load(Ordering::Acquire).as_ref() }
 }
 
-/// Takes memory from the pool that serves; `None`: it is for NumPy's own functions to do.
-fn take(bytes: usize) -> Option<Taken> {
-    let taken = serving()?.home.take(bytes);
-    if let Taken::Forked = taken {
-        refused::forget();
+/// Allocates from the serving pool; `None` means that NumPy's own functions must serve the request.
+fn take(bytes: usize) -> Option<AllocationOutcome> {
+    let taken = serving()?.backend.take(bytes);
+    if let AllocationOutcome::Forked = taken {
+        last_error::clear();
         return None;
     }
     Some(taken)
@@ -125,28 +126,28 @@ fn is_in_a_region(data: *mut c_void) -> bool {
     end_of_region(data.expose_provenance() as u64).is_some()
 }
 
-/// NumPy's own functions.
+/// Returns NumPy's own functions.
 ///
 /// # Safety
-/// `ctx` is the context of one of the pair.
+/// `ctx` is the context of one of the handlers in `HandlerPair`.
 unsafe fn original<'a>(ctx: *mut c_void) -> &'a Functions {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { &*ctx.cast::<Functions>() }
 }
 
 unsafe extern "C" fn malloc(ctx: *mut c_void, bytes: usize) -> *mut c_void {
-    if let Some(data) = serving().and_then(|served| served.home.take_kept(bytes)) {
+    if let Some(data) = serving().and_then(|served| served.backend.take_cached(bytes)) {
         return data;
     }
-    // SAFETY: as this.
+    // SAFETY: same contract as this function.
     unsafe { malloc_new(ctx, bytes) }
 }
 
-// Not where it is called: what it takes would be put aside for kept data, too.
+// Not inlined: its registers would be saved on the cached path, too.
 #[inline(never)]
 unsafe extern "C" fn malloc_new(ctx: *mut c_void, bytes: usize) -> *mut c_void {
     match take(bytes) {
-        Some(Taken::Data(data)) => data,
+        Some(AllocationOutcome::Data(data)) => data,
         Some(_) => ptr::null_mut(),
         // SAFETY: called by NumPy with the handler's context, as it calls its own functions.
         None => unsafe {
@@ -158,20 +159,20 @@ unsafe extern "C" fn malloc_new(ctx: *mut c_void, bytes: usize) -> *mut c_void {
 
 unsafe extern "C" fn calloc(ctx: *mut c_void, count: usize, each: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(each) else { return ptr::null_mut() };
-    if let Some(data) = serving().and_then(|served| served.home.take_kept(bytes)) {
-        // SAFETY: of at least this many bytes, and nobody else's.
+    if let Some(data) = serving().and_then(|served| served.backend.take_cached(bytes)) {
+        // SAFETY: the data has at least this many bytes and no other user.
         unsafe { data.cast::<u8>().write_bytes(0, bytes) };
         return data;
     }
-    // SAFETY: as this.
+    // SAFETY: same contract as this function.
     unsafe { calloc_new(ctx, count, each, bytes) }
 }
 
 #[inline(never)]
 unsafe extern "C" fn calloc_new(ctx: *mut c_void, count: usize, each: usize, bytes: usize) -> *mut c_void {
     match take(bytes) {
-        Some(Taken::Data(data)) => {
-            // SAFETY: the pool handed out at least this many bytes of host memory, to nobody else.
+        Some(AllocationOutcome::Data(data)) => {
+            // SAFETY: the pool allocated at least this many bytes of host memory, with no other user.
             unsafe { memory::clear(data, bytes) };
             data
         }
@@ -195,31 +196,31 @@ unsafe extern "C" fn realloc(ctx: *mut c_void, data: *mut c_void, bytes: usize) 
             return (original.realloc)(original.ctx, data, bytes);
         }
         for served in all() {
-            match served.home.resize(data, bytes) {
-                Resized::InPlace => return data,
-                Resized::Short(held) => return served.home.grow(data, held, bytes),
-                Resized::Unknown => {}
+            match served.backend.resize(data, bytes) {
+                ResizeOutcome::InPlace => return data,
+                ResizeOutcome::Short(held) => return served.backend.grow(data, held, bytes),
+                ResizeOutcome::Unknown => {}
             }
         }
-        // Only in a forked child does a region have data that no pool answers for.
+        // Only in a forked child can data in a region be unknown to all pools.
         memory::move_out(original, data, bytes)
     }
 }
 
 unsafe extern "C" fn free(ctx: *mut c_void, data: *mut c_void, bytes: usize) {
-    // First what is most: small data of the pool that came last.
-    if !all().next().is_some_and(|latest| latest.home.keep(data)) {
-        // SAFETY: as this.
+    // The most common case first: small data of the latest pool.
+    if !all().next().is_some_and(|latest| latest.backend.cache(data)) {
+        // SAFETY: same contract as this function.
         unsafe { give_back(ctx, data, bytes) };
     }
 }
 
-// Not where it is called, as above.
+// Not inlined, as above.
 #[inline(never)]
 unsafe extern "C" fn give_back(ctx: *mut c_void, data: *mut c_void, bytes: usize) {
     if is_in_a_region(data) {
-        // In a forked child no pool takes it: it is the parent's.
-        all().find(|served| served.home.give_back(data).is_ok());
+        // In a forked child no pool accepts it: it is the parent's.
+        all().find(|served| served.backend.give_back(data).is_ok());
         return;
     }
     // SAFETY: called by NumPy with the handler's context, and data of its own functions with its size.

@@ -1,18 +1,18 @@
-//! Allocations that are held: neither their address alone nor their number frees them.
+//! Held allocations: an ordinary free, by address or by number, does not free them.
 
 use std::num::NonZeroU64;
 
 use super::Allocator;
 use crate::chunk::Chunk;
-use crate::claim::{Claim, HELD};
+use crate::free_target::{FreeTarget, HELD};
 
 impl Allocator {
-    /// The chunk in use at `address`.
+    /// Returns the chunk in use at `address`.
     pub(crate) fn chunk_at(&self, address: u64) -> Option<&Chunk> {
         Some(self.chunks.get(self.live.find(&self.chunks, address)?))
     }
 
-    /// Holds the allocation at `address`, or lets go of it.
+    /// Sets or clears the held bit of the allocation at `address`.
     #[inline(always)]
     pub(crate) fn set_held(&mut self, address: u64, held: bool) {
         if let Some(handle) = self.live.find(&self.chunks, address) {
@@ -21,8 +21,8 @@ impl Allocator {
         }
     }
 
-    /// Whether a free is refused because the allocation at `address` is held.
-    pub(crate) fn is_kept_off(&self, address: u64, claim: Claim) -> bool {
-        self.chunk_at(address).is_some_and(|chunk| claim.is_kept_off(chunk.id))
+    /// Returns whether a free with this target fails only because the allocation at `address` is held.
+    pub(crate) fn is_blocked_by_hold(&self, address: u64, target: FreeTarget) -> bool {
+        self.chunk_at(address).is_some_and(|chunk| target.is_blocked_by_hold(chunk.id))
     }
 }

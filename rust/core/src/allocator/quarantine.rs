@@ -1,38 +1,37 @@
-//! Chunks that are neither in use nor free: nobody gets them, and no neighbour merges with them.
+//! Chunks in quarantine: neither in use nor free, never allocated and never merged.
 
 use std::num::NonZeroU64;
 
 use super::Allocator;
 use crate::chunk::{Chunk, Handle};
-use crate::claim::Claim;
 use crate::free_list::FreeChunk;
+use crate::free_target::FreeTarget;
 use crate::region::Region;
 use crate::source::Grant;
 
 impl Allocator {
-    /// Takes the chunk at `address` back without making it free: it is in quarantine until
-    /// [`Allocator::release_from_quarantine`]. Returns it as it was.
+    /// Moves the chunk in use at `address` into quarantine until [`Allocator::release_from_quarantine`]; returns its
+    /// former state.
     ///
-    /// # Errors
-    /// As [`Allocator::free`].
-    pub(crate) fn quarantine(&mut self, address: u64, claim: Claim) -> Option<(Handle, Chunk)> {
-        let handle = self.live.remove(&mut self.chunks, address, claim)?;
+    /// Fails like [`Allocator::free`].
+    pub(crate) fn quarantine(&mut self, address: u64, target: FreeTarget) -> Option<(Handle, Chunk)> {
+        let handle = self.live.remove(&mut self.chunks, address, target)?;
         let former = *self.chunks.get(handle);
-        self.disown(handle);
+        self.clear_owner(handle);
         self.chunks.get_mut(handle).requested = 0;
         self.counters.account_free(former.requested, former.size);
         self.quarantined.insert(handle);
         Some((handle, former))
     }
 
-    /// Takes the free chunks of at least `bytes` bytes out of the bins, so that nobody gets them.
-    pub(crate) fn set_free_aside(&mut self, bytes: u64) -> Vec<(Handle, Grant)> {
+    /// Detaches the free chunks of at least `bytes` bytes from the bins, so that no request gets them.
+    pub(crate) fn detach_free_chunks(&mut self, bytes: u64) -> Vec<(Handle, Grant)> {
         let mut aside = self.bins.sorted(&self.chunks);
         aside.retain(|free| free.size >= bytes);
-        self.aside = aside.last().map_or(0, |free| free.size);
+        self.largest_detached = aside.last().map_or(0, |free| free.size);
         for &FreeChunk { size, handle, .. } in &aside {
             self.bins.remove(&mut self.chunks, handle, size);
-            // In use, as far as its neighbours are concerned.
+            // Mark it as in use, so that its neighbours do not merge with it.
             let chunk = self.chunks.get_mut(handle);
             chunk.id = Some(NonZeroU64::MAX);
             chunk.requested = 0;
@@ -44,18 +43,18 @@ impl Allocator {
             .collect()
     }
 
-    /// Makes what was set aside free again.
-    pub(crate) fn take_back_aside(&mut self, aside: Vec<(Handle, Grant)>) {
+    /// Returns detached chunks to the bins.
+    pub(crate) fn reattach_free_chunks(&mut self, aside: Vec<(Handle, Grant)>) {
         for (chunk, _) in aside {
             self.release_from_quarantine(chunk);
         }
-        self.aside = 0;
+        self.largest_detached = 0;
     }
 
-    /// Bytes of the regions that no allocation is in, also where a chunk is in quarantine.
+    /// Returns the bytes of regions without an allocation; chunks in quarantine do not count as allocations.
     ///
     /// # Cost
-    /// Linear in the regions, and while anything is in quarantine in the chunks.
+    /// Linear in the number of regions; linear in the number of chunks while the quarantine is not empty.
     pub(crate) fn idle_bytes(&self) -> u64 {
         if self.quarantined.is_empty() {
             return self.releasable();
@@ -66,22 +65,22 @@ impl Allocator {
         self.regions.iter().filter(is_idle).map(|region| region.span.bytes).sum()
     }
 
-    /// Whether an allocation holds the chunk. One that is set aside for a moment is as good as free.
+    /// Returns whether an allocation occupies the chunk. A detached free chunk counts as free.
     pub(crate) fn is_occupied(&self, handle: Handle, chunk: &Chunk) -> bool {
         !chunk.is_free() && (chunk.requested > 0 || !self.quarantined.contains(&handle))
     }
 
-    /// Size of the largest free chunk, also if it is set aside for a moment; 0 if there is none.
+    /// Returns the size of the largest free chunk, detached ones included; 0 if there is none.
     pub(crate) fn largest_free(&self) -> u64 {
-        self.bins.largest(&self.chunks).max(self.aside)
+        self.bins.largest(&self.chunks).max(self.largest_detached)
     }
 
-    /// Whether a free chunk of at least `needed` bytes is there, or is set aside for a moment.
+    /// Returns whether there is a free chunk of at least `needed` bytes, detached ones included.
     pub(crate) fn has_free(&self, needed: u64) -> bool {
-        self.bins.fits(&self.chunks, needed) || needed <= self.aside
+        self.bins.fits(&self.chunks, needed) || needed <= self.largest_detached
     }
 
-    /// Makes a chunk in quarantine free, and merges it with its free neighbours.
+    /// Frees a chunk in quarantine and merges it with its free neighbours.
     pub(crate) fn release_from_quarantine(&mut self, handle: Handle) {
         self.quarantined.remove(&handle);
         let chunk = self.chunks.get_mut(handle);

@@ -2,10 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::policy::Policy;
-use crate::strategies::{config, limit, number, share, size};
+use crate::test_strategies::{config, limit, number, share, size};
 use crate::units::share_of;
 
-/// An allocator with one region of `bytes` bytes, all free.
+/// Creates an allocator with one free region of `bytes` bytes.
 fn with_a_region(bytes: u64, limit: u64, split_rule: SplitRule) -> Allocator {
     let mut allocator = Allocator::new(Limit { bytes: limit, set_by: "".into() }, false, split_rule, false);
     let plan =
@@ -31,7 +31,8 @@ proptest! {
         let mut allocator = with_a_region(size, limit, SplitRule { policy, fraction });
         let allocation = allocator.try_allocate(Request { bytes: needed, needed, owner: None, held: false }).expect("it fits");
 
-        // Allocator, section 8; at least 1 for the threshold (allocator, section 20, defect 4), in numbers that cannot wrap.
+        // Allocator, section 8, with a threshold of at least 1 (section 20, defect 4), in integers that cannot
+        // overflow.
         let threshold = if policy == Policy::Tight {
             1
         } else if fraction > 0.0 {
@@ -41,19 +42,19 @@ proptest! {
         };
         let (wide, threshold) = (u128::from(size), u128::from(threshold));
         let splits = wide >= 2 * u128::from(needed) || wide - u128::from(needed) >= threshold;
-        // An exact fit has nothing to split off.
+        // An exact fit leaves no remainder.
         prop_assert_eq!(allocation.size, if splits && size > needed { needed } else { size });
         prop_assert_eq!(allocation.address, GRANULE);
         prop_assert_eq!(crate::check::check(&allocator), Ok(()));
 
-        allocator.free(allocation.address, Claim::ANY).expect("live");
+        allocator.free(allocation.address, FreeTarget::ANY).expect("live");
         prop_assert_eq!(allocator.bins.largest(&allocator.chunks), size);
     }
 
     #[test]
     fn a_request_is_padded_and_rounded_or_refused(bytes in number(), power in 0..13_u32) {
         let alignment = 1_u64 << power;
-        // Enough for the first multiple of the alignment from any granule on.
+        // Enough space for the first multiple of the alignment from any granule on.
         let padded = u128::from(bytes) + u128::from(alignment).saturating_sub(256);
         let expected = (padded <= u128::from(MAX_BYTES)).then(|| padded.div_ceil(256) * 256);
         let request = Request::new(bytes, alignment);

@@ -3,10 +3,10 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::strategies::{config, size};
+use crate::test_strategies::{config, size};
 use crate::units::{MAX_BYTES, round_up};
 
-/// Bins, and the table of the chunks in them.
+/// Bins and the table of their chunks.
 #[derive(Default)]
 struct Holes {
     bins: Bins,
@@ -91,7 +91,7 @@ fn the_best_fit_is_the_smallest_then_the_lowest() {
 #[test]
 fn a_class_with_only_smaller_chunks_is_passed_over() {
     let mut holes = Holes::default();
-    // 16 MiB and 17 MiB share a class; a request of 17 MiB must not get the 16.
+    // Chunks of 16 MiB and 17 MiB share a class; a request of 17 MiB must not get the smaller one.
     holes.add(16 << 20, 0x1000);
     assert_eq!(class_of(16 << 20), class_of(17 << 20));
     assert_eq!(holes.take(17 << 20), None);
@@ -99,7 +99,7 @@ fn a_class_with_only_smaller_chunks_is_passed_over() {
     assert_eq!(holes.take(17 << 20), Some(larger));
 }
 
-/// Up and down between none and hundreds of chunks of so many sizes, so many bytes apart.
+/// Grows and shrinks the bins between none and hundreds of chunks of `sizes` sizes that differ by `step_size`.
 fn follows_the_model(sizes: u64, step_size: u64) {
     let mut holes = Holes::default();
     let mut model = BTreeSet::new();
@@ -128,7 +128,7 @@ fn follows_the_model(sizes: u64, step_size: u64) {
 
 #[test]
 fn a_bin_gives_the_best_fit_whether_it_is_a_list_or_a_tree() {
-    // Equal sizes; one class; two; and many, some of which are trees while others are lists.
+    // Equal sizes; one class; two classes; many classes, some with trees.
     follows_the_model(1, 0);
     follows_the_model(5, 1 << 20);
     follows_the_model(3, 32 << 20);
@@ -136,7 +136,7 @@ fn a_bin_gives_the_best_fit_whether_it_is_a_list_or_a_tree() {
 }
 
 #[test]
-fn the_largest_is_known_without_a_search() {
+fn largest_returns_the_largest_free_chunk() {
     let mut holes = Holes::default();
     assert_eq!(holes.largest(), 0);
     let small = holes.add(16 << 20, 0x1000);

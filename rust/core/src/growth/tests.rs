@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::strategies::{config, limit, size};
+use crate::test_strategies::{config, limit, size};
 use crate::units::MAX_BYTES;
 
 fn asked(wanted: u64, needed: u64) -> Vec<u64> {
@@ -69,7 +69,7 @@ fn the_step_saturates_instead_of_wrapping_to_zero() {
     assert_eq!(growth.plan(256, 0, limit).unwrap().largest, limit);
 }
 
-/// The rule of growth (allocator, section 9), 128 bits wide: nothing overflows, nothing saturates.
+/// The rule of growth (allocator, section 9) in 128 bits, without overflow and saturation.
 struct Slow {
     step: u128,
 }
@@ -80,7 +80,7 @@ impl Slow {
         Self { step: u128::from(start).div_ceil(256) * 256 }
     }
 
-    /// What to ask for first, and whether the request doubled the step.
+    /// Returns the first size to ask for, and whether the request doubled the step.
     fn plan(&mut self, needed: u64, reserved: u64, limit: u64) -> Option<(u128, bool)> {
         let available = u128::from(limit - reserved) / 256 * 256;
         let needed = u128::from(needed);
@@ -95,12 +95,12 @@ impl Slow {
     }
 }
 
-/// The next size of step 4 (allocator, section 9) where its rounding makes progress: above 2304 bytes it always does.
+/// Returns the next size of step 4 (allocator, section 9) where rounding makes progress: always above 2304 bytes.
 fn nine_tenths_rounded(bytes: u64) -> u64 {
     round_up(nine_tenths(bytes))
 }
 
-/// What a source does with one round: grants any of the sizes asked for, or none.
+/// Generates one round: the source grants one of the sizes, or none.
 fn round() -> impl Strategy<Value = (u64, bool, bool)> {
     (size(), any::<bool>(), any::<bool>())
 }
@@ -140,7 +140,7 @@ proptest! {
     #[test]
     fn sizes_fall_strictly_and_end_at_what_is_needed_or_above(one in size(), other in size()) {
         let (needed, wanted) = (round_up(one.min(other).max(1)), round_up(one.max(other).max(1)));
-        // As many tenths as there are in 63 bits, and as many granules as there are below 2304 bytes.
+        // Bounded by the tenths in 63 bits plus the granules below 2304 bytes.
         let sizes: Vec<_> = backpedal(wanted, needed).take(1000).collect();
         prop_assert!(sizes.len() < 450, "{}", sizes.len());
         prop_assert_eq!(sizes[0], wanted);
@@ -151,7 +151,7 @@ proptest! {
         }
         let last = *sizes.last().unwrap();
         prop_assert!(last >= needed);
-        // It did not stop early: the next one would be too small.
+        // The sequence did not end early: the next size would be too small.
         let next = if last > 2304 { nine_tenths_rounded(last) } else { last - GRANULE };
         prop_assert!(next < needed);
     }

@@ -17,11 +17,11 @@ fn events_come_back_in_order() {
 #[test]
 fn it_ends_with_too_many_allocations_and_with_a_size_that_it_cannot_hold() {
     let mut history = History::default();
-    for id in 1..=LONGEST {
+    for id in 1..=MAX_ALLOCATIONS {
         history.allocated(id, 256);
     }
     assert_eq!(events(&history).map(|events| events.len()), Some(512));
-    history.allocated(LONGEST + 1, 256);
+    history.allocated(MAX_ALLOCATIONS + 1, 256);
     assert_eq!(events(&history), None);
     assert_eq!(history.events.capacity(), 0, "an ended history takes no memory");
 

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use super::*;
 use crate::units::GRANULE;
 
-/// A cheap, seeded stream of numbers.
+/// Returns a cheap seeded generator.
 fn numbers(mut state: u64) -> impl FnMut() -> u64 {
     move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -24,14 +24,14 @@ fn agrees_with_the_standard_map_through_growth_and_removal() {
     let mut chunks = ChunkTable::default();
     let mut model: HashMap<u64, Handle> = HashMap::new();
     for step in 0..200_000_u64 {
-        // A narrow range of addresses in clusters: long runs of neighbours and many collisions.
+        // Clustered addresses from a narrow range: runs of neighbours and many collisions.
         let address = (next() % 4096 + (next() % 3) * (1 << 24)) * GRANULE;
         assert_eq!(table.find(&chunks, address), model.get(&address).copied(), "step {step}");
         if let Some(handle) = model.remove(&address) {
-            assert_eq!(table.remove(&mut chunks, address, Claim::ANY), Some(handle), "step {step}");
+            assert_eq!(table.remove(&mut chunks, address, FreeTarget::ANY), Some(handle), "step {step}");
             chunks.remove(handle);
         } else {
-            assert_eq!(table.remove(&mut chunks, address, Claim::ANY), None, "step {step}");
+            assert_eq!(table.remove(&mut chunks, address, FreeTarget::ANY), None, "step {step}");
             let handle = chunks.insert(address, GRANULE);
             add(&mut table, &mut chunks, handle);
             model.insert(address, handle);
@@ -47,8 +47,8 @@ fn another_allocation_at_the_address_is_not_removed() {
     let handle = chunks.insert(512, GRANULE);
     chunks.get_mut(handle).id = NonZeroU64::new(2);
     add(&mut table, &mut chunks, handle);
-    assert_eq!(table.remove(&mut chunks, 512, Claim::number(NonZeroU64::MIN)), None);
+    assert_eq!(table.remove(&mut chunks, 512, FreeTarget::number(NonZeroU64::MIN)), None);
     assert_eq!(table.len(), 1);
-    assert_eq!(table.remove(&mut chunks, 512, Claim::number(NonZeroU64::new(2).unwrap())), Some(handle));
+    assert_eq!(table.remove(&mut chunks, 512, FreeTarget::number(NonZeroU64::new(2).unwrap())), Some(handle));
     assert_eq!(table.find(&chunks, 512), None);
 }

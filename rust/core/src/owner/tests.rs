@@ -6,7 +6,7 @@ fn named(owners: &Owners, id: OwnerId) -> ScopeStats {
 }
 
 #[test]
-fn what_is_below_counts_for_everything_above() {
+fn an_owner_counts_the_allocations_of_the_owners_below() {
     let mut owners = Owners::default();
     let outer = owners.open("outer", None, None);
     let inner = owners.open("inner", Some(outer.owner), None);
@@ -28,23 +28,23 @@ fn what_is_below_counts_for_everything_above() {
 }
 
 #[test]
-fn a_cap_binds_what_is_below_and_counts_what_is_pending() {
+fn a_limit_binds_the_owners_below_and_counts_pending_requests() {
     let mut owners = Owners::default();
     let outer = owners.open("outer", None, Some(1024));
     let inner = owners.open("inner", Some(outer.owner), Some(4096));
     owners.account_allocate(inner.owner, 512);
-    assert_eq!(owners.cap_broken(inner.owner, 512), None);
-    let capped = owners.cap_broken(inner.owner, 768).unwrap();
-    assert_eq!((capped.name.as_str(), capped.limit, capped.live), ("outer", 1024, 512));
+    assert_eq!(owners.exceeded_limit(inner.owner, 512), None);
+    let scope_limit = owners.exceeded_limit(inner.owner, 768).unwrap();
+    assert_eq!((scope_limit.name.as_str(), scope_limit.limit, scope_limit.live), ("outer", 1024, 512));
     owners.account_pending(inner.owner, 512);
-    assert!(owners.cap_broken(inner.owner, 256).is_some());
+    assert!(owners.exceeded_limit(inner.owner, 256).is_some());
     owners.account_settled(inner.owner, 512);
-    assert_eq!(owners.cap_broken(inner.owner, 512), None);
+    assert_eq!(owners.exceeded_limit(inner.owner, 512), None);
     assert_eq!(named(&owners, inner.owner).peak, 512, "what was only pending never was held");
 }
 
 #[test]
-fn a_closed_scope_is_gone_once_it_holds_nothing_and_its_name_is_not_taken_for_another() {
+fn a_closed_scope_ends_once_it_holds_nothing_and_its_slot_is_not_confused() {
     let mut owners = Owners::default();
     let outer = owners.open("outer", None, None);
     let inner = owners.open("inner", Some(outer.owner), None);
@@ -79,19 +79,20 @@ fn holdings_are_those_of_each_owner_alone() {
 }
 
 #[test]
-fn a_chunk_is_somebodys_until_it_is_taken_from_them() {
+fn a_chunk_has_an_owner_until_it_is_cleared() {
     let (mut owners, mut chunks) = (Owners::default(), ChunkTable::default());
     let owner = owners.tag(None, &"tag".into());
     let handles: Vec<_> = (1..=100).map(|number| chunks.insert(number * 256, 256)).collect();
-    assert!(!owners.own_any());
+    assert!(!owners.has_owned_chunks());
     for &handle in handles.iter().rev().step_by(3) {
-        owners.give(handle, owner);
+        owners.set_owner(handle, owner);
     }
-    let held = |owners: &Owners| handles.iter().filter(|&&handle| owners.of(handle) == Some(owner)).count();
+    let held =
+        |owners: &Owners| handles.iter().filter(|&&handle| owners.owner_of(handle) == Some(owner)).count();
     assert_eq!(held(&owners), 34);
     for &handle in &handles {
-        assert_eq!(owners.take(handle).is_some(), handle.index() % 3 == 0);
-        assert_eq!(owners.take(handle), None, "once");
+        assert_eq!(owners.clear_owner(handle).is_some(), handle.index() % 3 == 0);
+        assert_eq!(owners.clear_owner(handle), None, "once");
     }
-    assert_eq!((held(&owners), owners.own_any()), (0, false));
+    assert_eq!((held(&owners), owners.has_owned_chunks()), (0, false));
 }

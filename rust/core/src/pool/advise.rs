@@ -1,60 +1,61 @@
-//! Advice after a refusal: each piece makes the request succeed if it is followed. What is not sure is left out, or
-//! says on what it depends.
+//! Advice for a refused request: each piece makes the request succeed. Uncertain advice is omitted, or names its
+//! condition.
 
 use std::sync::Arc;
 
 use super::Pool;
 use super::state::State;
 use crate::advice::{Action, Advice};
-use crate::allocator::{Request, Supply, Vacated};
+use crate::allocator::{FreePlan, Request, Supply};
 use crate::error::Unusable;
 use crate::history::Event;
-use crate::owner::{BrokenCap, OwnerId};
+use crate::owner::{ExceededLimit, OwnerId};
 use crate::policy::Policy;
 use crate::rerun::Rerun;
 use crate::source::Headroom;
 use crate::units::{MAX_BYTES, round_down, round_up};
 
-/// What the source and the pools beside this one have. It is found without the lock of the pool, as it takes theirs.
+/// Memory outside the pool: that of its source and its sibling pools. Collected without the pool's lock, as it takes
+/// other pools' locks.
 #[derive(Debug)]
-pub(super) struct Surroundings {
+pub(super) struct ExternalMemory {
     headroom: Headroom,
-    /// Idle bytes of the pools beside it that hand them back.
+    /// Idle bytes of sibling pools that release them on demand.
     reclaimable: u64,
     has_siblings: bool,
-    /// Pools beside it that are set to keep idle regions, and the bytes of those.
+    /// Sibling pools that are configured to keep idle regions, with the bytes of those.
     keeping: Vec<(String, u64)>,
 }
 
-impl Surroundings {
-    /// What the source grants for sure.
-    fn sure(&self) -> Supply {
-        let Headroom { sure, grants_released, .. } = self.headroom;
-        Supply::new(sure, self.reclaimable, grants_released)
+impl ExternalMemory {
+    /// Returns the supply that the source guarantees.
+    fn guaranteed(&self) -> Supply {
+        let Headroom { guaranteed, grants_released, .. } = self.headroom;
+        Supply::new(guaranteed, self.reclaimable, grants_released)
     }
 
-    /// What the source may grant at the most.
+    /// Returns the largest possible supply of the source.
     pub(super) fn possible(&self) -> Supply {
-        Supply::new(self.headroom.most, self.reclaimable, true)
+        Supply::new(self.headroom.maximum, self.reclaimable, true)
     }
 }
 
-/// How much work advice may take.
+/// How much work the advice may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// Linear in the regions.
+    /// Linear in the number of regions.
     Quick,
-    /// Linear in the chunks; also plays the program again.
+    /// Linear in the number of chunks; also replays the program.
     Thorough,
 }
 
 impl Pool {
-    pub(super) fn surroundings(&self, others: &[Arc<Self>]) -> Surroundings {
+    pub(super) fn external_memory(&self, others: &[Arc<Self>]) -> ExternalMemory {
         let idle = |hands_back: bool| {
             let others = others.iter().filter(move |other| other.options.trim_on_oom == hands_back);
             others.map(|other| (other, other.idle_bytes())).filter(|&(_, bytes)| bytes > 0)
         };
-        Surroundings {
+        ExternalMemory {
             headroom: self.gauge.as_ref().map_or(Headroom::UNKNOWN, |gauge| gauge.headroom()),
             reclaimable: idle(true).map(|(_, bytes)| bytes).sum(),
             has_siblings: !others.is_empty(),
@@ -62,27 +63,27 @@ impl Pool {
         }
     }
 
-    /// What the source may grant at the most, idle regions of the pools beside it included.
+    /// Returns the most bytes that the source may grant, idle regions of sibling pools included.
     ///
-    /// A change is a reason to repeat a request that the source refused.
+    /// A change is a reason to retry a request that the source declined.
     pub(super) fn possible_bytes(&self) -> u64 {
-        let around = self.surroundings(&self.others());
-        around.headroom.most.saturating_add(around.reclaimable)
+        let external = self.external_memory(&self.others());
+        external.headroom.maximum.saturating_add(external.reclaimable)
     }
 
-    /// Advice for a request that the pool refuses as things are; none if it would be served by now.
+    /// Returns advice for a request that the pool refuses now; empty if the request would be served by now.
     pub(super) fn advise(
         &self,
         request: Request,
-        around: &Surroundings,
+        external: &ExternalMemory,
         depth: Depth,
     ) -> Result<Vec<Advice>, Unusable> {
         let (mut advice, rerun) = self.with_state(|state| {
             let owner = self.owner(state, request);
-            let advisor = Advisor { pool: self, state, request, owner, around, depth };
+            let advisor = Advisor { pool: self, state, request, owner, external, depth };
             (advisor.advise(), advisor.rerun())
         })?;
-        // The program is played without the lock.
+        // The replay runs without the lock.
         if let Some(rerun) = rerun {
             advice.extend(rerun.advise());
         }
@@ -96,67 +97,70 @@ struct Advisor<'a> {
     request: Request,
     /// The scope or tag that the request counts for.
     owner: Option<OwnerId>,
-    around: &'a Surroundings,
+    external: &'a ExternalMemory,
     depth: Depth,
 }
 
 impl Advisor<'_> {
-    /// Advice that holds now.
+    /// Returns the advice that applies now.
     fn advise(&self) -> Vec<Advice> {
-        let broken = self.broken_caps();
+        let exceeded = self.exceeded_scope_limits();
         let mut advice = Vec::new();
-        if broken.is_empty() {
-            if self.would_serve(self.sure_supply()) {
+        if exceeded.is_empty() {
+            if self.would_serve(self.guaranteed_supply()) {
                 return advice;
             }
             advice.extend(self.trim());
             advice.extend(self.trim_siblings());
             advice.extend(self.free());
             advice.extend(self.raise_limit());
-        } else if self.would_serve(self.sure_supply()) {
-            advice.extend(self.free_owned(&broken));
-            advice.extend(self.raise_scopes(&broken));
+        } else if self.would_serve(self.guaranteed_supply()) {
+            advice.extend(self.free_owned(&exceeded));
+            advice.extend(self.raise_scopes(&exceeded));
         }
         advice.extend(self.ask_for());
         advice
     }
 
-    fn broken_caps(&self) -> Vec<BrokenCap> {
+    fn exceeded_scope_limits(&self) -> Vec<ExceededLimit> {
         let owners = &self.state.allocator.owners;
-        self.owner.map_or(Vec::new(), |owner| owners.caps_broken(owner, self.request.rounded()))
+        self.owner.map_or(Vec::new(), |owner| owners.exceeded_limits(owner, self.request.rounded()))
     }
 
-    /// What the source grants for sure. One that just declined less than it promised has nothing.
-    fn sure_supply(&self) -> Supply {
-        if self.state.source_broke_promise { Supply::NONE } else { self.around.sure() }
+    /// Returns the guaranteed supply; nothing if the source has just declined less than it guaranteed.
+    fn guaranteed_supply(&self) -> Supply {
+        if self.state.source_declined_guaranteed { Supply::NONE } else { self.external.guaranteed() }
     }
 
-    /// What the source may grant. One that just declined a request, and does not know exactly what it has, is not
-    /// expected to grant another one.
+    /// Returns the possible supply. A source that has just declined and does not know its exact headroom is not
+    /// expected to grant more.
     fn possible_supply(&self) -> Supply {
-        let Headroom { sure, most, .. } = self.around.headroom;
-        let declined = self.state.source_broke_promise || (self.state.source_declined && sure < most);
-        if declined { self.sure_supply() } else { self.around.possible() }
+        let Headroom { guaranteed, maximum, .. } = self.external.headroom;
+        let declined =
+            self.state.source_declined_guaranteed || (self.state.source_declined && guaranteed < maximum);
+        if declined { self.guaranteed_supply() } else { self.external.possible() }
     }
 
     fn would_serve(&self, supply: Supply) -> bool {
         self.state.allocator.would_serve(self.request.needed, self.pool.options.trim_on_oom, supply)
     }
 
-    /// Own idle regions, which the pool is set to keep.
+    /// Advises to trim this pool, if it is configured to keep idle regions.
     fn trim(&self) -> Option<Advice> {
         let allocator = &self.state.allocator;
         let idle = if self.pool.options.trim_on_oom { 0 } else { allocator.releasable() };
         let served = |supply| idle > 0 && allocator.would_serve(self.request.needed, true, supply);
-        served(self.possible_supply())
-            .then(|| Advice { needs_grant: !served(self.sure_supply()), ..Advice::now(Action::Trim, idle) })
+        served(self.possible_supply()).then(|| Advice {
+            needs_grant: !served(self.guaranteed_supply()),
+            ..Advice::now(Action::Trim, idle)
+        })
     }
 
-    /// Idle regions of pools on the same memory that are set to keep them.
+    /// Advises to trim sibling pools that are configured to keep idle regions.
     fn trim_siblings(&self) -> Option<Advice> {
-        let mut supply = self.sure_supply();
+        let mut supply = self.guaranteed_supply();
         let mut targets = Vec::new();
-        for (name, idle) in &self.around.keeping {
+        for (name, idle) in &self.external.keeping {
             supply = supply.after_release(*idle);
             targets.push((name.clone(), *idle));
             if self.would_serve(supply) {
@@ -172,22 +176,27 @@ impl Advisor<'_> {
             return None;
         }
         let Self { pool, state, request, .. } = self;
-        free(state.allocator.vacate_for(request.needed, pool.options.trim_on_oom, self.sure_supply())?)
+        free(state.allocator.plan_frees_for(
+            request.needed,
+            pool.options.trim_on_oom,
+            self.guaranteed_supply(),
+        )?)
     }
 
-    /// Allocations of the innermost scope whose cap is broken: they count for the scopes around it, too.
-    fn free_owned(&self, broken: &[BrokenCap]) -> Option<Advice> {
+    /// Advises to free allocations of the innermost scope whose limit is exceeded; they also count for the enclosing
+    /// scopes.
+    fn free_owned(&self, exceeded: &[ExceededLimit]) -> Option<Advice> {
         if self.depth == Depth::Quick {
             return None;
         }
-        let lacking = broken.iter().map(|cap| cap.lacking).max()?;
-        free(self.state.allocator.vacate_owned(broken.first()?.owner, lacking)?)
+        let lacking = exceeded.iter().map(|cap| cap.lacking).max()?;
+        free(self.state.allocator.plan_frees_of_owner(exceeded.first()?.owner, lacking)?)
     }
 
-    /// All scopes whose caps are broken, the outermost first, each to the smallest limit that allows the request.
-    fn raise_scopes(&self, broken: &[BrokenCap]) -> Option<Advice> {
+    /// Advises to raise all exceeded scope limits, the outermost first, each to the smallest sufficient value.
+    fn raise_scopes(&self, exceeded: &[ExceededLimit]) -> Option<Advice> {
         let owners = &self.state.allocator.owners;
-        let targets: Vec<_> = broken.iter().rev().map(|cap| (owners.path(cap.owner), cap.wanted)).collect();
+        let targets: Vec<_> = exceeded.iter().rev().map(|cap| (owners.path(cap.owner), cap.wanted)).collect();
         let bytes = targets.iter().map(|&(_, wanted)| wanted).max().filter(|&bytes| bytes <= MAX_BYTES)?;
         Some(Advice { targets, exact: true, ..Advice::now(Action::RaiseScope, bytes) })
     }
@@ -196,41 +205,46 @@ impl Advisor<'_> {
         let (needed, trim_on_oom) = (self.request.needed, self.pool.options.trim_on_oom);
         let smallest = |supply| self.state.allocator.smallest_limit(needed, trim_on_oom, supply);
         let limit = smallest(self.possible_supply())?;
-        let needs_grant = smallest(self.sure_supply()) != Some(limit);
+        let needs_grant = smallest(self.guaranteed_supply()) != Some(limit);
         Some(Advice { exact: true, needs_grant, ..Advice::now(Action::RaiseLimit, limit) })
     }
 
-    /// The largest smaller request with the same alignment and margins that is served.
+    /// Advises the largest smaller request with the same alignment and margins that would be served.
     fn ask_for(&self) -> Option<Advice> {
         let allocator = &self.state.allocator;
         let padding = self.request.needed - self.request.rounded();
-        let room = self.owner.map_or(u64::MAX, |owner| allocator.owners.room_under_caps(owner));
+        let room = self.owner.map_or(u64::MAX, |owner| allocator.owners.room_under_limits(owner));
         let largest = |supply| {
             let chunk = allocator.largest_servable(self.pool.options.trim_on_oom, supply);
             chunk.saturating_sub(padding).min(round_down(room))
         };
         let bytes = largest(self.possible_supply());
-        let Headroom { sure, most, .. } = self.around.headroom;
-        // A source that is not expected to grant more might.
-        let exact = !self.state.source_broke_promise && (sure == most || !self.state.source_declined);
-        let needs_grant = bytes > largest(self.sure_supply());
+        let Headroom { guaranteed, maximum, .. } = self.external.headroom;
+        // A source that is not expected to grant more might still do so.
+        let exact =
+            !self.state.source_declined_guaranteed && (guaranteed == maximum || !self.state.source_declined);
+        let needs_grant = bytes > largest(self.guaranteed_supply());
         let is_less = bytes > 0 && bytes < self.request.bytes;
         is_less.then(|| Advice { exact, needs_grant, ..Advice::now(Action::AskFor, bytes) })
     }
 
-    /// The program so far and the request, where a second run would go the same way.
+    /// Returns the program so far with the refused request, if a second run would repeat it.
     fn rerun(&self) -> Option<Rerun> {
-        let Self { pool, state, around, .. } = self;
+        let Self { pool, state, external, .. } = self;
         let allocator = &state.allocator;
         let joins_regions = allocator.joins_regions();
-        let repeats = !around.has_siblings && (around.headroom.is_sequential || !joins_regions);
-        if self.depth == Depth::Quick || pool.options.guard || !repeats || !self.broken_caps().is_empty() {
+        let repeats = !external.has_siblings && (external.headroom.is_sequential || !joins_regions);
+        if self.depth == Depth::Quick
+            || pool.options.guard
+            || !repeats
+            || !self.exceeded_scope_limits().is_empty()
+        {
             return None;
         }
         let mut events: Vec<_> = allocator.history.events_before(self.request.needed)?.collect();
         events.push(Event::Allocated(self.request.needed));
-        // A second run has what this one has reserved, and what the source still has.
-        let capacity = self.sure_supply().now.saturating_add(allocator.counters.reserved());
+        // A second run can use the reserved bytes of this run and the remaining supply.
+        let capacity = self.guaranteed_supply().now.saturating_add(allocator.counters.reserved());
         Some(Rerun {
             events,
             limit: allocator.limit,
@@ -240,22 +254,22 @@ impl Advisor<'_> {
             fraction: pool.options.fragmentation_fraction,
             joins_regions,
             capacity,
-            capacity_is_exact: around.headroom.sure == around.headroom.most,
-            lost: allocator.counters.internal_fragmentation(),
+            capacity_is_exact: external.headroom.guaranteed == external.headroom.maximum,
+            internal_fragmentation: allocator.counters.internal_fragmentation(),
             live: allocator.counters.requested(),
         })
     }
 }
 
 impl Rerun {
-    /// Other settings under which the same program is served to its end.
+    /// Returns other settings under which the same program is served to its end.
     fn advise(&self) -> Vec<Advice> {
-        // The replay has to agree with what happened.
+        // The replay must reproduce the refusal.
         if self.serves(self.limit, self.policy) {
             return Vec::new();
         }
         let tight = (self.policy != Policy::Tight && self.serves(self.limit, Policy::Tight))
-            .then(|| Advice::next_run(Action::Policy, self.lost));
+            .then(|| Advice::next_run(Action::Policy, self.internal_fragmentation));
         let needed = match self.events.last() {
             Some(Event::Allocated(needed)) => *needed,
             _ => 0,
@@ -267,7 +281,7 @@ impl Rerun {
     }
 }
 
-fn free(vacated: Vacated) -> Option<Advice> {
-    let Vacated { allocations, bytes } = vacated;
+fn free(plan: FreePlan) -> Option<Advice> {
+    let FreePlan { allocations, bytes } = plan;
     (!allocations.is_empty()).then(|| Advice { allocations, ..Advice::now(Action::Free, bytes) })
 }

@@ -1,64 +1,64 @@
-//! Allocating: a request on the fast path, on the slow one, and refused.
+//! Allocation: the fast path, the slow path, and the refusal.
 
-use allotment_sync::Guard;
+use allotment_sync::MutexGuard;
 
 use super::advise::Depth;
 use super::state::State;
-use super::{Pool, Refused};
+use super::{AllocationAttempt, Pool};
 use crate::allocator::{Allocation, Request};
 use crate::error::{AllocError, Unusable};
 use crate::guard::MARGINS;
-use crate::refusal::OutOfMemory;
+use crate::out_of_memory::OutOfMemory;
 use crate::units::GRANULE;
 
-/// The largest alignment a request may ask for, in bytes.
+/// The largest supported alignment in bytes.
 const MAX_ALIGNMENT: u64 = 4096;
 
 impl Pool {
-    /// Allocates at least `bytes` bytes; zero bytes give an allocation without address.
+    /// Allocates at least `bytes` bytes; zero bytes give an allocation without an address.
     ///
-    /// May ask the source, and waits for a free if the options say so.
+    /// May call the source, and waits for a free if the options say so.
     ///
     /// # Errors
-    /// When nothing fits and there is no more to get, or the pool cannot be used.
+    /// If no memory is available, or the pool is unusable.
     #[inline(always)]
     pub fn allocate(&self, bytes: u64) -> Result<Allocation, AllocError> {
-        if let Some(allocation) = self.serve_quickly(bytes, GRANULE, false) {
+        if let Some(allocation) = self.allocate_fast(bytes, GRANULE, false) {
             return Ok(allocation);
         }
-        self.allocate_slowly(bytes)
+        self.allocate_slow(bytes)
     }
 
     #[cold]
     #[inline(never)]
-    fn allocate_slowly(&self, bytes: u64) -> Result<Allocation, AllocError> {
-        let mut patience = self.patience();
-        self.allocate_or(bytes, GRANULE, |refused| patience.again(refused, || false))
+    fn allocate_slow(&self, bytes: u64) -> Result<Allocation, AllocError> {
+        let mut wait = self.memory_wait();
+        self.allocate_with_retry(bytes, GRANULE, |refused| wait.should_retry(refused, || false))
     }
 
-    /// Like [`Pool::allocate`] at a multiple of `alignment`, and asks `again` before it refuses.
+    /// Allocates like [`Pool::allocate`], aligned to `alignment`, and calls `retry` before each refusal.
     ///
-    /// `again` is called without lock or turn. While it says true the request is tried once more, from the
-    /// start; how it finds memory, or waits for some, is up to it. Above 256 bytes of alignment the chunk is
-    /// that much longer, and [`Allocation::aligned_address`] is the address to use.
+    /// `retry` runs without locks. If it returns true the whole request is attempted again; the callback may free
+    /// memory or wait for some. An alignment above 256 bytes makes the chunk that much larger, and the caller uses
+    /// [`Allocation::aligned_address`].
     ///
     /// # Errors
-    /// As [`Pool::allocate`], and for an alignment that is no power of two up to 4096.
-    pub fn allocate_or(
+    /// As [`Pool::allocate`]; also if the alignment is not a power of two up to 4096.
+    pub fn allocate_with_retry(
         &self,
         bytes: u64,
         alignment: u64,
-        again: impl FnMut(&Refused) -> bool,
+        retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
-        self.serve_or(self.request(bytes, alignment)?, alignment, again)
+        self.serve_with_retry(self.request(bytes, alignment)?, alignment, retry)
     }
 
-    /// Serves a request, and asks `again` before it refuses.
-    pub(super) fn serve_or(
+    /// Serves a request, and calls `retry` before each refusal.
+    pub(super) fn serve_with_retry(
         &self,
         request: Request,
         alignment: u64,
-        mut again: impl FnMut(&Refused) -> bool,
+        mut retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
         if let Some(damage) = self.take_damage()? {
             return Err(damage.into());
@@ -69,47 +69,51 @@ impl Pool {
                 Ok(allocation) => return Ok(allocation),
                 Err(refused) => refused,
             };
-            // Once for each time that `again` has its say: it may want to stop.
+            // At most once between two calls of `retry`, which may want to stop.
             reclaimed = !reclaimed && self.reclaim_for(request, &refused)?;
-            if !reclaimed && !again(&refused) {
+            if !reclaimed && !retry(&refused) {
                 return Err(self.refuse(request, refused)?.into());
             }
         }
     }
 
-    /// Refuses a request for good.
+    /// Records the final refusal of a request and builds its error.
     #[cold]
-    fn refuse(&self, request: Request, refused: Refused) -> Result<Box<OutOfMemory>, Unusable> {
-        let Refused { mut out_of_memory, .. } = refused;
+    fn refuse(&self, request: Request, refused: AllocationAttempt) -> Result<Box<OutOfMemory>, Unusable> {
+        let AllocationAttempt { mut out_of_memory, .. } = refused;
         self.with_state(|state| {
             state.allocator.counters.account_refuse();
             state.allocator.history.refused(request.needed);
         })?;
-        let around = self.surroundings(&self.others());
-        out_of_memory.advice = self.advise(request, &around, Depth::Quick)?;
+        let external = self.external_memory(&self.others());
+        out_of_memory.advice = self.advise(request, &external, Depth::Quick)?;
         Ok(out_of_memory)
     }
 
-    /// Serves a request, from what is held or from more, or refuses it.
-    fn try_once(&self, request: Request, alignment: u64) -> Result<Result<Allocation, Refused>, AllocError> {
-        let mut state = self.enter_open()?;
+    /// Attempts a request once: from free chunks, then by growth.
+    fn try_once(
+        &self,
+        request: Request,
+        alignment: u64,
+    ) -> Result<Result<Allocation, AllocationAttempt>, AllocError> {
+        let mut state = self.lock_open_state()?;
         let charge = match self.charge(&mut state, request) {
             Ok(charge) => charge,
             Err(out_of_memory) => {
                 let progress = state.progress();
                 drop(state);
-                self.settle();
-                return Ok(Err(Refused { out_of_memory, progress, possible: None }));
+                self.drain_deferred();
+                return Ok(Err(AllocationAttempt { out_of_memory, progress, possible: None }));
             }
         };
         let outcome = match self.serve(state, charge.request, alignment) {
             Some(allocation) => Ok(allocation),
-            None => match self.with_turn(|turn| self.attempt(turn, charge.request))?? {
-                Ok(allocation) => Ok(self.with_state(|state| state.surround(allocation, alignment))?),
+            None => match self.with_source(|source| self.attempt(source, charge.request))?? {
+                Ok(allocation) => Ok(self.with_state(|state| state.add_red_zones(allocation, alignment))?),
                 Err(refused) => {
-                    // Not with the source: other pools are asked.
+                    // After the source lock is released: this queries other pools.
                     let waits = !self.options.wait.is_zero();
-                    Err(Refused { possible: waits.then(|| self.possible_bytes()), ..refused })
+                    Err(AllocationAttempt { possible: waits.then(|| self.possible_bytes()), ..refused })
                 }
             },
         };
@@ -119,13 +123,13 @@ impl Pool {
         Ok(outcome)
     }
 
-    /// Allocates if that takes no waiting and no growing; none where that is not enough.
+    /// Allocates without waiting and without growth; returns `None` if that is not enough.
     ///
     /// # Errors
-    /// When the request is out of range or the pool cannot be used.
+    /// If the request is out of range or the pool is unusable.
     #[inline]
     pub fn try_allocate(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
-        if let Some(allocation) = self.serve_quickly(bytes, alignment, false) {
+        if let Some(allocation) = self.allocate_fast(bytes, alignment, false) {
             return Ok(Some(allocation));
         }
         self.try_serve(bytes, alignment)
@@ -134,16 +138,16 @@ impl Pool {
     #[cold]
     fn try_serve(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
         let request = self.request(bytes, alignment)?;
-        let Some(mut state) = self.try_enter()? else { return Ok(None) };
+        let Some(mut state) = self.try_lock_state()? else { return Ok(None) };
         let damage = state.next_damage().map_or(Ok(()), |damage| Err(AllocError::from(damage)));
         if let Err(refused) = damage.and(state.open().map_err(AllocError::from)) {
             drop(state);
-            self.settle();
+            self.drain_deferred();
             return Err(refused);
         }
         let Ok(charge) = self.charge(&mut state, request) else {
             drop(state);
-            self.settle();
+            self.drain_deferred();
             return Ok(None);
         };
         let served = self.serve(state, charge.request, alignment);
@@ -153,34 +157,39 @@ impl Pool {
         Ok(served)
     }
 
-    /// Serves a request from what is held, if that is all there is to do; none where that is not enough.
+    /// Serves a request from a free chunk on the fast path; `None` if that path is closed or no chunk fits.
     #[inline(always)]
-    pub(super) fn serve_quickly(&self, bytes: u64, alignment: u64, held: bool) -> Option<Allocation> {
+    pub(super) fn allocate_fast(&self, bytes: u64, alignment: u64, held: bool) -> Option<Allocation> {
         if bytes == 0 || !is_alignment(alignment) {
             return None;
         }
         let request = Request { held, ..Request::new(bytes, alignment)? };
-        self.quickly(|allocator| allocator.try_allocate(request))
+        self.on_fast_path(|allocator| allocator.try_allocate(request))
     }
 
-    /// Serves a request from what is held.
-    fn serve(&self, mut state: Guard<'_, State>, request: Request, alignment: u64) -> Option<Allocation> {
+    /// Serves a request from a free chunk, with the lock held.
+    fn serve(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        request: Request,
+        alignment: u64,
+    ) -> Option<Allocation> {
         let served = if request.bytes == 0 {
             Some(Allocation::NOTHING)
         } else {
-            state.allocator.try_allocate(request).map(|served| state.surround(served, alignment))
+            state.allocator.try_allocate(request).map(|served| state.add_red_zones(served, alignment))
         };
         drop(state);
-        self.settle();
+        self.drain_deferred();
         served
     }
 
-    /// Bytes that each request takes more for red zones.
+    /// Returns the bytes that guard mode adds to each request for red zones.
     pub(super) fn margins(&self) -> u64 {
         if self.options.guard { MARGINS } else { 0 }
     }
 
-    /// A request with room for red zones in guard mode.
+    /// Builds the request, with room for red zones in guard mode.
     pub(super) fn request(&self, bytes: u64, alignment: u64) -> Result<Request, AllocError> {
         let padded = bytes.checked_add(self.margins()).ok_or(AllocError::TooLarge { bytes })?;
         let wide = request(padded, alignment).map_err(|error| match error {

@@ -1,34 +1,36 @@
-//! Closing: no more requests, and regions go back when the last allocation is gone.
+//! Closing a pool: it refuses new requests and releases its regions after the last free.
 
-use super::{BROKEN, Pool, hand_back};
+use super::{Pool, STATE_IS_SOUND, release_regions};
 use crate::error::Unusable;
 
 impl Pool {
-    /// Takes no more requests. Regions go back when the last allocation is gone, at once if there is none.
+    /// Closes the pool: it refuses new requests and releases its regions once the last allocation is freed, at once
+    /// if there is none.
     ///
     /// # Errors
     /// As [`Pool::trim`].
     pub fn close(&self) -> Result<(), Unusable> {
-        self.with_turn(|_| {
-            let mut state = self.enter()?;
-            self.change_concerns(&mut state, |concerns| concerns.closed = true);
+        self.with_source(|_| {
+            let mut state = self.lock_state()?;
+            self.update_slow_path(&mut state, |slow_path| slow_path.closed = true);
             state.empty_quarantine();
             drop(state);
-            self.freed.ring();
+            self.freed.notify_all();
             Ok(())
         })?
     }
 
-    /// Hands back what a closed pool without allocations still holds.
+    /// Releases the remaining regions of a closed pool without allocations.
     ///
-    /// If somebody else has the turn, that thread does it: it looks here after it gave the turn up.
-    pub(super) fn hand_back_last_regions(&self) {
-        while self.state.lock().expect(BROKEN).is_over() {
-            let Some(mut turn) = self.turn.try_take() else { break };
-            let regions = self.state.lock().expect(BROKEN).last_regions();
-            hand_back(&mut turn, regions);
+    /// If another thread holds the source lock, that thread does it: it calls this after it releases the source lock.
+    pub(super) fn release_last_regions(&self) {
+        while self.state.lock().expect(STATE_IS_SOUND).must_release_regions() {
+            let Some(mut source) = self.source_lock.try_lock() else { break };
+            let regions = self.state.lock().expect(STATE_IS_SOUND).take_last_regions();
+            release_regions(&mut source, regions);
         }
-        // A late free that found the lock taken by this look may be the last; then it comes here itself.
-        self.settle();
+        // A deferred free that failed to take the lock during this check may be the last one; it then comes here
+        // itself.
+        self.drain_deferred();
     }
 }

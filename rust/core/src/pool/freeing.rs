@@ -1,128 +1,131 @@
-//! Frees: by address or by allocation, waiting or not, now or late.
+//! Frees: by address or by allocation, blocking, non-blocking or deferred.
 
 use std::num::NonZeroU64;
 
-use allotment_sync::Guard;
+use allotment_sync::MutexGuard;
 
 use super::Pool;
 use super::scope::Scope;
 use super::state::State;
 use crate::allocator::Allocation;
-use crate::claim::Claim;
 use crate::error::FreeError;
+use crate::free_target::FreeTarget;
 
-/// What a finaliser could not do while another thread had the lock.
+/// An operation of a finaliser that could not take the lock.
 #[derive(Debug)]
-pub(super) enum Late {
-    /// Frees an allocation, by address and number.
+pub(super) enum Deferred {
+    /// Free the allocation at this address with this number.
     Free(u64, NonZeroU64),
-    /// Closes a scope.
+    /// Close this scope.
     Close(Scope),
 }
 
 impl Pool {
-    /// Frees the allocation at `address`; 0 is nothing and is accepted.
+    /// Frees the allocation at `address`; 0 is accepted and does nothing.
     ///
     /// # Errors
-    /// When no allocation starts there, or one that is held: the pool is as it was. In guard mode also for damage; it
-    /// was freed then.
+    /// If no allocation starts there, or a held one does; the pool is unchanged. In guard mode also for damage; the
+    /// allocation is freed then.
     #[inline(always)]
     pub fn free(&self, address: u64) -> Result<(), FreeError> {
-        if let Some(()) = self.give_back_quickly(address, Claim::ANY) {
+        if let Some(()) = self.free_fast(address, FreeTarget::ANY) {
             return Ok(());
         }
-        self.free_patiently(address)
+        self.free_slow(address)
     }
 
     #[cold]
     #[inline(never)]
-    fn free_patiently(&self, address: u64) -> Result<(), FreeError> {
-        self.give_back(self.enter()?, address, Claim::ANY)
+    fn free_slow(&self, address: u64) -> Result<(), FreeError> {
+        self.free_locked(self.lock_state()?, address, FreeTarget::ANY)
     }
 
-    /// Frees if that takes no waiting for the lock; `None` means: take the other door.
+    /// Frees without waiting for the lock; returns `None`, without any change, if another thread holds it.
     ///
     /// # Errors
     /// As [`Pool::free`].
     pub fn try_free(&self, address: u64) -> Result<Option<()>, FreeError> {
-        if let Some(()) = self.give_back_quickly(address, Claim::ANY) {
+        if let Some(()) = self.free_fast(address, FreeTarget::ANY) {
             return Ok(Some(()));
         }
-        self.try_enter()?.map(|state| self.give_back(state, address, Claim::ANY)).transpose()
+        self.try_lock_state()?.map(|state| self.free_locked(state, address, FreeTarget::ANY)).transpose()
     }
 
-    /// Frees exactly this allocation: if the address has a new owner, that is an error.
+    /// Frees exactly this allocation; it is an error if its address belongs to another allocation by now.
     ///
     /// # Errors
     /// As [`Pool::free`].
     pub fn free_allocation(&self, allocation: &Allocation) -> Result<(), FreeError> {
         let Allocation { address, id, .. } = *allocation;
         let Some(id) = NonZeroU64::new(id) else { return self.free_nothing(address) };
-        if let Some(()) = self.give_back_quickly(address, Claim::number(id)) {
+        if let Some(()) = self.free_fast(address, FreeTarget::number(id)) {
             return Ok(());
         }
-        self.give_back(self.enter()?, address, Claim::number(id))
+        self.free_locked(self.lock_state()?, address, FreeTarget::number(id))
     }
 
-    /// Frees exactly this allocation if that takes no waiting for the lock; `None` means: take the other door.
+    /// Frees exactly this allocation without waiting for the lock; returns `None`, without any change, if another
+    /// thread holds it.
     ///
     /// # Errors
     /// As [`Pool::free`].
     pub fn try_free_allocation(&self, allocation: &Allocation) -> Result<Option<()>, FreeError> {
         let Allocation { address, id, .. } = *allocation;
         let Some(id) = NonZeroU64::new(id) else { return self.free_nothing(address).map(Some) };
-        if let Some(()) = self.give_back_quickly(address, Claim::number(id)) {
+        if let Some(()) = self.free_fast(address, FreeTarget::number(id)) {
             return Ok(Some(()));
         }
-        self.try_enter()?.map(|state| self.give_back(state, address, Claim::number(id))).transpose()
+        self.try_lock_state()?
+            .map(|state| self.free_locked(state, address, FreeTarget::number(id)))
+            .transpose()
     }
 
-    /// Frees an allocation that nobody uses any more, without waiting and without failing.
+    /// Frees an unused allocation without waiting and without errors.
     ///
-    /// For finalisers: if the lock is taken, the free is left for the next caller; if the allocation was
-    /// freed before, or is held by then, nothing happens.
-    pub fn free_late(&self, allocation: &Allocation) {
+    /// For finalisers: if the lock is taken, the next caller runs the free. If the allocation was freed before, or is
+    /// held by then, nothing happens.
+    pub fn free_deferred(&self, allocation: &Allocation) {
         let Some(id) = NonZeroU64::new(allocation.id) else { return };
-        if let Some(()) = self.give_back_quickly(allocation.address, Claim::number(id)) {
+        if let Some(()) = self.free_fast(allocation.address, FreeTarget::number(id)) {
             return;
         }
-        match self.try_enter() {
-            Ok(Some(state)) => self.give_back_silently(state, allocation.address, id),
+        match self.try_lock_state() {
+            Ok(Some(state)) => self.free_locked_silently(state, allocation.address, id),
             Ok(None) => {
-                self.late.push(Late::Free(allocation.address, id));
-                // Whoever had the lock may have looked at the queue a moment before.
-                self.settle();
+                self.deferred.push(Deferred::Free(allocation.address, id));
+                // The lock holder may have checked the queue just before the push.
+                self.drain_deferred();
             }
-            // A child process has a copy of the tables at best; what it does to them frees nothing.
+            // A forked child has only a copy of the tables; there is nothing to free.
             Err(_) => {}
         }
     }
 
-    /// Frees what is allocated at `address`, if that is all there is to do; `None`: take the other door.
+    /// Frees the allocation at `address` on the fast path; `None` if that path is closed or nothing matches.
     #[inline(always)]
-    pub(super) fn give_back_quickly(&self, address: u64, claim: Claim) -> Option<()> {
-        self.quickly(|allocator| allocator.free(address, claim))
+    pub(super) fn free_fast(&self, address: u64, target: FreeTarget) -> Option<()> {
+        self.on_fast_path(|allocator| allocator.free(address, target))
     }
 
-    /// Frees an allocation without number, which is right for that of zero bytes alone.
+    /// Frees an allocation without a number, which is valid only for zero bytes.
     fn free_nothing(&self, address: u64) -> Result<(), FreeError> {
-        self.same_process()?;
+        self.check_process()?;
         if address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
     }
 
-    pub(super) fn give_back(
+    pub(super) fn free_locked(
         &self,
-        mut state: Guard<'_, State>,
+        mut state: MutexGuard<'_, State>,
         address: u64,
-        claim: Claim,
+        target: FreeTarget,
     ) -> Result<(), FreeError> {
-        let freed = state.take_back(address, claim);
-        let held = freed.is_none() && state.is_kept_off(address, claim);
-        // Its own damage, or else what nobody could be told of before.
+        let freed = state.free_at(address, target);
+        let held = freed.is_none() && state.is_blocked_by_hold(address, target);
+        // Its own damage first, then the oldest unreported damage.
         let damage = freed.as_ref().and_then(|freed| freed.damage.or_else(|| state.next_damage()));
-        self.after_free(state);
-        self.settle();
-        // No region starts at 0, so nothing is ever found there.
+        self.finish_free(state);
+        self.drain_deferred();
+        // No region starts at 0, so there is never an allocation at 0.
         match damage {
             Some(damage) => Err(FreeError::Damaged(damage)),
             None if freed.is_some() || address == 0 => Ok(()),
@@ -131,23 +134,23 @@ impl Pool {
         }
     }
 
-    /// Frees for somebody who cannot be told of anything; damage is kept for somebody who can.
-    fn give_back_silently(&self, mut state: Guard<'_, State>, address: u64, id: NonZeroU64) {
-        let freed = state.take_back(address, Claim::number(id));
-        state.keep_damage(freed.and_then(|freed| freed.damage));
-        self.after_free(state);
-        self.settle();
+    /// Frees for a caller that cannot receive errors; damage is kept for the next caller that can.
+    fn free_locked_silently(&self, mut state: MutexGuard<'_, State>, address: u64, id: NonZeroU64) {
+        let freed = state.free_at(address, FreeTarget::number(id));
+        state.defer_damage(freed.and_then(|freed| freed.damage));
+        self.finish_free(state);
+        self.drain_deferred();
     }
 
-    /// Wakes who waits for a free, and hands the regions back if it was the last of a closed pool.
-    pub(super) fn after_free(&self, state: Guard<'_, State>) {
-        if state.concerns().waiting > 0 {
-            self.freed.ring();
+    /// Wakes waiting threads, and releases the regions after the last free of a closed pool.
+    pub(super) fn finish_free(&self, state: MutexGuard<'_, State>) {
+        if state.slow_path().waiting > 0 {
+            self.freed.notify_all();
         }
-        let over = state.is_over();
+        let over = state.must_release_regions();
         drop(state);
         if over {
-            self.hand_back_last_regions();
+            self.release_last_regions();
         }
     }
 }

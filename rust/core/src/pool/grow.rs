@@ -1,124 +1,129 @@
-//! What happens when nothing fits: plan, ask, adopt, hand back.
+//! Growth: plan, reserve from the source, adopt, and release free regions.
 
 use super::state::State;
-use super::{Pool, Refused, Source, hand_back};
+use super::{AllocationAttempt, Pool, Source, release_regions};
 use crate::allocator::{Allocation, Request};
 use crate::error::{AllocError, GrantFault};
 use crate::growth::Plan;
-use crate::refusal::OutOfMemory;
-use crate::source::{Grant, Refusal};
+use crate::out_of_memory::OutOfMemory;
+use crate::source::{Grant, ReserveError};
 use crate::units::GRANULE;
 
 impl Pool {
-    /// One try of what nothing fitted: grow, hand back and grow again, or the refusal.
+    /// Attempts a request that no free chunk fitted: grow, else release free regions and grow again, else refuse.
     pub(super) fn attempt(
         &self,
-        turn: &mut Source<'_>,
+        source: &mut Source<'_>,
         request: Request,
-    ) -> Result<Result<Allocation, Refused>, AllocError> {
+    ) -> Result<Result<Allocation, AllocationAttempt>, AllocError> {
         let mut source_refused = false;
-        if let Some(allocation) = self.grow(turn, request, &mut source_refused)? {
+        if let Some(allocation) = self.grow(source, request, &mut source_refused)? {
             return Ok(Ok(allocation));
         }
         if self.options.trim_on_oom {
-            let mut state = self.enter_open()?;
+            let mut state = self.lock_open_state()?;
             state.empty_quarantine();
-            // A free while the source was asked may be all it takes; its region must not go back for it.
+            // A free during the source call may suffice; its region must not be released then.
             if let Some(allocation) = state.allocator.try_allocate(request) {
                 return Ok(Ok(allocation));
             }
             if state.allocator.release_would_help(request.needed) {
                 let regions = state.allocator.give_up_free_regions();
                 drop(state);
-                hand_back(turn, regions);
-                if let Some(allocation) = self.grow(turn, request, &mut source_refused)? {
+                release_regions(source, regions);
+                if let Some(allocation) = self.grow(source, request, &mut source_refused)? {
                     return Ok(Ok(allocation));
                 }
             }
         }
-        // A free since the last look is served here or wakes whoever waits; it is never missed.
-        let mut state = self.enter_open()?;
+        // A free since the last check is served here or wakes the waiting thread; none is missed.
+        let mut state = self.lock_open_state()?;
         state.empty_quarantine();
         if let Some(allocation) = state.allocator.try_allocate(request) {
             return Ok(Ok(allocation));
         }
-        let out_of_memory = self.refusal(&state, request, source_refused);
+        let out_of_memory = self.out_of_memory(&state, request, source_refused);
         let progress = state.progress();
-        Ok(Err(Refused { out_of_memory, progress, possible: None }))
+        Ok(Err(AllocationAttempt { out_of_memory, progress, possible: None }))
     }
 
-    pub(super) fn refusal(&self, state: &State, request: Request, source_refused: bool) -> Box<OutOfMemory> {
-        Box::new(state.allocator.refusal(request, source_refused, self.margins()))
+    pub(super) fn out_of_memory(
+        &self,
+        state: &State,
+        request: Request,
+        source_refused: bool,
+    ) -> Box<OutOfMemory> {
+        Box::new(state.allocator.out_of_memory(request, source_refused, self.margins()))
     }
 
-    /// Plan, ask, adopt. None if the limit leaves no room, or the source refused to the end.
+    /// Plans, reserves and adopts. Returns `None` if the limit leaves no room, or if the source declined every size.
     fn grow(
         &self,
-        turn: &mut Source<'_>,
+        source: &mut Source<'_>,
         request: Request,
         source_refused: &mut bool,
     ) -> Result<Option<Allocation>, AllocError> {
-        let mut state = self.enter_open()?;
-        // Others may have freed, or grown, since this thread looked last.
+        let mut state = self.lock_open_state()?;
+        // Another thread may have freed or grown since the last check.
         if let Some(allocation) = state.allocator.try_allocate(request) {
             return Ok(Some(allocation));
         }
         let Some(plan) = state.allocator.plan(request) else { return Ok(None) };
         drop(state);
         for bytes in plan.sizes() {
-            match turn.reserve(bytes, GRANULE) {
+            match source.reserve(bytes, GRANULE) {
                 Ok(grant) => {
-                    if let Some(allocation) = self.adopt(turn, request, &plan, grant)? {
+                    if let Some(allocation) = self.adopt(source, request, &plan, grant)? {
                         return Ok(Some(allocation));
                     }
                 }
-                Err(Refusal::Declined) => {}
-                Err(Refusal::Failed(failure)) => {
-                    let mut state = self.enter()?;
+                Err(ReserveError::Declined) => {}
+                Err(ReserveError::Failed(failure)) => {
+                    let mut state = self.lock_state()?;
                     state.allocator.counters.account_refuse();
-                    let refused = self.refusal(&state, request, true);
+                    let refused = self.out_of_memory(&state, request, true);
                     return Err(AllocError::SourceFailed { failure, refused });
                 }
             }
         }
         *source_refused = true;
         let smallest = plan.sizes().last().unwrap_or(plan.needed);
-        let promised = self.gauge.as_ref().is_some_and(|gauge| smallest <= gauge.headroom().sure);
-        let mut state = self.enter()?;
+        let promised = self.gauge.as_ref().is_some_and(|gauge| smallest <= gauge.headroom().guaranteed);
+        let mut state = self.lock_state()?;
         state.source_declined = true;
-        state.source_broke_promise = promised;
+        state.source_declined_guaranteed = promised;
         state.allocator.history.end();
         Ok(None)
     }
 
-    /// Makes the grant a region and serves the request from it; a grant of no use goes back.
+    /// Makes the grant a region and serves the request from it; releases an unusable grant.
     fn adopt(
         &self,
-        turn: &mut Source<'_>,
+        source: &mut Source<'_>,
         request: Request,
         plan: &Plan,
         grant: Grant,
     ) -> Result<Option<Allocation>, AllocError> {
-        let mut state = self.enter()?;
-        if let Some(fault) = state.allocator.fault_of(grant) {
+        let mut state = self.lock_state()?;
+        if let Some(fault) = state.allocator.grant_fault(grant) {
             drop(state);
-            // An overlapping grant is not given back: its bytes belong to a region that is still held.
+            // An overlapping grant is not released: its bytes belong to a region in use.
             if fault != GrantFault::Overlap {
-                turn.release(grant);
+                source.release(grant);
             }
             return Err(AllocError::BadGrant { grant, fault });
         }
         if state.is_closed() || grant.bytes < plan.needed || grant.bytes > plan.room {
             let open = state.open().map(|()| None);
             drop(state);
-            turn.release(grant);
+            source.release(grant);
             return open.map_err(AllocError::from);
         }
         if grant.bytes != plan.largest {
             state.allocator.history.end();
         }
         state.source_declined = false;
-        state.source_broke_promise = false;
+        state.source_declined_guaranteed = false;
         state.allocator.adopt(grant, plan);
         Ok(state.allocator.try_allocate(request))
     }

@@ -1,4 +1,4 @@
-//! What a pool in guard mode knows besides its tables, and what it does to the memory.
+//! Guard mode of a pool: red zones, quarantine, damage and leak reports.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -7,34 +7,34 @@ use super::state::State;
 use super::{Options, Pool};
 use crate::allocator::{Allocation, Allocator};
 use crate::chunk::{Chunk, Handle};
-use crate::claim::Claim;
 use crate::error::Unusable;
+use crate::free_target::FreeTarget;
 use crate::guard::{Damage, DamagedPlace, Leaks, MemoryGuard, POISON, RED_ZONE, default_quarantine};
 use crate::units::{GRANULE, align_up};
 
-/// Red zones and quarantine of one pool.
+/// The guard-mode state of one pool.
 #[derive(Debug)]
 pub(super) struct Guarded {
     guard: Arc<dyn MemoryGuard>,
-    /// Where the chunk of each allocation starts, by the address that its caller has.
+    /// Start of the chunk of each allocation, by the address that the caller has.
     chunks: HashMap<u64, u64>,
-    /// What was freed, the longest ago first.
+    /// Freed chunks, the oldest first.
     quarantine: VecDeque<Quarantined>,
     /// Bytes of the chunks in quarantine, at most `capacity`.
     bytes: u64,
     capacity: u64,
-    leaks_told: bool,
-    /// What was found where nobody could be told, in that order.
-    found: VecDeque<Damage>,
+    leaks_reported: bool,
+    /// Damage that no caller could receive yet, in order of detection.
+    unreported: VecDeque<Damage>,
 }
 
-/// An allocation was taken back.
-pub(super) struct TakenBack {
+/// The result of a free.
+pub(super) struct Freed {
     /// The damage to its red zones, if any.
     pub(super) damage: Option<Damage>,
 }
 
-/// A freed chunk, all poison, and the allocation that it was.
+/// A freed chunk filled with poison, and its former allocation.
 #[derive(Debug)]
 struct Quarantined {
     handle: Handle,
@@ -51,19 +51,19 @@ impl Guarded {
             quarantine: VecDeque::new(),
             bytes: 0,
             capacity: options.quarantine.unwrap_or_else(|| default_quarantine(options.limit)),
-            leaks_told: false,
-            found: VecDeque::new(),
+            leaks_reported: false,
+            unreported: VecDeque::new(),
         }
     }
 
-    /// Puts red zones around an allocation; returns it as its caller is to have it.
-    fn surround(&mut self, allocation: Allocation, alignment: u64) -> Allocation {
+    /// Fills red zones around an allocation and returns it with the caller's address.
+    fn add_red_zones(&mut self, allocation: Allocation, alignment: u64) -> Allocation {
         let Allocation { address: start, size, requested, id } = allocation;
         let address = align_up(start + GRANULE, alignment);
         self.guard.fill(start, address - start, RED_ZONE);
         self.fill_behind(address + requested, start + size);
         self.chunks.insert(address, start);
-        // All that may be used is what was asked for.
+        // Only the requested bytes are usable.
         Allocation { address, size: requested, requested, id }
     }
 
@@ -71,38 +71,47 @@ impl Guarded {
         self.guard.fill(from, end - from, RED_ZONE);
     }
 
-    /// What is wrong in front of an allocation, and behind it.
+    /// Returns the damage before and behind an allocation.
     fn inspect(&self, chunk: &Chunk, former: Allocation) -> [Option<Damage>; 2] {
         let Allocation { address, requested, .. } = former;
-        let before = self.look(chunk.address, address, RED_ZONE, DamagedPlace::Before, former);
-        let behind = self.look(address + requested, chunk.end(), RED_ZONE, DamagedPlace::Behind, former);
+        let before = self.first_damage(chunk.address, address, RED_ZONE, DamagedPlace::Before, former);
+        let behind =
+            self.first_damage(address + requested, chunk.end(), RED_ZONE, DamagedPlace::Behind, former);
         [before, behind]
     }
 
-    /// The damage in a span that ought to be all one byte.
-    fn look(&self, start: u64, end: u64, byte: u8, place: DamagedPlace, of: Allocation) -> Option<Damage> {
+    /// Returns the first byte of a span that differs from the fill byte, as damage.
+    fn first_damage(
+        &self,
+        start: u64,
+        end: u64,
+        byte: u8,
+        place: DamagedPlace,
+        of: Allocation,
+    ) -> Option<Damage> {
         let first = start + self.guard.first_other(start, end - start, byte)?;
         let Allocation { address, requested, id, .. } = of;
-        // Both lie in one chunk, and no address is above what a signed number holds.
+        // Both addresses lie in one chunk and fit a signed integer.
         let offset = first.cast_signed() - address.cast_signed();
         Some(Damage { place, address, requested, id, offset })
     }
 
-    /// Takes an allocation back: into quarantine, unless that cannot hold it. None if there is none at `address`.
-    fn take_back(
+    /// Frees an allocation: moves it into quarantine, unless it is larger than that. Returns `None` if no allocation
+    /// starts at `address`.
+    fn free_at(
         &mut self,
         allocator: &mut Allocator,
         address: u64,
-        claim: Claim,
+        target: FreeTarget,
         capacity: u64,
-    ) -> Option<TakenBack> {
+    ) -> Option<Freed> {
         let &start = self.chunks.get(&address)?;
-        let (handle, chunk) = allocator.quarantine(start, claim)?;
+        let (handle, chunk) = allocator.quarantine(start, target)?;
         self.chunks.remove(&address);
         let former = former(&chunk, address);
         let [before, behind] = self.inspect(&chunk, former);
         if chunk.size > capacity {
-            // Nothing will look at poison there, and the pages may never have been written to.
+            // Its poison would never be checked, and its pages may never have been written.
             allocator.release_from_quarantine(handle);
         } else {
             self.guard.fill(chunk.address, chunk.size, POISON);
@@ -111,18 +120,24 @@ impl Guarded {
             self.shrink_quarantine(allocator, capacity);
         }
         if before.is_some() {
-            self.found.extend(behind);
+            self.unreported.extend(behind);
         }
-        Some(TakenBack { damage: before.or(behind) })
+        Some(Freed { damage: before.or(behind) })
     }
 
-    /// Lets go what has been in quarantine longest, until no more than `bytes` bytes are; looks at it first.
+    /// Checks and frees the oldest chunks in quarantine until at most `bytes` bytes remain.
     fn shrink_quarantine(&mut self, allocator: &mut Allocator, bytes: u64) {
         while self.bytes > bytes
             && let Some(Quarantined { handle, start, size, former }) = self.quarantine.pop_front()
         {
             self.bytes -= size;
-            self.found.extend(self.look(start, start + size, POISON, DamagedPlace::Freed, former));
+            self.unreported.extend(self.first_damage(
+                start,
+                start + size,
+                POISON,
+                DamagedPlace::Freed,
+                former,
+            ));
             allocator.release_from_quarantine(handle);
         }
     }
@@ -135,17 +150,17 @@ impl Guarded {
         if bytes > room {
             return Some(room);
         }
-        // Less than that where a cap would be broken: nothing changed then.
+        // A scope limit may allow less; nothing changed then.
         let usable = allocator.resize_in_place(start, bytes)?.min(room);
         if usable >= bytes {
             let [_, behind] = self.inspect(&chunk, former(&chunk, address));
-            self.found.extend(behind);
+            self.unreported.extend(behind);
             self.fill_behind(address + bytes, chunk.end());
         }
         Some(usable)
     }
 
-    /// Every allocation that is held, with its chunk.
+    /// Returns all live allocations with their chunks.
     fn live(&self, allocator: &Allocator) -> Vec<(Allocation, Chunk)> {
         let held = |(&address, &start): (&u64, &u64)| {
             let chunk = *allocator.chunks.get(allocator.live.find(&allocator.chunks, start)?);
@@ -155,35 +170,35 @@ impl Guarded {
     }
 }
 
-/// The allocation in a chunk, as its caller has it.
+/// Returns the allocation in a chunk as its caller knows it.
 fn former(chunk: &Chunk, address: u64) -> Allocation {
     Allocation { address, size: chunk.requested, requested: chunk.requested, id: chunk.number() }
 }
 
 impl State {
-    /// Makes an allocation what its caller is to have: with red zones around it in guard mode, else as it is.
-    pub(super) fn surround(&mut self, allocation: Allocation, alignment: u64) -> Allocation {
+    /// Returns the allocation as its caller gets it: in guard mode with red zones around it.
+    pub(super) fn add_red_zones(&mut self, allocation: Allocation, alignment: u64) -> Allocation {
         match &mut self.guarded {
-            Some(guarded) if allocation.id != 0 => guarded.surround(allocation, alignment),
+            Some(guarded) if allocation.id != 0 => guarded.add_red_zones(allocation, alignment),
             _ => allocation,
         }
     }
 
-    /// Takes back what is allocated at `address`, if the claim is good for it. None if not.
-    pub(super) fn take_back(&mut self, address: u64, claim: Claim) -> Option<TakenBack> {
+    /// Frees the allocation at `address` if the target matches it; `None` otherwise.
+    pub(super) fn free_at(&mut self, address: u64, target: FreeTarget) -> Option<Freed> {
         let closed = self.is_closed();
         match &mut self.guarded {
-            None => self.allocator.free(address, claim).map(|()| TakenBack { damage: None }),
+            None => self.allocator.free(address, target).map(|()| Freed { damage: None }),
             Some(guarded) => {
-                // The regions of a closed pool go back as soon as they can.
+                // A closed pool releases its regions as soon as possible.
                 let capacity = if closed { 0 } else { guarded.capacity };
-                guarded.take_back(&mut self.allocator, address, claim, capacity)
+                guarded.free_at(&mut self.allocator, address, target, capacity)
             }
         }
     }
 
-    /// Where the chunk of the allocation starts that its caller has at `address`.
-    pub(super) fn start_of(&self, address: u64) -> Option<u64> {
+    /// Returns the start of the chunk of the allocation at the caller's `address`.
+    pub(super) fn chunk_start(&self, address: u64) -> Option<u64> {
         match &self.guarded {
             None => Some(address),
             Some(guarded) => guarded.chunks.get(&address).copied(),
@@ -197,7 +212,7 @@ impl State {
         }
     }
 
-    /// Makes everything in quarantine free; says whether there was anything.
+    /// Checks and frees all chunks in quarantine; returns whether there were any.
     pub(super) fn empty_quarantine(&mut self) -> bool {
         let Some(guarded) = &mut self.guarded else { return false };
         let any = !guarded.quarantine.is_empty();
@@ -205,33 +220,33 @@ impl State {
         any
     }
 
-    /// The damage that was found longest ago and is told by this.
+    /// Removes and returns the oldest unreported damage.
     pub(super) fn next_damage(&mut self) -> Option<Damage> {
-        self.guarded.as_mut()?.found.pop_front()
+        self.guarded.as_mut()?.unreported.pop_front()
     }
 
-    /// Keeps damage for the next call that can tell of it.
-    pub(super) fn keep_damage(&mut self, damage: impl IntoIterator<Item = Damage>) {
+    /// Stores damage for the next call that can report it.
+    pub(super) fn defer_damage(&mut self, damage: impl IntoIterator<Item = Damage>) {
         if let Some(guarded) = &mut self.guarded {
-            guarded.found.extend(damage);
+            guarded.unreported.extend(damage);
         }
     }
 }
 
 impl Pool {
-    /// Looks at everything in quarantine and at every red zone. Returns all damage that was not told yet, that to
-    /// live allocations each time until they are freed. Nothing outside of guard mode.
+    /// Checks the quarantine and all red zones; returns all unreported damage. Damage to live allocations is returned
+    /// on each call until they are freed. Empty outside of guard mode.
     ///
     /// # Errors
     /// In a forked child.
     ///
     /// # Cost
-    /// Linear in the chunks and in the bytes of quarantine and red zones, under the lock.
+    /// Linear in the number of chunks and in the bytes of quarantine and red zones, under the lock.
     pub fn inspect(&self) -> Result<Vec<Damage>, Unusable> {
         self.with_state(|state| {
             state.empty_quarantine();
             let Some(guarded) = &mut state.guarded else { return Vec::new() };
-            let mut damages: Vec<_> = guarded.found.drain(..).collect();
+            let mut damages: Vec<_> = guarded.unreported.drain(..).collect();
             let mut live = guarded.live(&state.allocator);
             live.sort_unstable_by_key(|(allocation, _)| allocation.id);
             damages.extend(live.iter().flat_map(|(live, chunk)| guarded.inspect(chunk, *live)).flatten());
@@ -239,10 +254,10 @@ impl Pool {
         })
     }
 
-    /// The damage found longest ago that was not told yet; it is now.
+    /// Removes and returns the oldest unreported damage.
     ///
-    /// Calls that allocate or free tell of it by themselves, as an error. This is for the others: [`Pool::trim`],
-    /// [`Pool::close`], and whatever finalisers free.
+    /// Calls that allocate or free report damage as an error. This method is for the others: [`Pool::trim`],
+    /// [`Pool::close`], and frees of finalisers.
     ///
     /// # Errors
     /// In a forked child.
@@ -253,37 +268,37 @@ impl Pool {
         self.with_state(State::next_damage)
     }
 
-    /// Keeps damage that the caller was told of and cannot pass on, for the next call that can.
-    pub fn keep_damage(&self, damage: Damage) {
+    /// Stores damage that the caller cannot report, for the next call that can.
+    pub fn defer_damage(&self, damage: Damage) {
         // In a forked child there is no next call.
-        let _ = self.with_state(|state| state.keep_damage([damage]));
+        let _ = self.with_state(|state| state.defer_damage([damage]));
     }
 
-    /// What is still allocated, as leaks: told once, when nobody is left to free it. None if nothing is, and outside
-    /// of guard mode.
+    /// Returns the live allocations as leaks, once, at the end of a pool. `None` if there are none, and outside of
+    /// guard mode.
     ///
     /// # Errors
     /// In a forked child.
     pub fn take_leaks(&self) -> Result<Option<Leaks>, Unusable> {
         self.with_state(|state| {
-            let guarded = state.guarded.as_mut().filter(|guarded| !guarded.leaks_told)?;
+            let guarded = state.guarded.as_mut().filter(|guarded| !guarded.leaks_reported)?;
             let live = guarded.live(&state.allocator);
             let live = live.into_iter().map(|(allocation, _)| allocation).collect();
             let leaks = Leaks::new(&self.options.name, live)?;
-            guarded.leaks_told = true;
+            guarded.leaks_reported = true;
             Some(leaks)
         })
     }
 
-    /// Tells the guard what nobody else was told, when the pool goes.
-    pub(super) fn say_last_words(&self) {
+    /// Reports unreported damage and leaks to the guard when the pool is dropped.
+    pub(super) fn report_leaks(&self) {
         if !self.options.guard {
             return;
         }
-        // Without the lock: the guard may take its time over words.
+        // Without the lock: the guard's report may be slow.
         let guard = self.with_state(|state| state.guarded.as_ref().map(|guarded| Arc::clone(&guarded.guard)));
         if let (Ok(Some(guard)), Ok(damages), Ok(leaks)) = (guard, self.inspect(), self.take_leaks()) {
-            guard.last_words(&self.options.name, &damages, leaks.as_ref());
+            guard.report(&self.options.name, &damages, leaks.as_ref());
         }
     }
 }

@@ -1,19 +1,19 @@
-//! Allocations that are held: a runtime frees them by its own rules, or a buffer shows their memory.
+//! Held allocations: a runtime frees them by its own rules, or a buffer exposes their memory.
 //!
-//! Until then no other call frees them, as the address may be all that others know of them, and the next owner of the
-//! address would pay for it.
+//! No other call frees a held allocation. Other code may know only its address, and a stray free would hit the next
+//! allocation there.
 
 use super::state::State;
-use super::{Pool, Refused};
+use super::{AllocationAttempt, Pool};
 use crate::allocator::{Allocation, Request};
-use crate::claim::Claim;
 use crate::error::{AllocError, FreeError};
+use crate::free_target::FreeTarget;
 use crate::units::GRANULE;
 
 impl Pool {
-    /// Allocates at least `bytes` bytes for a runtime that holds them: [`Pool::free_held`] alone frees them.
+    /// Allocates at least `bytes` bytes as a held allocation, which only [`Pool::free_held`] frees.
     ///
-    /// Asks `again` before it refuses, as [`Pool::allocate_or`] does.
+    /// Calls `retry` before each refusal, as [`Pool::allocate_with_retry`] does.
     ///
     /// # Errors
     /// As [`Pool::allocate`].
@@ -21,57 +21,57 @@ impl Pool {
     pub fn allocate_held(
         &self,
         bytes: u64,
-        again: impl FnMut(&Refused) -> bool,
+        retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
-        if let Some(allocation) = self.serve_quickly(bytes, GRANULE, true) {
+        if let Some(allocation) = self.allocate_fast(bytes, GRANULE, true) {
             return Ok(allocation);
         }
-        self.allocate_held_slowly(bytes, again)
+        self.allocate_held_slow(bytes, retry)
     }
 
     #[cold]
     #[inline(never)]
-    fn allocate_held_slowly(
+    fn allocate_held_slow(
         &self,
         bytes: u64,
-        again: impl FnMut(&Refused) -> bool,
+        retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
         let request = Request { held: true, ..self.request(bytes, GRANULE)? };
-        self.serve_or(request, GRANULE, again)
+        self.serve_with_retry(request, GRANULE, retry)
     }
 
-    /// Frees the allocation at `address` for the runtime that holds it; 0 is nothing and is accepted.
+    /// Frees the held allocation at `address`; 0 is accepted and does nothing.
     ///
     /// # Errors
-    /// When no allocation that is held starts there: the pool is as it was. In guard mode also for damage; it was freed
-    /// then.
+    /// If no held allocation starts there; the pool is unchanged. In guard mode also for damage; the allocation is
+    /// freed then.
     #[inline]
     pub fn free_held(&self, address: u64) -> Result<(), FreeError> {
-        if let Some(()) = self.give_back_quickly(address, Claim::HELD) {
+        if let Some(()) = self.free_fast(address, FreeTarget::HELD) {
             return Ok(());
         }
-        self.give_back(self.enter()?, address, Claim::HELD)
+        self.free_locked(self.lock_state()?, address, FreeTarget::HELD)
     }
 
-    /// Whether an allocation that is held starts at `address`.
+    /// Returns whether a held allocation starts at `address`.
     ///
     /// # Errors
     /// In a forked child.
     pub fn is_held(&self, address: u64) -> Result<bool, FreeError> {
-        Ok(self.with_state(|state| state.is_kept_off(address, Claim::ANY))?)
+        Ok(self.with_state(|state| state.is_blocked_by_hold(address, FreeTarget::ANY))?)
     }
 
-    /// Holds an allocation while a buffer shows its memory: it is freed neither by address nor by number.
+    /// Holds an allocation while a buffer exposes its memory: frees by address and by number fail.
     ///
     /// # Errors
-    /// When the allocation is not live any more.
+    /// If the allocation is not live.
     pub fn pin(&self, allocation: &Allocation) -> Result<(), FreeError> {
         let address = allocation.address;
         let pinned = self.with_state(|state| state.set_held(allocation, true))?;
         if pinned || address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
     }
 
-    /// Takes a pin back.
+    /// Undoes [`Pool::pin`].
     pub fn unpin(&self, allocation: &Allocation) {
         // In a forked child the pins are a copy without effect.
         let _ = self.with_state(|state| state.set_held(allocation, false));
@@ -79,14 +79,14 @@ impl Pool {
 }
 
 impl State {
-    /// Whether a free is refused because the allocation that its caller has at `address` is held.
-    pub(super) fn is_kept_off(&self, address: u64, claim: Claim) -> bool {
-        self.start_of(address).is_some_and(|start| self.allocator.is_kept_off(start, claim))
+    /// Returns whether a free fails only because the allocation at the caller's `address` is held.
+    pub(super) fn is_blocked_by_hold(&self, address: u64, target: FreeTarget) -> bool {
+        self.chunk_start(address).is_some_and(|start| self.allocator.is_blocked_by_hold(start, target))
     }
 
-    /// Holds an allocation, or lets go of it; says whether it is live.
+    /// Sets or clears the held state of an allocation; returns whether the allocation is live.
     fn set_held(&mut self, allocation: &Allocation, held: bool) -> bool {
-        let Some(start) = self.start_of(allocation.address) else { return false };
+        let Some(start) = self.chunk_start(allocation.address) else { return false };
         let live = self.allocator.chunk_at(start).is_some_and(|chunk| chunk.number() == allocation.id);
         if live {
             self.allocator.set_held(start, held);

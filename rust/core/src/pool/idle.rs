@@ -1,7 +1,7 @@
-//! Trims pools that are idle.
+//! Trims idle pools from a background thread.
 //!
-//! One thread looks after all pools of the process that asked for it. It sleeps until the first of them is due, and
-//! ends when the last of them is gone. It keeps no pool alive: a pool that is dropped takes its entry out.
+//! One thread serves all registered pools of the process. It sleeps until the first pool is due and ends after the
+//! last one is gone. It keeps no pool alive: a dropped pool removes its entry.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,32 +16,33 @@ use allotment_sync::PerProcess;
 use super::Pool;
 use crate::error::Unusable;
 
-/// The shortest time between two looks at a pool.
-const SHORTEST: Duration = Duration::from_millis(1);
+/// The shortest period between two checks of a pool.
+const MIN_PERIOD: Duration = Duration::from_millis(1);
 
-/// How long the thread stays when no pool is left: programs that make one pool after the other then start one thread.
+/// How long the thread waits without pools before it ends, so that a program that makes pools one after another
+/// starts one thread.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// A forked child has no thread, and a lock of its own.
+/// Per process: a forked child has no such thread and needs its own lock.
 static IDLE: PerProcess<Idle> = PerProcess::new(Idle::new(), Idle::new);
 
 impl Pool {
-    /// From now on, hands back the wholly free regions whenever the pool was not used for `after`, or somewhat longer.
+    /// Releases wholly free regions whenever the pool has been idle for about `after`.
     ///
-    /// Another thread looks, one for all pools of the process, so the source must be one that any thread may call at
-    /// any time. It forgets the pool when that is dropped; in a forked child there is none. `before` is called first:
-    /// for callers that keep back unused memory. At least a millisecond lies between two looks.
+    /// A background thread, shared by all pools of the process, does this. The source must accept calls from any
+    /// thread at any time. The registration ends with the pool and is not inherited by a forked child. The thread
+    /// calls `before` first, for callers that cache free memory. Checks are at least a millisecond apart.
     ///
     /// # Errors
-    /// When the system has no thread left.
+    /// If the system cannot start a thread.
     pub fn trim_when_idle(
         self: &Arc<Self>,
         after: Duration,
         before: impl Fn() + Send + 'static,
     ) -> io::Result<()> {
-        let after = after.max(SHORTEST);
+        let after = after.max(MIN_PERIOD);
         let pool = Arc::downgrade(self);
-        let watched = Watched {
+        let entry = IdleEntry {
             pool,
             number: self.number,
             after,
@@ -49,19 +50,19 @@ impl Pool {
             last: None,
             trimmed: false,
         };
-        // First: an entry that is there is taken out by the pool's drop.
-        self.is_watched.store(true, Ordering::Relaxed);
-        IDLE.get().watch(watched)
+        // Set before the registration: the pool's drop removes an existing entry.
+        self.is_trimmed_when_idle.store(true, Ordering::Relaxed);
+        IDLE.get().add(entry)
     }
 
-    /// Takes the pool's entry out, for a pool that is dropped.
+    /// Removes the pool's registration; called when the pool is dropped.
     pub(super) fn stop_trimming_when_idle(&self) {
-        if self.is_watched.load(Ordering::Relaxed) {
-            IDLE.get().forget(self.number);
+        if self.is_trimmed_when_idle.load(Ordering::Relaxed) {
+            IDLE.get().remove(self.number);
         }
     }
 
-    /// Counts allocations and frees so far.
+    /// Returns the number of allocations and frees so far.
     ///
     /// # Errors
     /// In a forked child.
@@ -70,20 +71,20 @@ impl Pool {
     }
 }
 
-/// A pool that is looked at from time to time.
-struct Watched {
+/// A registered pool.
+struct IdleEntry {
     pool: Weak<Pool>,
     number: u64,
     after: Duration,
     before: Box<dyn Fn() + Send>,
-    /// The pool's activity at the last look.
+    /// The pool's activity at the last check.
     last: Option<u64>,
-    /// Whether it was trimmed since it was used.
+    /// Whether the pool was trimmed since its last use.
     trimmed: bool,
 }
 
-impl Watched {
-    fn look(&mut self) {
+impl IdleEntry {
+    fn check(&mut self) {
         let Some(pool) = self.pool.upgrade() else { return };
         let activity = pool.activity().ok();
         if self.last != activity {
@@ -91,25 +92,25 @@ impl Watched {
             self.trimmed = false;
         } else if !self.trimmed {
             (self.before)();
-            // Only once for each time it falls idle: what was kept back counts as use.
+            // One trim per idle period: the release of cached memory counts as use.
             self.last = pool.activity().ok();
-            // A pool whose source is being called is in use, and others wait for this thread.
+            // If a source call is in progress the pool is in use, and other pools wait for this thread.
             self.trimmed = matches!(pool.try_trim(), Ok(Some(_)));
         }
     }
 }
 
-/// What the thread shares with those that make and drop pools.
+/// State shared by the thread and the threads that create and drop pools.
 struct Idle {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
-/// The pools that are to be looked at, but the one that the thread is looking at.
+/// The registered pools, except the one being checked.
 struct Queue {
-    /// By the time when each is due, and by its number.
-    due: BTreeMap<(Instant, u64), Watched>,
-    /// When each is due, by its number.
+    /// Entries by due time and pool number.
+    due: BTreeMap<(Instant, u64), IdleEntry>,
+    /// Due times by pool number.
     times: BTreeMap<u64, Instant>,
     has_thread: bool,
 }
@@ -121,16 +122,16 @@ impl Idle {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        // Only a panic of this file's own code is possible here, and each change of the queue is a single call.
+        // Only a panic in this file could poison the lock, and each change of the queue is a single call.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a pool, and starts the thread if there is none.
-    fn watch(&'static self, watched: Watched) -> io::Result<()> {
-        let number = watched.number;
-        self.forget(number);
+    /// Registers a pool, and starts the thread if needed.
+    fn add(&'static self, entry: IdleEntry) -> io::Result<()> {
+        let number = entry.number;
+        self.remove(number);
         let mut queue = self.queue();
-        let rejected = queue.insert(watched);
+        let rejected = queue.insert(entry);
         if rejected.is_none() && !queue.has_thread {
             let name = "allotment-idle".to_owned();
             if let Err(error) = thread::Builder::new().name(name).spawn(|| self.work()) {
@@ -143,46 +144,46 @@ impl Idle {
         }
         drop(queue);
         drop(rejected);
-        // It may be due before all others.
+        // The new entry may be due first.
         self.changed.notify_one();
         Ok(())
     }
 
-    /// Removes a pool, if it is there.
-    fn forget(&self, number: u64) {
+    /// Removes a pool if it is registered.
+    fn remove(&self, number: u64) {
         let mut queue = self.queue();
         let removed = queue.remove(number);
         if queue.due.is_empty() {
             self.changed.notify_one();
         }
         drop(queue);
-        // Without the lock: what is dropped with it is not of this file.
+        // Dropped without the lock: the entry's callback is foreign code.
         drop(removed);
     }
 
-    /// What the thread does.
+    /// The loop of the thread.
     fn work(&self) {
         let mut queue = self.queue();
         loop {
             let now = Instant::now();
             match queue.due.first_entry() {
                 Some(first) if first.key().0 <= now => {
-                    let mut watched = first.remove();
-                    queue.times.remove(&watched.number);
+                    let mut entry = first.remove();
+                    queue.times.remove(&entry.number);
                     drop(queue);
-                    // A pool whose source panics is not looked at again; the others are.
-                    let looked = catch_unwind(AssertUnwindSafe(|| watched.look()));
+                    // A pool whose source panics is not checked again; the others are.
+                    let looked = catch_unwind(AssertUnwindSafe(|| entry.check()));
                     queue = self.queue();
-                    let rejected = if looked.is_ok() { queue.insert(watched) } else { Some(watched) };
+                    let rejected = if looked.is_ok() { queue.insert(entry) } else { Some(entry) };
                     if rejected.is_some() {
                         drop(queue);
                         drop(rejected);
                         queue = self.queue();
                     }
                 }
-                Some(first) => queue = self.sleep(first.key().0 - now, queue),
+                Some(first) => queue = self.wait_timeout(first.key().0 - now, queue),
                 None => {
-                    queue = self.sleep(LINGER, queue);
+                    queue = self.wait_timeout(LINGER, queue);
                     if queue.due.is_empty() && now.elapsed() >= LINGER {
                         queue.has_thread = false;
                         return;
@@ -192,26 +193,26 @@ impl Idle {
         }
     }
 
-    /// Sleeps until the queue was changed, or for `nap`, or less.
-    fn sleep<'a>(&self, nap: Duration, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
-        self.changed.wait_timeout(queue, nap).unwrap_or_else(PoisonError::into_inner).0
+    /// Waits for a change of the queue, for at most `timeout`.
+    fn wait_timeout<'a>(&self, timeout: Duration, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        self.changed.wait_timeout(queue, timeout).unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
 impl Queue {
-    /// Adds a pool, unless it is gone: its drop removes only what is there. Nor one that is due in ages.
-    fn insert(&mut self, watched: Watched) -> Option<Watched> {
-        let due = Instant::now().checked_add(watched.after);
-        match due.filter(|_| watched.pool.strong_count() > 0) {
+    /// Adds an entry, unless its pool is gone or its due time overflows; returns a rejected entry.
+    fn insert(&mut self, entry: IdleEntry) -> Option<IdleEntry> {
+        let due = Instant::now().checked_add(entry.after);
+        match due.filter(|_| entry.pool.strong_count() > 0) {
             Some(due) => {
-                self.times.insert(watched.number, due);
-                self.due.insert((due, watched.number), watched)
+                self.times.insert(entry.number, due);
+                self.due.insert((due, entry.number), entry)
             }
-            None => Some(watched),
+            None => Some(entry),
         }
     }
 
-    fn remove(&mut self, number: u64) -> Option<Watched> {
+    fn remove(&mut self, number: u64) -> Option<IdleEntry> {
         let due = self.times.remove(&number)?;
         self.due.remove(&(due, number))
     }

@@ -1,12 +1,12 @@
-//! Limit and growth, changed while the pool is in use.
+//! Changes of limit and growth while a pool is in use.
 
-use super::{Pool, hand_back};
+use super::{Pool, release_regions};
 use crate::allocator::Limit;
 use crate::error::{LimitError, Unusable};
 use crate::units::MAX_BYTES;
 
 impl Pool {
-    /// The most the pool may reserve now, in bytes.
+    /// Returns the current limit in bytes.
     ///
     /// # Errors
     /// In a forked child.
@@ -14,7 +14,7 @@ impl Pool {
         self.with_state(|state| state.allocator.limit)
     }
 
-    /// Whether the pool reserves step by step now.
+    /// Returns whether growth is on.
     ///
     /// # Errors
     /// In a forked child.
@@ -22,20 +22,20 @@ impl Pool {
         self.with_state(|state| state.allocator.grows())
     }
 
-    /// Changes the limit, in bytes; returns the bytes that were handed back for it. `set_by` is for reports.
+    /// Changes the limit in bytes; returns the bytes released for it. `set_by` appears in reports.
     ///
-    /// What is reserved never is above the limit: one below that is an error. With `trim`, the wholly free regions
-    /// go back first, if that is enough.
+    /// The limit cannot be lower than the reserved bytes. With `trim`, wholly free regions are released first if that
+    /// is enough.
     ///
     /// # Errors
-    /// When the limit is out of range or below what stays reserved, or the pool cannot be used.
+    /// If the limit is out of range or below what stays reserved, or the pool is unusable.
     pub fn set_limit(&self, limit: u64, trim: bool, set_by: &str) -> Result<u64, LimitError> {
         if limit == 0 || limit > MAX_BYTES {
             return Err(LimitError::OutOfRange { limit });
         }
-        // With the turn: whoever has it has planned to reserve what the limit leaves.
-        self.with_turn(|turn| {
-            let mut state = self.enter()?;
+        // Under the source lock: its holder has planned with the old limit.
+        self.with_source(|source| {
+            let mut state = self.lock_state()?;
             if state.allocator.counters.reserved() > limit {
                 state.empty_quarantine();
             }
@@ -54,21 +54,21 @@ impl Pool {
                 regions = allocator.give_up_free_regions();
             }
             allocator.change(Limit { bytes: limit, set_by: set_by.into() }, allocator.grows());
-            state.changes += 1;
+            state.retry_reasons += 1;
             drop(state);
-            // Whoever waits for memory may find room under the new limit.
-            self.freed.ring();
-            Ok(hand_back(turn, regions))
+            // Waiting requests may fit under the new limit.
+            self.freed.notify_all();
+            Ok(release_regions(source, regions))
         })?
     }
 
-    /// Turns growth on or off, for regions to come. Off, the next one is all that the limit leaves.
+    /// Turns growth on or off for later regions. Without growth the next region takes all that the limit leaves.
     ///
     /// # Errors
-    /// When called by the source of this pool, or in a forked child.
+    /// If the pool's own source calls it, or in a forked child.
     pub fn set_growth(&self, growth: bool) -> Result<(), Unusable> {
-        self.with_turn(|_| {
-            let mut state = self.enter()?;
+        self.with_source(|_| {
+            let mut state = self.lock_state()?;
             let limit = state.allocator.limit();
             state.allocator.change(limit, growth);
             Ok(())

@@ -1,96 +1,97 @@
-//! The lock, and the late frees that come with it: whoever gets in does them, and whoever leaves looks again.
+//! Taking the lock, and running deferred operations: a thread runs them after it takes the lock and checks again
+//! after it releases it.
 
-use allotment_sync::Guard;
+use allotment_sync::MutexGuard;
 
-use super::freeing::Late;
+use super::freeing::Deferred;
 use super::state::State;
-use super::{BROKEN, Pool};
+use super::{Pool, STATE_IS_SOUND};
 use crate::allocator::Allocator;
-use crate::claim::Claim;
 use crate::error::Unusable;
+use crate::free_target::FreeTarget;
 
 impl Pool {
-    /// Does something under the lock.
+    /// Runs `work` under the lock.
     #[inline]
     pub(super) fn with_state<T>(&self, work: impl FnOnce(&mut State) -> T) -> Result<T, Unusable> {
-        let mut state = self.enter()?;
+        let mut state = self.lock_state()?;
         let result = work(&mut state);
         drop(state);
-        self.settle();
+        self.drain_deferred();
         Ok(result)
     }
 
-    /// Does something in the tables if this thread has had the pool to itself and there is nothing else to think
-    /// of. `None`: nothing was done, take the other door.
+    /// Runs `work` on the allocator on the fast path: if this thread owns the lock and no slow-path reason exists.
+    /// `None` means that nothing was changed.
     #[inline(always)]
-    pub(super) fn quickly<T>(&self, work: impl FnOnce(&mut Allocator) -> Option<T>) -> Option<T> {
-        let result = self
-            .state
-            .work_as_owner(|state| if self.late.is_bare() { work(&mut state.allocator) } else { None });
-        if result.is_some() && !self.late.is_empty_to_owner() {
-            self.settle();
+    pub(super) fn on_fast_path<T>(&self, work: impl FnOnce(&mut Allocator) -> Option<T>) -> Option<T> {
+        let result = self.state.try_with_as_owner(|state| {
+            if self.deferred.is_idle() { work(&mut state.allocator) } else { None }
+        });
+        if result.is_some() && !self.deferred.is_empty_after_owner_unlock() {
+            self.drain_deferred();
         }
         result
     }
 
-    /// Takes the lock, with no free left undone.
-    pub(super) fn enter(&self) -> Result<Guard<'_, State>, Unusable> {
-        self.same_process()?;
-        let mut state = self.state.lock().expect(BROKEN);
-        while !self.late.is_empty() {
-            self.free_the_late(state);
-            state = self.state.lock().expect(BROKEN);
+    /// Takes the lock after all deferred operations have run.
+    pub(super) fn lock_state(&self) -> Result<MutexGuard<'_, State>, Unusable> {
+        self.check_process()?;
+        let mut state = self.state.lock().expect(STATE_IS_SOUND);
+        while !self.deferred.is_empty() {
+            self.run_deferred(state);
+            state = self.state.lock().expect(STATE_IS_SOUND);
         }
         Ok(state)
     }
 
     /// Takes the lock of a pool that is not closed.
-    pub(super) fn enter_open(&self) -> Result<Guard<'_, State>, Unusable> {
-        let state = self.enter()?;
+    pub(super) fn lock_open_state(&self) -> Result<MutexGuard<'_, State>, Unusable> {
+        let state = self.lock_state()?;
         if let Err(closed) = state.open() {
             drop(state);
-            self.settle();
+            self.drain_deferred();
             return Err(closed);
         }
         Ok(state)
     }
 
-    /// Takes the lock, with no free left undone, unless somebody else has it.
-    pub(super) fn try_enter(&self) -> Result<Option<Guard<'_, State>>, Unusable> {
-        self.same_process()?;
-        let mut state = self.state.try_lock().expect(BROKEN);
-        while !self.late.is_empty()
+    /// Takes the lock after all deferred operations have run, unless another thread holds it.
+    pub(super) fn try_lock_state(&self) -> Result<Option<MutexGuard<'_, State>>, Unusable> {
+        self.check_process()?;
+        let mut state = self.state.try_lock().expect(STATE_IS_SOUND);
+        while !self.deferred.is_empty()
             && let Some(taken) = state
         {
-            self.free_the_late(taken);
-            state = self.state.try_lock().expect(BROKEN);
+            self.run_deferred(taken);
+            state = self.state.try_lock().expect(STATE_IS_SOUND);
         }
         Ok(state)
     }
 
-    /// Does the late frees that came while the lock was held, if nobody else does. Doing them holds the lock again: so
-    /// it looks once more after that, as whoever leaves.
+    /// Runs operations that were deferred while the lock was held, unless another thread does. Running them holds the
+    /// lock again, so the check repeats.
     #[inline]
-    pub(super) fn settle(&self) {
-        while !self.late.is_empty() {
-            if !matches!(self.try_enter(), Ok(Some(_))) {
+    pub(super) fn drain_deferred(&self) {
+        while !self.deferred.is_empty() {
+            if !matches!(self.try_lock_state(), Ok(Some(_))) {
                 return;
             }
         }
     }
 
     #[cold]
-    fn free_the_late(&self, mut state: Guard<'_, State>) {
-        for late in self.late.take() {
+    fn run_deferred(&self, mut state: MutexGuard<'_, State>) {
+        for late in self.deferred.take() {
             match late {
-                Late::Free(address, id) => {
-                    // One that was freed before is not there any more; one that is held stays.
-                    let freed = state.take_back(address, Claim::number(id));
-                    state.keep_damage(freed.and_then(|freed| freed.damage));
+                Deferred::Free(address, id) => {
+                    // No effect if the allocation was freed before or is held.
+                    let freed = state.free_at(address, FreeTarget::number(id));
+                    state.defer_damage(freed.and_then(|freed| freed.damage));
                 }
-                Late::Close(scope) => drop(self.close_in(&mut state, scope)),
+                Deferred::Close(scope) => drop(self.close_in(&mut state, scope)),
             }
         }
-        self.after_free(state);
+        self.finish_free(state);
     }
 }

@@ -1,24 +1,24 @@
-//! Scopes and tags: whom an allocation is for.
+//! Scopes and tags: the owner of an allocation.
 //!
-//! Which scopes a thread is in, and what it calls its work, the thread knows; what a scope holds, its pool.
+//! A thread stores the scopes that it is in and its tag; the pool stores the figures of each scope.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
 use super::Pool;
-use super::freeing::Late;
+use super::freeing::Deferred;
 use super::state::State;
 use crate::allocator::Request;
 use crate::error::Unusable;
-use crate::owner::{Capped, OwnerId, ScopeId, ScopeStats};
-use crate::refusal::{OutOfMemory, Verdict};
+use crate::out_of_memory::{OutOfMemory, Verdict};
+use crate::owner::{OwnerId, ScopeId, ScopeLimitReached, ScopeStats};
 
-/// A scope that a thread opened, and which any thread may have closed since.
+/// A scope that a thread opened and any thread may have closed since.
 struct Opened {
-    /// Number of its pool.
+    /// Number of the pool.
     pool: u64,
     owner: OwnerId,
-    /// Refers to nothing once it is closed.
+    /// Token that is dead once the scope is closed.
     open: Weak<()>,
 }
 
@@ -29,68 +29,68 @@ impl Opened {
 }
 
 thread_local! {
-    /// The scopes that this thread opened, the innermost last. Those that are closed since do not count; they are
-    /// taken out when the thread opens another.
+    /// The scopes opened by this thread, the innermost last. Closed ones are skipped, and removed when the thread
+    /// opens the next scope.
     static SCOPES: RefCell<Vec<Opened>> = const { RefCell::new(Vec::new()) };
-    /// What this thread calls what it is doing.
+    /// The tag of this thread.
     static TAG: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
 }
 
-/// Names an open scope of a pool: see [`Pool::open_scope`]. Not more than a name: it has to be closed, on any thread.
+/// Identifies an open scope of a pool: see [`Pool::open_scope`]. Dropping it does not close the scope; any thread may
+/// close it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {
     id: ScopeId,
     shared: bool,
 }
 
-/// Sets what this thread calls its work from now on, in pools with [`Options::owner_tags`](super::Options); returns
-/// what it called it before.
+/// Sets the tag of this thread for pools with [`Options::owner_tags`](super::Options); returns the previous tag.
 #[expect(clippy::must_use_candidate, reason = "who ends a thread's work needs no tag of before")]
 pub fn set_tag(tag: Option<Arc<str>>) -> Option<Arc<str>> {
     TAG.replace(tag)
 }
 
-/// Whether this thread calls its work anything.
+/// Returns whether this thread has a tag.
 #[must_use]
 pub fn is_tagged() -> bool {
-    // At a thread's very end it has no tag any more.
+    // Thread-local storage is gone at the very end of a thread.
     TAG.try_with(|tag| tag.borrow().is_some()).unwrap_or(false)
 }
 
-/// A request that counts against the caps above its owner until it is served or this is gone.
+/// A request that counts against the limits of its owner until it is served or this guard is dropped.
 pub(super) struct Charge<'a> {
     pool: &'a Pool,
     pub(super) request: Request,
 }
 
 impl Charge<'_> {
-    /// The request was served, and what came of it counts now.
+    /// Marks the request as served; the allocation counts instead.
     pub(super) fn served(mut self) {
         self.request.owner = None;
     }
 }
 
-/// Not under the lock: it is taken here.
+/// Takes the lock, so it must not run under the lock.
 impl Drop for Charge<'_> {
     fn drop(&mut self) {
         if let Some(owner) = self.request.owner
-            && !self.pool.state.is_broken()
+            && !self.pool.state.is_poisoned()
         {
-            // In a forked child nobody asks for more.
+            // A forked child makes no more requests.
             let _ = self.pool.with_state(|state| {
                 state.allocator.owners.account_settled(owner, self.request.rounded());
-                // Whoever was refused on account of this may have room now.
-                state.changes += 1;
+                // A request that was refused because of this one may fit now.
+                state.retry_reasons += 1;
             });
-            self.pool.freed.ring();
+            self.pool.freed.notify_all();
         }
     }
 }
 
 impl Pool {
-    /// Opens a scope: from now on, what this thread allocates is noted as the scope's, inside whatever scope it is
-    /// in already; `shared`, what any thread does that is in no scope of its own. `limit` caps what the scope
-    /// holds, in bytes.
+    /// Opens a scope: allocations of this thread count for it, nested inside the thread's current scope. With
+    /// `shared`, it counts allocations of all threads that are in no scope of their own. `limit` bounds the bytes
+    /// that the scope holds.
     ///
     /// # Errors
     /// In a forked child.
@@ -98,13 +98,13 @@ impl Pool {
         let (id, open) = self.with_state(|state| {
             let parent = if shared { innermost_shared(state) } else { self.innermost(state) };
             let id = state.allocator.owners.open(name, parent, limit);
-            self.change_concerns(state, |concerns| {
-                concerns.scopes += 1;
+            self.update_slow_path(state, |slow_path| {
+                slow_path.scopes += 1;
                 if shared {
-                    concerns.shared.push(id);
+                    slow_path.shared.push(id);
                 }
             });
-            (id, state.allocator.owners.while_open(id))
+            (id, state.allocator.owners.open_token(id))
         })?;
         if !shared {
             let opened = Opened { pool: self.number, owner: id.owner, open };
@@ -116,52 +116,52 @@ impl Pool {
         Ok(Scope { id, shared })
     }
 
-    /// Closes a scope, on whichever thread; returns its last figures, none if it is not open. What it still holds goes
-    /// on counting for the scopes around it. A scope that was opened inside it stays open.
+    /// Closes a scope from any thread; returns its final figures, `None` if it is not open. Its live allocations keep
+    /// counting for the enclosing scopes, and inner scopes stay open.
     ///
     /// # Errors
     /// In a forked child.
     pub fn close_scope(&self, scope: Scope) -> Result<Option<ScopeStats>, Unusable> {
         let closed = self.with_state(|state| self.close_in(state, scope))?;
         if closed.is_some() {
-            self.freed.ring();
+            self.freed.notify_all();
         }
         Ok(closed)
     }
 
-    /// Closes an abandoned scope, without waiting and without failing.
+    /// Closes an abandoned scope without waiting and without errors.
     ///
-    /// For finalisers: if the lock is taken, this is left for the next caller.
-    pub fn close_scope_late(&self, scope: Scope) {
-        match self.try_enter() {
+    /// For finalisers: if the lock is taken, the next caller closes the scope.
+    pub fn close_scope_deferred(&self, scope: Scope) {
+        match self.try_lock_state() {
             Ok(Some(mut state)) => {
                 self.close_in(&mut state, scope);
                 drop(state);
-                self.freed.ring();
+                self.freed.notify_all();
             }
-            Ok(None) => self.late.push(Late::Close(scope)),
-            // A child process has a copy of the scope, and caps nothing by it.
+            Ok(None) => self.deferred.push(Deferred::Close(scope)),
+            // A forked child has only a copy of the scope, without effect.
             Err(_) => return,
         }
-        self.settle();
+        self.drain_deferred();
     }
 
-    /// Closes a scope under the lock; its cap ends.
+    /// Closes a scope under the lock; its limit ends.
     pub(super) fn close_in(&self, state: &mut State, scope: Scope) -> Option<ScopeStats> {
         let Scope { id, shared } = scope;
         let figures = state.allocator.owners.close(id)?;
-        self.change_concerns(state, |concerns| {
-            concerns.scopes -= 1;
+        self.update_slow_path(state, |slow_path| {
+            slow_path.scopes -= 1;
             if shared {
-                concerns.shared.retain(|open| *open != id);
+                slow_path.shared.retain(|open| *open != id);
             }
         });
-        // A request that its cap refused may have room now.
-        state.changes += 1;
+        // A request that its limit refused may fit now.
+        state.retry_reasons += 1;
         Some(figures)
     }
 
-    /// The figures of a scope; none if it is not open.
+    /// Returns the figures of a scope; `None` if it is not open.
     ///
     /// # Errors
     /// In a forked child.
@@ -169,60 +169,64 @@ impl Pool {
         self.with_state(|state| state.allocator.owners.scope_stats(scope.id))
     }
 
-    /// Changes the cap of an open scope, from any thread; none takes it away. What the scope holds may be above its new
-    /// cap: then it gets nothing more until it is below. False if the scope is not open.
+    /// Changes the limit of an open scope from any thread; `None` removes it. If the scope holds more than the new
+    /// limit, it gets nothing more until it holds less. Returns false if the scope is not open.
     ///
     /// # Errors
     /// In a forked child.
     pub fn set_scope_limit(&self, scope: Scope, limit: Option<u64>) -> Result<bool, Unusable> {
         let set = self.with_state(|state| {
-            state.changes += 1;
+            state.retry_reasons += 1;
             state.allocator.owners.set_limit(scope.id, limit)
         })?;
-        // A request that the cap refused may have room now.
-        self.freed.ring();
+        // A request that the limit refused may fit now.
+        self.freed.notify_all();
         Ok(set)
     }
 
-    /// Notes a request against the caps of the scopes it is made in.
+    /// Counts a request against the limits of its scopes.
     ///
     /// # Errors
-    /// The refusal, when a cap does not allow it.
+    /// The refusal, if a limit does not allow it.
     pub(super) fn charge(&self, state: &mut State, request: Request) -> Result<Charge<'_>, Box<OutOfMemory>> {
         let mut charge = Charge { pool: self, request };
         let Some(owner) = self.owner(state, request) else { return Ok(charge) };
-        if let Some(capped) = state.allocator.owners.cap_broken(owner, request.rounded()) {
-            let refused = *self.refusal(state, request, false);
-            return Err(Box::new(OutOfMemory { verdict: Verdict::Scope, capped: Some(capped), ..refused }));
+        if let Some(scope_limit) = state.allocator.owners.exceeded_limit(owner, request.rounded()) {
+            let refused = *self.out_of_memory(state, request, false);
+            return Err(Box::new(OutOfMemory {
+                verdict: Verdict::Scope,
+                scope_limit: Some(scope_limit),
+                ..refused
+            }));
         }
         state.allocator.owners.account_pending(owner, request.rounded());
         charge.request.owner = Some(owner);
         Ok(charge)
     }
 
-    /// The cap that a request of this thread would break now, if any.
-    pub(super) fn cap_broken(&self, state: &mut State, request: Request) -> Option<Capped> {
+    /// Returns the scope limit that a request of this thread would exceed now.
+    pub(super) fn exceeded_limit(&self, state: &mut State, request: Request) -> Option<ScopeLimitReached> {
         let owner = self.owner(state, request)?;
-        state.allocator.owners.cap_broken(owner, request.rounded())
+        state.allocator.owners.exceeded_limit(owner, request.rounded())
     }
 
-    /// Whom this thread makes the request for.
+    /// Returns the owner of a request of this thread.
     pub(super) fn owner(&self, state: &mut State, request: Request) -> Option<OwnerId> {
-        if request.bytes == 0 || !state.concerns().notes_owners() {
+        if request.bytes == 0 || !state.slow_path().notes_owners() {
             return None;
         }
         let scope = self.innermost(state);
-        if !state.concerns().tags {
+        if !state.slow_path().tags {
             return scope;
         }
-        // At a thread's very end it has no tag any more.
+        // Thread-local storage is gone at the very end of a thread.
         let tag = TAG.try_with(|tag| tag.borrow().clone()).ok().flatten();
         tag.map(|tag| state.allocator.owners.tag(scope, &tag)).or(scope)
     }
 
-    /// The innermost scope that this thread is in.
+    /// Returns the innermost scope of this thread.
     fn innermost(&self, state: &State) -> Option<OwnerId> {
-        // At a thread's very end it is in no scope any more.
+        // Thread-local storage is gone at the very end of a thread.
         let own = SCOPES.try_with(|scopes| {
             let scopes = scopes.borrow();
             let mut innermost = scopes.iter().rev().filter(|scope| scope.pool == self.number);
@@ -234,5 +238,5 @@ impl Pool {
 }
 
 fn innermost_shared(state: &State) -> Option<OwnerId> {
-    state.concerns().shared.last().map(|scope| scope.owner)
+    state.slow_path().shared.last().map(|scope| scope.owner)
 }

@@ -1,36 +1,36 @@
-//! Pools that share one memory: what one of them keeps idle, the others can have.
+//! Sibling pools: pools on the same memory that release idle regions for each other.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::advise::Surroundings;
-use super::{Pool, Refused, hand_back};
+use super::advise::ExternalMemory;
+use super::{AllocationAttempt, Pool, release_regions};
 use crate::allocator::Request;
 use crate::error::Unusable;
 use crate::fork;
-use crate::refusal::Verdict;
+use crate::out_of_memory::Verdict;
 
 /// The pools over sources that share one memory, such as a [`Cap`](crate::source::Cap).
 ///
-/// Before a pool that joined refuses a request that its source declined, the others hand back wholly free regions, the
-/// largest first, until the request is served. Pools whose [`Options::trim_on_oom`](super::Options) is off keep theirs;
-/// the advice of the refusal names them. In a forked child nothing is shared, as pools do not survive a fork.
+/// Before a joined pool refuses a request that its source declined, the others release wholly free regions, the
+/// largest first, until the request is served. Pools with [`Options::trim_on_oom`](super::Options) off keep theirs;
+/// the refusal's advice names them. A forked child shares nothing, as pools do not survive a fork.
 #[derive(Debug)]
 pub struct Siblings {
     pools: Mutex<Vec<Weak<Pool>>>,
-    born: u64,
+    fork_generation: u64,
 }
 
 impl Default for Siblings {
     fn default() -> Self {
-        Self { pools: Mutex::default(), born: fork::generation() }
+        Self { pools: Mutex::default(), fork_generation: fork::generation() }
     }
 }
 
 impl Siblings {
-    /// The pools that are alive; none in a forked child, where the lock may be held for ever.
+    /// Returns the live pools; none in a forked child, where the lock may be held for ever.
     fn alive(&self) -> Vec<Arc<Pool>> {
-        if fork::generation() != self.born {
+        if fork::generation() != self.fork_generation {
             return Vec::new();
         }
         self.pools.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
@@ -38,10 +38,11 @@ impl Siblings {
 }
 
 impl Pool {
-    /// Lets the pool and the others that joined take over each other's idle regions. Returns whether it does: a pool
-    /// joins once, and in the process in which `siblings` was made.
+    /// Joins the pool to siblings that use each other's idle regions. Returns whether it joined: a pool joins once,
+    /// and in the process that made `siblings`.
     pub fn join(self: &Arc<Self>, siblings: &Arc<Siblings>) -> bool {
-        let joins = fork::generation() == siblings.born && self.siblings.set(Arc::clone(siblings)).is_ok();
+        let joins =
+            fork::generation() == siblings.fork_generation && self.siblings.set(Arc::clone(siblings)).is_ok();
         if joins {
             let mut pools = siblings.pools.lock().unwrap_or_else(PoisonError::into_inner);
             pools.retain(|pool| pool.strong_count() > 0);
@@ -50,7 +51,7 @@ impl Pool {
         joins
     }
 
-    /// The pools beside this one. The caller may be the last owner of one: it drops them without a lock.
+    /// Returns the sibling pools. Must be called without a lock: the returned `Arc` may be the last one of its pool.
     pub(super) fn others(&self) -> Vec<Arc<Self>> {
         let Some(siblings) = self.siblings.get() else { return Vec::new() };
         let mut others = siblings.alive();
@@ -58,51 +59,54 @@ impl Pool {
         others
     }
 
-    /// Has the pools beside this one hand back idle regions, until the request would be served; returns whether any
-    /// did.
+    /// Makes sibling pools release idle regions until the request would be served; returns whether any did.
     ///
-    /// Neither lock nor source lock is held here: the other pools have their own.
-    pub(super) fn reclaim_for(&self, request: Request, refused: &Refused) -> Result<bool, Unusable> {
+    /// The caller holds neither lock nor source lock: the other pools take their own.
+    pub(super) fn reclaim_for(
+        &self,
+        request: Request,
+        refused: &AllocationAttempt,
+    ) -> Result<bool, Unusable> {
         if refused.out_of_memory.verdict != Verdict::Source {
             return Ok(false);
         }
         let mut others = self.others();
         others.retain(|other| other.options.trim_on_oom);
-        let around = self.surroundings(&others);
-        if others.is_empty() || !self.may_serve(request, &around)? {
+        let external = self.external_memory(&others);
+        if others.is_empty() || !self.may_serve(request, &external)? {
             return Ok(false);
         }
         others.sort_by_cached_key(|other| Reverse(other.idle_bytes()));
         let mut released = 0;
         for other in &others {
             released += other.release_free_regions().unwrap_or(0);
-            if released > 0 && self.may_serve(request, &self.surroundings(&[]))? {
+            if released > 0 && self.may_serve(request, &self.external_memory(&[]))? {
                 break;
             }
         }
         Ok(released > 0)
     }
 
-    fn may_serve(&self, request: Request, around: &Surroundings) -> Result<bool, Unusable> {
+    fn may_serve(&self, request: Request, external: &ExternalMemory) -> Result<bool, Unusable> {
         let trim_on_oom = self.options.trim_on_oom;
-        self.with_state(|state| state.allocator.would_serve(request.needed, trim_on_oom, around.possible()))
+        self.with_state(|state| state.allocator.would_serve(request.needed, trim_on_oom, external.possible()))
     }
 
-    /// Hands back every wholly free region, and leaves what is free in others as it is; returns their bytes.
+    /// Releases all wholly free regions without discarding other free memory; returns the released bytes.
     fn release_free_regions(&self) -> Result<u64, Unusable> {
-        self.with_turn(|turn| {
-            let mut state = self.enter()?;
+        self.with_source(|source| {
+            let mut state = self.lock_state()?;
             state.empty_quarantine();
             let regions = state.allocator.give_up_free_regions();
             if !regions.is_empty() {
                 state.allocator.history.end();
             }
             drop(state);
-            Ok(hand_back(turn, regions))
+            Ok(release_regions(source, regions))
         })?
     }
 
-    /// Bytes of regions that no allocation is in.
+    /// Returns the bytes of regions without an allocation.
     pub(super) fn idle_bytes(&self) -> u64 {
         self.with_state(|state| state.allocator.idle_bytes()).unwrap_or(0)
     }

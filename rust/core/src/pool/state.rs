@@ -1,4 +1,4 @@
-//! What the lock guards.
+//! The state that the lock guards.
 
 use super::Pool;
 use super::guarding::Guarded;
@@ -7,104 +7,109 @@ use crate::error::Unusable;
 use crate::owner::ScopeId;
 use crate::source::Grant;
 
-/// The tables, and what a free has to think of besides.
+/// The tables of a pool and the conditions that its calls must check.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) allocator: Allocator,
-    /// In guard mode: red zones and quarantine.
+    /// Red zones and quarantine; `None` outside of guard mode.
     pub(super) guarded: Option<Guarded>,
-    concerns: Concerns,
-    /// Changes of the limit so far.
-    pub(super) changes: u64,
-    /// The source declined a request, and has granted none since.
+    slow_path: SlowPathReasons,
+    /// The number of changes that justify a retry: of limits, scopes and pending requests.
+    pub(super) retry_reasons: u64,
+    /// Whether the source declined the last request.
     pub(super) source_declined: bool,
-    /// That was a request that its gauge promised.
-    pub(super) source_broke_promise: bool,
-    /// The activity at which a trim had discarded all that was free; none since a discard failed, or before the first.
+    /// Whether the source declined a request that its gauge had guaranteed.
+    pub(super) source_declined_guaranteed: bool,
+    /// The activity at which a trim had discarded all free memory; `None` before the first trim and after a failed
+    /// one.
     pub(super) discarded_at: Option<u64>,
 }
 
-/// What a free may have to think of.
+/// The conditions under which the fast path must not be used.
 #[derive(Debug, Default)]
-pub(super) struct Concerns {
-    /// No more requests are taken, and the last free hands the regions back.
+pub(super) struct SlowPathReasons {
+    /// The pool refuses new requests, and the last free releases the regions.
     pub(super) closed: bool,
-    /// Threads asleep until the next free.
+    /// The number of threads that wait for a free.
     pub(super) waiting: usize,
-    /// Scopes that are open, of one thread or of all.
+    /// The number of open scopes, of single threads or shared.
     pub(super) scopes: usize,
-    /// The open scopes that count for every thread, the innermost last.
+    /// The open shared scopes, the innermost last.
     pub(super) shared: Vec<ScopeId>,
-    /// Whether allocations are noted under the tag of their thread.
+    /// Whether allocations are recorded under the tag of their thread.
     pub(super) tags: bool,
-    /// In guard mode nothing is done without a look at the memory. Never changes.
+    /// Whether guard mode is on: every operation accesses the memory. Never changes.
     guarded: bool,
 }
 
-impl Concerns {
+impl SlowPathReasons {
     pub(super) fn any(&self) -> bool {
         self.guarded || self.closed || self.waiting > 0 || self.notes_owners()
     }
 
-    /// Whether an allocation may have an owner.
+    /// Returns whether an allocation may have an owner.
     pub(super) fn notes_owners(&self) -> bool {
         self.scopes > 0 || self.tags
     }
 }
 
 impl Pool {
-    /// Changes the concerns: the one way to do so. While there are any, a notice keeps the quick door shut.
-    pub(super) fn change_concerns<T>(&self, state: &mut State, change: impl FnOnce(&mut Concerns) -> T) -> T {
-        let result = change(&mut state.concerns);
-        self.late.set_notice(state.concerns.any());
+    /// Changes the slow-path reasons, and closes or opens the fast path accordingly. The only way to change them.
+    pub(super) fn update_slow_path<T>(
+        &self,
+        state: &mut State,
+        change: impl FnOnce(&mut SlowPathReasons) -> T,
+    ) -> T {
+        let result = change(&mut state.slow_path);
+        self.deferred.set_slow_path(state.slow_path.any());
         result
     }
 }
 
 impl State {
     pub(super) fn new(allocator: Allocator, guarded: Option<Guarded>, tags: bool) -> Self {
-        let concerns = Concerns { tags, guarded: guarded.is_some(), ..Concerns::default() };
+        let slow_path = SlowPathReasons { tags, guarded: guarded.is_some(), ..SlowPathReasons::default() };
         Self {
             allocator,
             guarded,
-            concerns,
-            changes: 0,
+            slow_path,
+            retry_reasons: 0,
             source_declined: false,
-            source_broke_promise: false,
+            source_declined_guaranteed: false,
             discarded_at: None,
         }
     }
 
-    pub(super) fn concerns(&self) -> &Concerns {
-        &self.concerns
+    pub(super) fn slow_path(&self) -> &SlowPathReasons {
+        &self.slow_path
     }
 
-    /// Counts what may be a reason to try a refused request again.
+    /// Returns a counter of events that justify a retry of a refused request.
     pub(super) fn progress(&self) -> u64 {
-        self.allocator.frees() + self.changes
+        self.allocator.frees() + self.retry_reasons
     }
 
-    /// Counts allocations and frees.
+    /// Returns the number of allocations and frees.
     pub(super) fn activity(&self) -> u64 {
         self.allocator.counters.allocs() + self.allocator.frees()
     }
 
-    /// Says so if no more requests are taken.
+    /// Returns an error if the pool is closed.
     pub(super) fn open(&self) -> Result<(), Unusable> {
-        if self.concerns.closed { Err(Unusable::Closed) } else { Ok(()) }
+        if self.slow_path.closed { Err(Unusable::Closed) } else { Ok(()) }
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.concerns.closed
+        self.slow_path.closed
     }
 
-    /// Whether it is closed and without allocations, and still holds regions.
-    pub(super) fn is_over(&self) -> bool {
-        self.concerns.closed && self.allocator.live.len() == 0 && self.allocator.regions.len() > 0
+    /// Returns whether the pool is closed, without allocations, and still has regions.
+    pub(super) fn must_release_regions(&self) -> bool {
+        self.slow_path.closed && self.allocator.live.len() == 0 && self.allocator.regions.len() > 0
     }
 
-    /// All regions of a closed pool without allocations, taken out; none otherwise.
-    pub(super) fn last_regions(&mut self) -> Vec<Grant> {
-        if self.is_over() { self.allocator.give_up_free_regions() } else { Vec::new() }
+    /// Removes and returns all regions of a closed pool without allocations; empty otherwise.
+    pub(super) fn take_last_regions(&mut self) -> Vec<Grant> {
+        if self.must_release_regions() { self.allocator.give_up_free_regions() } else { Vec::new() }
     }
 }

@@ -10,42 +10,42 @@ fn full_pool() -> (Pool, Allocation) {
 }
 
 #[test]
-fn a_free_that_finds_the_lock_taken_is_done_by_the_next_caller() {
+fn the_next_caller_runs_a_free_that_could_not_take_the_lock() {
     let (pool, only) = full_pool();
-    let inside = pool.enter().unwrap();
-    pool.free_late(&only);
+    let inside = pool.lock_state().unwrap();
+    pool.free_deferred(&only);
     assert_eq!(inside.allocator.live.len(), 1, "nobody else is let in");
     drop(inside);
     assert_eq!(pool.allocate(1).unwrap().address, only.address);
 }
 
 #[test]
-fn a_late_free_does_not_free_the_next_owner_of_its_address() {
+fn a_deferred_free_does_not_free_the_next_owner_of_its_address() {
     let (pool, first) = full_pool();
     pool.free_allocation(&first).unwrap();
     let next = pool.allocate(1).unwrap();
     assert_eq!(next.address, first.address);
-    let inside = pool.enter().unwrap();
-    pool.free_late(&first);
+    let inside = pool.lock_state().unwrap();
+    pool.free_deferred(&first);
     drop(inside);
     assert_eq!(pool.stats().unwrap().num_live, 1);
     pool.free_allocation(&next).unwrap();
 }
 
 #[test]
-fn the_quick_door_is_shut_while_there_is_something_to_think_of() {
+fn the_fast_path_is_closed_while_a_slow_path_reason_exists() {
     let (pool, only) = full_pool();
-    assert!(pool.quickly(|_| Some(())).is_some(), "who comes first has the pool to itself");
+    assert!(pool.on_fast_path(|_| Some(())).is_some(), "who comes first has the pool to itself");
     let scope = pool.open_scope("one", None, false).unwrap();
-    assert!(pool.quickly(|_| Some(())).is_none());
+    assert!(pool.on_fast_path(|_| Some(())).is_none());
     pool.close_scope(scope).unwrap();
     pool.pin(&only).unwrap();
     assert!(
-        pool.quickly(|_| Some(())).is_some(),
+        pool.on_fast_path(|_| Some(())).is_some(),
         "a pin is a mark in its chunk, and nothing to think of elsewhere"
     );
     pool.close().unwrap();
-    assert!(pool.quickly(|_| Some(())).is_none());
+    assert!(pool.on_fast_path(|_| Some(())).is_none());
 }
 
 #[test]

@@ -1,56 +1,56 @@
-//! Giving memory back on request.
+//! Trimming: releases free memory on request.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use super::{Pool, Source, hand_back};
+use super::{Pool, Source, release_regions};
 use crate::error::Unusable;
 
-/// Free chunks this long or longer are discarded by a trim: shorter ones seldom hold a whole page.
+/// The smallest free chunk that a trim discards: smaller ones rarely contain a whole page.
 const DISCARDED: u64 = 4096;
 
 impl Pool {
-    /// Hands back every wholly free region; returns their bytes. Of the others, what is free is discarded, where the
-    /// source can do so; no request gets it meanwhile. Where nothing was allocated or freed since the last time, it was
-    /// discarded then.
+    /// Releases all wholly free regions; returns their bytes. Discards free memory in the other regions if the source
+    /// can; no request gets that memory meanwhile. Skips the discard if nothing was allocated or freed since the last
+    /// one.
     ///
     /// # Errors
-    /// When called by the source of this pool, or in a forked child.
+    /// If the pool's own source calls it, or in a forked child.
     pub fn trim(&self) -> Result<u64, Unusable> {
-        self.with_turn(|turn| self.trim_with(turn))?
+        self.with_source(|source| self.trim_with(source))?
     }
 
-    /// The same, unless another thread has the turn; `None`: nothing was done.
+    /// Does the same unless another thread holds the source lock; `None` means that nothing was done.
     pub(super) fn try_trim(&self) -> Result<Option<u64>, Unusable> {
-        self.same_process()?;
-        let turn = self.turn.try_take();
-        turn.map(|turn| self.use_turn(turn, |turn| self.trim_with(turn))).transpose()
+        self.check_process()?;
+        let source = self.source_lock.try_lock();
+        source.map(|source| self.use_source(source, |source| self.trim_with(source))).transpose()
     }
 
-    fn trim_with(&self, turn: &mut Source<'_>) -> Result<u64, Unusable> {
-        let mut state = self.enter()?;
+    fn trim_with(&self, source: &mut Source<'_>) -> Result<u64, Unusable> {
+        let mut state = self.lock_state()?;
         let activity = state.activity();
-        // What comes out of quarantine is free without a free, and full of poison.
+        // Chunks from the quarantine became free without a free, and are full of poison.
         let touched = state.empty_quarantine() || state.discarded_at != Some(activity);
         let regions = state.allocator.give_up_free_regions();
         if !regions.is_empty() {
             state.allocator.history.end();
         }
-        let discards = turn.discards() && touched;
-        let aside = if discards { state.allocator.set_free_aside(DISCARDED) } else { Vec::new() };
+        let discards = source.discards() && touched;
+        let aside = if discards { state.allocator.detach_free_chunks(DISCARDED) } else { Vec::new() };
         drop(state);
         let discarded = catch_unwind(AssertUnwindSafe(|| {
             for &(_, span) in &aside {
-                turn.discard(span);
+                source.discard(span);
             }
         }));
-        let mut state = self.enter()?;
-        state.allocator.take_back_aside(aside);
+        let mut state = self.lock_state()?;
+        state.allocator.reattach_free_chunks(aside);
         if discards {
-            // What was freed meanwhile counts as activity.
+            // A free during the discard counts as activity.
             state.discarded_at = discarded.is_ok().then_some(activity);
         }
         drop(state);
-        let released = hand_back(turn, regions);
+        let released = release_regions(source, regions);
         discarded.unwrap_or_else(|panic| resume_unwind(panic));
         Ok(released)
     }

@@ -1,51 +1,56 @@
-//! Waiting for memory: a refused request may sleep until somebody frees.
+//! Waiting for memory: a refused request may sleep until another thread frees.
 
 use std::time::{Duration, Instant};
 
 use super::Pool;
 use crate::error::Unusable;
-use crate::refusal::{OutOfMemory, Verdict};
+use crate::out_of_memory::{OutOfMemory, Verdict};
 
-/// The longest sleep of a thread that waits: a late free does not wake it, nor does an interrupt.
-const NAP: Duration = Duration::from_millis(20);
+/// The longest sleep of a waiting thread: neither a deferred free nor a signal wakes it.
+const MAX_SLEEP: Duration = Duration::from_millis(20);
 
-/// A refusal that may be taken back: see [`Pool::allocate_or`].
+/// A failed attempt that may be retried: see [`Pool::allocate_with_retry`].
 #[derive(Debug, Clone)]
-pub struct Refused {
+pub struct AllocationAttempt {
     /// The figures of the refusal.
     pub out_of_memory: Box<OutOfMemory>,
-    /// What had happened until then: more since is a reason to try again.
+    /// The retry counter at the refusal; a higher one is a reason to retry.
     pub(super) progress: u64,
-    /// What the source may have granted at the most at that moment; none where the request does not wait.
+    /// The most bytes that the source may have granted at that moment; `None` if the request does not wait.
     pub(super) possible: Option<u64>,
 }
 
-impl Refused {
-    /// Whether a free, of whatever, could let the request be served.
+impl AllocationAttempt {
+    /// Returns whether no free can let the request succeed.
     #[must_use]
-    pub fn is_hopeless(&self) -> bool {
-        let OutOfMemory { requested, verdict, capped, .. } = &*self.out_of_memory;
-        *verdict == Verdict::Limit || capped.as_ref().is_some_and(|capped| *requested > capped.limit)
+    pub fn cannot_succeed(&self) -> bool {
+        let OutOfMemory { requested, verdict, scope_limit, .. } = &*self.out_of_memory;
+        *verdict == Verdict::Limit
+            || scope_limit.as_ref().is_some_and(|scope_limit| *requested > scope_limit.limit)
     }
 }
 
-/// How long one request still waits, as the pool's options say; made for [`Pool::allocate_or`].
+/// The remaining wait of one request, according to the pool's options; for [`Pool::allocate_with_retry`].
 #[derive(Debug)]
-pub struct Patience<'a> {
+pub struct MemoryWait<'a> {
     pool: &'a Pool,
-    /// Set when the first refusal comes: the clock is read only once there is something to wait for.
+    /// Set at the first refusal, so that requests without a wait never read the clock.
     deadline: Option<Instant>,
-    spent: bool,
+    expired: bool,
 }
 
-impl Patience<'_> {
-    /// Sleeps until something is freed after the refusal, and says whether to try again.
+impl MemoryWait<'_> {
+    /// Sleeps until something is freed after the refusal; returns whether to retry.
     ///
-    /// At the deadline it says so once more, whatever happened: memory behind the source may be free by now.
-    /// Ends early, with a no, when `interrupted` says true.
-    pub fn again(&mut self, refused: &Refused, mut interrupted: impl FnMut() -> bool) -> bool {
+    /// Returns true once more at the deadline, as memory of the source may have become free. Returns false early if
+    /// `interrupted` returns true.
+    pub fn should_retry(
+        &mut self,
+        refused: &AllocationAttempt,
+        mut interrupted: impl FnMut() -> bool,
+    ) -> bool {
         let wait = self.pool.options.wait;
-        if wait.is_zero() || self.spent || refused.is_hopeless() {
+        if wait.is_zero() || self.expired || refused.cannot_succeed() {
             return false;
         }
         let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + wait);
@@ -53,45 +58,45 @@ impl Patience<'_> {
             if interrupted() {
                 return false;
             }
-            match self.pool.sleep(refused, left.min(NAP)) {
+            match self.pool.sleep(refused, left.min(MAX_SLEEP)) {
                 Ok(false) => {}
                 Ok(true) => return true,
                 Err(_) => return false,
             }
         }
-        self.spent = true;
+        self.expired = true;
         true
     }
 }
 
 impl Pool {
-    /// The patience of one request.
+    /// Returns the wait of one request.
     #[must_use]
-    pub fn patience(&self) -> Patience<'_> {
-        Patience { pool: self, deadline: None, spent: false }
+    pub fn memory_wait(&self) -> MemoryWait<'_> {
+        MemoryWait { pool: self, deadline: None, expired: false }
     }
 
-    /// Whether anything was freed since the refusal.
+    /// Returns whether anything was freed since the refusal.
     ///
     /// # Errors
     /// In a forked child.
-    pub fn freed_since(&self, refused: &Refused) -> Result<bool, Unusable> {
+    pub fn freed_since(&self, refused: &AllocationAttempt) -> Result<bool, Unusable> {
         self.with_state(|state| state.progress() != refused.progress)
     }
 
-    /// Sleeps until a free, or for `nap`; says whether there is a reason to try again.
-    fn sleep(&self, refused: &Refused, nap: Duration) -> Result<bool, Unusable> {
-        let mut state = self.enter()?;
+    /// Sleeps until a free, for at most `timeout`; returns whether there is a reason to retry.
+    fn sleep(&self, refused: &AllocationAttempt, timeout: Duration) -> Result<bool, Unusable> {
+        let mut state = self.lock_state()?;
         if state.progress() != refused.progress || state.is_closed() {
             return Ok(true);
         }
-        self.change_concerns(&mut state, |concerns| concerns.waiting += 1);
-        let heard = self.freed.rings();
+        self.update_slow_path(&mut state, |slow_path| slow_path.waiting += 1);
+        let ticket = self.freed.ticket();
         drop(state);
-        self.settle();
-        self.freed.sleep(heard, nap);
-        self.change_concerns(&mut *self.enter()?, |concerns| concerns.waiting -= 1);
-        // Memory that another pool hands back does not wake this thread.
+        self.drain_deferred();
+        self.freed.wait_timeout(ticket, timeout);
+        self.update_slow_path(&mut *self.lock_state()?, |slow_path| slow_path.waiting -= 1);
+        // Memory that a sibling pool releases does not wake this thread.
         Ok(refused.possible.is_some_and(|before| before != self.possible_bytes()))
     }
 }

@@ -1,4 +1,4 @@
-//! One replay: where each block lies, what is refused, how long it takes.
+//! One replay: the offset of each block, the refusals, and the elapsed time.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -14,21 +14,21 @@ use crate::source::AddressSpace;
 use crate::stats::Stats;
 use crate::units::ratio;
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// Requests that were refused.
+    /// Number of refused requests.
     pub refused: u64,
     /// The event of the first refusal, counted from 0.
     pub first_refused: Option<usize>,
-    /// Time in the loop of allocations and frees alone.
+    /// Time of the loop over the events alone.
     pub elapsed: Duration,
     /// The pool's counters at the end.
     pub stats: Stats,
 }
 
 impl Outcome {
-    /// Nanoseconds an event for a program of `events` events, 0 for none.
+    /// Returns the nanoseconds per event for a program of `events` events, 0 for none.
     #[must_use]
     pub fn nanoseconds_per(&self, events: usize) -> f64 {
         let nanoseconds = u64::try_from(self.elapsed.as_nanos()).unwrap_or(u64::MAX);
@@ -36,43 +36,43 @@ impl Outcome {
     }
 }
 
-/// Why a replay could not be done.
+/// Why a replay failed.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum ReplayError {
     /// The pool's options are out of range.
     #[error(transparent)]
     Options(#[from] OptionsError),
-    /// Not even the largest limit serves the program.
+    /// Even the largest limit does not serve the program.
     #[error("no limit up to {} bytes serves the program", crate::MAX_BYTES)]
     NoLimit,
-    /// The limits to try are multiples of a number that is out of range.
+    /// The granularity of the limits is out of range.
     #[error(
         "granularity must be a multiple of {} bytes up to {MAX_GRANULARITY}, not {granularity}",
         crate::GRANULE
     )]
     Granularity {
-        /// The number, in bytes.
+        /// The granularity in bytes.
         granularity: u64,
     },
     /// The caller stopped the search.
     #[error("the search was interrupted")]
     Interrupted,
-    /// Something other than a refusal.
+    /// The pool failed otherwise than by a refusal.
     #[error(transparent)]
     Alloc(AllocError),
 }
 
-/// Plays a program into a fresh pool on made-up addresses whose regions lie `gap` bytes apart.
+/// Replays a program in a new pool on made-up addresses whose regions lie `gap` bytes apart.
 ///
-/// With `offsets`, one number an event: the distance from the first region's start, -1 for a refusal, for
-/// zero bytes, and for the free of either; a free repeats what it frees.
+/// `offsets` receives one number per event: the distance from the first region's start, or -1 for a refusal, for zero
+/// bytes, and for the free of either. A free repeats the offset of its allocation.
 ///
 /// # Errors
-/// When the options are out of range.
+/// If the options are out of range.
 ///
 /// # Panics
-/// When `offsets` is shorter than the program, or `gap` is not a multiple of the granule.
+/// If `offsets` is shorter than the program, or if `gap` is not a multiple of the granule.
 pub fn replay(
     program: &Program,
     options: &Options,
@@ -90,10 +90,10 @@ pub fn replay(
     .map_err(ReplayError::Alloc)
 }
 
-/// Plays a program into a pool of any source; `each` gets the event's number and address, 0 for none.
+/// Replays a program in a pool of any source; calls `each` with the number and address of each event, 0 for none.
 ///
 /// # Errors
-/// When the pool fails in another way than by refusing.
+/// If the pool fails otherwise than by a refusal.
 pub fn play(pool: &Pool, program: &Program, each: impl FnMut(usize, u64)) -> Result<Outcome, AllocError> {
     let mut counting = Counting { each, refused: 0, first_refused: None };
     let start = Instant::now();
@@ -103,29 +103,29 @@ pub fn play(pool: &Pool, program: &Program, each: impl FnMut(usize, u64)) -> Res
     Ok(Outcome { refused, first_refused, elapsed, stats: pool.stats()? })
 }
 
-/// Sees each event of a replay, and may end it.
-pub(super) trait Watch {
-    /// The pool served a request, of zero bytes with address 0.
+/// Receives each event of a replay and may end the replay.
+pub(super) trait ReplayObserver {
+    /// The pool served a request; the address is 0 for zero bytes.
     fn allocated(&mut self, event: usize, allocation: &Allocation) -> ControlFlow<()>;
     /// The pool refused a request.
     fn refused(&mut self, event: usize) -> ControlFlow<()>;
-    /// The pool got a block back; address 0 for a request of zero bytes, or a refused one.
+    /// The pool freed a block; the address is 0 for zero bytes and for a refused request.
     fn freed(&mut self, event: usize, address: u64);
 }
 
-/// Plays a program into a pool, to its end or as long as `watch` lets it go on.
+/// Replays a program in a pool to its end, or until `observer` ends it.
 pub(super) fn run(
     pool: &Pool,
     program: &Program,
-    watch: &mut impl Watch,
+    observer: &mut impl ReplayObserver,
 ) -> Result<ControlFlow<()>, AllocError> {
     let mut addresses = vec![0_u64; program.slots()];
     for (number, &event) in program.events().iter().enumerate() {
         match event {
             Event::Allocate { slot, bytes } => {
                 let (address, flow) = match pool.allocate(bytes) {
-                    Ok(allocation) => (allocation.address, watch.allocated(number, &allocation)),
-                    Err(AllocError::OutOfMemory(_)) => (0, watch.refused(number)),
+                    Ok(allocation) => (allocation.address, observer.allocated(number, &allocation)),
+                    Err(AllocError::OutOfMemory(_)) => (0, observer.refused(number)),
                     Err(other) => return Err(other),
                 };
                 addresses[slot as usize] = address;
@@ -135,9 +135,9 @@ pub(super) fn run(
             }
             Event::Free { slot } => {
                 let address = addresses[slot as usize];
-                // The program frees only what it allocated, and no other thread has this pool's addresses.
+                // Cannot fail: the program frees only its own allocations, and no other thread knows their addresses.
                 let _ = pool.free(address);
-                watch.freed(number, address);
+                observer.freed(number, address);
             }
         }
     }
@@ -151,7 +151,7 @@ struct Counting<F> {
     first_refused: Option<usize>,
 }
 
-impl<F: FnMut(usize, u64)> Watch for Counting<F> {
+impl<F: FnMut(usize, u64)> ReplayObserver for Counting<F> {
     fn allocated(&mut self, event: usize, allocation: &Allocation) -> ControlFlow<()> {
         (self.each)(event, allocation.address);
         ControlFlow::Continue(())

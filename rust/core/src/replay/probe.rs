@@ -4,77 +4,81 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::play::{ReplayError, Watch, run};
+use super::play::{ReplayError, ReplayObserver, run};
 use super::program::Program;
 use super::slack::Slack;
 use crate::allocator::Allocation;
 use crate::policy::SplitRule;
 use crate::pool::{Options, Pool};
-use crate::source::{AddressSpace, FallingAddresses, Log, Recording, RegionSource};
+use crate::source::{AddressSpace, DescendingAddresses, Log, Recording, RegionSource};
 use crate::units::MAX_BYTES;
 
-/// Events between two looks at the flag that stops a replay.
-const EVENTS_AT_ONCE: usize = 1 << 16;
+/// Number of events between two checks of the stop flag.
+const EVENTS_BETWEEN_CHECKS: usize = 1 << 16;
 
-/// A program and the pools that it is played into.
+/// A program and the parameters of the pools it is replayed in.
 pub(super) struct Trial<'a> {
     program: &'a Program,
-    /// All but the limit.
+    /// The options except the limit.
     options: Options,
     joins_regions: bool,
     gap: u64,
     granularity: u64,
-    /// Ends every replay when it is set.
+    /// Ends all replays when set.
     pub(super) stop: AtomicBool,
 }
 
 /// The result of the replays at one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Answer {
-    /// A replay refuses nothing.
+pub(super) struct TrialResult {
+    /// Whether a replay refuses nothing.
     pub(super) serves: bool,
-    /// Nor does a replay in which each region lies below the one before.
-    pub(super) holds: bool,
-    /// Every limit from this one up to the one that was tried has the same answer.
+    /// Whether a replay with descending region addresses refuses nothing either.
+    pub(super) serves_descending: bool,
+    /// All limits from this one up to the tried one have the same result.
     pub(super) down_to: u64,
 }
 
 impl<'a> Trial<'a> {
     pub(super) fn new(program: &'a Program, options: &Options, gap: u64, granularity: u64) -> Self {
         let joins_regions = options.joins_regions.unwrap_or(gap == 0);
-        // The first refusal ends a replay, so there is no other thread's free to wait for.
+        // The first refusal ends a replay, so no other thread could free.
         let options = Options { wait: Duration::ZERO, joins_regions: Some(joins_regions), ..options.clone() };
         Self { program, options, joins_regions, gap, granularity, stop: AtomicBool::new(false) }
     }
 
-    /// The smallest limit that may serve the program.
-    pub(super) fn least(&self) -> u64 {
+    /// Returns the smallest limit that may serve the program.
+    pub(super) fn smallest(&self) -> u64 {
         self.program.peak_in_granules()
     }
 
-    /// The largest limit that the addresses suffice for, where regions are few.
+    /// Returns the largest limit for which the addresses suffice if regions are few.
     pub(super) fn largest(&self) -> u64 {
         (MAX_BYTES - AddressSpace::START).saturating_sub(self.gap)
     }
 
-    /// Tries one limit, a multiple of the granule. None if the flag to stop is set.
+    /// Tries one limit, a multiple of the granule. Returns `None` if the stop flag is set.
     ///
-    /// With `track` the replay tracks its slack: the answer says for which smaller limits it holds, and takes up to five
-    /// times as long.
-    pub(super) fn at(&self, limit: u64, track: bool) -> Result<Option<Answer>, ReplayError> {
+    /// With `track` the replay tracks its slack: the result then covers lower limits too, and takes up to five times
+    /// as long.
+    pub(super) fn at(&self, limit: u64, track: bool) -> Result<Option<TrialResult>, ReplayError> {
         let Some((serves, down_to)) = self.over(AddressSpace::new(self.gap), limit, track)? else {
             return Ok(None);
         };
-        // Of equal chunks the one with the lower address is used. Where regions lie apart, that depends on the order
-        // in which the source places them.
+        // Best fit takes the lower address among equal chunks. If regions are apart, that depends on the order in
+        // which the source places them.
         if !serves || !self.options.growth || (self.joins_regions && self.gap == 0) {
-            return Ok(Some(Answer { serves, holds: serves, down_to }));
+            return Ok(Some(TrialResult { serves, serves_descending: serves, down_to }));
         }
-        let falling = self.over(FallingAddresses::new(self.gap), limit, track)?;
-        Ok(falling.map(|(holds, also_down_to)| Answer { serves, holds, down_to: down_to.max(also_down_to) }))
+        let falling = self.over(DescendingAddresses::new(self.gap), limit, track)?;
+        Ok(falling.map(|(serves_descending, also_down_to)| TrialResult {
+            serves,
+            serves_descending,
+            down_to: down_to.max(also_down_to),
+        }))
     }
 
-    /// Replays until the first refusal: whether there is none, and down to which limit that is so.
+    /// Replays until the first refusal; returns whether there is none, and the lowest limit for which that holds.
     fn over(
         &self,
         source: impl RegionSource + 'static,
@@ -82,7 +86,7 @@ impl<'a> Trial<'a> {
         track: bool,
     ) -> Result<Option<(bool, u64)>, ReplayError> {
         let options = Options { limit, ..self.options.clone() };
-        let mut watch = UntilRefused { stop: &self.stop, slack: None, refused: false };
+        let mut watch = StopAtRefusal { stop: &self.stop, slack: None, refused: false };
         let pool = match self.constant_split_threshold() {
             Some(threshold) if track => {
                 let log = Log::default();
@@ -100,27 +104,27 @@ impl<'a> Trial<'a> {
         Ok(Some((!watch.refused, down_to)))
     }
 
-    /// The split threshold, unless it depends on the limit.
+    /// Returns the split threshold, unless it depends on the limit.
     fn constant_split_threshold(&self) -> Option<u64> {
         let rule = SplitRule { policy: self.options.policy, fraction: self.options.fragmentation_fraction };
-        // It never falls as the limit rises.
+        // The threshold is monotone in the limit.
         Some(rule.threshold(1)).filter(|&threshold| threshold == rule.threshold(MAX_BYTES))
     }
 }
 
 /// Ends a replay at the first refusal.
-struct UntilRefused<'a> {
+struct StopAtRefusal<'a> {
     stop: &'a AtomicBool,
     slack: Option<Slack>,
     refused: bool,
 }
 
-impl Watch for UntilRefused<'_> {
+impl ReplayObserver for StopAtRefusal<'_> {
     fn allocated(&mut self, event: usize, allocation: &Allocation) -> ControlFlow<()> {
         if let Some(slack) = &mut self.slack {
             slack.allocated(allocation);
         }
-        if event.is_multiple_of(EVENTS_AT_ONCE) && self.stop.load(Ordering::Relaxed) {
+        if event.is_multiple_of(EVENTS_BETWEEN_CHECKS) && self.stop.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

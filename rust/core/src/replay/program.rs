@@ -1,4 +1,4 @@
-//! A recorded program: its events, read from columns of numbers and checked.
+//! Recorded programs: events read from columns of numbers and validated.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,27 +7,27 @@ use thiserror::Error;
 
 use crate::units::round_up;
 
-/// The most a recorded program may ask for at once, in bytes: more than any machine can address.
+/// The largest request of a recorded program in bytes: more than any machine can address.
 pub const MAX_EVENT_BYTES: i64 = 1 << 57;
 
-/// One step of a recorded program. A slot holds one allocation at a time.
+/// One event of a recorded program. A slot holds one allocation at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// Allocate into a slot.
     Allocate {
-        /// Where to keep it.
+        /// The slot.
         slot: u32,
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: u64,
     },
-    /// Free what a slot holds.
+    /// Free the allocation in a slot.
     Free {
-        /// Where it was kept.
+        /// The slot.
         slot: u32,
     },
 }
 
-/// A recorded program that makes sense: every free has its allocation.
+/// A valid recorded program: every free has its allocation.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
     events: Vec<Event>,
@@ -36,87 +36,87 @@ pub struct Program {
     peak_in_granules: u64,
 }
 
-/// Why columns of numbers are no program. Events count from 0.
+/// Why columns of numbers are not a valid program. Events count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProgramError {
-    /// Columns of different length.
+    /// The columns differ in length.
     #[error("the columns differ in length: op has {ops} events, id {ids}, size {sizes}")]
     Lengths {
         /// Length of the column of kinds.
         ops: usize,
-        /// Length of the column of names.
+        /// Length of the column of ids.
         ids: usize,
         /// Length of the column of sizes.
         sizes: usize,
     },
-    /// A kind that is neither.
+    /// The kind is neither an allocation nor a free.
     #[error("event {event}: op {op} is neither 1 (allocate) nor 2 (free)")]
     Kind {
-        /// Where.
+        /// The event.
         event: usize,
         /// The kind.
         op: i64,
     },
-    /// Negative, or more than any machine can address.
+    /// The size is negative or larger than any machine can address.
     #[error("event {event}: size {size} is not between 0 and {MAX_EVENT_BYTES} bytes")]
     Size {
-        /// Where.
+        /// The event.
         event: usize,
         /// The size.
         size: i64,
     },
-    /// More bytes live at once than can be counted.
+    /// The live bytes overflow the supported range.
     #[error("event {event}: more than {} bytes live at once", crate::MAX_BYTES)]
     Live {
-        /// Where.
+        /// The event.
         event: usize,
     },
-    /// A name that is in use already.
+    /// An id is allocated again before it is freed.
     #[error("event {event}: id {id} is allocated again before it is freed")]
     AllocatedTwice {
-        /// Where.
+        /// The event.
         event: usize,
-        /// The name.
+        /// The id.
         id: i64,
     },
-    /// A free of what was freed before.
+    /// An id is freed twice.
     #[error("event {event}: id {id} is freed twice")]
     FreedTwice {
-        /// Where.
+        /// The event.
         event: usize,
-        /// The name.
+        /// The id.
         id: i64,
     },
-    /// A free of what was never allocated.
+    /// An id is freed that was never allocated.
     #[error("event {event}: id {id} is freed but was never allocated")]
     NeverAllocated {
-        /// Where.
+        /// The event.
         event: usize,
-        /// The name.
+        /// The id.
         id: i64,
     },
-    /// A free that disagrees with its allocation.
+    /// The sizes of a free and its allocation differ.
     #[error("event {event}: id {id} is freed with size {freed}, but was allocated with {allocated}")]
     SizeDiffers {
-        /// Where.
+        /// The event.
         event: usize,
-        /// The name.
+        /// The id.
         id: i64,
-        /// Bytes allocated.
+        /// Size of the allocation in bytes.
         allocated: u64,
-        /// Bytes the free speaks of.
+        /// Size given by the free.
         freed: i64,
     },
 }
 
 impl Program {
-    /// Reads three columns of one number an event: kind (1 allocates, 2 frees), name of the allocation, bytes.
+    /// Reads three columns with one number per event: kind (1 allocates, 2 frees), id of the allocation, bytes.
     ///
-    /// A name may be used again after its free.
+    /// An id may be reused after its free.
     ///
     /// # Errors
-    /// At the first event that makes no sense.
+    /// At the first invalid event.
     pub fn from_columns(ops: &[i64], ids: &[i64], sizes: &[i64]) -> Result<Self, ProgramError> {
         if ops.len() != ids.len() || ids.len() != sizes.len() {
             return Err(ProgramError::Lengths { ops: ops.len(), ids: ids.len(), sizes: sizes.len() });
@@ -134,32 +134,33 @@ impl Program {
         Ok(reader.program)
     }
 
-    /// The events, in order.
+    /// Returns the events in order.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// The most slots in use at once; slots are numbered below it.
+    /// Returns the most slots in use at once; slots are numbered below it.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// The most bytes live at once, as requested.
+    /// Returns the high-water mark of live requested bytes.
     #[must_use]
     pub fn peak_live(&self) -> u64 {
         self.peak_live
     }
 
-    /// The most bytes live at once, each request in whole granules: no pool with a smaller limit serves the program.
+    /// Returns the high-water mark of live bytes, each request rounded up to granules: no pool with a lower limit
+    /// serves the program.
     #[must_use]
     pub fn peak_in_granules(&self) -> u64 {
         self.peak_in_granules
     }
 }
 
-/// Gives names slots while reading.
+/// Assigns slots to ids while reading.
 #[derive(Default)]
 struct Reader {
     program: Program,

@@ -1,4 +1,4 @@
-//! The threads of a search for limits.
+//! The worker threads of a search for limits.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -12,36 +12,36 @@ use super::limits::{Limits, Progress, Search};
 use super::play::ReplayError;
 use super::probe::Trial;
 
-/// Time between two calls of the function that watches a search.
+/// Time between two progress calls.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The most replays from above, before the search starts from below.
-const MOST_REPLAYS_FROM_ABOVE: u32 = 64;
+/// The most replays from above before the search starts from below.
+const MAX_REPLAYS_FROM_ABOVE: u32 = 64;
 
-/// The steps that a replay from above must reach down to be followed by another.
-const WORTH_A_REPLAY_FROM_ABOVE: u64 = 64;
+/// The number of steps that a replay from above must cover to be followed by another.
+const MIN_REACH_FROM_ABOVE: u64 = 64;
 
-/// The steps of a thread's first block.
+/// The length of a thread's first block, in steps.
 const FIRST_BLOCK: u64 = 16;
 
-/// Later blocks are this many times as long as the replays of the one before reached down.
-const REPLAYS_IN_A_BLOCK: u64 = 4;
+/// Later blocks have this many times the average number of steps that a replay covered.
+const REPLAYS_PER_BLOCK: u64 = 4;
 
-/// A replay that tracks its slack takes up to this many times as long as one that does not.
+/// A replay that tracks its slack takes up to this many times as long.
 const COST_OF_TRACKING: u64 = 5;
 
-/// Where tracking was not worth its cost, so many replays do not track before the next that does.
+/// The number of replays without tracking after tracking was not worth its cost.
 const UNTRACKED_REPLAYS: u32 = 8;
 
-/// Searches on threads of its own, and calls `watch` on this one.
+/// Searches on worker threads and calls `on_progress` on the calling thread.
 pub(super) fn run_search(
     trial: Trial<'_>,
     search: &Search,
-    watch: &mut dyn FnMut(Progress) -> bool,
+    on_progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Limits, ReplayError> {
     let workers = Workers { trial, search: *search, state: Mutex::default(), finished: Condvar::new() };
-    let mut go_on = watch(workers.lock().known.progress());
-    if !go_on {
+    let mut continues = on_progress(workers.lock().known.progress());
+    if !continues {
         return Err(ReplayError::Interrupted);
     }
     let found = thread::scope(|scope| {
@@ -49,18 +49,18 @@ pub(super) fn run_search(
             let _finished = Finished(&workers);
             workers.run()
         });
-        while let Some((progress, is_over)) = workers.wait() {
-            go_on = go_on && watch(progress);
-            if is_over || !go_on {
+        while let Some((progress, must_release_regions)) = workers.wait() {
+            continues = continues && on_progress(progress);
+            if must_release_regions || !continues {
                 workers.stop();
             }
         }
         join(leader)
     });
-    if go_on { found } else { Err(ReplayError::Interrupted) }
+    if continues { found } else { Err(ReplayError::Interrupted) }
 }
 
-/// What the threads of one search share.
+/// State shared by the threads of one search.
 struct Workers<'a> {
     trial: Trial<'a>,
     search: Search,
@@ -72,7 +72,7 @@ struct Workers<'a> {
 #[derive(Default)]
 struct State {
     known: Known,
-    /// When time is over; set once there is an answer that can be given.
+    /// The deadline; set once a first answer exists.
     ends: Option<Instant>,
     is_finished: bool,
 }
@@ -80,11 +80,11 @@ struct State {
 impl Workers<'_> {
     fn run(&self) -> Result<Limits, ReplayError> {
         let granularity = self.search.granularity;
-        let first = self.trial.least().div_ceil(granularity);
+        let first = self.trial.smallest().div_ceil(granularity);
         let ample = self.ample()?;
-        // From here on there is an answer.
+        // From here on a first answer exists.
         self.lock().ends = Instant::now().checked_add(self.search.time);
-        let ample = self.lower(ample)?.max(first);
+        let ample = self.lower_ample(ample)?.max(first);
         let serves = self.bisect(first, ample)?;
         self.lock().known = Known::new(first, ample);
         thread::scope(|scope| {
@@ -100,7 +100,7 @@ impl Workers<'_> {
         })
     }
 
-    /// The smallest step from which on replays are the same as at every larger limit.
+    /// Returns the smallest step from which all replays are the same as at every larger limit.
     fn ample(&self) -> Result<u64, ReplayError> {
         let granularity = self.search.granularity;
         let largest = self.trial.largest() / granularity * granularity;
@@ -108,27 +108,31 @@ impl Workers<'_> {
             return Err(ReplayError::NoLimit);
         }
         let answer = self.trial.at(largest, true)?.ok_or(ReplayError::Interrupted)?;
-        if answer.holds { Ok(answer.down_to.div_ceil(granularity)) } else { Err(ReplayError::NoLimit) }
+        if answer.serves_descending {
+            Ok(answer.down_to.div_ceil(granularity))
+        } else {
+            Err(ReplayError::NoLimit)
+        }
     }
 
-    /// A smaller step from which on every limit holds, as long as few replays tell of many limits: for an answer if
-    /// time is over early, and less is left to try.
-    fn lower(&self, mut ample: u64) -> Result<u64, ReplayError> {
+    /// Lowers the step from which every limit serves, while each replay covers many limits: a better answer if time
+    /// runs out, and fewer limits to try.
+    fn lower_ample(&self, mut ample: u64) -> Result<u64, ReplayError> {
         let granularity = self.search.granularity;
-        for _ in 0..MOST_REPLAYS_FROM_ABOVE {
+        for _ in 0..MAX_REPLAYS_FROM_ABOVE {
             let Some(step) = ample.checked_sub(1).filter(|&step| step > 0) else { break };
             let answer = self.trial.at(step * granularity, true)?;
-            let Some(answer) = answer.filter(|answer| answer.holds) else { break };
+            let Some(answer) = answer.filter(|answer| answer.serves_descending) else { break };
             let reach = ample - answer.down_to.div_ceil(granularity);
             ample -= reach;
-            if reach < WORTH_A_REPLAY_FROM_ABOVE {
+            if reach < MIN_REACH_FROM_ABOVE {
                 break;
             }
         }
         Ok(ample)
     }
 
-    /// A step that serves: by bisection, as long as there is time.
+    /// Finds a step that serves, by bisection while time remains.
     fn bisect(&self, first: u64, ample: u64) -> Result<u64, ReplayError> {
         let (mut low, mut high) = (first, ample);
         while low < high {
@@ -142,16 +146,16 @@ impl Workers<'_> {
         Ok(high)
     }
 
-    /// Tries blocks of limits until enough is known or time is over.
+    /// Tries blocks of limits until enough is known or time runs out.
     fn work(&self) -> Result<(), ReplayError> {
         let threads = self.search.threads.get() as u64;
         let mut length = FIRST_BLOCK;
         loop {
             let Some(block) = self.lock().known.take_block(length, threads) else { return Ok(()) };
-            let spans = self.cover(&block).inspect_err(|_| self.stop())?;
+            let spans = self.try_block(&block).inspect_err(|_| self.stop())?;
             let Some(spans) = spans else { return Ok(()) };
             let reach = (block.end - block.start) / spans.len() as u64;
-            length = FIRST_BLOCK.max(reach * REPLAYS_IN_A_BLOCK);
+            length = FIRST_BLOCK.max(reach * REPLAYS_PER_BLOCK);
             let mut state = self.lock();
             state.known.learn(block.start, spans);
             if state.known.is_complete() {
@@ -160,8 +164,8 @@ impl Workers<'_> {
         }
     }
 
-    /// Tries the limits of a block, from its end down; returns the answers in rising order, none if it was stopped.
-    fn cover(&self, block: &Range<u64>) -> Result<Option<Vec<Span>>, ReplayError> {
+    /// Tries the limits of a block from its end down; returns the results in ascending order, `None` if stopped.
+    fn try_block(&self, block: &Range<u64>) -> Result<Option<Vec<Span>>, ReplayError> {
         let granularity = self.search.granularity;
         let mut spans = Vec::new();
         let mut end = block.end;
@@ -176,22 +180,26 @@ impl Workers<'_> {
                 false => untracked - 1,
             };
             self.lock().known.count(end - start);
-            spans.push(Span { steps: start..end, serves: answer.serves, holds: answer.holds });
+            spans.push(Span {
+                steps: start..end,
+                serves: answer.serves,
+                serves_descending: answer.serves_descending,
+            });
             end = start;
         }
         spans.reverse();
         Ok(Some(spans))
     }
 
-    /// Waits a moment: the progress and whether time is over, or none when the last thread has ended.
+    /// Waits one tick; returns the progress and whether time is over, or `None` when the last thread has ended.
     fn wait(&self) -> Option<(Progress, bool)> {
         let state = self.finished.wait_timeout_while(self.lock(), TICK, |state| !state.is_finished);
         let (state, _) = state.unwrap_or_else(PoisonError::into_inner);
-        let is_over = state.ends.is_some_and(|ends| Instant::now() >= ends);
-        (!state.is_finished).then(|| (state.known.progress(), is_over))
+        let must_release_regions = state.ends.is_some_and(|ends| Instant::now() >= ends);
+        (!state.is_finished).then(|| (state.known.progress(), must_release_regions))
     }
 
-    /// Ends the replays that are under way, and starts no more.
+    /// Stops the replays in progress and starts no more.
     fn stop(&self) {
         self.trial.stop.store(true, Ordering::Relaxed);
     }
@@ -201,7 +209,7 @@ impl Workers<'_> {
     }
 }
 
-/// Says that the search has ended, also when it panics.
+/// Marks the search as finished when dropped, also on a panic.
 struct Finished<'a>(&'a Workers<'a>);
 
 impl Drop for Finished<'_> {

@@ -1,10 +1,10 @@
-//! How much smaller a limit could be without any difference to a replay.
+//! Computes how much lower a limit could be without any change to a replay.
 //!
-//! The limit decides how long the last region is, and nothing else: those before it have the size of the growth
-//! step. A smaller limit makes the free chunk at the end of the last region shorter. As long as each comparison with
-//! the size of that chunk has the same result, each block lies where it was, and what is refused stays refused.
-//! Everything that the comparisons need follows from the grants and from where the blocks lie, because free
-//! neighbours are merged at once: a free chunk reaches from one live block, or its region's start, to the next.
+//! The limit only decides the length of the last region; earlier regions have the size of the growth step. A lower
+//! limit shortens the free chunk at the end of the last region. While every comparison with the size of that chunk
+//! has the same result, all blocks keep their addresses and all refusals stay. The comparisons follow from the grants
+//! and the addresses of the blocks: free neighbours are merged at once, so a free chunk extends from one live block,
+//! or its region's start, to the next.
 
 use std::collections::BTreeMap;
 
@@ -12,35 +12,36 @@ use crate::allocator::Allocation;
 use crate::source::{Call, Grant, Log};
 use crate::units::{GRANULE, round_up};
 
-/// Watches one replay.
+/// Tracks one replay.
 pub(super) struct Slack {
     limit: u64,
-    /// By how much the limits that are tried differ: a smaller slack is of no use.
+    /// Distance of the limits to try: a smaller slack is useless.
     granularity: u64,
     split_threshold: u64,
     joins_regions: bool,
     /// Ends of live blocks, by address.
     live: BTreeMap<u64, u64>,
-    /// Regions in the order in which they were granted.
+    /// Regions in the order of their grants.
     regions: Vec<Grant>,
     reserved: u64,
-    /// Calls of the source that were not looked at yet.
+    /// Calls of the source that were not processed yet.
     log: Log,
-    found: Found,
+    bound: SlackBound,
 }
 
-/// By how much the limit could be smaller, from what was seen so far.
-enum Found {
-    /// The limit has cut no region yet: down to what is reserved.
-    Uncut,
-    /// The last region ends where the limit does: by this many bytes.
+/// How much lower the limit could be, according to the events so far.
+enum SlackBound {
+    /// The limit has not shortened any region yet: down to the reserved bytes.
+    NotLimited,
+    /// The last region ends at the limit: down by this many bytes.
     Bytes(u64),
-    /// Not known, or of no use: regions went back, or the source declined, or the slack is too small.
+    /// Unknown or useless: regions were released, the source declined, or the slack is too small.
     Unknown,
 }
 
 impl Slack {
-    /// Of a pool with this limit, a multiple of the granule; the split threshold is the same at every limit.
+    /// Creates the tracker for a pool with this limit, a multiple of the granule; the split threshold must not depend
+    /// on the limit.
     pub(super) fn new(
         limit: u64,
         granularity: u64,
@@ -57,56 +58,57 @@ impl Slack {
             regions: Vec::new(),
             reserved: 0,
             log,
-            found: Found::Uncut,
+            bound: SlackBound::NotLimited,
         }
     }
 
-    /// Notes an allocation, and the calls of the source that it led to.
+    /// Processes an allocation and the source calls that it caused.
     pub(super) fn allocated(&mut self, allocation: &Allocation) {
-        if allocation.address == 0 || matches!(self.found, Found::Unknown) {
+        if allocation.address == 0 || matches!(self.bound, SlackBound::Unknown) {
             return;
         }
         let needed = round_up(allocation.requested);
         self.note_calls(needed);
-        if let Found::Bytes(slack) = self.found {
+        if let SlackBound::Bytes(slack) = self.bound {
             let slack = slack.min(self.slack_of(allocation, needed));
             if slack < self.granularity {
-                self.found = Found::Unknown;
+                self.bound = SlackBound::Unknown;
                 self.live.clear();
                 return;
             }
-            self.found = Found::Bytes(slack);
+            self.bound = SlackBound::Bytes(slack);
         }
         self.live.insert(allocation.address, allocation.address + allocation.size);
     }
 
-    /// Notes a refusal.
+    /// Processes a refusal.
     pub(super) fn refused(&mut self) {
-        // Without a call, no chunk was large enough and the limit left no room; a smaller limit leaves less of both.
+        // Without a source call, no chunk was large enough and the limit left no room; a lower limit leaves less of
+        // both.
         if !self.log.take().is_empty() {
-            self.found = Found::Unknown;
+            self.bound = SlackBound::Unknown;
         }
     }
 
-    /// Notes a free.
+    /// Processes a free.
     pub(super) fn freed(&mut self, address: u64) {
         self.live.remove(&address);
     }
 
-    /// The smallest limit at which the replay is the same.
+    /// Returns the lowest limit at which the replay is the same.
     pub(super) fn down_to(&self) -> u64 {
-        match self.found {
-            Found::Uncut => self.reserved,
-            Found::Bytes(slack) => self.limit - slack,
-            Found::Unknown => self.limit,
+        match self.bound {
+            SlackBound::NotLimited => self.reserved,
+            SlackBound::Bytes(slack) => self.limit - slack,
+            SlackBound::Unknown => self.limit,
         }
     }
 
-    /// Notes the calls of the source for a request of `needed` bytes.
+    /// Processes the source calls of a request of `needed` bytes.
     fn note_calls(&mut self, needed: u64) {
         for call in self.log.take() {
             let Call::Reserve { answer: Some(grant), .. } = call else {
-                self.found = Found::Unknown;
+                self.bound = SlackBound::Unknown;
                 return;
             };
             self.reserved += grant.bytes;
@@ -115,34 +117,35 @@ impl Slack {
                 _ => self.regions.push(grant),
             }
             if self.reserved == self.limit {
-                // Cut, or as if it were. Cut by more than this there would be no room for the request.
-                self.found = Found::Bytes(grant.bytes - needed);
+                // The limit shortened the region, or just did not. Shortened by more than this it would not hold the
+                // request.
+                self.bound = SlackBound::Bytes(grant.bytes - needed);
             }
         }
     }
 
-    /// By how much the chunk at the end of the last region could be shorter, and `allocation` be where it is.
+    /// Returns how much shorter the last region's final chunk could be while `allocation` stays in place.
     fn slack_of(&self, allocation: &Allocation, needed: u64) -> u64 {
         let Some(&last) = self.regions.last() else { return 0 };
         let end_of_live = self.live.range(last.address..last.end()).next_back().map(|(_, &end)| end);
         let start = end_of_live.unwrap_or(last.address);
         let size = last.end() - start;
         if size < needed {
-            // A shorter one would not fit either.
+            // A shorter chunk would not fit either.
             return u64::MAX;
         }
         if allocation.address == start {
-            // It was the best fit and would be so as long as it fits. A split must stay one; the rest of a chunk that
-            // was not split may become shorter.
+            // It was the best fit and stays so while it fits. A split must remain a split; the rest of an unsplit
+            // chunk may shrink.
             let rest = size - needed;
             let kept = if allocation.size == needed { needed.min(self.split_threshold) } else { 0 };
             return rest.saturating_sub(kept);
         }
-        // It must stay longer than the chunk that was the best fit: among equals the lower address decides.
+        // It must stay longer than the best fit: among equals the lower address wins.
         size.saturating_sub(self.chunk_at(allocation.address) + GRANULE)
     }
 
-    /// Size of the free chunk that starts at `address`.
+    /// Returns the size of the free chunk that starts at `address`.
     fn chunk_at(&self, address: u64) -> u64 {
         let end_of = |region: &Grant| (region.address..region.end()).contains(&address).then(|| region.end());
         let region_end = self.regions.iter().find_map(end_of).unwrap_or(address);

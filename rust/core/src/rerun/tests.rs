@@ -2,7 +2,7 @@ use super::*;
 
 const MIB: u64 = 1 << 20;
 
-/// Requests of these sizes, one after the other.
+/// A program that makes requests of these sizes one after another.
 fn rerun(sizes: &[u64], growth: bool) -> Rerun {
     Rerun {
         events: sizes.iter().map(|&bytes| Event::Allocated(bytes)).collect(),
@@ -14,7 +14,7 @@ fn rerun(sizes: &[u64], growth: bool) -> Rerun {
         joins_regions: false,
         capacity: u64::MAX,
         capacity_is_exact: true,
-        lost: 0,
+        internal_fragmentation: 0,
         live: 0,
     }
 }
@@ -28,7 +28,7 @@ fn the_smallest_limit_is_found_where_it_is_the_first_one_tried() {
 
 #[test]
 fn a_limit_is_found_where_a_little_more_does_not_help() {
-    // A little more than the sum goes to the second request, which is not split.
+    // Slightly more than the sum goes to the second request, whose chunk is not split.
     let rerun = rerun(&[400_128, 400_128, 256], false);
     let found = rerun.limit_from(MIB).expect("twice as much is enough");
     assert!(found > 3 * 400_000 && found < 2 * MIB, "{found}");
@@ -46,7 +46,7 @@ fn frees_and_releases_are_played_too() {
     let mut rerun = rerun(&[MIB], false);
     rerun.events.extend([Event::Freed(1), Event::Allocated(MIB)]);
     assert!(rerun.serves(MIB, Policy::TensorFlow));
-    // With growth, the first region has to go back before a larger one fits.
+    // With growth, the first region must be released before a larger one fits.
     let mut rerun = Rerun { growth: true, ..rerun };
     rerun.events.extend([Event::Freed(2), Event::Allocated(5 * MIB)]);
     assert!(rerun.serves(5 * MIB, Policy::TensorFlow));

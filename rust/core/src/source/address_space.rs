@@ -1,21 +1,21 @@
-//! Made-up addresses: for replays, for tests, and for memory that only somebody else can touch.
+//! Made-up addresses: for replays, for tests, and for memory that this process cannot access.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Gauge, Grant, Headroom, Refusal, RegionSource};
+use super::{Gauge, Grant, Headroom, RegionSource, ReserveError};
 use crate::units::{MAX_BYTES, round_down};
 
-/// Grants each span where the last one ended, plus a gap. There is no memory behind the addresses.
+/// Grants each span where the last one ended, plus a gap. No memory backs the addresses.
 ///
 /// ```text
 /// START            gap              gap
-///   ├── grant 1 ──┤···├── grant 2 ──┤···├── …      released addresses are not used again
+///   ├── grant 1 ──┤···├── grant 2 ──┤···├── …      released addresses are not reused
 /// ```
 #[derive(Debug)]
 pub struct AddressSpace(Arc<Next>);
 
-/// Where the next grant starts.
+/// The start of the next grant.
 #[derive(Debug)]
 struct Next {
     address: AtomicU64,
@@ -23,13 +23,13 @@ struct Next {
 }
 
 impl AddressSpace {
-    /// The first address it grants.
+    /// The first granted address.
     pub const START: u64 = 1 << 32;
 
-    /// A source whose grants touch each other when `gap` is 0, and lie `gap` bytes apart otherwise.
+    /// Creates a source whose grants lie `gap` bytes apart; with 0 they are adjacent.
     ///
     /// # Panics
-    /// When `gap` is not a multiple of [`GRANULE`](crate::GRANULE).
+    /// If `gap` is not a multiple of [`GRANULE`](crate::GRANULE).
     #[must_use]
     pub fn new(gap: u64) -> Self {
         assert!(gap.is_multiple_of(crate::GRANULE), "a gap of {gap} bytes is not a multiple of the granule");
@@ -38,11 +38,11 @@ impl AddressSpace {
 }
 
 impl RegionSource for AddressSpace {
-    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, ReserveError> {
         let Next { address: next, gap } = &*self.0;
         let address = next.load(Ordering::Relaxed);
         let end = address.checked_add(bytes).and_then(|end| end.checked_add(*gap));
-        let end = end.filter(|&end| end <= MAX_BYTES).ok_or(Refusal::Declined)?;
+        let end = end.filter(|&end| end <= MAX_BYTES).ok_or(ReserveError::Declined)?;
         next.store(end, Ordering::Relaxed);
         Ok(Grant { address, bytes })
     }
@@ -62,6 +62,6 @@ impl Gauge for Next {
     fn headroom(&self) -> Headroom {
         let left = MAX_BYTES - self.address.load(Ordering::Relaxed);
         let bytes = round_down(left.saturating_sub(self.gap));
-        Headroom { sure: bytes, most: bytes, grants_released: false, is_sequential: self.gap == 0 }
+        Headroom { guaranteed: bytes, maximum: bytes, grants_released: false, is_sequential: self.gap == 0 }
     }
 }

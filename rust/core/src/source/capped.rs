@@ -1,42 +1,42 @@
-//! A cap on what a source hands out, which several pools may share.
+//! A cap on the granted bytes of a source, which several pools may share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Gauge, Grant, Headroom, Refusal, RegionSource};
+use super::{Gauge, Grant, Headroom, RegionSource, ReserveError};
 use crate::fork;
 use crate::guard::MemoryGuard;
 
-/// How many bytes may be out at once, over all sources that share the cap.
+/// The most bytes that all sources under the cap may grant at once.
 #[derive(Debug)]
 pub struct Cap {
     bytes: u64,
     used: AtomicU64,
-    /// The process that `used` counts for: what a parent has out is none of a forked child's.
+    /// The process that `used` counts for: a forked child does not own its parent's grants.
     process: AtomicU64,
 }
 
 impl Cap {
-    /// A cap of `bytes` bytes with nothing out yet.
+    /// Creates a cap of `bytes` bytes.
     #[must_use]
     pub fn new(bytes: u64) -> Arc<Self> {
         Arc::new(Self { bytes, used: AtomicU64::new(0), process: AtomicU64::new(fork::generation()) })
     }
 
-    /// The most that may be out at once.
+    /// Returns the cap in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Bytes that are out now.
+    /// Returns the granted bytes.
     #[must_use]
     pub fn used(&self) -> u64 {
         let is_ours = self.process.load(Ordering::Relaxed) == fork::generation();
         if is_ours { self.used.load(Ordering::Relaxed) } else { 0 }
     }
 
-    fn take(&self, bytes: u64) -> bool {
+    fn reserve(&self, bytes: u64) -> bool {
         if self.process.swap(fork::generation(), Ordering::Relaxed) != fork::generation() {
             self.used.store(0, Ordering::Relaxed);
         }
@@ -44,12 +44,12 @@ impl Cap {
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).is_ok()
     }
 
-    fn give_back(&self, bytes: u64) {
+    fn release(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-/// Declines what would take its [`Cap`] over the top, and passes the rest to its upstream.
+/// Declines requests that would exceed its [`Cap`] and passes the others to its upstream.
 #[derive(Debug)]
 pub struct Capped<S> {
     upstream: S,
@@ -57,7 +57,7 @@ pub struct Capped<S> {
 }
 
 impl<S: RegionSource> Capped<S> {
-    /// `upstream` under `cap`.
+    /// Wraps `upstream` with `cap`.
     #[must_use]
     pub fn new(upstream: S, cap: Arc<Cap>) -> Self {
         Self { upstream, cap }
@@ -65,21 +65,21 @@ impl<S: RegionSource> Capped<S> {
 }
 
 impl<S: RegionSource> RegionSource for Capped<S> {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
-        let mut taken = Taken::new(&self.cap, bytes).ok_or(Refusal::Declined)?;
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
+        let mut reservation = CapReservation::new(&self.cap, bytes).ok_or(ReserveError::Declined)?;
         let grant = self.upstream.reserve(bytes, alignment)?;
-        // The upstream may have been generous; the surplus counts too, or the grant goes back.
-        if !taken.becomes(grant.bytes) {
+        // The upstream may grant more than requested; the surplus counts, or the grant is released.
+        if !reservation.resize(grant.bytes) {
             self.upstream.release(grant);
-            return Err(Refusal::Declined);
+            return Err(ReserveError::Declined);
         }
-        taken.keep();
+        reservation.keep();
         Ok(grant)
     }
 
     fn release(&mut self, region: Grant) {
         self.upstream.release(region);
-        self.cap.give_back(region.bytes);
+        self.cap.release(region.bytes);
     }
 
     fn joins_regions(&self) -> bool {
@@ -103,7 +103,7 @@ impl<S: RegionSource> RegionSource for Capped<S> {
     }
 }
 
-/// What the upstream could grant, and the cap allows.
+/// The smaller of the upstream's headroom and the room under the cap.
 #[derive(Debug)]
 struct CappedGauge {
     upstream: Option<Arc<dyn Gauge>>,
@@ -114,29 +114,34 @@ impl Gauge for CappedGauge {
     fn headroom(&self) -> Headroom {
         let upstream = self.upstream.as_ref().map_or(Headroom::UNKNOWN, |upstream| upstream.headroom());
         let left = self.cap.bytes().saturating_sub(self.cap.used());
-        // While the cap is what binds, what is released comes back.
-        let grants_released = upstream.grants_released || upstream.sure >= self.cap.bytes();
-        Headroom { sure: upstream.sure.min(left), most: upstream.most.min(left), grants_released, ..upstream }
+        // While the cap is the bottleneck, released bytes can be granted again.
+        let grants_released = upstream.grants_released || upstream.guaranteed >= self.cap.bytes();
+        Headroom {
+            guaranteed: upstream.guaranteed.min(left),
+            maximum: upstream.maximum.min(left),
+            grants_released,
+            ..upstream
+        }
     }
 }
 
-/// Bytes of a cap that go back unless they are kept, also when the upstream panics.
-struct Taken<'a> {
+/// Reserved bytes of a cap that are returned on drop unless kept, also when the upstream panics.
+struct CapReservation<'a> {
     cap: &'a Cap,
     bytes: u64,
 }
 
-impl<'a> Taken<'a> {
+impl<'a> CapReservation<'a> {
     fn new(cap: &'a Cap, bytes: u64) -> Option<Self> {
-        cap.take(bytes).then(|| Self { cap, bytes })
+        cap.reserve(bytes).then(|| Self { cap, bytes })
     }
 
-    /// Takes more or gives some back, so that it is `bytes` in the end; false if the cap has no more.
-    fn becomes(&mut self, bytes: u64) -> bool {
-        if !self.cap.take(bytes.saturating_sub(self.bytes)) {
+    /// Changes the reservation to `bytes`; returns false if the cap has no more.
+    fn resize(&mut self, bytes: u64) -> bool {
+        if !self.cap.reserve(bytes.saturating_sub(self.bytes)) {
             return false;
         }
-        self.cap.give_back(self.bytes.saturating_sub(bytes));
+        self.cap.release(self.bytes.saturating_sub(bytes));
         self.bytes = bytes;
         true
     }
@@ -146,8 +151,8 @@ impl<'a> Taken<'a> {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for CapReservation<'_> {
     fn drop(&mut self) {
-        self.cap.give_back(self.bytes);
+        self.cap.release(self.bytes);
     }
 }

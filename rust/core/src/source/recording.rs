@@ -1,21 +1,21 @@
-//! What a source was asked and what it answered.
+//! A recorder of the calls of a source and their results.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Gauge, Grant, Refusal, RegionSource};
+use super::{Gauge, Grant, RegionSource, ReserveError};
 use crate::guard::MemoryGuard;
 
 /// One call of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// It was asked for `bytes` and granted `answer`, or refused.
+    /// A request of `bytes` bytes, granted as `answer` or refused.
     Reserve {
-        /// Bytes asked for.
+        /// The requested bytes.
         bytes: u64,
-        /// What it granted.
+        /// The grant, if any.
         answer: Option<Grant>,
     },
-    /// It was given a region back.
+    /// A release of a region.
     Release(Grant),
 }
 
@@ -24,7 +24,7 @@ pub enum Call {
 pub struct Log(Arc<Mutex<Vec<Call>>>);
 
 impl Log {
-    /// The calls since the last time this was asked.
+    /// Removes and returns the calls recorded since the last call of this method.
     #[must_use]
     pub fn take(&self) -> Vec<Call> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
@@ -35,7 +35,7 @@ impl Log {
     }
 }
 
-/// Passes every call to its upstream and writes it into a [`Log`].
+/// Passes every call to its upstream and records it in a [`Log`].
 #[derive(Debug)]
 pub struct Recording<S> {
     upstream: S,
@@ -43,7 +43,7 @@ pub struct Recording<S> {
 }
 
 impl<S: RegionSource> Recording<S> {
-    /// `upstream`, recorded into `log`.
+    /// Wraps `upstream`; records into `log`.
     #[must_use]
     pub fn new(upstream: S, log: Log) -> Self {
         Self { upstream, log }
@@ -51,7 +51,7 @@ impl<S: RegionSource> Recording<S> {
 }
 
 impl<S: RegionSource> RegionSource for Recording<S> {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         let answer = self.upstream.reserve(bytes, alignment);
         self.log.push(Call::Reserve { bytes, answer: answer.as_ref().ok().copied() });
         answer

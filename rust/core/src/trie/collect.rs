@@ -1,11 +1,11 @@
-//! Chunks of a tree, all of them or the largest.
+//! Enumerates the chunks of a tree: all of them, or the largest.
 
 use super::{CHILDREN, Child, NodeId, Tries};
 use crate::chunk::{ChunkTable, Handle};
 use crate::free_list;
 
 impl Tries {
-    /// Adds chunks below to `found`, the largest first, until there are `count`.
+    /// Adds the chunks below, the largest first, until `found` has `count`.
     pub(crate) fn collect_largest(
         &self,
         chunks: &ChunkTable,
@@ -19,7 +19,7 @@ impl Tries {
                 return;
             }
             match node.child(chunks, digit) {
-                Child::Nothing => {}
+                Child::Empty => {}
                 Child::List(head, _) => {
                     found.extend(free_list::members(chunks, Some(head)).take(count - found.len()));
                 }
@@ -33,7 +33,7 @@ impl Tries {
         let node = self.node(root);
         for digit in 0..CHILDREN {
             match node.child(chunks, digit) {
-                Child::Nothing => {}
+                Child::Empty => {}
                 Child::List(head, _) => all.extend(free_list::members(chunks, Some(head))),
                 Child::Node(below) => self.collect(chunks, below, all),
             }

@@ -15,7 +15,7 @@ fn a_handle_is_good_however_much_the_table_grows() {
         records.get_mut(handle).address = size;
         assert_eq!(records.handle(handle.number()), handle);
     }
-    // Each has been written once: no two are the same record, nor parts of two.
+    // Each record was written once: no two handles refer to overlapping records.
     assert_eq!(records.all().len(), handles.len());
     assert!(records.all().iter().all(|chunk| chunk.address == chunk.size && chunk.requested == 0));
 }

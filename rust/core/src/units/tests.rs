@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::strategies::{config, number, share, size};
+use crate::test_strategies::{config, number, share, size};
 
 #[test]
 fn rounding_stops_at_the_granule() {
@@ -61,14 +61,14 @@ fn bytes_print_with_a_unit() {
 
 #[test]
 fn a_number_too_large_for_any_arithmetic_is_too_large() {
-    // One more thousandth than 128 bits hold.
+    // One thousandth more than 128 bits hold.
     for text in ["340282366920938463463374607431768211.999KB", "340282366920938463463374607431768211455.9GB"]
     {
         assert_eq!(parse_size(text), Err(SizeError::TooLarge), "{text}");
     }
 }
 
-/// The nearest number with so many significant bits; of two that are equally near, the even one.
+/// Rounds to `bits` significant bits, ties to even.
 fn nearest(number: u128, bits: u32) -> u128 {
     let mut unit = 1_u128;
     while number / unit >= 1 << bits {
@@ -80,7 +80,7 @@ fn nearest(number: u128, bits: u32) -> u128 {
     (if up { above } else { below }) * unit
 }
 
-/// `share_of` in whole numbers: two roundings to 53 bits, then the fraction is cut.
+/// Computes `share_of` in integers: two roundings to 53 bits, then truncation.
 fn exact_share(bytes: u64, share: f64) -> u128 {
     let bits = share.to_bits();
     let (exponent, fraction) = (bits >> 52, u128::from(bits & ((1 << 52) - 1)));
@@ -152,7 +152,7 @@ proptest! {
         let suffix = if upper { suffix.to_uppercase() } else { suffix.to_owned() };
         let point = if decimals.is_empty() { "" } else { "." };
         let read = parse_size(&format!("{whole}{point}{decimals}{space}{suffix}"));
-        // All digits as one number of so many decimals; far more than the limit if that is too long.
+        // All digits as one integer with that many decimals; far above the limit if it overflows.
         let digits: Option<u128> = format!("{whole}{decimals}").parse().ok();
         let scaled = digits.and_then(|digits| digits.checked_mul(u128::from(unit)));
         let scale = (0..decimals.len()).fold(1_u128, |scale, _| scale * 10);
@@ -161,7 +161,7 @@ proptest! {
             None if whole > u128::from(MAX_BYTES) || scaled.is_some() => {
                 prop_assert_eq!(read, Err(SizeError::TooLarge));
             }
-            // More digits than 128 bits hold, of a number that may be within the limit.
+            // More digits than 128 bits hold, for a number that may be within the limit.
             None => prop_assert!(read.is_ok_and(|bytes| bytes <= MAX_BYTES) || read == Err(SizeError::TooLarge)),
         }
     }
@@ -182,7 +182,8 @@ proptest! {
         let (whole, decimals) = number.split_once('.').unwrap_or((number, "00"));
         let hundredths: u128 = format!("{whole}{decimals}").parse().unwrap();
         prop_assert!(whole.len() <= 4 && decimals.len() == 2 && hundredths < 102_400, "{text}");
-        // Twice the distance in units of a hundredth: one half of it up or down at most, or one where it must not be up.
+        // Twice the distance in hundredths of the unit: at most one half up or down, or one where rounding up is not
+        // allowed.
         let (printed, exact) = (hundredths * unit, u128::from(bytes) * 100);
         let allowed = if (LARGEST_PRINTED..=MAX_BYTES).contains(&bytes) { 2 * unit } else { unit };
         prop_assert!(2 * printed.abs_diff(exact) <= allowed + exact / (1 << 50), "{text} for {bytes}");

@@ -1,4 +1,4 @@
-//! Asking the kernel which pages of a span are in memory or swapped out, in one call for many (Linux 6.7 and newer).
+//! Queries the kernel for the pages of a span that are in memory or swapped out, many per call (Linux 6.7 and newer).
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -6,8 +6,8 @@ use std::fs::File;
 use rustix::io;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 
-/// Spans that are told at a time.
-const SPANS: usize = 64;
+/// The number of spans that one call returns.
+const SPANS_PER_CALL: usize = 64;
 
 /// Categories of pages, as in the kernel's `linux/fs.h`.
 const PRESENT: u64 = 1 << 3;
@@ -16,12 +16,12 @@ const ZERO: u64 = 1 << 5;
 
 /// The kernel's `pm_scan_arg`.
 #[repr(C)]
-struct Question {
+struct ScanArgument {
     size: u64,
     flags: u64,
     start: u64,
     end: u64,
-    /// Answer: how far the kernel came.
+    /// Output: the address that the kernel reached.
     walk_end: u64,
     spans: u64,
     spans_len: u64,
@@ -32,9 +32,9 @@ struct Question {
     return_mask: u64,
 }
 
-const _: () = assert!(size_of::<Question>() == 96);
+const _: () = assert!(size_of::<ScanArgument>() == 96);
 
-/// The kernel's `page_region`: from its first byte to the first after it.
+/// The kernel's `page_region`: a half-open range of addresses.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Span {
@@ -43,41 +43,41 @@ struct Span {
     categories: u64,
 }
 
-/// Calls `touched` for each span of whole pages from `start` up to `end` that may have been written to; returns how far
-/// the kernel told. That is not all the way where it does not know the question.
+/// Calls `touched` for each span of whole pages between `start` and `end` that may have been written; returns the
+/// address that the kernel reached, which is below `end` if the kernel does not support the query.
 pub(super) fn for_each_touched(
     map: &File,
     start: usize,
     end: usize,
     mut touched: impl FnMut(usize, usize),
 ) -> usize {
-    let mut spans = [Span::default(); SPANS];
+    let mut spans = [Span::default(); SPANS_PER_CALL];
     let mut at = start;
-    // What the kernel tells of lies between two numbers that are a `usize`.
+    // The reported addresses lie between two `usize` values.
     let number = |address: u64| usize::try_from(address).unwrap_or(end);
     while at < end {
-        let mut question = Question {
-            size: size_of::<Question>() as u64,
+        let mut argument = ScanArgument {
+            size: size_of::<ScanArgument>() as u64,
             flags: 0,
             start: at as u64,
             end: end as u64,
             walk_end: 0,
             spans: spans.as_mut_ptr().expose_provenance() as u64,
-            spans_len: SPANS as u64,
+            spans_len: SPANS_PER_CALL as u64,
             max_pages: 0,
-            // Pages that were only read are all the kernel's one page of zeros.
+            // Pages that were only read map the kernel's shared zero page.
             category_inverted: ZERO,
             category_mask: ZERO,
             category_anyof_mask: PRESENT | SWAPPED,
             return_mask: PRESENT,
         };
-        // SAFETY: the question is the kernel's own structure, and there is room for as many spans as it says.
-        let told = unsafe { ioctl(map, Borrowed(&mut question)) };
-        let Ok(told) = told else { break };
-        for span in &spans[..told.min(SPANS)] {
+        // SAFETY: the argument is the kernel's own structure, and its buffer holds as many spans as it says.
+        let count = unsafe { ioctl(map, PageScan(&mut argument)) };
+        let Ok(count) = count else { break };
+        for span in &spans[..count.min(SPANS_PER_CALL)] {
             touched(number(span.start), number(span.end));
         }
-        let reached = number(question.walk_end);
+        let reached = number(argument.walk_end);
         if reached <= at {
             break;
         }
@@ -86,23 +86,23 @@ pub(super) fn for_each_touched(
     at.min(end)
 }
 
-/// A question whose answer is looked at afterwards.
-struct Borrowed<'a>(&'a mut Question);
+/// The scan request; the caller reads its output fields afterwards.
+struct PageScan<'a>(&'a mut ScanArgument);
 
-// SAFETY: the kernel reads and writes a `pm_scan_arg`, and as many spans as it says there is room for.
-unsafe impl Ioctl for Borrowed<'_> {
+// SAFETY: the kernel reads and writes a `pm_scan_arg`, and at most as many spans as its buffer holds.
+unsafe impl Ioctl for PageScan<'_> {
     type Output = usize;
     const IS_MUTATING: bool = true;
 
     fn opcode(&self) -> Opcode {
-        opcode::read_write::<Question>(b'f', 16)
+        opcode::read_write::<ScanArgument>(b'f', 16)
     }
 
     fn as_ptr(&mut self) -> *mut c_void {
         std::ptr::from_mut(self.0).cast()
     }
 
-    unsafe fn output_from_ptr(out: IoctlOutput, _: *mut c_void) -> io::Result<usize> {
-        usize::try_from(out).map_err(|_| io::Errno::OVERFLOW)
+    unsafe fn output_from_ptr(grants: IoctlOutput, _: *mut c_void) -> io::Result<usize> {
+        usize::try_from(grants).map_err(|_| io::Errno::OVERFLOW)
     }
 }

@@ -8,11 +8,11 @@ fn pointer(grant: Grant) -> *mut u8 {
 }
 
 fn bytes_of(grant: Grant) -> &'static mut [u8] {
-    // SAFETY: the test holds the grant, and makes one slice of it at a time.
+    // SAFETY: the test holds the grant and makes one slice of it at a time.
     unsafe { std::slice::from_raw_parts_mut(pointer(grant), usize::try_from(grant.bytes).unwrap()) }
 }
 
-/// Pages of the span that take up memory.
+/// Counts the pages of the span that use physical memory.
 fn touched(grant: Grant) -> usize {
     let page = rustix::param::page_size();
     let map = File::open("/proc/self/pagemap").unwrap();
@@ -25,7 +25,7 @@ fn touched(grant: Grant) -> usize {
 }
 
 #[test]
-fn what_nobody_touched_stays_untouched() {
+fn untouched_pages_stay_untouched() {
     let mut host = HostMemory::new();
     let grant = host.reserve(1 << 33, 256).unwrap();
     // SAFETY: the test holds the grant.
@@ -35,7 +35,7 @@ fn what_nobody_touched_stays_untouched() {
 }
 
 #[test]
-fn what_was_written_is_zero_afterwards_wherever_it_was() {
+fn written_bytes_are_zero_afterwards() {
     let mut host = HostMemory::new();
     let grant = host.reserve(9 << 20, 256).unwrap();
     let length = 9 << 20;
@@ -72,10 +72,10 @@ fn a_span_that_was_filled_is_zero_afterwards_whatever_its_ends() {
     host.release(grant);
 }
 
-/// As the kernel tells in one call, where it does.
+/// With the scan query, where the kernel supports it.
 #[cfg(target_os = "linux")]
 #[test]
-fn both_ways_of_asking_tell_the_same() {
+fn both_ways_to_find_written_pages_agree() {
     let page = rustix::param::page_size();
     let mut host = HostMemory::new();
     let grant = host.reserve(3 << 20, 256).unwrap();
@@ -86,14 +86,14 @@ fn both_ways_of_asking_tell_the_same() {
     let map = File::open("/proc/self/pagemap").unwrap();
     let mut told = Vec::new();
     let mut pages = Vec::new();
-    let mut note = |from: usize, to: usize| told.extend((from..to).step_by(page));
-    let reached = scan::for_each_touched(&map, start, start + (3 << 20), &mut note);
+    let mut register = |from: usize, to: usize| told.extend((from..to).step_by(page));
+    let reached = scan::for_each_touched(&map, start, start + (3 << 20), &mut register);
     let count = (reached - start) / page;
     for_each_touched(&map, start / page, count, |from, to| {
         pages.extend((from..to).map(|number| start + number * page));
     });
     assert_eq!(told, pages);
-    // No `pagemap` at all: nothing is told, and whoever asks goes on from the start.
+    // Without `pagemap` nothing is reported, and callers continue from the start.
     let other = File::open("/dev/null").unwrap();
     let all = scan::for_each_touched(&other, start, start + page, |_, _| panic!("told of a page"));
     assert_eq!(all, start);
@@ -101,8 +101,8 @@ fn both_ways_of_asking_tell_the_same() {
 }
 
 #[test]
-fn pages_that_cannot_be_asked_for_count_as_touched() {
-    // Shorter than the answers would be: two pages can be read, the others cannot.
+fn unreadable_pages_count_as_touched() {
+    // A truncated file: two pages are readable, the others are not.
     let path = std::env::temp_dir().join(format!("allotment-pagemap-{}", std::process::id()));
     std::fs::write(&path, [0; 16]).unwrap();
     let map = File::open(&path).unwrap();

@@ -4,7 +4,7 @@ use allotment::{DamagedPlace, FreeError, Options, Pool};
 use super::*;
 use crate::HostMemory;
 
-/// A source, a grant of it and its guard.
+/// Creates a source, a grant of it and its guard.
 fn granted(bytes: u64) -> (HostMemory, Grant, Arc<dyn MemoryGuard>) {
     let mut host = HostMemory::new();
     let grant = host.reserve(bytes, 256).unwrap();
@@ -14,7 +14,7 @@ fn granted(bytes: u64) -> (HostMemory, Grant, Arc<dyn MemoryGuard>) {
 
 fn write(address: u64, byte: u8) {
     let at: *mut u8 = ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap());
-    // SAFETY: the tests pass addresses within regions that are mapped, and nobody else writes there.
+    // SAFETY: the tests pass addresses within mapped regions, and no other code writes there.
     unsafe { at.write_volatile(byte) };
 }
 
@@ -30,7 +30,7 @@ fn any_one_byte_is_found_at_any_start_and_length() {
                 assert_eq!(guard.first_other(start, length, 0xFA), Some(offset), "{start} {length}");
                 write(start + offset, 0xFA);
             }
-            // Just outside is no concern.
+            // Bytes just outside do not matter.
             write(start - 1, 0);
             write(start + length, 0);
             assert_eq!(guard.first_other(start, length, 0xFA), None);
@@ -61,15 +61,15 @@ fn a_fill_ends_where_it_should() {
 }
 
 #[test]
-#[should_panic(expected = "is not out")]
-fn memory_that_is_not_out_is_not_touched() {
+#[should_panic(expected = "is not granted")]
+fn memory_that_was_not_granted_is_not_touched() {
     let (_host, grant, guard) = granted(4096);
     guard.fill(grant.address + 4000, 100, 0);
 }
 
 #[test]
-#[should_panic(expected = "is not out")]
-fn memory_that_went_back_is_not_touched() {
+#[should_panic(expected = "is not granted")]
+fn released_memory_is_not_touched() {
     let (mut host, grant, guard) = granted(4096);
     host.release(grant);
     guard.first_other(grant.address, 1, 0);

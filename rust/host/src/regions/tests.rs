@@ -2,15 +2,15 @@ use std::thread;
 
 use super::*;
 
-/// Addresses that no region of the other tests has.
+/// Addresses outside of all regions of other tests.
 const FAR: u64 = 1 << 60;
 
 #[test]
 fn an_address_is_in_a_region_from_its_first_byte_to_its_last() {
     let (start, end) = (FAR, FAR + 4096);
-    note(start, end);
+    register(start, end);
     assert_eq!([start - 1, start, end - 1, end].map(end_of_region), [None, Some(end), Some(end), None]);
-    forget(start);
+    unregister(start);
     assert_eq!(end_of_region(start), None);
 }
 
@@ -18,10 +18,10 @@ fn an_address_is_in_a_region_from_its_first_byte_to_its_last() {
 fn slots_are_used_again() {
     let count = || slots().count();
     for round in 0..1_000 {
-        note(2 * FAR + round, 2 * FAR + round + 1);
-        forget(2 * FAR + round);
+        register(2 * FAR + round, 2 * FAR + round + 1);
+        unregister(2 * FAR + round);
     }
-    // The other tests run beside this one.
+    // Other tests run concurrently.
     assert!(count() < 500, "{} slots", count());
 }
 
@@ -31,14 +31,14 @@ fn regions_of_several_threads_are_told_apart() {
         for round in 0..2_000 {
             let starts = [0, 1, 2].map(|n| 3 * FAR + (thread << 32) + ((round % 7 * 3 + n) << 16));
             for start in starts {
-                note(start, start + 4096);
+                register(start, start + 4096);
             }
             for start in starts {
                 assert_eq!(end_of_region(start + 4095), Some(start + 4096));
                 assert_eq!(end_of_region(start + 4096), None);
             }
             for start in starts {
-                forget(start);
+                unregister(start);
                 assert_eq!(end_of_region(start), None);
             }
         }

@@ -1,44 +1,45 @@
-//! A pair of memory barriers of which the common one costs nothing.
+//! An asymmetric pair of memory barriers: the frequent one is free.
 //!
-//! Of two threads where one calls [`light`] and the other [`heavy`], one comes first, and what it did before is
-//! known to the other after. On Linux the heavy one is `membarrier(2)`, which has every running thread of the
-//! process do a full barrier. Where that does not work, an ordinary full barrier must stand for the light one.
+//! If one thread calls [`light`] and another calls [`heavy`], one of the calls comes first, and everything before it
+//! is visible after the other. On Linux the heavy barrier is `membarrier(2)`, which executes a full barrier on every
+//! running thread of the process. Where `membarrier` does not work, an ordinary full barrier must replace the light
+//! one.
 
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
-/// Whether [`heavy`] reaches all threads.
+/// Whether [`heavy`] acts on all threads.
 static REACHES_ALL: AtomicBool = AtomicBool::new(false);
 
-/// Finds out what the machine has.
-pub(crate) fn prepare() {
+/// Registers the process for `membarrier`, if the system has it.
+pub(crate) fn init_barrier() {
     if !light_is_enough() && system::register() {
         REACHES_ALL.store(true, Ordering::Relaxed);
     }
 }
 
-/// Whether [`light`] may be used. Once true it stays so.
+/// Returns whether [`light`] suffices. Once true it stays true.
 #[inline]
 pub(crate) fn light_is_enough() -> bool {
     REACHES_ALL.load(Ordering::Relaxed)
 }
 
-/// The barrier of the thread that comes often.
+/// The barrier of the frequent side: a compiler barrier.
 #[inline]
 pub(crate) fn light() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The light barrier where that is enough, and a full one elsewhere.
+/// The light barrier where it suffices, a full barrier elsewhere.
 #[inline]
-pub(crate) fn lightest() {
+pub(crate) fn light_or_full() {
     if light_is_enough() { light() } else { fence(Ordering::SeqCst) }
 }
 
-/// The barrier of the thread that comes seldom.
+/// The barrier of the rare side: acts on all threads.
 pub(crate) fn heavy() {
     fence(Ordering::SeqCst);
     if light_is_enough() && !system::reach_all() {
-        // The process has forbidden itself the call since. No processor holds a store back for so long.
+        // The process has since blocked the system call. No processor delays a store for this long.
         std::thread::sleep(std::time::Duration::from_millis(10));
         fence(Ordering::SeqCst);
     }

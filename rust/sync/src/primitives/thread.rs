@@ -1,9 +1,8 @@
-//! What tells a thread from all others that are there: a multiple of 8 above 0 and below 2^48.
+//! Identifies the calling thread by a number: a multiple of 8, above 0 and below 2^48.
 //!
-//! On Linux it is the address of the thread's own block of memory, which the machine keeps in a register: thread-local
-//! data of a shared library would be found by a call of a function, this is one instruction. Whoever gives a thread
-//! the block of an earlier one has waited for that one's end, so what the earlier one did comes before what the later
-//! one does.
+//! On Linux the number is the address of the thread control block, which a register holds. Reading it takes one
+//! instruction; thread-local data of a shared library would take a function call. A thread gets the control block of
+//! an earlier thread only after that thread has ended, so everything the earlier thread did happens before.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 #[inline(always)]
@@ -15,14 +14,14 @@ pub(crate) fn this_thread() -> u64 {
         std::arch::asm!("mov {}, fs:[0]", out(reg) address, options(pure, readonly, nostack, preserves_flags));
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: reads a register that every program may read.
+    // SAFETY: every program may read this register.
     unsafe {
         std::arch::asm!("mrs {}, tpidr_el0", out(reg) address, options(pure, nomem, nostack, preserves_flags));
     }
     address
 }
 
-/// Elsewhere it is a number of the thread's own, never used twice.
+/// Elsewhere the number is a thread-local counter value that is never reused.
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
 #[inline]
 pub(crate) fn this_thread() -> u64 {

@@ -1,9 +1,9 @@
-use crate::source::{AddressSpace, Grant, Refusal, RegionSource};
+use crate::source::{AddressSpace, Grant, RegionSource, ReserveError};
 use crate::{MemoryGuard, Options, OptionsError, Pool};
 
 use std::sync::Arc;
 
-/// Made-up addresses that take anything and are never found damaged.
+/// Made-up addresses whose guard accepts every fill and finds no damage.
 struct Unharmed(AddressSpace);
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl MemoryGuard for NoMemory {
 }
 
 impl RegionSource for Unharmed {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         self.0.reserve(bytes, alignment)
     }
 
@@ -36,15 +36,15 @@ fn options() -> Options {
 }
 
 #[test]
-fn the_quick_door_is_shut_for_good_in_guard_mode_and_open_without() {
+fn the_fast_path_is_always_closed_in_guard_mode_and_open_without() {
     let guarded = Pool::new(Unharmed(AddressSpace::new(0)), options()).unwrap();
     let bare = Pool::new(Unharmed(AddressSpace::new(0)), Options::new(1 << 20)).unwrap();
     for pool in [&guarded, &bare] {
         let held = pool.allocate(1).unwrap();
-        assert_eq!(pool.quickly(|_| Some(())).is_some(), !pool.options.guard);
+        assert_eq!(pool.on_fast_path(|_| Some(())).is_some(), !pool.options.guard);
         pool.pin(&held).unwrap();
         pool.unpin(&held);
-        assert_eq!(pool.quickly(|_| Some(())).is_some(), !pool.options.guard);
+        assert_eq!(pool.on_fast_path(|_| Some(())).is_some(), !pool.options.guard);
     }
 }
 
@@ -55,14 +55,14 @@ fn a_source_without_a_guard_cannot_be_guarded() {
 }
 
 #[test]
-fn a_late_free_that_finds_the_lock_taken_goes_into_quarantine_too() {
+fn a_deferred_free_puts_its_chunk_into_quarantine() {
     let pool = Pool::new(Unharmed(AddressSpace::new(0)), options()).unwrap();
     let held = pool.allocate(1).unwrap();
-    let inside = pool.enter().unwrap();
-    pool.free_late(&held);
+    let inside = pool.lock_state().unwrap();
+    pool.free_deferred(&held);
     assert_eq!(inside.allocator.live.len(), 1);
     drop(inside);
-    let state = pool.enter().unwrap();
+    let state = pool.lock_state().unwrap();
     assert_eq!((state.allocator.live.len(), state.allocator.quarantined.len()), (0, 1));
     drop(state);
     pool.check().unwrap();

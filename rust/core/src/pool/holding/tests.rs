@@ -12,9 +12,9 @@ fn held(pool: &Pool) -> Allocation {
 }
 
 #[test]
-fn what_is_held_is_freed_by_its_holder_alone() {
+fn only_free_held_frees_a_held_allocation() {
     for tags in [false, true] {
-        // With tags the fast path is closed, and all goes the other way.
+        // Tags close the fast path, so every call takes the slow path.
         let pool = pool(Options { owner_tags: tags, ..Options::new(1 << 20) });
         let held = held(&pool);
         let refused = FreeError::Pinned { address: held.address };
@@ -23,7 +23,7 @@ fn what_is_held_is_freed_by_its_holder_alone() {
         assert_eq!(pool.try_free(held.address), Err(refused));
         assert_eq!(pool.free_allocation(&held), Err(refused));
         assert_eq!(pool.try_free_allocation(&held), Err(refused));
-        pool.free_late(&held);
+        pool.free_deferred(&held);
         assert_eq!(pool.stats().unwrap().num_live, 1);
         assert_eq!(pool.free_held(held.address), Ok(()));
         assert_eq!(pool.free_held(held.address), Err(FreeError::NotAllocated { address: held.address }));
@@ -33,7 +33,7 @@ fn what_is_held_is_freed_by_its_holder_alone() {
 }
 
 #[test]
-fn a_holder_frees_nothing_that_it_does_not_hold() {
+fn free_held_frees_only_held_allocations() {
     let pool = pool(Options::new(1 << 20));
     let other = pool.allocate(1).unwrap();
     let refused = FreeError::NotAllocated { address: other.address };
@@ -45,7 +45,7 @@ fn a_holder_frees_nothing_that_it_does_not_hold() {
 }
 
 #[test]
-fn a_former_number_says_nothing_of_who_holds_the_address_now() {
+fn an_old_number_does_not_match_the_new_allocation_at_its_address() {
     let pool = pool(Options::new(GRANULE));
     let former = pool.allocate(1).unwrap();
     pool.free_allocation(&former).unwrap();
@@ -54,7 +54,7 @@ fn a_former_number_says_nothing_of_who_holds_the_address_now() {
     let refused = FreeError::NotAllocated { address: former.address };
     assert_eq!(pool.free_allocation(&former), Err(refused));
     assert_eq!(pool.pin(&former), Err(refused));
-    pool.free_late(&former);
+    pool.free_deferred(&former);
     assert_eq!(pool.stats().unwrap().num_live, 1);
     pool.free_held(held.address).unwrap();
 }
@@ -81,11 +81,11 @@ fn a_number_is_the_same_whether_the_allocation_is_held_or_not() {
 fn the_fast_path_stays_open_while_something_is_held() {
     let pool = pool(Options::new(1 << 20));
     let _held = held(&pool);
-    assert!(pool.quickly(|_| Some(())).is_some());
+    assert!(pool.on_fast_path(|_| Some(())).is_some());
 }
 
 #[test]
-fn nothing_and_refusals_are_as_of_any_request() {
+fn held_requests_of_zero_bytes_and_refused_ones_act_like_others() {
     let pool = pool(Options::new(GRANULE));
     assert_eq!(pool.allocate_held(0, |_| false).unwrap(), Allocation::NOTHING);
     let _held = held(&pool);

@@ -1,22 +1,22 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-use crate::source::{AddressSpace, Grant, Refusal, RegionSource};
+use crate::source::{AddressSpace, Grant, ReserveError, RegionSource};
 use crate::{Allocation, Options, Pool};
 
-/// What a source was told to discard, and what it does then.
+/// The spans that a source had to discard, and its reaction.
 #[derive(Default)]
 struct Discards {
     spans: Vec<Grant>,
     panics: bool,
-    /// Freed in the middle of the next discard.
+    /// An allocation to free during the next discard.
     frees: Option<(Arc<Pool>, Allocation)>,
 }
 
 struct Discarding(AddressSpace, Arc<Mutex<Discards>>);
 
 impl RegionSource for Discarding {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         self.0.reserve(bytes, alignment)
     }
 
@@ -42,7 +42,7 @@ impl RegionSource for Discarding {
 
 const KIB: u64 = 1 << 10;
 
-/// A pool of 64 KiB in chunks of 8 KiB, where every other one is free.
+/// Creates a pool of 64 KiB in chunks of 8 KiB, every other one free.
 fn pool_with_holes() -> (Arc<Pool>, Vec<Allocation>, Arc<Mutex<Discards>>) {
     let discards = Arc::new(Mutex::new(Discards::default()));
     let source = Discarding(AddressSpace::new(0), Arc::clone(&discards));
@@ -60,7 +60,7 @@ fn pool_with_holes() -> (Arc<Pool>, Vec<Allocation>, Arc<Mutex<Discards>>) {
     (pool, live, discards)
 }
 
-/// How many spans a trim discards.
+/// Returns the number of spans that a trim discards.
 fn trimmed(pool: &Pool, discards: &Mutex<Discards>) -> usize {
     pool.trim().unwrap();
     pool.check().unwrap();
@@ -68,7 +68,7 @@ fn trimmed(pool: &Pool, discards: &Mutex<Discards>) -> usize {
 }
 
 #[test]
-fn what_was_discarded_and_not_used_since_is_not_discarded_again() {
+fn a_span_that_was_not_used_since_is_not_discarded_again() {
     let (pool, live, discards) = pool_with_holes();
     assert_eq!([trimmed(&pool, &discards), trimmed(&pool, &discards)], [4, 0]);
     let again = pool.allocate(8 * KIB).unwrap();
@@ -80,7 +80,7 @@ fn what_was_discarded_and_not_used_since_is_not_discarded_again() {
 }
 
 #[test]
-fn an_allocation_that_came_and_went_between_two_trims_counts() {
+fn an_allocation_between_two_trims_counts_as_use() {
     let (pool, _live, discards) = pool_with_holes();
     assert_eq!(trimmed(&pool, &discards), 4);
     let brief = pool.allocate(8 * KIB).unwrap();

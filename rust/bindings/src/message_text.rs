@@ -1,31 +1,31 @@
-//! Values in messages: escaped, so that none can change what a terminal shows, and cut, so that none buries the text.
+//! Values in messages: escaped, so that they cannot control a terminal, and truncated.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
 /// The most characters of a value that a message shows.
-const MOST: usize = 200;
+const MAX_SHOWN: usize = 200;
 
-/// A text as messages show it: characters that do not print as escapes, cut at 200 characters.
+/// Return a text for a message: unprintable characters escaped, truncated after 200 characters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn show_text(text: &Bound<'_, PyString>) -> PyResult<String> {
     let printable: bool = text.call_method0("isprintable")?.extract()?;
     if printable {
-        return Ok(cut(text.to_str()?));
+        return Ok(truncate(text.to_str()?));
     }
     let quoted = text.repr()?;
     let quoted = quoted.to_str()?;
-    // `repr` escapes whatever does not print. Both quotes are ASCII.
-    Ok(cut(&quoted[1..quoted.len() - 1]))
+    // `repr` escapes unprintable characters. Both quotes are ASCII.
+    Ok(truncate(&quoted[1..quoted.len() - 1]))
 }
 
-/// A value as messages show it: its `repr`, with characters that do not print as escapes, cut at 200 characters.
+/// Return the `repr` of a value for a message: unprintable characters escaped, truncated after 200 characters.
 #[pyfunction]
 #[pyo3(signature = (value, /))]
 pub(crate) fn show_value(value: &Bound<'_, PyAny>) -> String {
     let shown = value.repr().or_else(|error| {
-        // Python refuses to write a whole number of more than 4300 digits, and an object may refuse anything.
+        // Python refuses to format integers of more than 4300 digits, and any object's `repr` may fail.
         if !value.is_instance_of::<PyInt>() {
             return Err(error);
         }
@@ -34,14 +34,14 @@ pub(crate) fn show_value(value: &Bound<'_, PyAny>) -> String {
     shown.and_then(|text| show_text(&text)).unwrap_or_else(|_| unprintable(value))
 }
 
-/// What is shown of an object whose `repr` fails.
+/// Returns a text for an object whose `repr` fails.
 fn unprintable(value: &Bound<'_, PyAny>) -> String {
     let kind = value.get_type().name().map_or_else(|_| "unknown".to_owned(), |name| name.to_string());
     format!("<{kind} object that cannot be printed>")
 }
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(MOST) {
+fn truncate(text: &str) -> String {
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}... ({} characters)", &text[..end], text.chars().count()),
         None => text.to_owned(),
     }

@@ -43,11 +43,11 @@ fn under_a_busy_lock(pool: &Pool, work: impl FnOnce()) {
 }
 
 #[test]
-fn late_frees_are_done_before_anything_else() {
+fn deferred_frees_run_before_the_next_call() {
     ends(|| {
         for _ in 0..20 {
             let (pool, live) = full_pool();
-            under_a_busy_lock(&pool, || live.iter().for_each(|allocation| pool.free_late(allocation)));
+            under_a_busy_lock(&pool, || live.iter().for_each(|allocation| pool.free_deferred(allocation)));
             // The first call after them already needs every single one.
             assert_eq!(pool.allocate(LIMIT).expect("all of it is free").size, LIMIT);
         }
@@ -55,13 +55,13 @@ fn late_frees_are_done_before_anything_else() {
 }
 
 #[test]
-fn a_late_free_of_what_was_freed_already_does_nothing() {
+fn a_deferred_free_of_a_freed_allocation_does_nothing() {
     ends(|| {
         let (pool, live) = full_pool();
         under_a_busy_lock(&pool, || {
             for allocation in &live {
-                pool.free_late(allocation);
-                pool.free_late(allocation);
+                pool.free_deferred(allocation);
+                pool.free_deferred(allocation);
                 let _ = pool.free_allocation(allocation);
             }
         });
@@ -72,7 +72,7 @@ fn a_late_free_of_what_was_freed_already_does_nothing() {
 }
 
 #[test]
-fn a_late_free_never_frees_the_next_owner_of_its_address() {
+fn a_deferred_free_never_frees_the_next_owner_of_its_address() {
     ends(|| {
         for _ in 0..5 {
             let (pool, live) = full_pool();
@@ -83,7 +83,7 @@ fn a_late_free_never_frees_the_next_owner_of_its_address() {
                 live.iter().map(|_| pool.allocate(KIB).expect("all of it is free")).collect();
             assert!(owners.iter().zip(&live).all(|(owner, former)| owner.address == former.address));
             // None of them waits for the lock, so many find it taken.
-            under_a_busy_lock(&pool, || live.iter().for_each(|former| pool.free_late(former)));
+            under_a_busy_lock(&pool, || live.iter().for_each(|former| pool.free_deferred(former)));
             assert_eq!(observe(&pool).num_live, live.len() as u64);
             for owner in owners {
                 pool.free_allocation(&owner).expect("still live");
@@ -93,14 +93,14 @@ fn a_late_free_never_frees_the_next_owner_of_its_address() {
 }
 
 #[test]
-fn a_late_free_of_what_is_pinned_does_nothing_whether_the_lock_is_free_or_taken() {
+fn a_deferred_free_of_a_pinned_allocation_does_nothing() {
     ends(|| {
         let (pool, live) = full_pool();
         for allocation in &live {
             pool.pin(allocation).expect("live");
-            pool.free_late(allocation);
+            pool.free_deferred(allocation);
         }
-        under_a_busy_lock(&pool, || live.iter().for_each(|allocation| pool.free_late(allocation)));
+        under_a_busy_lock(&pool, || live.iter().for_each(|allocation| pool.free_deferred(allocation)));
         assert_eq!(observe(&pool).num_live, live.len() as u64);
         for allocation in &live {
             pool.unpin(allocation);
@@ -110,7 +110,7 @@ fn a_late_free_of_what_is_pinned_does_nothing_whether_the_lock_is_free_or_taken(
 }
 
 #[test]
-fn doors_that_do_not_wait_say_so_and_lose_nothing() {
+fn calls_that_do_not_wait_report_contention_and_lose_nothing() {
     ends(|| {
         let mut found_busy = 0;
         // Two threads keep the lock busy: sooner or later it is found taken.

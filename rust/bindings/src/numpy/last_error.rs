@@ -1,4 +1,4 @@
-//! Why a handler returned null last: NumPy's `MemoryError` has no room for it.
+//! The reason of the last refused array on each thread: NumPy's `MemoryError` cannot carry it.
 
 use std::cell::RefCell;
 
@@ -10,29 +10,29 @@ use crate::error::IntoPyErr;
 use crate::tag::running_line;
 
 thread_local! {
-    static LAST: RefCell<Option<RefusedArray>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<FailedArrayRequest>> = const { RefCell::new(None) };
 }
 
-/// A request of NumPy's that a pool refused, with the report of that moment.
-pub(super) struct RefusedArray {
+/// An array request that a pool refused, with the report of that moment.
+pub(super) struct FailedArrayRequest {
     pool: String,
     error: AllocError,
-    /// File and line of the Python that ran: what the `MemoryError` was raised at.
+    /// File and line of the running Python code, where the `MemoryError` is raised.
     line: Option<(String, u32)>,
 }
 
-/// Keeps why a pool refused memory, on this thread.
-pub(super) fn keep(pool: &Pool, error: AllocError) {
-    // A forked child is refused for each array, and has NumPy's own memory instead.
+/// Stores the reason of a refusal for this thread.
+pub(super) fn store(pool: &Pool, error: AllocError) {
+    // A forked child is refused for each array and uses NumPy's own memory instead.
     let forked = matches!(error, AllocError::Unusable(Unusable::Forked));
     let line = if forked { None } else { running_line() };
-    let refused = RefusedArray { pool: pool.options().name.clone(), error, line };
-    // At a thread's very end there is nowhere to keep it.
+    let refused = FailedArrayRequest { pool: pool.options().name.clone(), error, line };
+    // Thread-local storage is gone at the very end of a thread.
     let _ = LAST.try_with(|last| last.replace(Some(refused)));
 }
 
-/// Why a pool refused memory last, on this thread; asked once for each refusal. With a line, only if it was there.
-pub(super) fn take(at: Option<&(String, u32)>) -> Option<RefusedArray> {
+/// Removes and returns this thread's last refusal; with a line, only if it happened there.
+pub(super) fn take(at: Option<&(String, u32)>) -> Option<FailedArrayRequest> {
     LAST.with(|last| {
         let there = last
             .borrow()
@@ -42,12 +42,12 @@ pub(super) fn take(at: Option<&(String, u32)>) -> Option<RefusedArray> {
     })
 }
 
-/// Forgets a refusal that was not one in the end.
-pub(super) fn forget() {
+/// Clears a refusal that the fallback resolved.
+pub(super) fn clear() {
     let _ = LAST.try_with(RefCell::take);
 }
 
-impl IntoPyErr for RefusedArray {
+impl IntoPyErr for FailedArrayRequest {
     fn into_py_err(self, py: Python<'_>) -> PyErr {
         let Self { pool, error, .. } = self;
         let error = match error {

@@ -6,12 +6,12 @@ use allotment::{AllocError, FreeError};
 use super::{KIB, damage, damaged, pool, sound};
 
 #[test]
-fn damage_that_a_finaliser_finds_is_told_by_the_next_allocation_once() {
+fn the_next_allocation_reports_damage_that_a_finaliser_found_once() {
     for quick in [true, false] {
         let (pool, memory) = pool(64 * KIB, 8 * KIB);
         let a = pool.allocate(100).unwrap();
         memory.poke(a.address, 100);
-        pool.free_late(&a);
+        pool.free_deferred(&a);
         assert_eq!(sound(&pool).num_live, 0);
         let refused =
             if quick { pool.try_allocate(1, 256).unwrap_err() } else { pool.allocate(1).unwrap_err() };
@@ -25,11 +25,11 @@ fn damage_that_a_finaliser_finds_is_told_by_the_next_allocation_once() {
 }
 
 #[test]
-fn damage_that_a_finaliser_finds_is_told_by_the_next_free_which_frees() {
+fn the_next_free_reports_damage_that_a_finaliser_found_and_frees() {
     let (pool, memory) = pool(64 * KIB, 8 * KIB);
     let (a, b, c) = (pool.allocate(100).unwrap(), pool.allocate(1).unwrap(), pool.allocate(1).unwrap());
     memory.poke(a.address, 100);
-    pool.free_late(&a);
+    pool.free_deferred(&a);
     // Neither a mistake nor a free of nothing tells of another's damage.
     assert_eq!(pool.free(1), Err(FreeError::NotAllocated { address: 1 }));
     assert_eq!(pool.free(0), Ok(()));
@@ -38,24 +38,24 @@ fn damage_that_a_finaliser_finds_is_told_by_the_next_free_which_frees() {
 }
 
 #[test]
-fn its_own_damage_comes_before_anothers() {
+fn a_free_reports_its_own_damage_first() {
     let (pool, memory) = pool(64 * KIB, 8 * KIB);
     let (a, b) = (pool.allocate(100).unwrap(), pool.allocate(100).unwrap());
     for block in [&a, &b] {
         memory.poke(block.address, 100);
     }
-    pool.free_late(&a);
+    pool.free_deferred(&a);
     assert_eq!(damaged(pool.free(b.address)), damage(Behind, &b, 100));
     assert_eq!(pool.take_damage(), Ok(Some(damage(Behind, &a, 100))));
 }
 
 #[test]
-fn damage_that_cannot_be_passed_on_is_kept() {
+fn deferred_damage_is_reported_by_the_next_call() {
     let (pool, memory) = pool(64 * KIB, 8 * KIB);
     let a = pool.allocate(100).unwrap();
     memory.poke(a.address, 100);
     let told = damaged(pool.free(a.address));
-    pool.keep_damage(told);
+    pool.defer_damage(told);
     assert_eq!(pool.take_damage(), Ok(Some(told)));
 }
 
@@ -64,7 +64,7 @@ fn an_inspection_finds_everything_and_live_damage_again() {
     let (pool, memory) = pool(64 * KIB, 8 * KIB);
     let [late, live, freed, well] = [(); 4].map(|()| pool.allocate(100).unwrap());
     memory.poke(late.address, 100);
-    pool.free_late(&late);
+    pool.free_deferred(&late);
     memory.poke(live.address, 101);
     assert_eq!(damaged(pool.free(freed.address)), damage(Behind, &late, 100));
     memory.poke(freed.address, 5);
@@ -76,7 +76,7 @@ fn an_inspection_finds_everything_and_live_damage_again() {
 }
 
 #[test]
-fn leaks_are_what_is_still_allocated() {
+fn leaks_are_the_live_allocations() {
     let (pool, _) = pool(64 * KIB, 8 * KIB);
     assert_eq!(pool.take_leaks(), Ok(None));
     let (a, b) = (pool.allocate(100).unwrap(), pool.allocate(3000).unwrap());
@@ -86,7 +86,7 @@ fn leaks_are_what_is_still_allocated() {
 }
 
 #[test]
-fn the_last_words_of_a_pool_are_what_nobody_was_told() {
+fn a_dropped_pool_reports_unreported_damage_and_leaks() {
     let (pool, memory) = pool(64 * KIB, 8 * KIB);
     let [freed, leaked, told] = [(); 3].map(|()| pool.allocate(100).unwrap());
     memory.poke(told.address, 100);
@@ -106,7 +106,7 @@ fn the_last_words_of_a_pool_are_what_nobody_was_told() {
 }
 
 #[test]
-fn a_pool_where_all_is_well_has_no_last_words() {
+fn a_sound_pool_reports_nothing_when_dropped() {
     let (pool, memory) = pool(64 * KIB, 8 * KIB);
     let (a, b) = (pool.allocate(100).unwrap(), pool.allocate(100).unwrap());
     pool.free(a.address).unwrap();
@@ -117,7 +117,7 @@ fn a_pool_where_all_is_well_has_no_last_words() {
 }
 
 #[test]
-fn a_pool_without_guard_says_nothing() {
+fn a_pool_without_guard_mode_reports_nothing() {
     let pool =
         allotment::Pool::new(super::Paper::new(super::Memory::default()), allotment::Options::new(64 * KIB))
             .unwrap();
@@ -133,7 +133,7 @@ fn a_pin_keeps_an_allocation_out_of_quarantine() {
     let a = pool.allocate(100).unwrap();
     pool.pin(&a).unwrap();
     assert_eq!(pool.free(a.address), Err(FreeError::Pinned { address: a.address }));
-    pool.free_late(&a);
+    pool.free_deferred(&a);
     assert_eq!(sound(&pool).num_live, 1);
     pool.unpin(&a);
     pool.free(a.address).unwrap();

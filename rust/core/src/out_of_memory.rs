@@ -1,4 +1,4 @@
-//! A refusal: its figures, and the sentences made of them for every language.
+//! The out-of-memory error: its figures, its verdict, and its text for every language.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use thiserror::Error;
 
 use crate::advice::{Action, Advice};
 use crate::details::{Details, OwnerGroup, SizeGroup, Splitter};
-use crate::owner::Capped;
+use crate::owner::ScopeLimitReached;
 use crate::units::Bytes;
 
-/// No free chunk fits and there is no more to get. All figures are of the moment of the refusal.
+/// A refused request: no free chunk fits, and the pool cannot grow. All figures are from the moment of the refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct OutOfMemory {
-    /// Bytes asked for.
+    /// Requested bytes.
     pub requested: u64,
-    /// Bytes a chunk would have had to have: rounded, padding for alignment included.
+    /// The needed chunk size in bytes: rounded, with padding for alignment.
     pub needed: u64,
-    /// The most the pool may reserve, in bytes.
+    /// The most bytes the pool may reserve.
     pub limit: u64,
-    /// Who set the limit.
+    /// The setting that defined the limit.
     pub limit_set_by: Arc<str>,
-    /// Bytes that the allocations held asked for.
+    /// Requested bytes of all live allocations.
     pub live_requested: u64,
     /// Bytes of the chunks in use.
     pub in_use: u64,
@@ -33,40 +33,40 @@ pub struct OutOfMemory {
     pub free: u64,
     /// Size of the largest free chunk in bytes, 0 if there is none.
     pub largest_free: u64,
-    /// Allocations held.
+    /// Number of live allocations.
     pub num_live: u64,
-    /// What stood in the way.
+    /// The reason for the refusal.
     pub verdict: Verdict,
-    /// The cap that stood in the way, where the verdict is [`Verdict::Scope`].
-    pub capped: Option<Capped>,
-    /// Changes that make the request succeed, the most useful first. A refusal carries those that are quickly found; see
-    /// [`Pool::look_into`](crate::Pool::look_into) for the others.
+    /// The scope limit that the request would exceed, if the verdict is [`Verdict::Scope`].
+    pub scope_limit: Option<ScopeLimitReached>,
+    /// Changes that make the request succeed, the most useful first. A refusal carries the advice that is cheap to
+    /// find; [`Pool::add_details`](crate::Pool::add_details) adds the rest.
     pub advice: Vec<Advice>,
-    /// What the memory is used for, if that was looked at: see [`Pool::look_into`](crate::Pool::look_into).
+    /// The use of the memory, if [`Pool::add_details`](crate::Pool::add_details) was called.
     pub details: Option<Box<Details>>,
 }
 
-/// What stood in the way of a refused request.
+/// The reason for a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum Verdict {
-    /// In use and the request together are above the limit: no arrangement would hold them.
+    /// The bytes in use and the request together exceed the limit: no arrangement would hold them.
     Full,
-    /// There is room under the limit, but in pieces that are too small.
+    /// The room under the limit suffices, but it is in pieces that are too small.
     Fragmented,
-    /// Chunks are larger than the requests in whole granules: remainders that were not split off, padding for alignment.
-    /// Without the bytes that are lost in them the request would be within the limit.
+    /// Chunks are larger than their rounded requests, because of remainders that were not split off and padding for
+    /// alignment. Without those bytes the request would be within the limit.
     Slack,
-    /// The request alone is above the limit.
+    /// The request alone exceeds the limit.
     Limit,
-    /// The limit would allow it; the source would not.
+    /// The limit allows the request, but the source declined it.
     Source,
-    /// The cap of a scope does not allow it.
+    /// A scope limit does not allow the request.
     Scope,
 }
 
 impl Verdict {
-    /// The word other programs see.
+    /// Returns the name used by other languages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -81,14 +81,15 @@ impl Verdict {
 }
 
 impl OutOfMemory {
-    /// What would help, in one sentence without an end; empty if nothing is known to.
+    /// Joins the advice into one sentence without a full stop; empty if there is none.
     #[must_use]
     pub fn suggestion(&self) -> String {
         let texts: Vec<_> = self.advice.iter().map(Advice::to_string).collect();
         texts.join("; or ")
     }
 
-    /// Whether handing back wholly free regions, which the pool is set to keep, lets the request succeed.
+    /// Returns whether the release of wholly free regions, which the pool is configured to keep, lets the request
+    /// succeed.
     #[must_use]
     pub fn trim_helps(&self) -> bool {
         self.advice.iter().any(|advice| advice.action == Action::Trim && advice.targets.is_empty())
@@ -108,13 +109,15 @@ impl OutOfMemory {
             }
             Verdict::Limit => "the request alone is above the limit",
             Verdict::Source => "the limit allows it, the source of the memory refused",
-            Verdict::Scope => return self.capped.as_ref().map_or_else(String::new, Capped::to_string),
+            Verdict::Scope => {
+                return self.scope_limit.as_ref().map_or_else(String::new, ScopeLimitReached::to_string);
+            }
         };
         text.to_owned()
     }
 }
 
-/// At most 25 lines.
+/// Prints the report in at most 25 lines.
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { requested, needed, limit, live_requested, in_use, internal_fragmentation, .. } = *self;
@@ -148,14 +151,14 @@ impl fmt::Display for OutOfMemory {
     }
 }
 
-impl fmt::Display for Capped {
+impl fmt::Display for ScopeLimitReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, limit, live } = self;
         write!(f, "scope {name:?} holds {} of the {} that it may hold", Bytes(*live), Bytes(*limit))
     }
 }
 
-/// Whole lines, each after a line break.
+/// Prints whole lines, each after a line break.
 impl fmt::Display for Details {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(splitter) = &self.splitter {

@@ -1,4 +1,4 @@
-//! NumPy's functions for handlers, from the table it publishes: the unsafe of it, and nothing else.
+//! NumPy's C functions for memory handlers, from its published table: only the unsafe code for it.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +13,7 @@ use pyo3::types::PyCapsule;
 
 use super::abi::{CAPSULE, Functions, Handler};
 
-/// Slots of NumPy's table, and the feature version that brought memory handlers.
+/// Slots of NumPy's function table, and the feature version that introduced memory handlers.
 const FEATURE_VERSION_SLOT: usize = 211;
 const SET_HANDLER_SLOT: usize = 304;
 const DEFAULT_HANDLER_SLOT: usize = 306;
@@ -21,28 +21,28 @@ const FIRST_FEATURE_VERSION: c_uint = 0xF;
 
 type SetHandler = unsafe extern "C" fn(*mut ffi::PyObject) -> *mut ffi::PyObject;
 
-/// What NumPy publishes about memory handlers.
+/// NumPy's functions and objects for memory handlers.
 #[derive(Clone, Copy)]
-pub(super) struct Door {
+pub(super) struct NumpyApi {
     set: SetHandler,
-    /// The capsule of the handler that is there from the start; NumPy keeps it as long as the process lives.
+    /// The capsule of the initial handler; NumPy keeps it for the life of the process.
     default: NonNull<ffi::PyObject>,
-    /// The functions of that handler, before anybody changed what its capsule points to.
+    /// The functions of that handler, before its capsule was changed.
     original: Functions,
 }
 
-// SAFETY: functions and objects of NumPy's that live as long as the process; objects are touched attached only.
-unsafe impl Send for Door {}
+// SAFETY: NumPy's functions and objects live as long as the process; objects are accessed only while attached.
+unsafe impl Send for NumpyApi {}
 // SAFETY: as above.
-unsafe impl Sync for Door {}
+unsafe impl Sync for NumpyApi {}
 
-impl Door {
-    /// NumPy's door.
+impl NumpyApi {
+    /// Finds NumPy's functions; caches them.
     ///
     /// # Errors
-    /// When NumPy cannot be imported, or has no memory handlers of the kind this knows.
+    /// If NumPy cannot be imported, or has no supported memory handlers.
     pub(super) fn find(py: Python<'_>) -> PyResult<&'static Self> {
-        static FOUND: OnceLock<Door> = OnceLock::new();
+        static FOUND: OnceLock<NumpyApi> = OnceLock::new();
         if let Some(found) = FOUND.get() {
             return Ok(found);
         }
@@ -54,15 +54,17 @@ impl Door {
             return Err(PyErr::fetch(py));
         }
         // SAFETY: the table is NumPy's.
-        let door = unsafe { Self::read(slots) }?;
-        Ok(FOUND.get_or_init(|| door))
+        let api = unsafe { Self::read(slots) }?;
+        Ok(FOUND.get_or_init(|| api))
     }
 
+    /// Reads the functions from NumPy's table.
+    ///
     /// # Safety
     /// `slots` is NumPy's table of functions.
     unsafe fn read(slots: *const *const c_void) -> PyResult<Self> {
-        // SAFETY: slot 211 has had this type since NumPy 1.7; the others are looked at only where the version
-        // says that they are there, and have had these types since.
+        // SAFETY: slot 211 has had this type since NumPy 1.7; the others are read only if the version says that they
+        // exist, and have had these types since.
         unsafe {
             let feature_version: unsafe extern "C" fn() -> c_uint =
                 std::mem::transmute(*slots.add(FEATURE_VERSION_SLOT));
@@ -92,27 +94,27 @@ impl Door {
     /// Makes `capsule` the handler of the current context; returns the former one.
     ///
     /// # Errors
-    /// When NumPy refuses the capsule.
+    /// If NumPy rejects the capsule.
     pub(super) fn set<'py>(&self, capsule: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         // SAFETY: attached to the interpreter. NumPy checks the capsule, and returns a new reference to the former
         // one or null with an exception set.
         unsafe { Bound::from_owned_ptr_or_err(capsule.py(), (self.set)(capsule.as_ptr())) }
     }
 
-    /// The functions of NumPy's own handler.
+    /// Returns the functions of NumPy's own handler.
     pub(super) fn original(&self) -> &Functions {
         &self.original
     }
 
-    /// Makes the default handler's capsule point to another handler: for every thread that has no handler of its
-    /// own, and for every array that was made under the default one.
+    /// Points the default handler's capsule to another handler. It affects every thread without its own handler and
+    /// every array made under the default one.
     ///
     /// # Errors
-    /// When the capsule is not what it was any more.
+    /// If the capsule was changed by other code.
     pub(super) fn replace_default(&self, py: Python<'_>, handler: &'static Handler) -> PyResult<()> {
         let capsule = self.default.as_ptr();
-        // SAFETY: NumPy keeps its capsule. The handler lives as long as the process and knows what to do with data
-        // that the original made; it is only read through the capsule.
+        // SAFETY: NumPy keeps its capsule. The handler lives as long as the process and handles data that the
+        // original made; it is only read through the capsule.
         let done = unsafe {
             ffi::PyCapsule_IsValid(capsule, CAPSULE.as_ptr()) != 0
                 && ffi::PyCapsule_SetPointer(capsule, ptr::from_ref(handler).cast_mut().cast()) == 0

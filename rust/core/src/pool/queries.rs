@@ -1,18 +1,18 @@
-//! Questions about requests to come, and about refusals.
+//! Queries about future requests and about refusals.
 
 use super::Pool;
-use super::advise::{Depth, Surroundings};
+use super::advise::{Depth, ExternalMemory};
 use super::state::State;
 use crate::allocator::{Request, Supply};
 use crate::details::Details;
 use crate::error::{AllocError, Unusable};
 use crate::kept::{KeptRegion, kept};
-use crate::refusal::{OutOfMemory, Verdict};
+use crate::out_of_memory::{OutOfMemory, Verdict};
 use crate::units::GRANULE;
 
 impl Pool {
-    /// Whether a request of `bytes` bytes would be served now, provided that the source grants as much as its
-    /// [`Gauge`](crate::Gauge) says it may, and the limit allows. A closed pool serves nothing.
+    /// Returns whether a request of `bytes` bytes would be served now, provided that the source grants as much as its
+    /// [`Gauge`](crate::Gauge) says it may. A closed pool serves nothing.
     ///
     /// # Errors
     /// In a forked child.
@@ -26,51 +26,50 @@ impl Pool {
         Ok(!refused)
     }
 
-    /// Why a request of `bytes` bytes would be refused now, with details; none if it would be served, as
-    /// [`Pool::can_allocate`] says.
+    /// Explains why a request of `bytes` bytes would be refused now; `None` if it would be served.
     ///
     /// # Errors
-    /// When the request is out of range or the pool cannot be used.
+    /// If the request is out of range or the pool is unusable.
     ///
     /// # Cost
-    /// Linear in the regions if it would be served; else that of [`Pool::look_into`].
+    /// Linear in the number of regions if the request would be served; else that of [`Pool::add_details`].
     pub fn explain(&self, bytes: u64) -> Result<Option<Box<OutOfMemory>>, AllocError> {
         self.would_refuse(bytes, true)
     }
 
-    /// Adds to a refusal what the memory is used for at this moment, and the advice that takes a look at every chunk.
+    /// Adds details to a refusal: the current use of the memory, and the advice that needs a scan of all chunks.
     ///
     /// # Errors
     /// In a forked child.
     ///
     /// # Cost
-    /// Linear in the chunks, under the lock; some nanoseconds for each. A program of up to 512 allocations is played
-    /// again, up to 20 times, without the lock.
-    pub fn look_into(&self, refused: &mut OutOfMemory) -> Result<(), Unusable> {
+    /// Linear in the number of chunks, under the lock; some nanoseconds each. A program of up to 512 allocations is
+    /// replayed up to 20 times, without the lock.
+    pub fn add_details(&self, refused: &mut OutOfMemory) -> Result<(), Unusable> {
         let request = Request { bytes: refused.requested, needed: refused.needed, owner: None, held: false };
-        self.look_into_with(refused, request, &self.surroundings(&self.others()))
+        self.add_details_for(refused, request, &self.external_memory(&self.others()))
     }
 
-    /// Whether nobody waits, nothing is pinned, no scope is open, and the pool is not closed: at a glance, and only at
-    /// this moment.
+    /// Returns whether the fast path is open: no thread waits, no scope is open, no guard mode or owner tags, not
+    /// closed. The answer may be stale.
     #[must_use]
-    pub fn is_plain(&self) -> bool {
-        self.late.is_bare()
+    pub fn is_fast_path_open(&self) -> bool {
+        self.deferred.is_idle()
     }
 
-    /// Its own number among all pools of the process.
+    /// Returns the number of this pool, unique within the process.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The regions that a trim would leave, and what is in them.
+    /// Returns the regions that a trim would keep, and their content.
     ///
     /// # Errors
     /// In a forked child.
     ///
     /// # Cost
-    /// Linear in the chunks, under the lock.
+    /// Linear in the number of chunks, under the lock.
     pub fn kept_regions(&self) -> Result<Vec<KeptRegion>, Unusable> {
         self.with_state(|state| {
             state.empty_quarantine();
@@ -83,51 +82,51 @@ impl Pool {
         if self.is_served_from_held(request)? {
             return Ok(None);
         }
-        let around = self.surroundings(&self.others());
+        let external = self.external_memory(&self.others());
         let mut refused = self.with_state(|state| {
-            let capped = self.cap_broken(state, request);
+            let scope_limit = self.exceeded_limit(state, request);
             let trim_on_oom = self.options.trim_on_oom;
             let fits =
                 |state: &State, supply| state.allocator.would_serve(request.needed, trim_on_oom, supply);
-            let possible = around.possible();
+            let possible = external.possible();
             let served = fits(state, possible) || (state.empty_quarantine() && fits(state, possible));
-            if served && capped.is_none() {
+            if served && scope_limit.is_none() {
                 return None;
             }
             let source_refuses = !served && fits(state, Supply::UNLIMITED);
-            let mut refused = self.refusal(state, request, source_refuses);
-            if capped.is_some() {
+            let mut refused = self.out_of_memory(state, request, source_refuses);
+            if scope_limit.is_some() {
                 refused.verdict = Verdict::Scope;
-                refused.capped = capped;
+                refused.scope_limit = scope_limit;
             }
             Some(refused)
         })?;
         if with_details && let Some(refused) = &mut refused {
-            self.look_into_with(refused, request, &around)?;
+            self.add_details_for(refused, request, &external)?;
         }
         Ok(refused)
     }
 
-    /// Whether a request is served without a look at anything but the own free chunks.
+    /// Returns whether a free chunk serves the request, without a look at the source.
     fn is_served_from_held(&self, request: Request) -> Result<bool, Unusable> {
         self.with_state(|state| {
             state.open()?;
             let has_chunk = request.bytes == 0 || state.allocator.has_free(request.needed);
-            Ok(has_chunk && self.cap_broken(state, request).is_none())
+            Ok(has_chunk && self.exceeded_limit(state, request).is_none())
         })?
     }
 
-    fn look_into_with(
+    fn add_details_for(
         &self,
         refused: &mut OutOfMemory,
         request: Request,
-        around: &Surroundings,
+        external: &ExternalMemory,
     ) -> Result<(), Unusable> {
         refused.details = Some(Box::new(self.with_state(|state| {
             state.empty_quarantine();
             Details::new(&state.allocator)
         })?));
-        refused.advice = self.advise(request, around, Depth::Thorough)?;
+        refused.advice = self.advise(request, external, Depth::Thorough)?;
         Ok(())
     }
 }

@@ -1,17 +1,17 @@
-//! The figures and the verdict of a refused request.
+//! Builds the out-of-memory error of a refused request: its figures and its verdict.
 
 use std::sync::Arc;
 
 use super::{Allocator, Request};
 use crate::chunk::Chunk;
-use crate::refusal::{OutOfMemory, Verdict};
+use crate::out_of_memory::{OutOfMemory, Verdict};
 use crate::stats::Stats;
 use crate::units::round_up;
 
 impl Allocator {
-    /// The refusal of a request, with the figures of this moment. `margins` are bytes that each allocation takes more
-    /// than was asked for, whatever the policy.
-    pub(crate) fn refusal(&self, request: Request, source_refused: bool, margins: u64) -> OutOfMemory {
+    /// Returns the error of a refused request with the current figures. `margins` are the bytes that guard mode adds
+    /// to each allocation.
+    pub(crate) fn out_of_memory(&self, request: Request, source_refused: bool, margins: u64) -> OutOfMemory {
         let stats = self.stats();
         let Stats {
             requested: live_requested, in_use, reserved, limit, free, largest_free, num_live, ..
@@ -42,16 +42,16 @@ impl Allocator {
             largest_free,
             num_live,
             verdict,
-            capped: None,
+            scope_limit: None,
             advice: Vec::new(),
             details: None,
         }
     }
 
-    /// Bytes that would be in use if each chunk had just the whole granules of its request, and its red zones.
+    /// Returns the bytes in use if each chunk had exactly its rounded request and its red zones.
     ///
     /// # Cost
-    /// Linear in the chunks.
+    /// Linear in the number of chunks.
     fn tight_in_use(&self, margins: u64) -> u64 {
         let tight = |chunk: &Chunk| (round_up(chunk.requested) + margins).min(chunk.size);
         self.chunks.in_use().map(tight).sum()

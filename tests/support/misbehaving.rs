@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use allotment::source::{AddressSpace, Grant, Refusal, RegionSource};
+use allotment::source::{AddressSpace, Grant, RegionSource, ReserveError};
 use allotment::{GRANULE, Gauge, MAX_BYTES};
 
 use crate::numbers::Numbers;
@@ -74,7 +74,7 @@ pub(crate) struct Habits {
 }
 
 /// A source with habits. What it is handed back must be what it has out.
-pub(crate) struct Wayward {
+pub(crate) struct Misbehaving {
     upstream: Box<dyn RegionSource>,
     habits: Habits,
     random: Numbers,
@@ -84,7 +84,7 @@ pub(crate) struct Wayward {
     wrong: Option<Grant>,
 }
 
-impl Wayward {
+impl Misbehaving {
     pub(crate) fn new(habits: Habits, seed: u64) -> Self {
         let upstream: Box<dyn RegionSource> = match habits.place {
             Place::Ascending { gap } => Box::new(AddressSpace::new(gap)),
@@ -115,10 +115,10 @@ impl Wayward {
     }
 
     /// A sound grant, if the cap leaves so much.
-    fn grant(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn grant(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         let out: u64 = self.out.iter().map(|grant| grant.bytes).sum();
         if bytes > self.habits.largest || out.checked_add(bytes).is_none_or(|sum| sum > self.habits.cap) {
-            return Err(Refusal::Declined);
+            return Err(ReserveError::Declined);
         }
         let grant = self.upstream.reserve(bytes, alignment)?;
         self.out.push(grant);
@@ -131,8 +131,8 @@ impl Wayward {
     }
 
     /// A grant on one that is out: all of it, within it, or across one of its ends.
-    fn overlapping(&mut self, bytes: u64) -> Result<Grant, Refusal> {
-        let Some(&out) = self.out.last() else { return Err(Refusal::Declined) };
+    fn overlapping(&mut self, bytes: u64) -> Result<Grant, ReserveError> {
+        let Some(&out) = self.out.last() else { return Err(ReserveError::Declined) };
         let inside = out.address + GRANULE * self.random.below(out.bytes / GRANULE);
         match self.random.below(4) {
             0 => Ok(out),
@@ -144,14 +144,14 @@ impl Wayward {
     }
 }
 
-impl RegionSource for Wayward {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+impl RegionSource for Misbehaving {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         let somewhere = 1 << 40;
         match self.misdeed() {
             None => self.grant(bytes, alignment),
-            Some(Misdeed::Declines) => Err(Refusal::Declined),
-            Some(Misdeed::Fails) => Err(Refusal::Failed(Arc::new(Broken))),
-            Some(Misdeed::Panics) => Err(Refusal::Failed(Arc::new(OnPurpose))),
+            Some(Misdeed::Declines) => Err(ReserveError::Declined),
+            Some(Misdeed::Fails) => Err(ReserveError::Failed(Arc::new(Broken))),
+            Some(Misdeed::Panics) => Err(ReserveError::Failed(Arc::new(OnPurpose))),
             Some(Misdeed::GrantsMore) => {
                 let more = [GRANULE, 4096, 2 << 20, bytes][self.random.place(4)];
                 self.grant(bytes.saturating_add(more), alignment)
@@ -249,9 +249,9 @@ impl<S: RegionSource> Panicking<S> {
 }
 
 impl<S: RegionSource> RegionSource for Panicking<S> {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         match self.upstream.reserve(bytes, alignment) {
-            Err(Refusal::Failed(failure)) if failure.is::<OnPurpose>() => self.panic(),
+            Err(ReserveError::Failed(failure)) if failure.is::<OnPurpose>() => self.panic(),
             answer => answer,
         }
     }

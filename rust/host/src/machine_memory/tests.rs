@@ -1,11 +1,12 @@
 use super::*;
 
-/// A folder with these files, gone with the value.
+/// A directory with these files, removed on drop.
 struct Root(PathBuf);
 
 impl Root {
     fn with(name: &str, files: &[(&str, &str)]) -> Self {
-        let root = std::env::temp_dir().join(format!("allotment-machine-{}-{name}", std::process::id()));
+        let root =
+            std::env::temp_dir().join(format!("allotment-machine-memory-{}-{name}", std::process::id()));
         for (file, text) in files {
             let file = root.join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -26,9 +27,9 @@ const MEMINFO: (&str, &str) =
 const K: u64 = 1024;
 
 #[test]
-fn without_groups_the_machine_tells() {
+fn without_control_groups_the_figures_are_those_of_the_machine() {
     let root = Root::with("plain", &[MEMINFO]);
-    assert_eq!(Machine::under(&root.0), Some(Machine { total: 8000 * K, available: 6000 * K }));
+    assert_eq!(MachineMemory::under(&root.0), Some(MachineMemory { total: 8000 * K, available: 6000 * K }));
 }
 
 #[test]
@@ -45,7 +46,7 @@ fn the_lowest_limit_of_the_groups_around_counts() {
             ("sys/fs/cgroup/outer/inner/memory.current", "1024\n"),
         ],
     );
-    assert_eq!(Machine::under(&root.0), Some(Machine { total: 4_096_000, available: 2_048_000 }));
+    assert_eq!(MachineMemory::under(&root.0), Some(MachineMemory { total: 4_096_000, available: 2_048_000 }));
 }
 
 #[test]
@@ -59,11 +60,11 @@ fn the_first_version_of_groups_counts_also_where_a_container_mounts_its_own_as_t
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "9999999\n"),
         ],
     );
-    assert_eq!(Machine::under(&root.0), Some(Machine { total: 2_048_000, available: 0 }));
+    assert_eq!(MachineMemory::under(&root.0), Some(MachineMemory { total: 2_048_000, available: 0 }));
 }
 
 #[test]
-fn nothing_is_known_where_nothing_is_told() {
+fn without_meminfo_there_are_no_figures() {
     let root = Root::with("none", &[("proc/version", "")]);
-    assert_eq!(Machine::under(&root.0), None);
+    assert_eq!(MachineMemory::under(&root.0), None);
 }

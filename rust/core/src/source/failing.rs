@@ -1,32 +1,32 @@
-//! Refusals on order, so that running out of memory is an ordinary test.
+//! A source that declines on demand, for tests of out-of-memory handling.
 
 use std::sync::Arc;
 
-use super::{Grant, Refusal, RegionSource};
+use super::{Grant, RegionSource, ReserveError};
 use crate::guard::MemoryGuard;
 
-/// Declines each request that a rule picks, and passes the rest to its upstream.
+/// Declines the requests that a rule selects and passes the others to its upstream.
 #[derive(Debug)]
-pub struct Refusing<S, R> {
+pub struct FailingSource<S, R> {
     upstream: S,
     rule: R,
     asked: u64,
 }
 
-impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> Refusing<S, R> {
-    /// `upstream`, except where `rule(number of the request from 0, bytes)` is true.
+impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> FailingSource<S, R> {
+    /// Wraps `upstream`; declines where `rule(number of the request from 0, bytes)` is true.
     #[must_use]
     pub fn new(upstream: S, rule: R) -> Self {
         Self { upstream, rule, asked: 0 }
     }
 }
 
-impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> RegionSource for Refusing<S, R> {
-    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, Refusal> {
+impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> RegionSource for FailingSource<S, R> {
+    fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         let number = self.asked;
         self.asked += 1;
         if (self.rule)(number, bytes) {
-            Err(Refusal::Declined)
+            Err(ReserveError::Declined)
         } else {
             self.upstream.reserve(bytes, alignment)
         }

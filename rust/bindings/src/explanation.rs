@@ -1,4 +1,4 @@
-//! What a refusal says beside its text: groups of allocations, and the one in the way.
+//! The `Explanation` class and the details of a refusal: groups of allocations, and the splitter.
 
 use allotment::{Details, OutOfMemory};
 use pyo3::prelude::*;
@@ -12,9 +12,9 @@ use crate::advice::advice_of;
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct SizeGroup {
-    /// Bytes of all their chunks.
+    /// Total size of their chunks in bytes.
     bytes: u64,
-    /// How many.
+    /// Number of allocations.
     count: u64,
     /// Size of the smallest chunk, in bytes.
     smallest: u64,
@@ -26,29 +26,29 @@ pub(crate) struct SizeGroup {
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct OwnerGroup {
-    /// Bytes asked for, in whole granules of 256.
+    /// Requested bytes, rounded up to granules of 256.
     bytes: u64,
-    /// How many.
+    /// Number of allocations.
     count: u64,
-    /// The tag or scope, after the scopes around it.
+    /// The tag or scope, with the enclosing scopes.
     owner: String,
 }
 
-/// An allocation between two free chunks: without it they would be one.
+/// An allocation between two free chunks; its free would merge them.
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Splitter {
     /// First byte of its chunk.
     address: u64,
-    /// Bytes of its chunk.
+    /// Size of its chunk in bytes.
     size: u64,
     /// Number of the allocation.
     id: u64,
-    /// Whose it is, if that is noted.
+    /// Its owner, if one is recorded.
     owner: Option<String>,
-    /// Bytes of the free chunk before it.
+    /// Size of the free chunk before it, in bytes.
     before: u64,
-    /// Bytes of the free chunk after it.
+    /// Size of the free chunk after it, in bytes.
     after: u64,
 }
 
@@ -111,7 +111,7 @@ impl Splitter {
     }
 }
 
-/// Whether a request would be served, and why not.
+/// Whether a request would be served, and if not, why.
 #[pyclass(frozen, module = "allotment")]
 pub(crate) struct Explanation(pub(crate) Option<Box<OutOfMemory>>);
 
@@ -123,19 +123,19 @@ impl Explanation {
         self.0.is_none()
     }
 
-    /// What would stand in the way, as in `OutOfMemoryError`; `"fits"` if nothing would.
+    /// The reason for a refusal, as in `OutOfMemoryError`; `"fits"` if it would be served.
     #[getter]
     fn verdict(&self) -> &'static str {
         self.0.as_ref().map_or("fits", |refused| refused.verdict.as_str())
     }
 
-    /// The text that the refusal would have, in at most 25 lines.
+    /// The text of the refusal, in at most 25 lines.
     #[getter]
     fn text(&self) -> String {
         self.0.as_ref().map_or_else(|| "the request would be served".to_owned(), ToString::to_string)
     }
 
-    /// What would help; nothing if it would be served.
+    /// The advice as one sentence; `None` if it would be served.
     #[getter]
     fn suggestion(&self) -> Option<String> {
         self.0.as_ref().map(|refused| refused.suggestion())
@@ -147,19 +147,19 @@ impl Explanation {
         advice_of(py, self.0.as_ref().map_or(&[][..], |refused| &refused.advice))
     }
 
-    /// The allocations that take most, by size, the most first.
+    /// The size groups with the most bytes, in descending order.
     #[getter]
     fn by_size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         by_size(py, self.details())
     }
 
-    /// The owners that hold most, the most first.
+    /// The owners with the most bytes, in descending order.
     #[getter]
     fn by_owner<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         by_owner(py, self.details())
     }
 
-    /// The allocation that splits the largest free chunks, if one does.
+    /// The allocation that splits the largest free chunks, if there is one.
     #[getter]
     fn splitter(&self) -> Option<Splitter> {
         splitter(self.details())

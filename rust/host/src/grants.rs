@@ -1,23 +1,23 @@
-//! What a source has out.
+//! The live grants of one source.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use allotment::source::Grant;
 
-/// The grants that are out: address to length, as granted.
+/// The live grants: address to length.
 #[derive(Debug, Default)]
-pub(crate) struct Out(Mutex<BTreeMap<u64, u64>>);
+pub(crate) struct Grants(Mutex<BTreeMap<u64, u64>>);
 
-impl Out {
+impl Grants {
     pub(crate) fn insert(&self, grant: Grant) {
         self.grants().insert(grant.address, grant.bytes);
     }
 
-    /// Takes out the grants that a region is made of: one, or several that a pool was told to join.
+    /// Removes the grants that make up a region: one, or several that a pool joined.
     ///
     /// # Panics
-    /// When the region is not made of grants that are out. Those in front of the first that is not are gone.
+    /// If the region does not consist of live grants. Those before the first unknown one are removed.
     pub(crate) fn remove(&self, region: Grant) -> Vec<Grant> {
         let mut removed = Vec::new();
         let mut address = region.address;
@@ -30,28 +30,29 @@ impl Out {
         removed
     }
 
-    /// Does something with a span, which stays out meanwhile.
+    /// Runs `work` on a span while its grants stay live.
     ///
     /// # Panics
-    /// When the span is not all within grants that are out.
+    /// If the span is not covered by live grants.
     pub(crate) fn with<T>(&self, span: Grant, work: impl FnOnce() -> T) -> T {
         let grants = self.grants();
         let mut covered = span.address;
         while covered < span.end() {
             let around = grants.range(..=covered).next_back().map(|(address, bytes)| address + bytes);
-            covered = around.filter(|&end| end > covered).unwrap_or_else(|| panic!("{span:?} is not out"));
+            covered =
+                around.filter(|&end| end > covered).unwrap_or_else(|| panic!("{span:?} is not granted"));
         }
         work()
     }
 
     fn grants(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
-        // A panic over a foreign region leaves the table sound.
+        // A panic for an unknown region leaves the table consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
-impl Out {
+impl Grants {
     pub(crate) fn is_empty(&self) -> bool {
         self.grants().is_empty()
     }

@@ -1,16 +1,16 @@
-//! Sizes for property tests: every power of two is as likely as any other, and edges come often.
+//! Proptest strategies for sizes: all powers of two are equally likely, and edge cases are frequent.
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
 use crate::units::{GRANULE, MAX_BYTES};
 
-/// Settings of every property: no files of failures, because a case that failed becomes a test of its own.
+/// The configuration of every property: no failure files, as a failing case becomes a test of its own.
 pub(crate) fn config() -> Config {
     Config { cases: 2000, failure_persistence: None, ..Config::default() }
 }
 
-/// Any number of bytes up to [`MAX_BYTES`].
+/// Generates sizes up to [`MAX_BYTES`].
 pub(crate) fn size() -> impl Strategy<Value = u64> {
     let edges = prop::sample::select(vec![
         0,
@@ -30,17 +30,17 @@ pub(crate) fn size() -> impl Strategy<Value = u64> {
     prop_oneof![1 => edges, 2 => near_a_power, 4 => any_power]
 }
 
-/// Any number of 64 bits, the last ones often.
+/// Generates 64-bit numbers, with frequent values near the maximum.
 pub(crate) fn number() -> impl Strategy<Value = u64> {
     prop_oneof![4 => size(), 1 => (0..2000_u64).prop_map(|below| u64::MAX - below), 1 => any::<u64>()]
 }
 
-/// A limit that a pool may have.
+/// Generates valid limits of a pool.
 pub(crate) fn limit() -> impl Strategy<Value = u64> {
     size().prop_map(|bytes| bytes.max(1))
 }
 
-/// A share between 0 and 1, small ones and the ends often.
+/// Generates fractions between 0 and 1, with frequent small values and ends.
 pub(crate) fn share() -> impl Strategy<Value = f64> {
     let ends = prop::sample::select(vec![0.0, f64::MIN_POSITIVE, 5e-324, f64::EPSILON, 0.5, 1.0]);
     let small = (0.0..1.0, 0..64_i32).prop_map(|(share, power): (f64, i32)| share * 0.5_f64.powi(power));

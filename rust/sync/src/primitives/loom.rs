@@ -1,4 +1,4 @@
-//! Loom's.
+//! Loom's primitives, for tests that try every interleaving.
 
 use std::cell::Cell;
 
@@ -8,18 +8,18 @@ use loom::sync::atomic::fence;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 
-pub(crate) fn prepare() {}
+pub(crate) fn init_barrier() {}
 
 pub(crate) fn light_is_enough() -> bool {
     true
 }
 
-/// Loom knows no barrier that works on other threads; an ordinary one on either side is as good.
+/// A full barrier: loom has no barrier that acts on other threads, and full barriers on both sides are as good.
 pub(crate) fn light() {
     fence(Ordering::SeqCst);
 }
 
-pub(crate) use light as lightest;
+pub(crate) use light as light_or_full;
 
 pub(crate) fn heavy() {
     fence(Ordering::SeqCst);
@@ -29,7 +29,7 @@ loom::thread_local! {
     static NUMBER: Cell<u64> = Cell::new(0);
 }
 
-/// Counted, and never used twice.
+/// Returns a thread-local counter value that is never reused.
 pub(crate) fn this_thread() -> u64 {
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(8);
     NUMBER.with(|number| {
@@ -40,11 +40,11 @@ pub(crate) fn this_thread() -> u64 {
     })
 }
 
-pub(crate) fn give_way(_times: u32) {
+pub(crate) fn back_off(_times: u32) {
     loom::thread::yield_now();
 }
 
-/// A lock that promises no more than it must, in place of one that loom cannot see into.
+/// A lock built from loom's atomics, with no guarantee beyond mutual exclusion; loom cannot see into `parking_lot`.
 pub(crate) struct InnerLock {
     taken: AtomicBool,
     asleep: Mutex<()>,
@@ -67,8 +67,10 @@ impl InnerLock {
         self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
+    /// Releases the lock.
+    ///
     /// # Safety
-    /// This thread has the lock.
+    /// The calling thread holds the lock.
     pub(crate) unsafe fn unlock(&self) {
         self.taken.store(false, Ordering::Release);
         drop(self.asleep());
@@ -80,13 +82,13 @@ impl InnerLock {
     }
 }
 
-/// A cell that complains when two look into it at once.
-pub(crate) struct WatchedCell<T>(UnsafeCell<T>);
+/// A cell that reports two concurrent accesses.
+pub(crate) struct TrackedCell<T>(UnsafeCell<T>);
 
-/// From when to when somebody looks into the cell.
+/// The time span of one access to the cell.
 pub(crate) type Access<T> = MutPtr<T>;
 
-impl<T> WatchedCell<T> {
+impl<T> TrackedCell<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
@@ -95,11 +97,13 @@ impl<T> WatchedCell<T> {
         self.0.get_mut()
     }
 
+    /// Returns the value for the span of an access.
+    ///
     /// # Safety
     /// No other reference to the value is alive.
     #[expect(clippy::mut_from_ref, clippy::unused_self, reason = "as the machine's")]
     pub(crate) unsafe fn value<'a>(&'a self, access: &'a Access<T>) -> &'a mut T {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: guaranteed by the caller.
         unsafe { access.deref() }
     }
 }

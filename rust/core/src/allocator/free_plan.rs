@@ -1,57 +1,58 @@
-//! Which allocations to free so that a request is served: within a region, of whole regions, or of one scope.
+//! Finds allocations to free so that a refused request fits: within one region, in whole regions, or in one scope.
 
 use std::collections::VecDeque;
 
 use super::Allocator;
-use super::outlook::Supply;
+use super::feasibility::Supply;
 use crate::chunk::{Chunk, Handle};
 use crate::owner::OwnerId;
 use crate::region::Region;
 use crate::units::round_up;
 
-/// More allocations than this are nothing that a caller frees one by one.
-const MOST: usize = 256;
+/// The largest number of allocations worth reporting: a caller does not free more than this one by one.
+const MAX_ALLOCATIONS: usize = 256;
 
-/// Allocations to free.
+/// A set of allocations to free.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Vacated {
+pub(crate) struct FreePlan {
     /// Their numbers, in ascending order.
     pub(crate) allocations: Vec<u64>,
-    /// Bytes of their chunks.
+    /// The total size of their chunks in bytes.
     pub(crate) bytes: u64,
 }
 
-impl Vacated {
+impl FreePlan {
     fn of<'a>(chunks: impl IntoIterator<Item = &'a Chunk>) -> Self {
-        let mut vacated = Self::default();
+        let mut plan = Self::default();
         for chunk in chunks {
-            vacated.bytes += chunk.size;
-            vacated.allocations.extend(chunk.id.map(|_| chunk.number()));
+            plan.bytes += chunk.size;
+            plan.allocations.extend(chunk.id.map(|_| chunk.number()));
         }
-        vacated.allocations.sort_unstable();
-        vacated
+        plan.allocations.sort_unstable();
+        plan
     }
 }
 
 impl Allocator {
-    /// The allocations to free so that a chunk of `needed` bytes is served, if some do it and no runtime holds them: the
-    /// fewest bytes that leave a free chunk of that size, or a few regions to hand back for a larger one.
+    /// Returns the smallest set of allocations whose release lets a chunk of `needed` bytes be served: within a
+    /// region, or in whole regions that are released for a larger one. Skips allocations that a runtime holds.
+    /// Returns `None` if there is no such set.
     ///
     /// # Cost
-    /// Linear in the chunks.
-    pub(crate) fn vacate_for(&self, needed: u64, trim_on_oom: bool, supply: Supply) -> Option<Vacated> {
-        let in_place = self.regions.iter().filter_map(|region| self.vacate_within(region, needed));
-        let regions = if trim_on_oom { self.vacate_regions_for(needed, supply) } else { None };
-        let few = in_place.chain(regions).filter(|vacated| vacated.allocations.len() <= MOST);
-        few.min_by_key(|vacated| (vacated.bytes, vacated.allocations.len()))
+    /// Linear in the number of chunks.
+    pub(crate) fn plan_frees_for(&self, needed: u64, trim_on_oom: bool, supply: Supply) -> Option<FreePlan> {
+        let in_place = self.regions.iter().filter_map(|region| self.plan_frees_in_region(region, needed));
+        let regions = if trim_on_oom { self.plan_regions_to_empty(needed, supply) } else { None };
+        let few = in_place.chain(regions).filter(|plan| plan.allocations.len() <= MAX_ALLOCATIONS);
+        few.min_by_key(|plan| (plan.bytes, plan.allocations.len()))
     }
 
-    /// The allocations of fewest bytes in a row of chunks of `needed` bytes or more.
-    fn vacate_within(&self, region: &Region, needed: u64) -> Option<Vacated> {
-        // For each last chunk, the shortest row that is long enough holds the fewest bytes.
+    /// Finds the run of adjacent chunks of at least `needed` bytes with the fewest bytes in use.
+    fn plan_frees_in_region(&self, region: &Region, needed: u64) -> Option<FreePlan> {
+        // A sliding window: for each last chunk, the shortest sufficient run has the fewest bytes in use.
         let mut row: VecDeque<(Handle, &Chunk)> = VecDeque::new();
         let (mut length, mut used) = (0, 0);
-        // The bytes of the best row, its first chunk, and how many it has.
+        // Bytes in use, first chunk and length of the best run so far.
         let mut best: Option<(u64, Handle, usize)> = None;
         for (handle, chunk) in self.chunks.run(region.first) {
             if chunk.is_held() {
@@ -80,8 +81,9 @@ impl Allocator {
         Some(self.allocations_of(self.chunks.run(first).take(count)))
     }
 
-    /// All allocations of regions that must be wholly free before another region of `needed` bytes fits under the limit.
-    fn vacate_regions_for(&self, needed: u64, supply: Supply) -> Option<Vacated> {
+    /// Returns all allocations of the regions that must become free before a region of `needed` bytes fits under the
+    /// limit.
+    fn plan_regions_to_empty(&self, needed: u64, supply: Supply) -> Option<FreePlan> {
         let used = |region: &Region| -> Option<u64> {
             let mut chunks = self.chunks.run(region.first);
             chunks.try_fold(0, |sum, (handle, chunk)| {
@@ -95,7 +97,7 @@ impl Allocator {
             let available = supply.after_release(gone).now;
             self.growth.serves(needed, self.counters.reserved() - gone, self.limit, available)
         };
-        // Begin with the emptiest; then leave out what is not needed, beginning with the fullest.
+        // Greedy: add regions from the least used one on, then drop unneeded ones from the most used one on.
         let mut gone = 0;
         let count = regions.iter().position(|(_, region)| {
             gone += region.span.bytes;
@@ -112,18 +114,19 @@ impl Allocator {
         Some(self.allocations_of(regions.iter().flat_map(|(_, region)| self.chunks.run(region.first))))
     }
 
-    fn allocations_of<'a>(&self, chunks: impl Iterator<Item = (Handle, &'a Chunk)>) -> Vacated {
+    fn allocations_of<'a>(&self, chunks: impl Iterator<Item = (Handle, &'a Chunk)>) -> FreePlan {
         let held = chunks.filter(|&(handle, chunk)| self.is_occupied(handle, chunk));
-        Vacated::of(held.map(|(_, chunk)| chunk))
+        FreePlan::of(held.map(|(_, chunk)| chunk))
     }
 
-    /// Allocations of an owner, or of owners below it, that no runtime holds and whose requests in whole granules add up
-    /// to `bytes` or more: the smallest one that does, or else the largest ones.
+    /// Returns allocations of an owner and the owners below it whose rounded requests add up to at least `bytes`: the
+    /// smallest single one that suffices, or else the largest ones. Skips allocations that a runtime holds.
     ///
     /// # Cost
-    /// Linear in the chunks.
-    pub(crate) fn vacate_owned(&self, owner: OwnerId, bytes: u64) -> Option<Vacated> {
-        let is_below = |handle| self.owners.of(handle).is_some_and(|of| self.owners.is_within(of, owner));
+    /// Linear in the number of chunks.
+    pub(crate) fn plan_frees_of_owner(&self, owner: OwnerId, bytes: u64) -> Option<FreePlan> {
+        let is_below =
+            |handle| self.owners.owner_of(handle).is_some_and(|of| self.owners.is_within(of, owner));
         let chunks = self.regions.iter().flat_map(|region| self.chunks.run(region.first));
         let mut held: Vec<_> = chunks
             .filter(|&(handle, chunk)| is_below(handle) && !chunk.is_held())
@@ -132,7 +135,7 @@ impl Allocator {
         held.sort_unstable_by_key(|chunk| (chunk.requested, chunk.address));
         let enough = |chunk: &&&Chunk| round_up(chunk.requested) >= bytes;
         if let Some(one) = held.iter().find(enough) {
-            return Some(Vacated::of([*one]));
+            return Some(FreePlan::of([*one]));
         }
         let mut missing = bytes;
         let mut taken = Vec::new();
@@ -140,13 +143,13 @@ impl Allocator {
             taken.push(chunk);
             missing = missing.saturating_sub(round_up(chunk.requested));
             if missing == 0 {
-                return (taken.len() <= MOST).then(|| Vacated::of(taken));
+                return (taken.len() <= MAX_ALLOCATIONS).then(|| FreePlan::of(taken));
             }
         }
         None
     }
 
-    /// Bytes that an allocation keeps from being free.
+    /// Returns the bytes of the chunk that are in use.
     fn used_bytes(&self, handle: Handle, chunk: &Chunk) -> u64 {
         if self.is_occupied(handle, chunk) { chunk.size } else { 0 }
     }

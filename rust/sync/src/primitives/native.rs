@@ -1,4 +1,4 @@
-//! The machine's.
+//! The primitives of the operating system and of `parking_lot`.
 
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use parking_lot::lock_api::RawMutex as _;
 
-pub(crate) use super::barrier::{heavy, light, light_is_enough, lightest, prepare};
+pub(crate) use super::barrier::{heavy, init_barrier, light, light_is_enough, light_or_full};
 pub(crate) use super::thread::this_thread;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// A lock that sleeps where others hold it.
+/// The lock behind the bias: a mutex that blocks under contention.
 pub(crate) struct InnerLock(parking_lot::RawMutex);
 
 impl InnerLock {
@@ -28,21 +28,23 @@ impl InnerLock {
         self.0.try_lock()
     }
 
+    /// Releases the lock.
+    ///
     /// # Safety
-    /// This thread has the lock.
+    /// The calling thread holds the lock.
     pub(crate) unsafe fn unlock(&self) {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.0.unlock() };
     }
 }
 
-/// A cell that loom would watch.
-pub(crate) struct WatchedCell<T>(UnsafeCell<T>);
+/// An `UnsafeCell`; loom's counterpart tracks its accesses.
+pub(crate) struct TrackedCell<T>(UnsafeCell<T>);
 
-/// From when to when somebody looks into the cell.
+/// The time span of one access to the cell.
 pub(crate) struct Access<T>(PhantomData<*mut T>);
 
-impl<T> WatchedCell<T> {
+impl<T> TrackedCell<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
@@ -53,22 +55,24 @@ impl<T> WatchedCell<T> {
         Access(PhantomData)
     }
 
+    /// Returns the value for the span of an access.
+    ///
     /// # Safety
     /// No other reference to the value is alive.
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the caller vouches for it")]
     pub(crate) unsafe fn value(&self, _access: &Access<T>) -> &mut T {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: guaranteed by the caller.
         unsafe { &mut *self.0.get() }
     }
 }
 
-/// Lets other threads go on; the more often it did not help, the longer.
-pub(crate) fn give_way(times: u32) {
+/// Spins, yields or sleeps, depending on the number of failed attempts.
+pub(crate) fn back_off(times: u32) {
     match times {
         0..16 => spin_loop(),
         16..64 => std::thread::yield_now(),
-        // Whoever is waited for walks a long list, or is not on a processor.
+        // The lock holder walks a long list, or the scheduler has preempted it.
         _ => std::thread::sleep(Duration::from_micros(50)),
     }
 }
