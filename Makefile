@@ -120,6 +120,7 @@ lint: $(VENV)/.tools  ## formatting and lints of both languages
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
+	$(PYTHON) tests/mutations.py --check
 
 fmt: $(VENV)/.tools  ## format both languages
 	cargo fmt --all

@@ -1,12 +1,12 @@
-//! What do a pool's books cost the process: a byte for each byte of memory, or so much a chunk?
+//! How much memory does a pool's bookkeeping take: a byte per byte of memory, or a constant per chunk?
 //!
-//! Two tables, both over made-up addresses, so that the books are all there is. The first is of a pool of 64 GiB
-//! without growth and with 1,000 live chunks, in physical memory of the process. The second is of pools of 1,000 to
-//! 1,000,000 chunks, in bytes a chunk: what ours holds of the host, the most it held for a moment, while a table
-//! moved into one twice as long, and what there is of both sides in physical memory. A table that moves counts twice
-//! here for a moment; the host may do it by moving pages, without a copy.
+//! Two tables, both over made-up addresses, so that bookkeeping is the only cost. The first covers a pool of 64 GiB
+//! without growth and with 1,000 live chunks, in physical memory of the process. The second covers pools of 1,000 to
+//! 1,000,000 chunks, in bytes per chunk: the host memory that our pool holds, its peak while a table is moved into a
+//! larger one, and the physical memory of both sides. A moved table counts twice for a moment; the system allocator
+//! may move pages without a copy.
 //!
-//! Each figure is from a process of its own, which starts with no memory to use again.
+//! Each figure comes from a process of its own, which starts without reusable memory.
 //!
 //! ```text
 //! cargo bench --features oracle --bench bookkeeping
@@ -32,12 +32,12 @@ use numbers::Numbers;
 use reference::{Events, Reference, Setup};
 use table::Table;
 
-/// Counts bytes, and passes the calls on.
+/// Counts bytes and passes the calls on.
 #[global_allocator]
 static HOST: PeakAlloc = PeakAlloc;
 
 const LIMIT: u64 = 64 << 30;
-/// What the pool of the first table may cost.
+/// The budget of the pool in the first table.
 const BUDGET: u64 = 2 << 20;
 
 fn main() {
@@ -51,13 +51,13 @@ fn main() {
     many_chunks();
 }
 
-/// The books of one side, in bytes; the first alone is known of TensorFlow's.
+/// The bookkeeping of one side in bytes; only the first figure is known for TensorFlow.
 #[derive(Default)]
 struct Books {
     resident: u64,
     held: u64,
     most: u64,
-    /// The most bytes a chunk, taken whenever that rose while it had 1,000 chunks or more.
+    /// The highest bytes per chunk, taken at each new peak with 1,000 chunks or more.
     worst_a_chunk: u64,
     chunks: u64,
 }
@@ -99,7 +99,7 @@ fn many_chunks() {
     ));
 }
 
-/// What a process of its own finds out.
+/// Measures one case in a process of its own.
 fn books(side: &str, state: &str, chunks: u32) -> Books {
     let program = std::env::current_exe().expect("this program");
     let output = Command::new(program).args(["--books", side, state, &chunks.to_string()]).output();
@@ -124,7 +124,7 @@ fn print_books(side: &str, state: &str, chunks: u32) {
     let books = if side == "ours" {
         measure_ours(&events, growth)
     } else {
-        // The library itself, its log and its static tables are there before anything is measured.
+        // Load the library, its log and its static tables before the measurement.
         measure_theirs(&[Event::Allocate { slot: 0, bytes: 1 }], 1 << 20, growth);
         Books { resident: measure_theirs(&events, LIMIT, growth), ..Books::default() }
     };
@@ -136,14 +136,14 @@ fn sizes(slot: u32) -> u64 {
     256 << (slot % 9)
 }
 
-/// Twice as many allocations as are live in the end, and every second freed.
+/// Makes twice as many allocations as stay live, and frees every second one.
 fn punched(live: u32, sizes: impl Fn(u32) -> u64) -> Vec<Event> {
     let mut events: Vec<_> = (0..2 * live).map(|slot| Event::Allocate { slot, bytes: sizes(slot) }).collect();
     events.extend((0..live).map(|hole| Event::Free { slot: 2 * hole }));
     events
 }
 
-/// As many allocations, and then as often one of them freed and another made in its place.
+/// Makes `live` allocations, then as often frees one and makes another.
 fn churned(live: u32) -> Vec<Event> {
     let mut numbers = Numbers::new(5);
     let mut events: Vec<_> = (0..live).map(|slot| Event::Allocate { slot, bytes: sizes(slot) }).collect();
@@ -156,7 +156,7 @@ fn churned(live: u32) -> Vec<Event> {
 }
 
 fn measure_ours(events: &[Event], growth: bool) -> Books {
-    // What the benchmark itself needs is there, and written to, before anything is measured.
+    // Allocate and write the benchmark's own memory before the measurement.
     let mut addresses = vec![1; events.len()];
     let (resident_before, held_before) = (resident(), HOST.current_usage());
     HOST.reset_peak_usage();
@@ -175,7 +175,7 @@ fn measure_ours(events: &[Event], growth: bool) -> Books {
                 live -= 1;
             }
         }
-        // Chunks are more than those that are live: this is the most it can have been a chunk.
+        // There are more chunks than live ones, so this is an upper bound per chunk.
         let most = since(HOST.peak_usage());
         if most != most_before && live >= 1_000 {
             worst_a_chunk = worst_a_chunk.max(most.div_ceil(live));
@@ -190,7 +190,7 @@ fn measure_ours(events: &[Event], growth: bool) -> Books {
     Books { resident, held, most, worst_a_chunk, chunks }
 }
 
-/// Physical memory that an allocator of TensorFlow's takes for the same.
+/// Returns the physical memory that TensorFlow's allocator takes for the same events.
 fn measure_theirs(events: &[Event], limit: u64, growth: bool) -> u64 {
     let events = Events::new(events);
     let setup = Setup { limit, joins: true, growth, ..Setup::NO_REFUSALS };
@@ -200,8 +200,8 @@ fn measure_theirs(events: &[Event], limit: u64, growth: bool) -> u64 {
     resident().saturating_sub(before)
 }
 
-/// Physical memory of this process in bytes. The roll-up is exact; `statm` lags by what each processor has
-/// not yet added.
+/// Returns the physical memory of this process in bytes. The roll-up is exact; `statm` lags by the pending counts of
+/// each processor.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").expect("Linux, and its /proc");
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).expect("a line on Rss");

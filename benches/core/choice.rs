@@ -1,4 +1,4 @@
-//! What the command line of a benchmark over recorded programs asks for.
+//! Command-line options of benchmarks over recorded programs.
 
 use crate::traces::{self, Trace};
 
@@ -16,7 +16,7 @@ impl Choice {
         Self { quick: options.iter().any(|option| option == "--quick"), parts }
     }
 
-    /// How often each side plays a program: once if it is to be quick.
+    /// Returns how often each side plays a program: once with `--quick`.
     pub(crate) fn runs(&self, runs: usize) -> usize {
         if self.quick { 1 } else { runs }
     }

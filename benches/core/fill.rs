@@ -1,8 +1,8 @@
-//! How full is the memory when the first request is refused, beside other allocators?
+//! How full is the memory at the first refusal, compared with other allocators?
 //!
-//! Random programs that hold more and more: two allocations to every free of a random one, until the first
-//! refusal. What is live by then, as requested, is set against the limit. All get the same programs; ours and
-//! TensorFlow's have to come out alike. Allocators without a limit of their own are left out.
+//! Random programs that hold more and more: two allocations per free of a random one, until the first refusal. The
+//! result is the ratio of live requested bytes to the limit. All allocators get the same programs; ours and
+//! TensorFlow's must give the same result. Allocators without a limit are left out.
 //!
 //! ```text
 //! cargo bench --features oracle --bench fill
@@ -26,7 +26,7 @@ use table::Table;
 const LIMIT: u64 = 1 << 30;
 const SEEDS: u64 = 10;
 
-/// How the sizes of a program are drawn.
+/// The distribution of a program's sizes.
 struct Mix {
     name: &'static str,
     draw: fn(&mut Numbers) -> u64,
@@ -76,7 +76,7 @@ fn main() {
     }
 }
 
-/// Bytes live at the first refusal.
+/// Returns the live bytes at the first refusal.
 fn filled(contender: &Contender, program: &Script) -> u64 {
     let refused = contender.make(LIMIT).play_until_refused(program).expect("more than the limit holds");
     let mut held = vec![0; refused];
@@ -89,7 +89,7 @@ fn filled(contender: &Contender, program: &Script) -> u64 {
     held.iter().sum()
 }
 
-/// Ends when more is live than the limit holds.
+/// Generates a program until more is live than the limit holds.
 fn program(mix: &Mix, seed: u64) -> Script {
     let mut numbers = Numbers::new(seed);
     let (mut events, mut live) = (Vec::new(), Vec::new());
@@ -110,7 +110,7 @@ fn program(mix: &Mix, seed: u64) -> Script {
     Script::new(events)
 }
 
-/// Between 2^`low` and 2^`high` bytes; every doubling is as likely.
+/// Returns a number between 2^`low` and 2^`high`; all powers of two are equally likely.
 fn log_uniform(numbers: &mut Numbers, low: u64, high: u64) -> u64 {
     let doubling = 1 << (low + numbers.below(high - low));
     doubling + numbers.below(doubling)

@@ -1,10 +1,9 @@
-//! What does the slowest event of a recorded program cost, once the memory is reserved?
+//! How long does the slowest event of a recorded program take, once the memory is reserved?
 //!
-//! The clock is read after every event of every program, on both sides; what counts for an event is the least of
-//! seven plays, less what the reading itself takes. What stays is what the allocator does at that event each
-//! time, and not what else the machine did meanwhile. The pool has its one region before the clock starts, but
-//! its own tables start empty and grow with the program: the last columns are the slowest event that took memory
-//! of the host for them, how many did, and the slowest of the others.
+//! The clock is read after every event, on both sides. The time of an event is the least of seven plays, less the
+//! cost of the reading. It excludes other activity of the machine. The pool has its one region before the clock
+//! starts, but its tables start empty and grow with the program: the last columns show the slowest event that
+//! allocated host memory for them, the number of such events, and the slowest of the others.
 //!
 //! ```text
 //! cargo bench --features oracle --bench latency [-- [--quick] [PART OF A TRACE'S NAME …]]
@@ -31,7 +30,7 @@ use reference::{Events, Reference, Setup};
 use table::Table;
 use traces::Trace;
 
-/// Counts the calls, and passes them on.
+/// Counts the calls and passes them on.
 #[global_allocator]
 static HOST: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
@@ -90,7 +89,7 @@ fn main() {
     ));
 }
 
-/// The least time of each event so far, in nanoseconds, without the reading of the clock.
+/// The least time of each event so far in nanoseconds, without the clock reading.
 struct Least {
     reading: u64,
     times: Vec<u64>,
@@ -108,7 +107,7 @@ impl Least {
         }
     }
 
-    /// p50, p99, p99.99 and the maximum.
+    /// Returns p50, p99, p99.99 and the maximum.
     fn percentiles(mut self) -> [u64; 4] {
         self.times.sort_unstable();
         let last = self.times.len() - 1;
@@ -116,7 +115,7 @@ impl Least {
     }
 }
 
-/// Nanoseconds between two readings of the clock with nothing between them: the middle one of many.
+/// Returns the median nanoseconds between two adjacent clock readings.
 fn reading() -> u64 {
     let mut before = Instant::now();
     let mut times: Vec<_> = (0..1_000_000).map(|_| nanoseconds_since(&mut before)).collect();
@@ -124,7 +123,7 @@ fn reading() -> u64 {
     times[times.len() / 2]
 }
 
-/// Since `before`, which becomes now.
+/// Returns the nanoseconds since `before`, and sets it to now.
 #[inline]
 fn nanoseconds_since(before: &mut Instant) -> u64 {
     let now = Instant::now();
@@ -132,7 +131,7 @@ fn nanoseconds_since(before: &mut Instant) -> u64 {
     u64::try_from(time.as_nanos()).expect("less than centuries")
 }
 
-/// A pool that has its one region, and what it has handed out.
+/// A pool with its one region and its live allocations.
 struct Ours {
     pool: Pool,
     addresses: Vec<u64>,
@@ -171,10 +170,10 @@ fn clock_ours(program: &Program) -> Vec<u64> {
     times
 }
 
-/// For each event whether the pool took memory of the host for it, or gave some back.
+/// Returns for each event whether the pool allocated or freed host memory.
 fn took_host_memory(program: &Program) -> Vec<bool> {
     let mut ours = Ours::new(program);
-    // Made beforehand: what it takes is not the pool's.
+    // Allocated beforehand, so that it does not count for the pool.
     let mut took = vec![false; program.events().len()];
     for (&event, took) in program.events().iter().zip(&mut took) {
         let before = Region::new(HOST);

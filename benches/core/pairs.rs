@@ -1,15 +1,15 @@
-//! What does a pair of an allocation and a free cost, however many holes there are, beside other allocators?
+//! How long does a pair of an allocation and a free take, for any number of holes, compared with other allocators?
 //!
-//! Three questions: 1 KiB with nothing else live; 1 KiB, and sizes of all kinds, among 16 to 1,048,576 holes of
-//! mixed sizes; and random churn, where 8,192 allocations of 256 bytes to 4 MiB are live. All get the same
-//! requests, in turns in one process; the best of the runs counts.
+//! Three cases: 1 KiB with nothing else live; 1 KiB and mixed sizes among 16 to 1,048,576 holes of mixed sizes; and
+//! random churn with 8,192 live allocations of 256 bytes to 4 MiB. All allocators get the same requests, interleaved
+//! in one process; the best run counts.
 //!
 //! ```text
 //! cargo bench --features oracle --bench pairs [-- --quick]
 //! ```
 //!
-//! The most holes take 5 GiB of address space, and most of it in memory with the peers that keep their books
-//! in it. `--quick` leaves them out.
+//! The largest number of holes takes 5 GiB of address space, most of it resident for the allocators that keep their
+//! bookkeeping in the memory. `--quick` skips it.
 
 use std::time::Duration;
 
@@ -30,13 +30,13 @@ use table::Table;
 
 const LIMIT: u64 = 64 << 30;
 const RUNS: usize = 5;
-/// Runs where the preparation takes seconds.
+/// The number of runs if the preparation takes seconds.
 const FEW_RUNS: usize = 2;
-/// Times that the pairs are played in one run: they leave everything as it was.
+/// How often one run plays the pairs: they restore the initial state.
 const ROUNDS: usize = 3;
 const BATCH: u32 = 1_000;
 const BATCHES: u32 = 100;
-/// Whoever has not played all batches by then is measured by those it has.
+/// The time limit of a run; a slower allocator is measured by the batches it has finished.
 const PATIENCE: Duration = Duration::from_millis(500);
 const MOST_HOLES: u32 = 1 << 20;
 const LIVE: u32 = 8_192;
@@ -75,7 +75,7 @@ fn cells(name: &str, row: &[f64]) -> Vec<String> {
     std::iter::once(name.to_owned()).chain(row.iter().map(|&value| table::figure(value))).collect()
 }
 
-/// Nanoseconds a pair for each list of batches and each contender, after what comes before.
+/// Returns the nanoseconds per pair for each list of batches and each allocator, after playing `before`.
 fn measure(before: &Script, lists: &[&[Script]], runs: usize, rounds: usize) -> Vec<Vec<f64>> {
     let mut best = vec![vec![f64::INFINITY; peers::ALL.len()]; lists.len()];
     for run in 0..runs {
@@ -83,7 +83,7 @@ fn measure(before: &Script, lists: &[&[Script]], runs: usize, rounds: usize) -> 
             let mut player = contender.make(LIMIT);
             player.play(before);
             for (list, best) in lists.iter().zip(&mut best) {
-                // Whoever ran out of memory_wait once takes long enough to be measured by that.
+                // An allocator that exceeded the time limit once is measured by that run.
                 let slow =
                     |best: f64| best.is_finite() && best > 1e9 * PATIENCE.as_secs_f64() / f64::from(BATCH);
                 if run > 0 && slow(best[place]) {
@@ -113,7 +113,7 @@ fn nanoseconds_a_pair(player: &mut dyn Player, batches: &[Script]) -> f64 {
     time.as_secs_f64() * 1e9 / f64::from(pairs)
 }
 
-/// Allocate and free, again and again.
+/// Generates alternating allocations and frees.
 fn batches(mut bytes: impl FnMut(&mut Numbers) -> u64) -> Vec<Script> {
     let mut numbers = Numbers::new(1);
     let mut pair =
@@ -121,7 +121,7 @@ fn batches(mut bytes: impl FnMut(&mut Numbers) -> u64) -> Vec<Script> {
     (0..BATCHES).map(|_| Script::new((0..BATCH).flat_map(&mut pair).collect())).collect()
 }
 
-/// As many allocations as holes, a small one behind each to keep it apart from the next, and then the holes.
+/// Generates `holes` allocations, each followed by a small one as a separator, and frees the former.
 fn punched(holes: u32) -> Script {
     let mut numbers = Numbers::new(2);
     let mut two = |hole| {
@@ -133,7 +133,7 @@ fn punched(holes: u32) -> Script {
     Script::new(events)
 }
 
-/// The holes are there before the pairs, and nothing but the holes, and so they are afterwards.
+/// Checks that there are exactly these holes before and after the pairs.
 fn check_holes(before: &Script, lists: &[&[Script]], holes: usize) {
     let mut ours = Held::new(Ours::new(LIMIT));
     ours.play(before);
@@ -144,7 +144,7 @@ fn check_holes(before: &Script, lists: &[&[Script]], holes: usize) {
     assert_eq!(count_holes(&ours), holes);
 }
 
-/// Free chunks, but for what is left at the region's end.
+/// Counts the free chunks, without the one at the region's end.
 fn count_holes(ours: &Held<Ours>) -> usize {
     let snapshot = ours.peer.0.snapshot().expect("a pool of this process");
     let [region] = snapshot.regions.as_slice() else { panic!("one region, grown by what touches it") };
@@ -152,7 +152,7 @@ fn count_holes(ours: &Held<Ours>) -> usize {
     chunks.iter().filter(|chunk| !chunk.in_use).count()
 }
 
-/// A full pool, and then a random one of its allocations freed and another made in its place.
+/// Generates a full pool, then random frees, each followed by a new allocation.
 fn churn() -> (Script, Vec<Script>) {
     let mut numbers = Numbers::new(3);
     let mut allocate = |slot| Event::Allocate { slot, bytes: log_uniform(&mut numbers, 8, 22) };
@@ -165,7 +165,7 @@ fn churn() -> (Script, Vec<Script>) {
     (before, (0..BATCHES).map(|_| Script::new((0..BATCH).flat_map(&mut turn).collect())).collect())
 }
 
-/// Between 2^`low` and 2^`high` bytes; every doubling is as likely.
+/// Returns a number between 2^`low` and 2^`high`; all powers of two are equally likely.
 fn log_uniform(numbers: &mut Numbers, low: u64, high: u64) -> u64 {
     let doubling = 1 << (low + numbers.below(high - low));
     doubling + numbers.below(doubling)

@@ -1,7 +1,7 @@
-//! Allocators to stand beside ours: one trait for how each is asked, one for playing whole scripts.
+//! Other allocators for comparison: one trait for their calls, one for playing whole scripts.
 //!
-//! Each gets what suits it best: the ones that write into the memory they manage are asked for 16 bytes of
-//! alignment, not for 256, and none but ours and TensorFlow's is behind a lock of the benchmark's making.
+//! Each allocator runs under its best conditions: those that write into the managed memory get an alignment of 16
+//! bytes instead of 256, and only ours and TensorFlow's take a lock.
 #![allow(dead_code, reason = "each benchmark takes its part")]
 
 use std::time::{Duration, Instant};
@@ -17,21 +17,21 @@ mod in_band;
 
 use in_band::{System, Talc, Tlsf};
 
-/// More chunks than any script here has; this peer wants to know before it starts.
+/// More chunks than any script has; this allocator needs the number in advance.
 const MOST_CHUNKS: u32 = 1 << 22;
 
-/// An allocator that can be asked.
+/// An allocator under comparison.
 pub(crate) trait Peer {
-    /// What it wants to have back.
+    /// The value that its free takes.
     type Block: Copy;
 
-    /// At least `bytes` bytes; none when it refuses.
+    /// Allocates at least `bytes` bytes; `None` if it refuses.
     fn allocate(&mut self, bytes: u64) -> Option<Self::Block>;
 
     fn free(&mut self, block: Self::Block);
 }
 
-/// Events in both forms: ours, and that of TensorFlow's driver.
+/// Events in two forms: for our pool, and for TensorFlow's driver.
 pub(crate) struct Script {
     events: Vec<Event>,
     theirs: Events,
@@ -49,38 +49,40 @@ impl Script {
         &self.events
     }
 
-    /// Pairs of an allocation and a free, if every event is half of one.
+    /// Returns the number of pairs of an allocation and a free, if all events are paired.
     pub(crate) fn pairs(&self) -> u32 {
         u32::try_from(self.events.len() / 2).expect("a count of pairs")
     }
 }
 
-/// An allocator and what it has handed out. Slots stay held from one script to the next.
+/// An allocator and its live allocations. Slots persist between scripts.
 pub(crate) trait Player {
+    /// Plays a script and returns the elapsed time.
+    ///
     /// # Panics
-    /// When an allocation is refused.
+    /// If an allocation is refused.
     fn play(&mut self, script: &Script) -> Duration;
 
-    /// Plays up to the first refusal and says which event that was.
+    /// Plays a script up to the first refusal; returns that event.
     fn play_until_refused(&mut self, script: &Script) -> Option<usize>;
 }
 
 /// An allocator by name.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
-    /// Whether it manages a given number of bytes and no more.
+    /// Whether it manages a fixed number of bytes.
     pub(crate) has_limit: bool,
     pub(crate) make: fn(u64) -> Box<dyn Player>,
 }
 
 impl Contender {
-    /// A fresh one over `limit` bytes.
+    /// Creates one over `limit` bytes.
     pub(crate) fn make(&self, limit: u64) -> Box<dyn Player> {
         (self.make)(limit)
     }
 }
 
-/// Ours, TensorFlow's, and the rest.
+/// Our pool, TensorFlow's allocator, and the others.
 pub(crate) const ALL: [Contender; 8] = [
     Contender { name: "ours", has_limit: true, make: |limit| Box::new(Held::new(Ours::new(limit))) },
     Contender { name: "TensorFlow", has_limit: true, make: |limit| Box::new(tensorflow(limit)) },
@@ -96,7 +98,7 @@ pub(crate) const ALL: [Contender; 8] = [
     },
 ];
 
-/// A peer with its slots.
+/// An allocator with its slots.
 pub(crate) struct Held<P: Peer> {
     pub(crate) peer: P,
     slots: Vec<Option<P::Block>>,
@@ -112,7 +114,7 @@ impl<P: Peer> Held<P> {
         self.slots.resize(slots, None);
     }
 
-    /// Says whether the event was served.
+    /// Plays an event; returns whether it was served.
     #[inline]
     fn step(&mut self, event: Event) -> bool {
         match event {
@@ -154,7 +156,7 @@ impl<P: Peer> Drop for Held<P> {
     }
 }
 
-/// A pool of ours over made-up addresses, with lock, limit and all counters.
+/// Our pool over made-up addresses, with lock, limit and all counters.
 pub(crate) struct Ours(pub(crate) Pool);
 
 impl Ours {
@@ -162,7 +164,7 @@ impl Ours {
         Self::with(Options { trim_on_oom: false, ..Options::new(limit) })
     }
 
-    /// One that splits off every rest, however small; by itself it keeps one smaller than the request.
+    /// Creates one that splits off every remainder; by default remainders smaller than the request stay.
     pub(crate) fn splitting(limit: u64) -> Self {
         Self::with(Options {
             trim_on_oom: false,
@@ -193,7 +195,7 @@ pub(crate) fn tensorflow(limit: u64) -> Reference {
 }
 
 impl Player for Reference {
-    /// A refusal here would be one of ours, too: both decide alike.
+    /// A refusal here is a refusal of ours, too: both make the same decisions.
     fn play(&mut self, script: &Script) -> Duration {
         self.replay(&script.theirs)
     }
@@ -203,7 +205,7 @@ impl Player for Reference {
     }
 }
 
-/// It counts in whole numbers of 32 bits, here of granules.
+/// It counts in 32-bit numbers, here of granules.
 pub(crate) fn offset(limit: u64) -> offset_allocator::Allocator {
     let units = u32::try_from(limit / GRANULE).expect("a limit below 1 TiB");
     offset_allocator::Allocator::with_max_allocs(units, MOST_CHUNKS)
@@ -221,8 +223,8 @@ impl Peer for offset_allocator::Allocator {
     }
 }
 
-/// Its form for frames, here of a granule, keeps its books beside the memory; the one for bytes walks a list
-/// of free blocks with every free.
+/// Its form for frames, here of a granule, keeps its bookkeeping beside the memory; the one for bytes walks a list of
+/// free blocks on every free.
 fn buddy(limit: u64) -> FrameAllocator {
     let mut frames = FrameAllocator::new();
     frames.add_frame(0, granules(limit));

@@ -1,11 +1,11 @@
-//! What does a question to a pool cost, however many chunks it has?
+//! How long does a query of a pool take, for any number of chunks?
 //!
-//! The counters, which come with the largest free chunk and the fragmentation, at 10, 10,000 and 1,000,000 live
-//! chunks with as many holes between them; beside TensorFlow's counters, which come without, and the largest free
-//! region of `offset-allocator`. Each is asked again and again; the best of the runs counts.
+//! The counters, including the largest free chunk and the fragmentation, at 10, 10,000 and 1,000,000 live chunks with
+//! as many holes between them; compared with TensorFlow's counters, which lack those two, and the largest free region
+//! of `offset-allocator`. Each query repeats many times; the best run counts.
 //!
 //! ```text
-//! cargo bench --features oracle --bench questions
+//! cargo bench --features oracle --bench queries
 //! ```
 
 use std::hint::black_box;
@@ -65,7 +65,7 @@ fn ask<T>(question: impl Fn() -> T) -> Duration {
     start.elapsed()
 }
 
-/// As many holes as live chunks, of sizes in all bins up to 64 KiB, so that none is empty and few are short.
+/// Generates as many holes as live chunks, of sizes in all bins up to 64 KiB.
 fn punched(live: u32) -> Script {
     let size = |slot: u32| 256 << (slot / 2 % 9);
     let mut events: Vec<_> = (0..2 * live).map(|slot| Event::Allocate { slot, bytes: size(slot) }).collect();
@@ -73,7 +73,7 @@ fn punched(live: u32) -> Script {
     Script::new(events)
 }
 
-/// The answers are right: counted by a walk over everything.
+/// Checks the answers against a walk over all chunks.
 fn check(ours: &Held<Ours>, live: u32) {
     let pool = &ours.peer.0;
     let (stats, snapshot) = (pool.stats().expect("a pool of this process"), pool.snapshot());
@@ -82,6 +82,6 @@ fn check(ours: &Held<Ours>, live: u32) {
     assert_eq!(stats.num_live, u64::from(live));
     assert_eq!(Some(stats.largest_free), free().map(|chunk| chunk.size).max());
     assert_eq!(stats.free, free().map(|chunk| chunk.size).sum());
-    // What is left at the region's end is one more.
+    // The rest at the region's end is one more free chunk.
     assert!((live..=live + 1).contains(&u32::try_from(free().count()).expect("a count of chunks")));
 }

@@ -1,8 +1,8 @@
-//! What does an event of a recorded program cost, beside TensorFlow's allocator?
+//! How long does an event of a recorded program take, compared with TensorFlow's allocator?
 //!
-//! Both sides play every recorded program into a fresh pool of 64 GiB over made-up addresses, in turns in one
-//! process; the best of the runs counts. With growth the clock covers everything. Without, the one region is
-//! reserved before the clock starts: what that takes is a matter of the pool's size, and is printed apart.
+//! Both sides play every recorded program in a new pool of 64 GiB over made-up addresses, interleaved in one process;
+//! the best run counts. With growth the time covers everything. Without growth the one region is reserved before the
+//! clock starts: that time depends on the pool's size and is printed separately.
 //!
 //! ```text
 //! cargo bench --features oracle --bench replay [-- [--quick] [PART OF A TRACE'S NAME …]]
@@ -33,7 +33,7 @@ const LIMIT: u64 = 64 << 30;
 const RUNS: usize = 7;
 const SMALL: u64 = 1 << 30;
 
-/// Time of the first region, where that is apart, and of the program.
+/// Time of the first region, if separate, and of the program.
 #[derive(Clone, Copy)]
 struct Times {
     first: Duration,

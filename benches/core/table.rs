@@ -1,4 +1,4 @@
-//! Tables of figures: rows of Markdown for people, and the same as `target/bench/NAME.csv` for the picture.
+//! Tables of figures: printed as Markdown, and written to `target/bench/NAME.csv` for the plots.
 #![allow(dead_code, reason = "each benchmark takes its part")]
 #![allow(clippy::print_stdout, reason = "the table is what a benchmark is for")]
 
@@ -15,7 +15,7 @@ impl Table {
     /// Starts a table; the first column is text, the others are figures.
     ///
     /// # Panics
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub(crate) fn new(name: &str, columns: &[&str]) -> Self {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/bench");
         fs::create_dir_all(&folder).expect("a folder that can be made");
@@ -27,8 +27,10 @@ impl Table {
         table
     }
 
+    /// Prints and writes a row.
+    ///
     /// # Panics
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub(crate) fn row<T: AsRef<str>>(&mut self, cells: &[T]) {
         let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
         println!("| {} |", cells.join(" | "));

@@ -14,7 +14,7 @@ __version__: str
 _Size: TypeAlias = SupportsIndex | str
 
 class OutOfMemoryError(MemoryError):
-    """No free chunk fits and there is no more to get. All figures are bytes at the moment of the refusal."""
+    """No free chunk fits and the pool cannot grow. All figures are in bytes, from the moment of the refusal."""
 
     #: Bytes asked for.
     requested: int
@@ -58,13 +58,13 @@ class OutOfMemoryError(MemoryError):
         """The message and the fields, by name."""
 
 class InvalidFreeError(ValueError):
-    """Not the start of an allocation: freed twice, or never handed out. The pool is unharmed."""
+    """No allocation starts at the address: it was freed before, or never allocated. The pool is unchanged."""
 
     def _asdict(self) -> dict[str, Any]:
         """The message, by name."""
 
 class MemoryDamageError(RuntimeError):
-    """Somebody wrote in front of an allocation, past its end, or into it after its free: found in guard mode."""
+    """Guard mode found an invalid write: before an allocation, past its end, or into it after its free."""
 
     #: ``"before"``, ``"behind"`` or ``"freed"``.
     place: Literal["before", "behind", "freed"]

@@ -1,5 +1,5 @@
-//! Every piece of advice is followed to the letter, on a pool in the same state, and the request must then succeed;
-//! where the advice says "smallest" or "at most", one less or one more must not do.
+//! Advice is followed literally, on a pool in the same state, and the request must then succeed. Where the advice
+//! says "smallest" or "at most", one less or one more must fail.
 
 #[path = "advice/cases.rs"]
 mod cases;
@@ -20,7 +20,7 @@ use follow::check;
 use numbers::Numbers;
 use world::{Setup, Step, World};
 
-/// Refusals of one program: what comes after many of them is much the same.
+/// Refusals per program: later ones are similar.
 const REFUSALS: usize = 6;
 
 fn from_environment(name: &str, default: u64) -> u64 {
@@ -43,7 +43,7 @@ fn every_piece_of_advice_works_and_the_numbers_are_the_best() {
             break;
         }
     }
-    // Each kind came up, in a share of the refusals that no accident explains.
+    // Each kind occurs in a significant fraction of the refusals.
     for kind in [
         "free now",
         "raise_limit now",
@@ -58,7 +58,7 @@ fn every_piece_of_advice_works_and_the_numbers_are_the_best() {
     }
 }
 
-/// Plays one random program and follows the advice of its first refusals; returns how many there were.
+/// Plays one random program and follows the advice of its first refusals; returns their number.
 fn play(setup: &Setup, random: &mut Numbers, tally: &mut Tally) -> u64 {
     let mut world = World::new(setup);
     let mut steps = Vec::new();

@@ -1,5 +1,5 @@
-//! A forked child: pools of its parent refuse, quietly where nobody can be told. This is about the whole
-//! process, so it has one of its own, and its tests run one after the other.
+//! Forked children: inherited pools return errors, or do nothing where no error can be returned. The tests affect the
+//! whole process, so they have a test program of their own and run one after another.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use allotment::{AllocError, Allocation, FreeError, Options, Pool, Unusable, fork
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A pool of the parent with an allocation, as seen from the child.
+/// A pool of the parent with an allocation, as seen by the child.
 struct Inherited {
     pool: Pool,
     log: Log,
@@ -107,7 +107,7 @@ fn a_pool_of_the_child_is_trimmed_when_idle_by_a_thread_of_the_child() {
         pool.trim_when_idle(after, || {}).unwrap();
         (pool, held)
     };
-    // The thread that its entry started is one that a child does not have.
+    // The thread of its registration does not exist in the child.
     let (parents, _) = watched(Duration::from_secs(86400));
     fork::entered_child();
     let (childs, held) = watched(Duration::from_millis(5));

@@ -1,7 +1,7 @@
-//! Programs made of any bytes: those that the fuzzer kept, those that once found a fault, and fresh ones.
+//! Programs from arbitrary bytes: the fuzzer's corpus, earlier findings, and fresh ones.
 //!
-//! `make fuzz` looks for more, guided by what the code does. Here every program in `tests/fuzz/` is played again,
-//! and a number of fresh ones: `ALLOTMENT_FUZZ_EVENTS` says how many events of them, `ALLOTMENT_SEED` repeats them.
+//! `make fuzz` searches for more with coverage feedback. This test plays every program in `tests/fuzz/` and a number
+//! of fresh ones: `ALLOTMENT_FUZZ_EVENTS` sets the number of their events, `ALLOTMENT_SEED` repeats them.
 
 use std::fmt::Display;
 use std::ops::AddAssign;
@@ -48,9 +48,9 @@ mod sources;
 use numbers::Numbers;
 use seeds::{from_environment, say, seed_of_now};
 
-/// Steps of a fresh program: the longer, the less goes into making pools.
+/// Steps of a fresh program: long programs amortize the creation of pools.
 const STEPS: usize = 4_000;
-/// Events of fresh programs, unless the environment says another number.
+/// The default number of events of fresh programs.
 const EVENTS: u64 = 1_000_000;
 const THREADS: u64 = 2;
 
@@ -74,12 +74,12 @@ fn a_pool_does_what_tensorflow_does() {
     });
 }
 
-/// Plays every program that is kept for a target.
+/// Plays every stored program of a target.
 fn replay<T>(target: &str, play: impl Fn(&[u8]) -> T) {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fuzz");
     let mut played = 0;
     for folder in ["corpus", "findings"] {
-        // As long as nothing was found there are no findings.
+        // Without findings there is no folder of them.
         let Ok(programs) = fuzz.join(folder).join(target).read_dir() else { continue };
         for program in programs {
             let path = program.expect("a folder that can be read").path();
@@ -93,7 +93,7 @@ fn replay<T>(target: &str, play: impl Fn(&[u8]) -> T) {
     say(&format!("{target}: {played} kept programs"));
 }
 
-/// Plays fresh programs on all threads until there were enough events, and says what was compared.
+/// Plays fresh programs on all threads until there are enough events; prints totals.
 fn fresh<T: Summed>(judge: &str, one: impl Fn(&mut Numbers, &mut Vec<u8>) -> T + Sync) {
     let enough = from_environment("ALLOTMENT_FUZZ_EVENTS").unwrap_or(EVENTS);
     let seed = from_environment("ALLOTMENT_SEED").unwrap_or_else(seed_of_now);
@@ -115,7 +115,7 @@ fn fresh<T: Summed>(judge: &str, one: impl Fn(&mut Numbers, &mut Vec<u8>) -> T +
             events.fetch_add(part.events(), Ordering::Relaxed);
             sum += part;
         }
-        *total.lock().expect("nobody panics here") += sum;
+        *total.lock().expect("no thread panics") += sum;
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
@@ -123,12 +123,12 @@ fn fresh<T: Summed>(judge: &str, one: impl Fn(&mut Numbers, &mut Vec<u8>) -> T +
             assert!(thread.join().is_ok(), "see above");
         }
     });
-    let total = total.into_inner().expect("nobody panics here");
+    let total = total.into_inner().expect("no thread panics");
     assert!(total.events() >= enough);
     say(&format!("no difference from {judge} in {total}; {:.1} s", start.elapsed().as_secs_f64()));
 }
 
-/// What is added up over programs.
+/// Totals over programs.
 trait Summed: Default + AddAssign + Display + Send {
     fn events(&self) -> u64;
 }

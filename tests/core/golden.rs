@@ -1,5 +1,5 @@
-//! The recorded behaviour of TensorFlow 2.21's allocator, without TensorFlow: worked traces, long checks, and
-//! for each of its defects what happens here instead.
+//! The recorded behaviour of TensorFlow 2.21's allocator, without TensorFlow: worked traces, long checks, and our
+//! behaviour for each of its defects.
 //!
 //! Every expected number was observed on TensorFlow's own binary, or follows from the rule named beside it.
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]

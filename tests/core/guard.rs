@@ -1,5 +1,5 @@
-//! Guard mode, over memory that is a list of bytes: what is written beside an allocation, or after its free, is
-//! found and told once, by the right call.
+//! Guard mode over memory that is a list of bytes: invalid writes beside an allocation or after its free are found
+//! and reported once, by the right call.
 
 #[path = "guard/figures.rs"]
 mod figures;
@@ -22,7 +22,7 @@ use memory::{Memory, Paper};
 
 const KIB: u64 = 1 << 10;
 
-/// A guarded pool of one region, its memory, and a quarantine of so many bytes.
+/// Creates a guarded pool with one region, its memory, and a quarantine of this size.
 fn pool(limit: u64, quarantine: u64) -> (Pool, Memory) {
     let options = Options { growth: false, quarantine: Some(quarantine), ..guarded(limit) };
     over_paper(options)
@@ -41,17 +41,17 @@ fn over_paper(options: Options) -> (Pool, Memory) {
 fn damaged(freed: Result<(), FreeError>) -> Damage {
     match freed {
         Err(FreeError::Damaged(damage)) => damage,
-        other => panic!("no damage was told: {other:?}"),
+        other => panic!("no damage was reported: {other:?}"),
     }
 }
 
-/// What is told of damage to this allocation.
+/// Returns the expected report of damage to this allocation.
 fn damage(place: DamagedPlace, of: &Allocation, offset: i64) -> Damage {
     let Allocation { address, requested, id, .. } = *of;
     Damage { place, address, requested, id, offset }
 }
 
-/// The counters, after a look at everything.
+/// Returns the counters after a full check.
 fn sound(pool: &Pool) -> Stats {
     pool.check().expect("every invariant holds");
     let stats = pool.stats().expect("this process");

@@ -1,5 +1,5 @@
-//! Pools that are trimmed when idle share one thread, which keeps none of them alive and ends with the last.
-//! This is about all threads of the process, so it has one of its own, and its tests run one after the other.
+//! Pools trimmed when idle share one thread, which keeps none of them alive and ends after the last one. The tests
+//! count the threads of the process, so they have a test program of their own and run one after another.
 
 use std::fs;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -33,10 +33,10 @@ fn becomes_true(mut what: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Threads of this process that look after idle pools.
+/// Counts the threads of this process that trim idle pools.
 fn idle_threads() -> usize {
     let tasks = fs::read_dir("/proc/self/task").expect("Linux");
-    // A thread may end while it is looked at.
+    // A thread may end during the scan.
     let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
     names.filter(|name| name.trim() == "allotment-idle").count()
 }
@@ -45,7 +45,7 @@ fn pool_over(source: impl RegionSource + 'static) -> Arc<Pool> {
     Arc::new(Pool::new(source, Options::new(64 * MIB)).expect("options in range"))
 }
 
-/// A pool with a free region, which is trimmed when idle.
+/// Creates a pool with a free region that is trimmed when idle.
 fn watched(after: Duration) -> Arc<Pool> {
     let pool = pool_over(AddressSpace::new(0));
     pool.trim_when_idle(after, || {}).expect("a thread");
@@ -122,7 +122,7 @@ fn the_last_call_counts() {
     assert!(becomes_true(|| idle_threads() == 0), "nothing is ever due");
 }
 
-/// Tells when it is asked, and answers when the test has dropped the other end.
+/// Reports each request, and answers when the test has dropped the other end.
 struct Slow {
     asked: Sender<()>,
     answer: Receiver<()>,

@@ -1,4 +1,4 @@
-//! Limit and growth that change while a pool is in use: what is reserved never is above the limit.
+//! Changes of limit and growth while a pool is in use: the reserved bytes never exceed the limit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 const MIB: u64 = 1 << 20;
 
 fn pool(limit: u64, growth: bool) -> Pool {
-    // With gaps, so that regions are not joined and go back one by one.
+    // With gaps, so that regions are not joined and are released one by one.
     Pool::new(AddressSpace::new(4096), Options { growth, ..Options::new(limit) }).expect("options in range")
 }
 
@@ -121,7 +121,7 @@ fn the_limit_holds_while_it_moves_under_threads() {
         }
         for round in 0..400_u64 {
             let limit = (2 + round % 7) * MIB;
-            // AllocationAttempt or not, nothing is ever above what the pool says is its limit.
+            // Whether or not it succeeds, no amount exceeds the pool's limit.
             let _ = pool.set_limit(limit, round % 2 == 0, "a test");
             let _ = pool.set_growth(round % 3 == 0);
             let stats = pool.stats().expect("this process");
@@ -137,7 +137,7 @@ fn the_limit_holds_while_it_moves_under_threads() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
-    /// Whatever is changed in between, a pool that is empty at the end serves its whole limit in one piece.
+    /// After any changes, a pool that is empty at the end serves its whole limit as one request.
     #[test]
     fn nothing_is_lost_by_changes(steps in prop::collection::vec((0..6_u8, 1..64_u64), 1..60)) {
         let pool = pool(16 * MIB, true);

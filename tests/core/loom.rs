@@ -1,7 +1,7 @@
-//! A whole pool in every order of what two threads do:
-//! `RUSTFLAGS="--cfg loom" cargo test --package allotment --release --test loom`.
+//! A whole pool under every interleaving of two threads: `RUSTFLAGS="--cfg loom" cargo test --package allotment
+//! --release --test loom`.
 //!
-//! All that threads agree through is `allotment-sync`, which loom runs; its own tests look into each part.
+//! All synchronization is in `allotment-sync`, which runs on loom's primitives; its own tests cover each part.
 #![cfg(loom)]
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use allotment::{AllocError, GRANULE, Options, Pool, Unusable};
 use loom::sync::Arc;
 use loom::thread;
 
-/// All orders with at most so many unforced changes of thread.
+/// Runs `test` under all interleavings with at most `changes` preemptions.
 fn model(changes: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(changes);
@@ -30,7 +30,7 @@ fn spawn<T: 'static>(pool: &Arc<Pool>, work: impl FnOnce(&Pool) -> T + 'static) 
     thread::spawn(move || work(&pool))
 }
 
-/// Nothing lives, and everything is where it should be.
+/// Checks that nothing is live and all invariants hold.
 fn is_empty_and_sound(pool: &Pool) {
     pool.check().expect("every invariant holds");
     assert_eq!(pool.stats().expect("this process").num_live, 0);
@@ -75,10 +75,10 @@ fn allocations_of_two_threads_do_not_overlap() {
 fn a_deferred_free_runs_exactly_once() {
     model(3, || {
         let (pool, _) = pool(Options { growth: false, ..Options::new(2 * GRANULE) });
-        let late = pool.allocate(1).expect("room");
+        let deferred = pool.allocate(1).expect("room");
         let other = spawn(&pool, move |pool| {
-            pool.free_deferred(&late);
-            pool.free_deferred(&late);
+            pool.free_deferred(&deferred);
+            pool.free_deferred(&deferred);
         });
         let mine = pool.allocate(1).expect("room beside the other");
         pool.free(mine.address).expect("it is ours");
@@ -88,7 +88,7 @@ fn a_deferred_free_runs_exactly_once() {
     });
 }
 
-/// Loom's clock stands still: who is not woken sleeps for ever, which it reports.
+/// Loom's clock does not advance: it reports a thread that is never woken.
 #[test]
 fn a_free_wakes_a_waiting_thread() {
     model(3, || {
@@ -109,9 +109,9 @@ fn a_closed_pool_gives_every_region_back_once() {
         let (pool, log) = pool(Options { growth: false, ..Options::new(GRANULE) });
         let held = pool.allocate(1).expect("room");
         let other = spawn(&pool, move |pool| pool.free_deferred(&held));
-        pool.close().expect("nobody is inside the source");
+        pool.close().expect("no thread is inside the source");
         other.join().expect("no panic");
-        // Without another call: whoever left last has done it.
+        // Without another call: the last thread to leave has released them.
         let released = log.take().into_iter().filter(|call| matches!(call, Call::Release(_)));
         assert_eq!(released.count(), 1);
         assert!(matches!(pool.allocate(1), Err(AllocError::Unusable(Unusable::Closed))));
@@ -130,7 +130,7 @@ fn a_refused_request_leaves_no_deferred_free_behind() {
         model(3, move || {
             let (pool, log) = pool(Options { growth: false, ..Options::new(GRANULE) });
             let held = pool.allocate(1).expect("room");
-            pool.close().expect("nobody is inside the source");
+            pool.close().expect("no thread is inside the source");
             let other = spawn(&pool, move |pool| pool.free_deferred(&held));
             work(&pool);
             other.join().expect("no panic");
@@ -140,7 +140,7 @@ fn a_refused_request_leaves_no_deferred_free_behind() {
     }
 }
 
-/// Who does a late free holds the lock for that, and another may come meanwhile.
+/// A thread that runs a deferred free holds the lock, and another free may be deferred meanwhile.
 #[test]
 fn two_deferred_frees_are_both_run() {
     model(3, || {
@@ -150,7 +150,7 @@ fn two_deferred_frees_are_both_run() {
             pool.free_deferred(&one);
             pool.free_deferred(&another);
         });
-        pool.close().expect("nobody is inside the source");
+        pool.close().expect("no thread is inside the source");
         other.join().expect("no panic");
         let released = log.take().into_iter().filter(|call| matches!(call, Call::Release(_)));
         assert_eq!(released.count(), 1);

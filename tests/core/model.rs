@@ -1,11 +1,10 @@
 //! Random programs against the shadow, over every kind of source and every option.
 //!
-//! Each kind of source has two tests. One plays many short programs and, when one fails, shrinks it to the
-//! shortest that does. The other plays long programs, which get the pool into states that short ones do not
-//! reach; a failure names the seed and the step.
+//! Each kind of source has two tests. One plays many short programs and shrinks the first failure. The other plays
+//! long programs, which reach states that short ones do not; a failure names the seed and the step.
 //!
-//! `ALLOTMENT_MODEL_PROGRAMS` is the number of short programs to a kind; long ones are a tenth of that.
-//! `ALLOTMENT_MODEL_SEED` starts elsewhere: with the seed of a failure, with that one.
+//! `ALLOTMENT_MODEL_PROGRAMS` sets the number of short programs per kind; there are a tenth as many long ones.
+//! `ALLOTMENT_MODEL_SEED` sets the first seed, for example that of a failure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -39,7 +38,7 @@ use setup::{Kind, Setup, limit};
 const SHORT: usize = 120;
 const LONG: usize = 3000;
 
-/// Does each kind of wrong about once in sixty requests.
+/// Does each kind of misbehaviour about once in sixty requests.
 const EVERY_BAD_HABIT: Kind = Kind::Misbehaving(Habits {
     place: Place::Ascending { gap: 0 },
     cap: u64::MAX,
@@ -72,7 +71,7 @@ fn first_seed() -> u64 {
     from_environment("ALLOTMENT_MODEL_SEED", 1)
 }
 
-/// Many short programs; the first that fails is shrunk.
+/// Plays many short programs; shrinks the first failure.
 fn short_programs(name: &str, kind: Kind) {
     let setups = (0..64_u8, any::<u32>(), any::<u16>(), 0..8_u8, any::<u64>()).prop_map(
         move |(switches, a, b, fraction, seed)| Setup::new(kind, switches, limit(a, b), fraction, seed),
@@ -86,7 +85,7 @@ fn short_programs(name: &str, kind: Kind) {
     let seed = first_seed();
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    // Other programs for every kind of source.
+    // Different programs for each kind of source.
     bytes.iter_mut().skip(8).zip(name.bytes()).for_each(|(byte, letter)| *byte = letter);
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(config, random);
@@ -99,7 +98,7 @@ fn short_programs(name: &str, kind: Kind) {
     }
 }
 
-/// A few long programs, in which times of plenty and of shortage alternate.
+/// Plays a few long programs that alternate between phases of much and little free memory.
 fn long_programs(name: &str, kind: Kind) {
     for seed in (first_seed()..).take(usize::try_from(programs().div_ceil(10)).expect("a number of programs"))
     {

@@ -1,5 +1,4 @@
-//! Ours against TensorFlow's allocator, event by event: where everything lands, what is refused, what is
-//! counted, and what the source is asked.
+//! Our allocator against TensorFlow's, event by event: addresses, refusals, counters, and source calls.
 //!
 //! `ALLOTMENT_TRACES` adds a folder of recorded programs, `ALLOTMENT_ORACLE_PROGRAMS` sets the number of random
 //! programs, and `ALLOTMENT_SEED` repeats a run of them.
@@ -32,14 +31,14 @@ use seeds::{from_environment, say, seed_of_now};
 
 /// Events of a random program.
 const EVENTS: usize = 10_000;
-/// Random programs, unless the environment says another number.
+/// The default number of random programs.
 const PROGRAMS: usize = 2_000;
-/// A limit that no recorded program comes near.
+/// A limit far above every recorded program.
 const AMPLE: u64 = 64 << 30;
-/// At a limit of 64 GiB without growth, TensorFlow keeps a table of 2 GiB for each allocator.
+/// At a limit of 64 GiB without growth, TensorFlow keeps a table of 2 GiB per allocator.
 const THREADS: usize = 2;
 
-/// Held by the test that runs: the two take turns, each on all threads.
+/// Held by the running test: each of the two uses all threads.
 static RUNNING: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -73,10 +72,10 @@ fn random_programs_are_decided_as_tensorflow_does() {
     });
 }
 
-/// Every way to set up a pool for a recorded program: ample, and so tight that requests are refused.
+/// Returns the pool setups for a recorded program: ample ones, and ones so tight that requests are refused.
 ///
-/// An ample pool without growth is one region that nothing joins and nothing makes go. It comes in one layout,
-/// for each costs a second, or in all of them when a folder of programs was named.
+/// An ample pool without growth has one region that is never joined or released. Only one layout of it is used, as
+/// each takes a second, or all layouts if a folder of programs was given.
 fn setups(peak_live: u64) -> Vec<Setup> {
     let everything = std::env::var_os("ALLOTMENT_TRACES").is_some();
     let peak = peak_live.next_multiple_of(LIMIT_STEP);
@@ -94,9 +93,9 @@ fn setups(peak_live: u64) -> Vec<Setup> {
     setups
 }
 
-/// Compares every job on all threads, says what was compared, and fails with the first difference.
+/// Compares every job on all threads, prints totals, and fails with the first difference.
 fn run_all(what: &str, jobs: usize, job: impl Fn(usize) -> Result<Compared, String> + Sync) {
-    // A failed test leaves nothing behind that the other could trip over.
+    // A failed test leaves no state for the other one.
     let _turn = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     reference::require();
     say(&format!("{what}: {jobs} runs on {THREADS} threads"));

@@ -1,4 +1,4 @@
-//! Sources that refuse, grant too little or too much, or break; and what a refusal says.
+//! Sources that decline, grant too little or too much, or fail; and the contents of refusals.
 
 #[path = "refusal/agreement.rs"]
 mod agreement;
@@ -28,17 +28,17 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// A pool whose source is recorded.
+/// Creates a pool whose source is recorded.
 fn recorded(source: impl RegionSource + 'static, options: Options) -> (Pool, Log) {
     let log = Log::default();
     let pool = Pool::new(Recording::new(source, log.clone()), options).expect("options in range");
     (pool, log)
 }
 
-/// The figures of a refusal.
+/// Returns the figures of a refusal.
 ///
 /// # Panics
-/// When it was not one.
+/// If the result is not a refusal.
 fn refused(result: Result<Allocation, AllocError>) -> OutOfMemory {
     match result {
         Err(AllocError::OutOfMemory(refused)) => *refused,

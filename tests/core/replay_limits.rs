@@ -1,7 +1,7 @@
-//! Limits that a search finds, against trying every multiple of the granularity.
+//! Limits found by a search, against trying every multiple of the granularity.
 //!
-//! `ALLOTMENT_LIMIT_PROGRAMS` is the number of random programs, `ALLOTMENT_LIMIT_STEP` the granularity for recorded ones
-//! in bytes, 1 MiB for most by default.
+//! `ALLOTMENT_LIMIT_PROGRAMS` sets the number of random programs, `ALLOTMENT_LIMIT_STEP` the granularity in bytes for
+//! recorded ones, 1 MiB for most by default.
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 
 use std::num::NonZeroUsize;
@@ -28,7 +28,7 @@ struct Pools {
 }
 
 impl Pools {
-    /// Whether regions lie apart, or touch and stay apart.
+    /// Returns whether regions are apart, or adjacent and not joined.
     fn are_apart(&self) -> bool {
         self.gap > 0 || self.options.joins_regions == Some(false)
     }
@@ -37,12 +37,12 @@ impl Pools {
         Options { limit, ..self.options.clone() }
     }
 
-    /// Whether a replay refuses nothing.
+    /// Returns whether a replay refuses nothing.
     fn serves(&self, program: &Program, limit: u64) -> bool {
         replay(program, &self.at(limit), self.gap, None).unwrap().refused == 0
     }
 
-    /// Whether a replay refuses nothing, nor does one with falling addresses where regions lie apart.
+    /// Returns whether a replay refuses nothing, with descending addresses too if regions are apart.
     fn holds(&self, program: &Program, limit: u64) -> bool {
         self.serves(program, limit)
             && (!self.are_apart() || {
@@ -51,7 +51,7 @@ impl Pools {
             })
     }
 
-    /// The smallest limit and the smallest safe one, by trying every multiple.
+    /// Returns the smallest limit and the smallest safe one, by trying every multiple.
     fn try_all(&self, program: &Program, granularity: u64) -> (u64, u64) {
         let least = program.peak_live().div_ceil(granularity);
         if least == 0 {
@@ -75,7 +75,7 @@ impl Pools {
     }
 }
 
-/// A program with phases: blocks of a few sizes or of any, freed in any order.
+/// Generates a program with phases: blocks of a few sizes or of any, freed in any order.
 fn program(random: &mut Numbers) -> Program {
     let mut columns = (Vec::new(), Vec::new(), Vec::new());
     let mut live = Vec::new();
@@ -132,11 +132,11 @@ fn random_programs_as_if_every_limit_was_tried() {
         assert_eq!(pools.find(&program, granularity), expected, "program {number}: {pools:?} {granularity}");
         not_monotone += u64::from(safe > smallest);
     }
-    // The search is there for these.
+    // The search exists because of these.
     assert!(not_monotone > count / 50, "{not_monotone} of {count}");
 }
 
-/// Recorded programs whose limits are few enough to try all.
+/// Recorded programs with few enough limits to try all.
 const SMALL: [&str; 3] = ["torch_gnn_train", "tf_eager_gan_gp", "torch_dlrm_train"];
 
 fn recorded(name: &str) -> Program {
@@ -162,7 +162,7 @@ fn recorded_programs_as_if_every_limit_was_tried() {
 
 #[test]
 fn what_bisection_missed() {
-    // A smaller limit that serves, and a larger one that does not.
+    // A smaller limit that serves, and a larger one that fails.
     let pools = |growth| Pools { options: Options { growth, ..Options::new(1) }, gap: 0 };
     let resnet = pools(false).find(&recorded("torch_resnet50_train_b16"), 64 << 10);
     assert_eq!((resnet.min_limit, resnet.safe_limit), (1_761_017_856, 1_812_135_936));
@@ -180,7 +180,7 @@ fn time_that_runs_out_leaves_an_answer_that_holds() {
         let limits = find_limits(&program, &pools.options, pools.gap, &search, |_| true).unwrap();
         let untried = limits.untried.unwrap();
         assert!(program.peak_live() <= *untried.start() && untried.start() <= untried.end(), "{untried:?}");
-        // Nothing is said about a limit below that was not tried.
+        // The result makes no claim about untried lower limits.
         assert!(limits.min_limit <= limits.safe_limit && *untried.end() < limits.safe_limit);
         assert!(pools.serves(&program, limits.min_limit));
         for share in 0..=25 {

@@ -1,4 +1,4 @@
-//! Scopes and tags: whose an allocation is, and caps that hold.
+//! Scopes and tags: the owner of an allocation, and scope limits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -67,7 +67,7 @@ fn a_scope_that_another_thread_closes_ends_for_its_own() {
     let inner = pool.open_scope("inner", Some(MIB), false).expect("this process");
     pool.allocate(MIB).expect("within both caps");
     assert_eq!(refusal(&pool, 256).scope_limit.expect("a cap").name, "outer/inner");
-    // As when a generator is closed by another thread, or collected there.
+    // As when another thread closes or collects a generator.
     let closed = thread::scope(|threads| threads.spawn(|| pool.close_scope(inner)).join().expect("no panic"));
     assert_eq!(closed.expect("this process").expect("open").live, MIB);
     assert_eq!(pool.close_scope(inner), Ok(None), "closed before");
@@ -110,7 +110,7 @@ fn the_next_caller_closes_a_scope_whose_close_was_deferred() {
         let busy = AtomicU64::new(0);
         thread::scope(|threads| {
             threads.spawn(|| {
-                // The lock is taken all the time while the other thread closes.
+                // The lock is taken while the other thread closes.
                 while busy.load(Ordering::Relaxed) == 0 {
                     let _ = pool.stats();
                 }
@@ -152,7 +152,7 @@ fn scopes_of_two_pools_are_independent() {
     let two = second.open_scope("two", None, false).expect("this process");
     first.allocate(MIB).expect("fits");
     second.allocate(2 * MIB).expect("fits");
-    // In the order they were opened: neither is inside the other.
+    // In the order of opening: neither scope encloses the other.
     assert_eq!(first.close_scope(one).expect("this process").expect("open").live, MIB);
     assert_eq!(second.close_scope(two).expect("this process").expect("open").live, 2 * MIB);
 }
@@ -192,7 +192,7 @@ fn a_resize_in_place_stays_under_the_scope_limit() {
     let all = pool.allocate(MIB).expect("fits");
     pool.free_allocation(&all).expect("live");
     let scope = pool.open_scope("small", Some(MIB / 2 + 256), false).expect("this process");
-    // More than half of the region is left, which is less than the request: it is not split.
+    // More than half of the region is left, which is less than the request: the chunk is not split.
     let chunk = pool.allocate(MIB / 2 + 256).expect("fits");
     assert_eq!(chunk.size, MIB);
     assert_eq!(pool.resize_in_place(chunk.address, MIB), Ok(MIB / 2 + 256), "the cap does not allow it");

@@ -1,4 +1,4 @@
-//! One pool and many threads: nothing is handed out twice, nobody waits for what cannot come.
+//! One pool and many threads: no address is allocated twice, and no thread waits in vain.
 
 #[path = "threads/closing.rs"]
 mod closing;
@@ -28,15 +28,15 @@ use allotment::{Pool, Stats};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Longer than anything here takes, unless it has stopped.
+/// Longer than any test here, unless it hangs.
 const FOREVER: Duration = Duration::from_secs(20);
 
-/// Runs `work` in a thread of its own and gives up on it if it has stopped.
+/// Runs `work` in a thread of its own and fails if it hangs.
 fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     ends_within(FOREVER, work)
 }
 
-/// The same for work that goes on for a while.
+/// Does the same for longer work.
 fn ends_within<T: Send + 'static>(deadline: Duration, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, is_done) = channel();
     let thread = thread::spawn(move || drop(done.send(work())));
@@ -50,7 +50,7 @@ fn ends_within<T: Send + 'static>(deadline: Duration, work: impl FnOnce() -> T +
     }
 }
 
-/// What must hold whenever somebody looks.
+/// Checks the invariants that hold at every moment.
 fn observe(pool: &Pool) -> Stats {
     let stats = pool.stats().expect("this process");
     assert!(stats.requested <= stats.in_use && stats.in_use <= stats.reserved, "{stats:?}");
@@ -60,15 +60,15 @@ fn observe(pool: &Pool) -> Stats {
     stats
 }
 
-/// Says when it is asked, and answers when it is told to.
+/// A source that reports each request and answers on command.
 struct Gated {
     upstream: AddressSpace,
     asked: Sender<()>,
-    /// What to do with the next call: grant, or decline. A closed channel grants.
+    /// The answer to the next call: grant, or decline. A closed channel grants.
     answer: Receiver<bool>,
 }
 
-/// The other side of a [`Gated`] source.
+/// The controlling side of a [`Gated`] source.
 struct Gate {
     is_asked: Receiver<()>,
     answer: Sender<bool>,
@@ -80,7 +80,7 @@ fn gated() -> (Gated, Gate) {
 }
 
 impl Gate {
-    /// Waits until the source is asked.
+    /// Waits until the source is called.
     fn wait(&self) {
         self.is_asked.recv_timeout(FOREVER).expect("the source is asked");
     }

@@ -1,7 +1,7 @@
-//! Any bytes as a program for a pool and its shadow.
+//! Arbitrary bytes as a program for a pool and its shadow.
 //!
-//! The first bytes make the options and the source, the rest are steps of seven bytes each. Every string of
-//! bytes is a program; a part that is missing at its end is zeros.
+//! The first bytes define the options and the source; each further seven bytes are a step. Every byte string is a
+//! program; missing bytes at its end are zeros.
 
 use allotment::{MAX_BYTES, Options, Policy};
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -12,22 +12,22 @@ use crate::program::{self, ALLOCATES, KINDS, Mark, Size, Step};
 use crate::run::{Pace, Tally, run};
 use crate::setup::{Kind, Setup};
 
-/// Everything is gone through after each of so many events.
+/// The full state is compared after this many events.
 const EVERY: u64 = 32;
 
-/// From this part on a program holds many allocations, most of one size.
+/// From this value on, a program holds many allocations, most of one size.
 const MANY: usize = 224;
 
-/// So many at least.
+/// The minimum of those.
 const CROWD: usize = 128;
 
-/// The most a source has out whose grants lie anywhere, in bytes.
+/// The most bytes granted by a source whose grants lie anywhere.
 const SCATTERED_UP_TO: u64 = 1 << 40;
 
-/// Runs the program that the bytes make.
+/// Runs the program that the bytes define.
 ///
 /// # Panics
-/// When the pool did anything else than its shadow.
+/// If the pool differs from its shadow.
 pub(crate) fn play(bytes: &[u8]) -> Tally {
     let mut bytes = Unstructured::new(bytes);
     let (setup, pace) = head(&mut bytes).expect("what is missing is zeros");
@@ -37,7 +37,7 @@ pub(crate) fn play(bytes: &[u8]) -> Tally {
     run(&setup, steps, pace)
 }
 
-/// Bytes that make a program of so many steps, in which times of plenty and of shortage alternate.
+/// Generates bytes for a program of `steps` steps that alternates between phases of much and little free memory.
 pub(crate) fn fresh(random: &mut Numbers, steps: usize, into: &mut Vec<u8>) {
     into.clear();
     while into.len() < HEAD {
@@ -78,13 +78,13 @@ fn head(bytes: &mut Unstructured<'_>) -> Result<(Setup, Pace)> {
     Ok((setup, Pace { every: EVERY, most_live: most_live(live) }))
 }
 
-/// Allocations held at once: mostly tens, which is fast; sometimes so many that a bin gets crowded.
+/// Returns the most live allocations: usually tens, which is fast; sometimes enough to fill a bin.
 fn most_live(part: u8) -> usize {
     let part = usize::from(part);
     if part < MANY { 2 + part % 62 } else { CROWD + (part - MANY) * 16 }
 }
 
-/// Mostly of a few regions; else anything that a pool takes.
+/// Returns a limit, usually of a few regions, else any valid one.
 fn limit(bytes: &mut Unstructured<'_>) -> Result<u64> {
     let [kind, shift]: [u8; 2] = bytes.arbitrary()?;
     let number = u64::arbitrary(bytes)?;
@@ -103,7 +103,7 @@ fn limit(bytes: &mut Unstructured<'_>) -> Result<u64> {
     Ok(limit.clamp(1, MAX_BYTES))
 }
 
-/// None, a share that matters often, or any number from 0 to 1.
+/// Returns no fraction, a fraction that often matters, or any number from 0 to 1.
 fn fraction(bytes: &mut Unstructured<'_>, kind: u8) -> Result<f64> {
     let number = u32::arbitrary(bytes)?;
     Ok(match kind % 8 {
@@ -130,15 +130,15 @@ fn habits(bytes: &mut Unstructured<'_>, limit: u64, place: u8) -> Result<Habits>
         cap: share(limit, cap),
         largest: share(limit, largest),
         nth: (nth % 2 == 1).then(|| (u64::from(nth / 2) % 32, nth_misdeed)),
-        // Half of the sources do nothing wrong often.
+        // Half of the sources rarely misbehave.
         often: often.saturating_sub(128),
-        // One misdeed of its own, or any mixture.
+        // One kind of misdeed, or any mixture.
         misdeeds: if panics < 128 { 1 << (misdeeds % 11) } else { misdeeds },
         panics_at_release: u64::from(panics % 16).saturating_sub(8),
     })
 }
 
-/// All there is, or a share of the limit and a little more.
+/// Returns no cap, or a fraction of the limit plus a little.
 fn share(limit: u64, part: u8) -> u64 {
     if part < 128 { u64::MAX } else { limit / 128 * u64::from(part - 127) + u64::from(part) }
 }

@@ -1,8 +1,8 @@
-//! Any bytes as a program for a pool and for TensorFlow's allocator.
+//! Arbitrary bytes as a program for a pool and for TensorFlow's allocator.
 //!
-//! The first bytes make the options and the source, as far as both sides know them; the rest are events of
-//! five bytes each, whose sizes are measured on what the pool looks like. Every string of bytes is a program;
-//! a part that is missing at its end is zeros.
+//! The first bytes define the options and the source, as far as both sides support them; each further five bytes are
+//! an event, whose size is relative to the pool's state. Every byte string is a program; missing bytes at its end are
+//! zeros.
 
 use allotment::replay::Event;
 use allotment::{GRANULE, Stats};
@@ -12,22 +12,22 @@ use crate::compare::{Compared, Ours};
 use crate::numbers::Numbers;
 use crate::reference::Setup;
 
-/// TensorFlow keeps a table as long as a region: a small limit is a fast program.
+/// TensorFlow keeps a table proportional to a region: a small limit makes a fast program.
 const MOST: u64 = 64 << 20;
 
-/// From this part on a program holds many allocations, most of one size.
+/// From this value on, a program holds many allocations, most of one size.
 const MANY: usize = 224;
 
-/// So many at least.
+/// The minimum of those.
 const CROWD: usize = 128;
 
 /// Bytes that [`head`] reads: limit, cap, largest grant, refusals, switches, fraction, slots.
 const HEAD: usize = 6 + 1 + 1 + 9 + 2 + 4 + 1;
 
-/// Plays the program that the bytes make.
+/// Runs the program that the bytes define.
 ///
 /// # Panics
-/// When the two differ, with the first difference.
+/// If the two sides differ, with the first difference.
 pub(crate) fn play(bytes: &[u8]) -> Compared {
     let mut bytes = Unstructured::new(bytes);
     let (setup, slots) = head(&mut bytes).expect("what is missing is zeros");
@@ -41,7 +41,7 @@ pub(crate) fn play(bytes: &[u8]) -> Compared {
     ours.judge(&played).unwrap_or_else(|difference| panic!("{difference}"))
 }
 
-/// Bytes that make a program of so many events, in which times of plenty and of shortage alternate.
+/// Generates bytes for a program of `events` events that alternates between phases of much and little free memory.
 pub(crate) fn fresh(random: &mut Numbers, events: usize, into: &mut Vec<u8>) {
     into.clear();
     while into.len() < HEAD {
@@ -89,13 +89,13 @@ fn head(bytes: &mut Unstructured<'_>) -> Result<(Setup, usize)> {
     Ok((setup, slots(u8::arbitrary(bytes)?)))
 }
 
-/// Allocations held at once: mostly tens; sometimes so many that a bin gets crowded.
+/// Returns the most live allocations: usually tens; sometimes enough to fill a bin.
 fn slots(part: u8) -> usize {
     let part = usize::from(part);
     if part < MANY { 2 + part % 62 } else { CROWD + (part - MANY) * 16 }
 }
 
-/// From 1 byte up to the most, mostly of a few regions.
+/// Returns a limit from 1 byte to the maximum, usually of a few regions.
 fn limit(bytes: &mut Unstructured<'_>) -> Result<u64> {
     let [kind, shift]: [u8; 2] = bytes.arbitrary()?;
     let number = u64::from(u32::arbitrary(bytes)?);
@@ -114,7 +114,7 @@ fn limit(bytes: &mut Unstructured<'_>) -> Result<u64> {
     Ok(limit.clamp(1, MOST))
 }
 
-/// None, or a share that is at least a byte of the limit: below, TensorFlow splits off chunks of 0 bytes.
+/// Returns no fraction, or one of at least a byte of the limit: below that, TensorFlow splits off chunks of 0 bytes.
 fn fraction(bytes: &mut Unstructured<'_>, limit: u64, kind: u8) -> Result<f64> {
     let number = u32::arbitrary(bytes)?;
     let share = f64::from(number) / f64::from(u32::MAX);
@@ -127,16 +127,16 @@ fn fraction(bytes: &mut Unstructured<'_>, limit: u64, kind: u8) -> Result<f64> {
     Ok(if bytes < 1.0 { 0.0 } else { fraction })
 }
 
-/// A program in the making: each event depends on what the pool looks like after the last.
+/// A program under construction: each event depends on the pool's state.
 struct Program<'a> {
     limit: u64,
     ours: Ours<'a>,
     played: Vec<Event>,
-    /// Slots with an allocation, and those without one.
+    /// Slots with an allocation, and slots without one.
     full: Vec<u32>,
     empty: Vec<u32>,
     last: Option<Stats>,
-    /// Bytes of the chunk that was freed last, and of the newest allocation.
+    /// Bytes of the chunk freed last, and of the newest allocation.
     freed: u64,
     newest: u64,
     crowded: bool,
@@ -157,7 +157,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Plays the next event; none when the program ends here, for TensorFlow would not return from it.
+    /// Plays the next event; `None` if the program ends, because TensorFlow would not return from it.
     fn event(&mut self, bytes: &mut Unstructured<'_>) -> Result<Option<()>> {
         let [kind, a, b, c, d]: [u8; 5] = bytes.arbitrary()?;
         let frees = !self.full.is_empty() && (kind & 1 == 1 || self.empty.is_empty());
@@ -183,7 +183,7 @@ impl<'a> Program<'a> {
         Ok(Some(()))
     }
 
-    /// A number of bytes, mostly measured on what the pool looks like.
+    /// Returns a number of bytes, usually relative to the pool's state.
     fn size(&self, kind: u8, a: u8, b: u16) -> u64 {
         // Many chunks of one size share a bin.
         if self.crowded && !b.is_multiple_of(16) {
@@ -196,7 +196,7 @@ impl<'a> Program<'a> {
             8..10 => self.limit - reserved,
             10..14 => self.limit,
             14 => 1 << (a % 28),
-            // More than TensorFlow or a pool may ever hold is not asked for: it has no rule for that.
+            // Sizes beyond the range of either side are left out: TensorFlow has no rule for them.
             _ => 1 << (28 + a % 29),
         };
         let whole = mark >> (a / 32);

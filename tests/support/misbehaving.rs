@@ -1,4 +1,4 @@
-//! A source with bad habits: every way not to grant what was asked for, in any mixture.
+//! A misbehaving source: every way not to grant a request, in any mixture.
 
 use std::error::Error;
 use std::fmt;
@@ -12,7 +12,7 @@ use allotment::{GRANULE, Gauge, MAX_BYTES};
 use crate::numbers::Numbers;
 use crate::sources::{Descending, Scattered};
 
-/// What a source may do instead of granting what it was asked for.
+/// The ways in which a source can misbehave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misdeed {
     Declines,
@@ -21,14 +21,14 @@ pub(crate) enum Misdeed {
     GrantsMore,
     GrantsLess,
     GrantsNothing,
-    /// An address that is no whole granule.
+    /// An address that is not a multiple of the granule.
     Misaligned,
-    /// A length that is no whole number of granules.
+    /// A length that is not a multiple of the granule.
     OddLength,
     AtZero,
-    /// Past the last address there may be.
+    /// Beyond the last valid address.
     OutOfRange,
-    /// On a span that is out.
+    /// A span that is already granted.
     Overlaps,
 }
 
@@ -48,7 +48,7 @@ impl Misdeed {
     ];
 }
 
-/// Where grants lie.
+/// The placement of grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Ascending { gap: u64 },
@@ -56,31 +56,31 @@ pub(crate) enum Place {
     Scattered,
 }
 
-/// What a source does wrong, and when.
+/// The misbehaviour of a source, and its timing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Habits {
     pub(crate) place: Place,
-    /// Bytes out at most.
+    /// The most granted bytes.
     pub(crate) cap: u64,
-    /// Declines every request for more.
+    /// Declines larger requests.
     pub(crate) largest: u64,
     /// At this request, counted from 0.
     pub(crate) nth: Option<(u64, Misdeed)>,
-    /// At so many of 256 requests, one of the misdeeds that the bits name.
+    /// At this many of 256 requests, one of the misdeeds selected by the bits.
     pub(crate) often: u8,
     pub(crate) misdeeds: u16,
-    /// Of so many regions handed back, it panics over one; 0 for none.
+    /// Panics at one of this many releases; 0 for never.
     pub(crate) panics_at_release: u64,
 }
 
-/// A source with habits. What it is handed back must be what it has out.
+/// A misbehaving source. A release must match its grants.
 pub(crate) struct Misbehaving {
     upstream: Box<dyn RegionSource>,
     habits: Habits,
     random: Numbers,
     asked: u64,
     out: Vec<Grant>,
-    /// The last grant that cannot be a region, until it comes back.
+    /// The last invalid grant, until its release.
     wrong: Option<Grant>,
 }
 
@@ -94,7 +94,7 @@ impl Misbehaving {
         Self { upstream, habits, random: Numbers::new(seed), asked: 0, out: Vec::new(), wrong: None }
     }
 
-    /// What it does wrong this time.
+    /// Returns the misdeed of this request, if any.
     fn misdeed(&mut self) -> Option<Misdeed> {
         let number = self.asked;
         self.asked += 1;
@@ -114,7 +114,7 @@ impl Misbehaving {
         nth.map(|at| Misdeed::ALL[at])
     }
 
-    /// A sound grant, if the cap leaves so much.
+    /// Returns a valid grant if the cap allows it.
     fn grant(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
         let out: u64 = self.out.iter().map(|grant| grant.bytes).sum();
         if bytes > self.habits.largest || out.checked_add(bytes).is_none_or(|sum| sum > self.habits.cap) {
@@ -125,12 +125,12 @@ impl Misbehaving {
         Ok(grant)
     }
 
-    /// A grant that cannot be a region.
+    /// Returns an invalid grant.
     fn wrong(&mut self, address: u64, bytes: u64) -> Grant {
         *self.wrong.insert(Grant { address, bytes })
     }
 
-    /// A grant on one that is out: all of it, within it, or across one of its ends.
+    /// Returns a grant that overlaps another one: all of it, inside it, or across one of its ends.
     fn overlapping(&mut self, bytes: u64) -> Result<Grant, ReserveError> {
         let Some(&out) = self.out.last() else { return Err(ReserveError::Declined) };
         let inside = out.address + GRANULE * self.random.below(out.bytes / GRANULE);
@@ -179,8 +179,10 @@ impl RegionSource for Misbehaving {
         }
     }
 
+    /// Takes a region back.
+    ///
     /// # Panics
-    /// When the region is neither what was granted wrongly nor exactly one or several of the spans that are out.
+    /// If the region is neither the invalid grant nor exactly one or several live grants.
     fn release(&mut self, region: Grant) {
         if self.wrong == Some(region) {
             self.wrong = None;
@@ -198,7 +200,7 @@ impl RegionSource for Misbehaving {
     }
 }
 
-/// What went wrong in a source that breaks.
+/// The error of a failing source.
 #[derive(Debug)]
 pub(crate) struct Broken;
 
@@ -210,7 +212,7 @@ impl fmt::Display for Broken {
 
 impl Error for Broken {}
 
-/// A panic that was ordered. As a failure it is one that [`Panicking`] turns into a panic.
+/// A planned panic. As a failure it makes [`Panicking`] panic.
 #[derive(Debug)]
 pub(crate) struct OnPurpose;
 
@@ -222,11 +224,11 @@ impl fmt::Display for OnPurpose {
 
 impl Error for OnPurpose {}
 
-/// Panics where its upstream orders it to; whatever lies between the two writes the call down before that.
+/// Panics on its upstream's command; a recorder between the two records the call first.
 pub(crate) struct Panicking<S> {
     upstream: S,
     panics: Arc<AtomicU64>,
-    /// Of so many releases, it panics over one; 0 for none.
+    /// Panics at one of this many releases; 0 for never.
     at_release: u64,
     releases: u64,
 }
@@ -236,12 +238,12 @@ impl<S: RegionSource> Panicking<S> {
         Self { upstream, panics: Arc::default(), at_release, releases: 0 }
     }
 
-    /// How often it panicked so far.
+    /// Returns the number of panics so far.
     pub(crate) fn panics(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.panics)
     }
 
-    /// Unwinds without a word from the panic hook.
+    /// Unwinds without calling the panic hook.
     fn panic(&self) -> ! {
         self.panics.fetch_add(1, Ordering::Relaxed);
         resume_unwind(Box::new(OnPurpose))

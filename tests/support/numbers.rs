@@ -1,4 +1,4 @@
-//! Numbers that look random and come from a seed: the same seed, the same test.
+//! Seeded random numbers: the same seed gives the same test.
 
 /// A stream of numbers (splitmix64: every seed gives a full-period stream).
 #[derive(Debug, Clone)]
@@ -7,17 +7,17 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// The stream of `seed`.
+    /// Creates the stream of `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// Stream `number` of those of `seed`. Seeds that lie side by side have no streams in common.
+    /// Creates stream number `number` of `seed`. Adjacent seeds have no streams in common.
     pub(crate) fn one_of(seed: u64, number: u64) -> Self {
         Self::new(Self::new(seed).next() ^ Self::new(number).next())
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.state;
@@ -26,17 +26,17 @@ impl Numbers {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// Returns a number below `bound`, which is not 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
-    /// A place in a list of `length`, which is not 0.
+    /// Returns an index into a list of `length`, which is not 0.
     pub(crate) fn place(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).expect("below a usize")
     }
 
-    /// True `percent` times in a hundred.
+    /// Returns true in `percent` percent of the calls.
     pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

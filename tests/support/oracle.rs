@@ -1,6 +1,6 @@
 //! TensorFlow's allocator, through the driver in `tests/oracle/bfc_driver.cc`.
 //!
-//! The one file of the tests with unsafe code. The four structs below mirror those of the driver.
+//! The only file of the tests with unsafe code. The four structs below mirror those of the driver.
 #![allow(dead_code, reason = "each test and benchmark takes its part")]
 
 use std::ffi::c_void;
@@ -14,18 +14,18 @@ use allotment::replay::Event;
 use allotment::source::{AddressSpace, Call};
 use libloading::Library;
 
-/// How an allocator and its source are set up, on both sides.
+/// The setup of an allocator and its source, for both sides.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup {
     pub(crate) limit: u64,
-    /// Bytes the source has out at most.
+    /// The most bytes the source grants at once.
     pub(crate) cap: u64,
     /// Bytes between two grants.
     pub(crate) gap: u64,
-    /// Bytes of one grant at most.
+    /// The most bytes of one grant.
     pub(crate) largest: u64,
-    /// Bit n: the source refuses the request of number n, from 0.
+    /// Bit n: the source declines request number n, from 0.
     pub(crate) refused: u64,
     pub(crate) fraction: f64,
     pub(crate) joins: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// A source that refuses nothing.
+    /// A source that declines nothing.
     pub(crate) const NO_REFUSALS: Self = Self {
         limit: 0,
         cap: u64::MAX / 4,
@@ -48,22 +48,22 @@ impl Setup {
     };
 }
 
-/// What an event did, and the state after it.
+/// The result of an event, and the state after it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Step {
-    /// Of what was allocated or freed, from the first region's start; -1 for nothing.
+    /// Offset of the allocated or freed chunk from the first region's start; -1 for none.
     pub(crate) offset: i64,
     /// Bytes of that chunk.
     pub(crate) chunk: i64,
     pub(crate) num_allocs: i64,
     pub(crate) in_use: i64,
     pub(crate) peak_in_use: i64,
-    /// The largest chunk ever handed out.
+    /// The largest chunk ever allocated.
     pub(crate) largest: i64,
     pub(crate) reserved: i64,
     pub(crate) peak_reserved: i64,
-    /// Calls of the source so far.
+    /// Source calls so far.
     pub(crate) calls: u64,
 }
 
@@ -84,7 +84,7 @@ struct RawCall {
 
 type Handle = NonNull<c_void>;
 
-/// The functions of the driver. Copied out of a library that is never closed.
+/// The functions of the driver, copied out of a library that is never closed.
 struct Functions {
     create: unsafe extern "C" fn(*const Setup) -> Option<Handle>,
     destroy: unsafe extern "C" fn(Handle),
@@ -99,7 +99,7 @@ struct Functions {
 /// Loads the driver.
 ///
 /// # Panics
-/// When it is not there: says how to build it.
+/// If it does not exist; the message says how to build it.
 pub(crate) fn require() {
     functions();
 }
@@ -121,14 +121,13 @@ fn functions() -> &'static Functions {
 }
 
 fn load(path: &std::path::Path) -> Result<Functions, libloading::Error> {
-    // TensorFlow prints a line about another of its libraries while it is loaded, unless told not to use it.
-    // SAFETY: nothing in this process but that library reads the environment past `std`, and it is not
-    // loaded yet.
+    // Without this, TensorFlow prints a line about another of its libraries while it is loaded.
+    // SAFETY: only that library reads the environment past `std`, and it is not loaded yet.
     unsafe { std::env::set_var("TF_ENABLE_ONEDNN_OPTS", "0") };
-    // SAFETY: the file is our driver. Its initialisers and TensorFlow's are those of any shared library and
-    // expect nothing of us.
+    // SAFETY: the file is our driver. Its initialisers and TensorFlow's are those of any shared library and have no
+    // requirements.
     let library = unsafe { Library::new(path) }?;
-    // Never closed, so that the functions stay where they are.
+    // Never closed, so that the functions stay valid.
     let library: &'static Library = Box::leak(Box::new(library));
     // SAFETY: the types are those of the driver's source, which is built from the same commit.
     unsafe {
@@ -145,7 +144,7 @@ fn load(path: &std::path::Path) -> Result<Functions, libloading::Error> {
     }
 }
 
-/// Events in the form the driver reads; every slot is below `slots`.
+/// Events in the driver's form; every slot is below `slots`.
 pub(crate) struct Events {
     raw: Vec<RawEvent>,
     slots: usize,
@@ -168,8 +167,7 @@ impl From<&Event> for RawEvent {
     }
 }
 
-/// One of TensorFlow's allocators over a bump source that caps and records. What the slots hold stays from one
-/// call to the next.
+/// One of TensorFlow's allocators over a bump source that caps and records. Slots persist between calls.
 pub(crate) struct Reference(Handle);
 
 impl Reference {
@@ -179,31 +177,31 @@ impl Reference {
         Self(handle.expect("`new` of the driver throws or returns an object"))
     }
 
-    /// Plays events and looks at everything after each; if steps are expected, up to the first that is another.
+    /// Plays events and records the state after each; if steps are expected, stops at the first difference.
     ///
     /// # Panics
-    /// When there are more events than steps are expected.
+    /// If there are more events than expected steps.
     pub(crate) fn run(&mut self, events: &Events, expected: Option<&[Step]>) -> Vec<Step> {
         let Events { raw, slots } = events;
         assert!(expected.is_none_or(|steps| raw.len() <= steps.len()), "a step is expected of every event");
         let expected = expected.map_or(std::ptr::null(), <[Step]>::as_ptr);
         let mut steps = vec![Step::default(); raw.len()];
         let (raw, count, into) = (raw.as_ptr(), raw.len(), steps.as_mut_ptr());
-        // SAFETY: the handle is live and `&mut` makes it ours alone; the arrays have the length passed, or
-        // more, if they are there, and no slot is `slots` or more.
+        // SAFETY: the handle is live and `&mut` makes it exclusive; the arrays, if present, have at least the length
+        // passed, and no slot is `slots` or more.
         let played = unsafe { (functions().run)(self.0, raw, count, *slots, expected, into) };
         steps.truncate(played);
         steps
     }
 
-    /// Plays events and nothing else; returns the time in that loop.
+    /// Plays events and nothing else; returns the time of that loop.
     pub(crate) fn replay(&mut self, events: &Events) -> Duration {
         let Events { raw, slots } = events;
         // SAFETY: as in `run`.
         Duration::from_nanos(unsafe { (functions().replay)(self.0, raw.as_ptr(), raw.len(), *slots) })
     }
 
-    /// Plays events; returns the nanoseconds of each, one reading of the clock included.
+    /// Plays events; returns the nanoseconds of each, including one clock reading.
     pub(crate) fn clock(&mut self, events: &Events) -> Vec<u64> {
         let mut nanoseconds = vec![0; events.raw.len()];
         let Events { raw, slots } = events;
@@ -212,18 +210,18 @@ impl Reference {
         nanoseconds
     }
 
-    /// Asks for the counters again and again; returns the time that took.
+    /// Queries the counters repeatedly; returns the elapsed time.
     pub(crate) fn ask(&mut self, times: usize) -> Duration {
-        // SAFETY: the handle is live and `&mut` makes it ours alone.
+        // SAFETY: the handle is live and `&mut` makes it exclusive.
         Duration::from_nanos(unsafe { (functions().ask)(self.0, times) })
     }
 
-    /// The calls of the source so far, with the addresses our own made-up source would have granted.
+    /// Returns the source calls so far, with the addresses that our made-up source would have granted.
     pub(crate) fn calls(&self) -> Vec<Call> {
-        // SAFETY: the handle is live, and nobody can run events while `self` is borrowed.
+        // SAFETY: the handle is live, and no events can run while `self` is borrowed.
         let count = unsafe { (functions().call_count)(self.0) };
         let mut raw = vec![RawCall::default(); count];
-        // SAFETY: as above; the driver writes as many calls as it just said.
+        // SAFETY: as above; the driver writes as many calls as it just reported.
         unsafe { (functions().calls)(self.0, raw.as_mut_ptr()) };
         raw.into_iter().map(Call::from).collect()
     }

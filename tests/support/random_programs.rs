@@ -11,11 +11,11 @@ const GIB: u64 = 1 << 30;
 
 /// The smallest request over a capped source, in bytes.
 ///
-/// TensorFlow never returns when such a source refuses 2304 bytes and the request is no larger: its tenth
-/// less, rounded up, is 2304 again.
+/// TensorFlow never returns if such a source declines 2304 bytes and the request is no larger: a tenth less, rounded
+/// up, is 2304 again.
 const SMALLEST_OVER_A_CAP: u64 = 2305;
 
-/// The stream of the program with this number.
+/// Returns the stream of the program with this number.
 pub(crate) fn numbers(seed: u64, number: usize) -> Numbers {
     Numbers::one_of(seed, number as u64)
 }
@@ -24,16 +24,16 @@ fn pick<T: Copy>(random: &mut Numbers, from: &[T]) -> T {
     from[random.place(from.len())]
 }
 
-/// A number in the range, with every power of two as likely as any other.
+/// Returns a number in the range; all powers of two are equally likely.
 fn log_uniform(random: &mut Numbers, range: &Range<u64>) -> u64 {
     let (lowest, highest) = (range.start.ilog2(), range.end.ilog2());
     let power = 1 << (u64::from(lowest) + random.below(u64::from(highest - lowest) + 1));
     (power + random.below(power)).clamp(range.start, range.end - 1)
 }
 
-/// Options and a source, over everything that can matter.
+/// Returns options and a source, over everything that can matter.
 pub(crate) fn setup(random: &mut Numbers) -> Setup {
-    // Most limits that come out of this are no multiple of the granule.
+    // Most of these limits are not multiples of the granule.
     let limit = log_uniform(random, &(1 << 10..8 * GIB));
     let limit = match random.below(4) {
         0 => limit.next_power_of_two(),
@@ -45,7 +45,7 @@ pub(crate) fn setup(random: &mut Numbers) -> Setup {
         limit,
         cap: if random.chance(30) { limit * share / 100 } else { u64::MAX / 4 },
         gap: pick(random, &[0, 0, 256, 4096, 1 << 20]),
-        // Times the limit at least 1: below, TensorFlow splits off chunks of 0 bytes.
+        // Times the limit at least 1: below that, TensorFlow splits off chunks of 0 bytes.
         fraction: pick(random, &[0.0, 0.0, 0.0, 0.001, 0.01, 0.05, 0.3, 1.0]),
         joins: random.chance(50),
         growth: random.chance(70),
@@ -54,15 +54,15 @@ pub(crate) fn setup(random: &mut Numbers) -> Setup {
     }
 }
 
-/// How a program draws its sizes.
+/// The distribution of a program's sizes.
 #[derive(Clone, Copy)]
 enum Mix {
     LogUniform,
-    /// Many of one small size, few of one large.
+    /// Many of one small size, few of one large size.
     Bimodal,
     /// A few bytes or granules off a power of two.
     OffBin,
-    /// One of the three, drawn anew for each request.
+    /// One of the three, chosen for each request.
     All,
 }
 
@@ -108,24 +108,24 @@ impl Sizes {
     }
 }
 
-/// A program of `events` events that fits the setup: its live bytes go up and down between nothing and more
-/// than the limit.
+/// Generates a program of `events` events for the setup: its live bytes go up and down between zero and more than the
+/// limit.
 pub(crate) fn program(random: &mut Numbers, setup: &Setup, events: usize) -> Program {
     let mut sizes = Sizes::new(random, setup);
     let (mut ops, mut ids, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     let mut live: Vec<(i64, u64)> = Vec::new();
     let mut live_bytes = 0;
     let (mut target, mut resolve, mut phase_end) = (0, 0, 0);
-    // Which of the live blocks goes: any, one of the newest, or one of the oldest.
+    // The live block to free: any, one of the newest, or one of the oldest.
     let order = random.below(3);
     for event in 0..events {
         if event == phase_end {
             phase_end += 50 + random.place(2000);
-            // Other sizes fit badly into what the last ones left: that is when regions are given up.
+            // Other sizes fit badly into the freed memory, so regions are released.
             if random.chance(40) {
                 sizes = Sizes::new(random, setup);
             }
-            // How many steps in a hundred go toward the target: the last value empties the pool in earnest.
+            // The percentage of steps towards the target: the last value really empties the pool.
             resolve = pick(random, &[60, 70, 95]);
             target = setup.limit / 100 * pick(random, &[0, 10, 40, 70, 90, 98, 110]);
         }

@@ -1,4 +1,4 @@
-//! Seeds and other numbers of a run, from the environment or the clock, and lines that say them.
+//! Seeds and other parameters of a run, from the environment or the clock, and their output.
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ pub(crate) fn seed_of_now() -> u64 {
     since.as_secs() << 10 | u64::from(since.subsec_millis())
 }
 
-/// A line that the test harness does not hold back: the seed is of use while a run is still going.
+/// Prints a line that the test harness does not capture: the seed is needed while a run is in progress.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

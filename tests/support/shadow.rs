@@ -1,11 +1,10 @@
-//! What a pool ought to do, worked out the slow and obvious way.
+//! The shadow: a slow and simple model of a pool.
 //!
-//! A shadow stands beside a pool. It is told of every call, of its result and of what the source was asked
-//! and answered meanwhile; it works out for itself what had to happen, and fails loudly if that is not what
-//! did: on a wrong choice, a wrong size, an overlap, a gap, a call of the source too many or too few, a
-//! counter that is not the sum it should be, or a refusal of what could have been served.
+//! A shadow receives every call of a pool with its result and the source calls. It computes the expected behaviour
+//! and fails on any difference: a wrong choice, a wrong size, an overlap, a gap, an unexpected or missing source
+//! call, a wrong counter, or a refusal of a request that could have been served.
 //!
-//! It knows one thread only: between two calls nothing moves.
+//! It is single-threaded: nothing changes between two calls.
 
 use allotment::source::Call;
 use allotment::{Allocation, FreeError, Options, Snapshot, Stats};
@@ -27,7 +26,7 @@ use requests::Request;
 use rules::Rules;
 use space::{Space, Sums};
 
-/// What a pool ought to hold and to do next.
+/// The expected state of a pool.
 #[derive(Debug)]
 pub(crate) struct Shadow {
     rules: Rules,
@@ -37,10 +36,10 @@ pub(crate) struct Shadow {
     allocs: u64,
     grants: u64,
     refused: u64,
-    /// Refusals, also ones that were tried again, that nothing could have kept from happening.
+    /// Unavoidable refusals, including those of retried attempts.
     confirmed: u64,
     largest_requested: u64,
-    /// The most since the last reset: requested, in use, reserved.
+    /// High-water marks since the last reset: requested, in use, reserved.
     peaks: [u64; 3],
     closed: bool,
     /// Addresses that must not be freed.
@@ -48,7 +47,7 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
-    /// The shadow of a fresh pool on a source that says whether it joins regions.
+    /// Creates the shadow of a new pool on a source that says whether it joins regions.
     pub(crate) fn new(options: &Options, source_joins: bool) -> Self {
         let rules = Rules::new(options, source_joins);
         Self {
@@ -67,8 +66,7 @@ impl Shadow {
         }
     }
 
-    /// The pool was told to free what is at `address` (only number `id`, if given), and gave `result`; none
-    /// when its source panicked.
+    /// Checks a free of `address` (only number `id`, if given) with its `result`; `None` if the source panicked.
     pub(crate) fn freed(
         &mut self,
         address: u64,
@@ -92,10 +90,10 @@ impl Shadow {
         answers.end();
     }
 
-    /// The pool was told to free exactly this, and said nothing.
-    pub(crate) fn freed_late(&mut self, allocation: &Allocation, panicked: bool, calls: Vec<Call>) {
+    /// Checks a deferred free of exactly this allocation, which returns nothing.
+    pub(crate) fn freed_deferred(&mut self, allocation: &Allocation, panicked: bool, calls: Vec<Call>) {
         let Allocation { address, id, .. } = *allocation;
-        // What it would have said; what it did shows in the counters.
+        // The result that it would have had; its effect shows in the counters.
         let result = if self.keeps_off(address, Some(id)) {
             Err(FreeError::Pinned { address })
         } else if address == 0 || self.holds(address, Some(id)) {
@@ -106,7 +104,7 @@ impl Shadow {
         self.freed(address, Some(id), (!panicked).then_some(result), calls);
     }
 
-    /// The pool was told that the allocation at `address` is one of `bytes` bytes now, and gave `result`.
+    /// Checks a resize in place of the allocation at `address` to `bytes` bytes, with its `result`.
     pub(crate) fn resized(&mut self, address: u64, bytes: u64, result: Result<u64, FreeError>) {
         let held = self.space.chunk_at(address).filter(|chunk| chunk.holder.is_some());
         assert_eq!(result, held.map(|chunk| chunk.size).ok_or(FreeError::NotAllocated { address }));
@@ -117,7 +115,7 @@ impl Shadow {
         }
     }
 
-    /// The pool was told to pin this, and gave `result`.
+    /// Checks a pin, with its `result`.
     pub(crate) fn pinned(&mut self, allocation: &Allocation, result: Result<(), FreeError>) {
         let Allocation { address, id, .. } = *allocation;
         let holds = self.holds(address, Some(id));
@@ -128,17 +126,17 @@ impl Shadow {
         }
     }
 
-    /// The pool was told to take the pin of this back.
+    /// Checks an unpin.
     pub(crate) fn unpinned(&mut self, allocation: &Allocation) {
         self.pins.retain(|&address| address != allocation.address);
     }
 
-    /// Whether a free of what is at `address` (only number `id`, if given) is refused because of a pin.
+    /// Returns whether a free at `address` (only number `id`, if given) fails because of a pin.
     fn keeps_off(&self, address: u64, id: Option<u64>) -> bool {
         self.pins.contains(&address) && self.holds(address, id)
     }
 
-    /// The pool was trimmed and said how much it gave back; none when its source panicked.
+    /// Checks a trim with its released bytes; `None` if the source panicked.
     pub(crate) fn trimmed(&mut self, released: Option<u64>, calls: Vec<Call>) {
         let mut answers = Answers::new(calls, Ending::panic_if(released.is_none()));
         let releasable = self.space.releasable();
@@ -147,7 +145,7 @@ impl Shadow {
         answers.end();
     }
 
-    /// The pool was closed.
+    /// Checks the close of the pool.
     pub(crate) fn closed(&mut self, panicked: bool, calls: Vec<Call>) {
         let mut answers = Answers::new(calls, Ending::panic_if(panicked));
         self.closed = true;
@@ -155,20 +153,20 @@ impl Shadow {
         answers.end();
     }
 
-    /// The pool was dropped.
+    /// Checks the drop of the pool.
     pub(crate) fn dropped(mut self, panicked: bool, calls: Vec<Call>) {
         let mut answers = Answers::new(calls, Ending::panic_if(panicked));
         assert_eq!(panicked, self.release_regions(&mut answers), "drop");
         answers.end();
     }
 
-    /// Every peak was reset.
+    /// Checks a reset of the peaks.
     pub(crate) fn reset_peaks(&mut self) {
         self.peaks = self.amounts();
     }
 
-    /// Whether a request would be served by a source that grants whatever the limit allows, or up to `capacity` bytes
-    /// in all.
+    /// Returns whether a source that grants whatever the limit allows, or up to `capacity` bytes in total, lets the
+    /// request be served.
     pub(crate) fn can_allocate(&self, bytes: u64, capacity: Option<u64>) -> bool {
         let Some(Request { needed, .. }) = Request::new(bytes, 1) else { return false };
         let fits = bytes == 0
@@ -180,7 +178,7 @@ impl Shadow {
         fits && !self.closed
     }
 
-    /// Whether one of the sizes that are asked for is within what the source still has.
+    /// Returns whether one of the requested sizes is within the source's remaining bytes.
     fn would_grow(&self, needed: u64, reserved: u64, capacity: Option<u64>) -> bool {
         let room = self.rules.room(reserved);
         let has = capacity.map_or(u64::MAX, |capacity| capacity - reserved);
@@ -194,7 +192,7 @@ impl Shadow {
         needed <= room && sizes.take_while(|&asked| asked >= needed).any(|asked| asked <= has)
     }
 
-    /// Every counter, summed up from the chunks.
+    /// Returns all counters, summed up from the chunks.
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub(crate) fn stats(&self) -> Stats {
         let Sums { requested, in_use, held, free, largest_free, .. } = self.space.sums();
@@ -222,7 +220,7 @@ impl Shadow {
         }
     }
 
-    /// Every region and chunk.
+    /// Returns all regions and chunks.
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot { name: self.name.clone(), stats: self.stats(), regions: self.space.snapshot() }
     }
@@ -244,19 +242,19 @@ impl Shadow {
         releasable > 0 && needed <= self.rules.limit - self.space.reserved() + releasable
     }
 
-    /// Whether the allocation at `address` is live, and number `id` if one is given.
+    /// Returns whether the allocation at `address` is live, with number `id` if given.
     fn holds(&self, address: u64, id: Option<u64>) -> bool {
         let holder = self.space.chunk_at(address).and_then(|chunk| chunk.holder);
         holder.is_some_and(|holder| id.is_none_or(|id| id == holder.id))
     }
 
-    /// Every wholly free region goes back; says whether the source panicked over that.
+    /// Checks the release of every wholly free region; returns whether the source panicked.
     fn release_regions(&mut self, answers: &mut Answers) -> bool {
-        // One that panics gets the others nevertheless.
+        // After a panic, the others are still released.
         self.space.give_up().into_iter().fold(false, |_, region| answers.handed_back(region))
     }
 
-    /// A closed pool keeps nothing once its last allocation is gone.
+    /// Checks that a closed pool keeps nothing after its last free.
     fn hand_back_the_last(&mut self, answers: &mut Answers) -> bool {
         self.closed && self.space.held().next().is_none() && self.release_regions(answers)
     }

@@ -1,11 +1,11 @@
-//! Sources that the crate has no use for, but its tests have.
+//! Sources for tests only.
 
 use allotment::source::{Grant, RegionSource, ReserveError};
 use allotment::{GRANULE, MAX_BYTES};
 
 use super::numbers::Numbers;
 
-/// Answers with whatever a function says; takes everything back without a word.
+/// Answers with a function; accepts every release.
 pub(crate) struct Answering<F>(pub(crate) F);
 
 impl<F: FnMut(u64) -> Result<Grant, ReserveError> + Send> RegionSource for Answering<F> {
@@ -16,10 +16,10 @@ impl<F: FnMut(u64) -> Result<Grant, ReserveError> + Send> RegionSource for Answe
     fn release(&mut self, _region: Grant) {}
 }
 
-/// Asks its upstream for another length than it was asked for itself.
+/// Requests a different length from its upstream.
 pub(crate) struct Resized<S, F> {
     pub(crate) upstream: S,
-    /// Bytes asked for to bytes granted.
+    /// Maps requested bytes to the bytes to request.
     pub(crate) rule: F,
 }
 
@@ -37,7 +37,7 @@ impl<S: RegionSource, F: FnMut(u64) -> u64 + Send> RegionSource for Resized<S, F
     }
 }
 
-/// Grants each span below the last one, plus a gap.
+/// Grants each span below the previous one, plus a gap.
 pub(crate) struct Descending {
     next_end: u64,
     gap: u64,
@@ -64,11 +64,11 @@ impl RegionSource for Descending {
     }
 }
 
-/// Grants spans in no order: often just before or behind one that is out, or where one used to be.
+/// Grants spans in no order: often adjacent to a live grant, or at a former grant.
 pub(crate) struct Scattered {
     random: Numbers,
     out: Vec<Grant>,
-    /// Where grants were; a new one may go there again.
+    /// Former grants; a new one may reuse their addresses.
     known: Vec<Grant>,
     fresh: u64,
 }
@@ -78,7 +78,7 @@ impl Scattered {
         Self { random: Numbers::new(seed), out: Vec::new(), known: Vec::new(), fresh: 0 }
     }
 
-    /// Beside or on a span that is known, if no span is in the way.
+    /// Returns an address adjacent to or at a known span, if it is free.
     fn near_a_known_one(&mut self, bytes: u64) -> Option<u64> {
         if self.known.is_empty() {
             return None;
@@ -99,7 +99,7 @@ impl RegionSource for Scattered {
     fn reserve(&mut self, bytes: u64, _alignment: u64) -> Result<Grant, ReserveError> {
         let near = (0..4).find_map(|_| self.near_a_known_one(bytes));
         let address = near.unwrap_or_else(|| {
-            // The bits of a counter back to front jump about; one slot is larger than any test's limit.
+            // Bit reversal scatters a counter; one slot is larger than any test's limit.
             self.fresh += 1;
             (self.fresh.reverse_bits() >> 43) << 40
         });
@@ -112,8 +112,10 @@ impl RegionSource for Scattered {
         Ok(grant)
     }
 
+    /// Takes a region back.
+    ///
     /// # Panics
-    /// When the region is not exactly one or several of the spans that are out.
+    /// If the region is not exactly one or several live grants.
     fn release(&mut self, region: Grant) {
         let within = |out: &Grant| region.address <= out.address && out.end() <= region.end();
         let back: u64 = self.out.iter().filter(|out| within(out)).map(|out| out.bytes).sum();
@@ -126,7 +128,7 @@ impl RegionSource for Scattered {
     }
 }
 
-/// Grants that cannot be regions, now and then, between sound ones from its upstream.
+/// Sometimes grants invalid spans, between valid ones of its upstream.
 pub(crate) struct Faulty<S> {
     upstream: S,
     random: Numbers,

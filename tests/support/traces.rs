@@ -1,6 +1,6 @@
-//! Recorded programs, from `.npz` files.
+//! Recorded programs from `.npz` files.
 //!
-//! Reads what `NumPy` writes for three columns of whole numbers, and no other array.
+//! Reads the format that `NumPy` writes for three columns of integers, and no other array.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ pub(crate) struct Trace {
     pub(crate) program: Program,
 }
 
-/// Every trace of the repository, and those of the folder that `ALLOTMENT_TRACES` names, by name.
+/// Returns all traces of the repository and of the folder in `ALLOTMENT_TRACES`, sorted by name.
 pub(crate) fn all() -> Vec<Trace> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut folders = vec![root.join("tests/traces"), root.join("python/allotment/trace/data")];

@@ -1,6 +1,6 @@
-//! Peers that keep their books in the memory they manage, which therefore has to be there.
+//! Allocators that keep their bookkeeping in the managed memory, which must therefore exist.
 //!
-//! The one file of the benchmarks with unsafe code of its own.
+//! The only file of the benchmarks with unsafe code of its own.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;
@@ -13,14 +13,14 @@ use talc::source::Manual;
 
 use super::Peer;
 
-/// What these align to by themselves.
+/// Their natural alignment.
 const ALIGNMENT: usize = 16;
 
 fn layout(bytes: u64) -> Option<Layout> {
     Layout::from_size_align(usize::try_from(bytes).ok()?, ALIGNMENT).ok()
 }
 
-/// Memory for one of them: address space, with a page behind it where something was written.
+/// Memory for one allocator: address space, with a page behind it from its first write.
 struct Memory {
     source: HostMemory,
     span: Grant,
@@ -52,7 +52,7 @@ impl Drop for Memory {
 /// Two-level segregated fit, of the crate `rlsf`. Its largest block is 128 GiB.
 pub(super) struct Tlsf {
     tables: Box<rlsf::Tlsf<'static, u32, u32, 32, 32>>,
-    /// Behind `tables`, so that it is dropped after them.
+    /// Declared after `tables`, so that it is dropped after them.
     _memory: Memory,
 }
 
@@ -61,7 +61,7 @@ impl Tlsf {
         let memory = Memory::new(limit);
         let mut tables = Box::new(rlsf::Tlsf::new());
         let block = NonNull::slice_from_raw_parts(memory.start(), memory.length());
-        // SAFETY: the mapping is nobody else's, readable, writable, and outlives the tables: it is dropped
+        // SAFETY: the mapping has no other user, is readable and writable, and outlives the tables: it is dropped
         // after them.
         let usable = unsafe { tables.insert_free_block_ptr(block) };
         assert!(usable.is_some(), "room for a block");
@@ -77,7 +77,7 @@ impl Peer for Tlsf {
     }
 
     fn free(&mut self, block: Self::Block) {
-        // SAFETY: a script frees what `allocate` gave, once, and the alignment is the same for all.
+        // SAFETY: a script frees the result of `allocate` once, and the alignment is the same for all.
         unsafe { self.tables.deallocate(block, ALIGNMENT) };
     }
 }
@@ -92,7 +92,7 @@ impl Talc {
     pub(super) fn new(limit: u64) -> Self {
         let memory = Memory::new(limit);
         let mut tables = talc::base::Talc::new(Manual);
-        // SAFETY: the mapping is nobody else's, readable, writable, and is dropped after the tables.
+        // SAFETY: the mapping has no other user, is readable and writable, and is dropped after the tables.
         let end = unsafe { tables.claim(memory.start().as_ptr(), memory.length()) };
         assert!(end.is_some(), "room for the tables");
         Self { tables, _memory: memory }
@@ -109,12 +109,12 @@ impl Peer for Talc {
     }
 
     fn free(&mut self, (block, layout): Self::Block) {
-        // SAFETY: a script frees what `allocate` gave, once, and the layout came with it.
+        // SAFETY: a script frees the result of `allocate` once, with its layout.
         unsafe { self.tables.deallocate(block.as_ptr(), layout) };
     }
 }
 
-/// An allocator of whole processes.
+/// An allocator for whole processes.
 pub(super) struct System<A>(pub(super) A);
 
 impl<A: GlobalAlloc> Peer for System<A> {
@@ -127,7 +127,7 @@ impl<A: GlobalAlloc> Peer for System<A> {
     }
 
     fn free(&mut self, (block, layout): Self::Block) {
-        // SAFETY: a script frees what `allocate` gave, once, and the layout came with it.
+        // SAFETY: a script frees the result of `allocate` once, with its layout.
         unsafe { self.0.dealloc(block.as_ptr(), layout) };
     }
 }

@@ -17,20 +17,20 @@ pyo3::create_exception!(
     allotment,
     OutOfMemoryError,
     PyMemoryError,
-    "No free chunk fits and there is no more to get. All figures are bytes at the moment of the refusal."
+    "No free chunk fits and the pool cannot grow. All figures are in bytes, from the moment of the refusal."
 );
 pyo3::create_exception!(
     allotment,
     InvalidFreeError,
     PyValueError,
-    "Not the start of an allocation: freed twice, or never handed out. The pool is unharmed."
+    "No allocation starts at the address: it was freed before, or never allocated. The pool is unchanged."
 );
 
 pyo3::create_exception!(
     allotment,
     MemoryDamageError,
     PyRuntimeError,
-    "Somebody wrote in front of an allocation, past its end, or into it after its free: found in guard mode."
+    "Guard mode found an invalid write: before an allocation, past its end, or into it after its free."
 );
 
 /// An exception raised by a source written in Python, wrapped for the core.

@@ -23,12 +23,12 @@ pub(crate) enum When {
 
 impl When {
     /// Returns the pool's option, else that of `ALLOTMENT_COLLECT_GARBAGE`, else `Enabled`.
-    pub(crate) fn choose(py: Python<'_>, told: Option<bool>) -> PyResult<Self> {
-        let told = match told {
+    pub(crate) fn choose(py: Python<'_>, option: Option<bool>) -> PyResult<Self> {
+        let option = match option {
             None => environment::optional_switch(py, "ALLOTMENT_COLLECT_GARBAGE")?,
-            told => told,
+            option => option,
         };
-        Ok(told.map_or(Self::Enabled, |collect| if collect { Self::Always } else { Self::Never }))
+        Ok(option.map_or(Self::Enabled, |collect| if collect { Self::Always } else { Self::Never }))
     }
 
     /// Runs the collector if the setting allows it; returns whether it ran.

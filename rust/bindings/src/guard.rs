@@ -20,9 +20,9 @@ use crate::registry;
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether a pool uses guard mode: its option, else the environment variable, for memory that can be guarded.
-pub(crate) fn is_enabled(py: Python<'_>, told: Option<bool>, is_host_memory: bool) -> PyResult<bool> {
-    match told {
-        Some(told) => Ok(told),
+pub(crate) fn is_enabled(py: Python<'_>, option: Option<bool>, is_host_memory: bool) -> PyResult<bool> {
+    match option {
+        Some(option) => Ok(option),
         None => Ok(environment::switch(py, "ALLOTMENT_GUARD")? && is_host_memory),
     }
 }

@@ -175,11 +175,11 @@ pub(crate) fn find_limits(
     let mut raised = None;
     let found = detach(py, || {
         core::find_limits(&program.0, &options, gap, &search, |Progress { known, all }| {
-            let told = Python::try_attach(|py| {
+            let called = Python::try_attach(|py| {
                 py.check_signals()?;
                 progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (known, all)).map(drop))
             });
-            raised = told.and_then(Result::err);
+            raised = called.and_then(Result::err);
             raised.is_none()
         })
     });

@@ -95,10 +95,10 @@ impl Rerun {
             }
             Event::Freed(id) => {
                 let address = usize::try_from(id).ok().and_then(|id| addresses.get(id.checked_sub(1)?));
-                let free_target = NonZeroU64::new(id).map(FreeTarget::number);
+                let target = NonZeroU64::new(id).map(FreeTarget::number);
                 address
-                    .zip(free_target)
-                    .is_some_and(|(&address, free_target)| run.allocator.free(address, free_target).is_some())
+                    .zip(target)
+                    .is_some_and(|(&address, target)| run.allocator.free(address, target).is_some())
             }
         })
     }

@@ -50,7 +50,7 @@ impl<T> DeferredQueue<T> {
 
     /// Does the same as [`DeferredQueue::is_empty`] for a thread that released the main lock as its biased owner.
     ///
-    /// A compiler barrier is enough here: a lock has an owner only where [`light`] suffices.
+    /// A compiler barrier is enough here: a lock has an owner only where the light barrier suffices.
     #[inline]
     pub fn is_empty_after_owner_unlock(&self) -> bool {
         light();

@@ -18,7 +18,7 @@ fn model(changes: usize, test: impl Fn() + Sync + Send + 'static) {
 /// Increments the counter `times` times; loom reports overlapping critical sections and missing ordering.
 fn count(mutex: &Mutex<u32>, times: u32) {
     for _ in 0..times {
-        *mutex.lock().expect("nobody panics") += 1;
+        *mutex.lock().expect("no thread panics") += 1;
     }
 }
 

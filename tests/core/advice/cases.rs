@@ -1,4 +1,4 @@
-//! Refusals whose advice is written out.
+//! Refusals with fixed expected advice.
 
 use allotment::source::AddressSpace;
 use allotment::{Action, Advice, Options, OutOfMemory, Policy, Pool, Verdict, When};
@@ -41,7 +41,7 @@ fn scopes_in_scopes_are_raised_together() {
     assert_eq!((raise.action, raise.bytes), (Action::RaiseScope, 250 * KIB));
     let targets = [("outer".to_owned(), 250 * KIB), ("outer/inner".to_owned(), 100 * KIB)];
     assert_eq!(raise.targets, targets);
-    // What the outer one holds is no use to the inner one; a smaller request is.
+    // Memory of the outer scope does not help the inner one; a smaller request does.
     assert_eq!(numbers(&refused)[1..], [(Action::AskFor, 50 * KIB, When::Now)]);
     let refused = explained(&pool, 55 * KIB);
     let free = &refused.advice[0];
@@ -64,7 +64,7 @@ fn a_program_that_loses_bytes_inside_chunks_is_served_by_the_tight_policy() {
     for bytes in [400_000, 400_000, 8] {
         again.allocate(bytes).expect("fits");
     }
-    // Also a limit under which the same program is served from its start.
+    // The advice includes a limit under which the same program is served from its start.
     let limit = refused
         .advice
         .iter()
@@ -81,7 +81,7 @@ fn the_allocations_to_free_are_those_with_the_fewest_bytes() {
     let pool = pool(Options { growth: false, policy: Policy::Tight, ..Options::new(64 * KIB) });
     let held: Vec<_> = [16, 4, 16, 8, 16, 4].map(|kib| pool.allocate(kib * KIB).expect("fits")).into();
     pool.free_allocation(&held[2]).expect("live");
-    // A hole of 16 KiB between one of 4 and one of 8.
+    // A hole of 16 KiB between holes of 4 and 8 KiB.
     let advice = |kib: u64| explained(&pool, kib * KIB).advice[0].clone();
     assert_eq!((advice(20).allocations, advice(20).bytes), (vec![held[1].id], 4 * KIB));
     assert_eq!((advice(24).allocations, advice(24).bytes), (vec![held[3].id], 8 * KIB));

@@ -1,11 +1,11 @@
-//! Following one piece of advice after the other, each on a world of its own that came to the same state.
+//! Follows each piece of advice in a new world that is in the state of the refusal.
 
 use allotment::{Action, Advice, Options, OutOfMemory, Policy, Verdict, When};
 
 use crate::Tally;
 use crate::world::{Setup, Step, World};
 
-/// A refusal and how it came about.
+/// A refusal and its circumstances.
 struct Case<'a> {
     setup: &'a Setup,
     steps: &'a [Step],
@@ -17,7 +17,7 @@ struct Case<'a> {
 /// Follows all advice of a refusal.
 ///
 /// # Panics
-/// When a piece of it does not help, or its number is not the best although it says so.
+/// If a piece of advice does not help, or its number is not optimal although it claims to be.
 pub(crate) fn check(setup: &Setup, steps: &[Step], last: &Step, refused: &OutOfMemory, tally: &mut Tally) {
     let (bytes, alignment) = match *last {
         Step::Allocate { bytes, alignment } => (bytes, alignment),
@@ -51,7 +51,7 @@ fn has_a_number(action: Action) -> bool {
 }
 
 impl Case<'_> {
-    /// A world in the state of the refusal.
+    /// Creates a world in the state of the refusal.
     fn world(&self) -> World {
         let mut world = World::new(self.setup);
         for step in self.steps {
@@ -65,7 +65,7 @@ impl Case<'_> {
         self.world().request(self.bytes, self.alignment).is_err()
     }
 
-    /// Whether the advice makes the request succeed, with a number that is so many bytes better than advised.
+    /// Returns whether the advice, with a number `better` bytes better than advised, makes the request succeed.
     fn helps_now(&self, advice: &Advice, better: u64) -> bool {
         let mut world = self.world();
         self.followed(&mut world, advice, better).is_ok()
@@ -102,7 +102,7 @@ impl Case<'_> {
                     let own = name.rsplit('/').next().expect("a name");
                     let (_, scope) =
                         world.scopes.iter().find(|(open, _)| open == own).expect("an open scope");
-                    // One of them a little less than advised, the others as they are to be.
+                    // One of them slightly less than advised, the others as advised.
                     let less = if place == 0 { better } else { 0 };
                     let set = world.pool.set_scope_limit(*scope, Some(limit - less));
                     assert_eq!(set, Ok(true));
@@ -113,7 +113,7 @@ impl Case<'_> {
         world.request(self.bytes, self.alignment)
     }
 
-    /// Whether the same program under other settings comes as far and is then served.
+    /// Returns whether the same program is served under other settings.
     fn helps_from_the_start(&self, advice: &Advice) -> bool {
         let options = match advice.action {
             Action::Policy => Options { policy: Policy::Tight, ..self.setup.options.clone() },
@@ -121,7 +121,7 @@ impl Case<'_> {
             other => panic!("not a setting of a run: {other:?}"),
         };
         let mut world = World::new(&Setup { options, ..self.setup.clone() });
-        // A program that was refused before would not be the same one.
+        // A program with an earlier refusal would differ.
         self.steps.iter().all(|step| world.take(step).is_none() || matches!(step, Step::Explain { .. }))
             && world.request(self.bytes, self.alignment).is_ok()
     }

@@ -1,4 +1,4 @@
-//! A pool with whatever may be around it, and the steps of a program.
+//! A pool with its surroundings, and the steps of a program.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use allotment::{
     Siblings, set_tag,
 };
 
-/// Where a pool's regions come from.
+/// The source of a pool's regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Touching,
     Apart,
-    /// So many bytes and no more.
+    /// Grants at most this many bytes.
     Capped(u64),
-    /// Refuses requests of more than so many bytes, and does not say so.
+    /// Declines requests above this many bytes, without a gauge.
     Silent(u64),
     Falling,
-    /// So many bytes, shared with another pool; whether that one hands idle regions back by itself.
+    /// Grants at most this many bytes, shared with another pool; whether that pool releases idle regions by itself.
     Shared(u64, bool),
-    /// As `Shared`, over a source that does not say what it has.
+    /// As `Shared`, over a source without a gauge.
     SharedSilent(u64, bool),
 }
 
@@ -76,20 +76,20 @@ impl Setup {
     }
 }
 
-/// One step of a program. The fate of each is that of the pool's decisions alone.
+/// One step of a program. The outcome depends only on the pool's decisions.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Allocate {
         bytes: u64,
         alignment: u64,
     },
-    /// As `Allocate`, but the pool is only asked to explain.
+    /// As `Allocate`, but the pool only explains the request.
     Explain {
         bytes: u64,
     },
-    /// Frees one of what is held, counted around.
+    /// Frees one of the live allocations, by index modulo their number.
     Free(usize),
-    /// Asks for another size of one of what is held.
+    /// Resizes one of the live allocations.
     Resize(usize, u64),
     OpenScope {
         limit: u64,
@@ -97,7 +97,7 @@ pub(crate) enum Step {
     CloseScope,
     Trim,
     SetLimit(u64),
-    /// The other pool on the same memory allocates, or frees.
+    /// The sibling pool allocates, or frees.
     SiblingAllocate(u64),
     SiblingFree(usize),
 }
@@ -127,7 +127,7 @@ impl Step {
     }
 }
 
-/// A pool, what it holds, and what is around it.
+/// A pool, its live allocations, and its surroundings.
 pub(crate) struct World {
     pub(crate) pool: Arc<Pool>,
     pub(crate) sibling: Option<Arc<Pool>>,
@@ -171,7 +171,7 @@ impl World {
         }
     }
 
-    /// Does a step; returns the refusal of it, with all advice, if the pool refused.
+    /// Performs a step; returns the refusal with all advice if the pool refused.
     pub(crate) fn take(&mut self, step: &Step) -> Option<OutOfMemory> {
         match *step {
             Step::Allocate { bytes, alignment } => match self.request(bytes, alignment) {
@@ -211,7 +211,7 @@ impl World {
                 None
             }
             Step::SetLimit(limit) => {
-                // One below what is reserved changes nothing.
+                // A limit below the reserved bytes changes nothing.
                 let _ = self.pool.set_limit(limit, false, "a test");
                 None
             }
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// Makes a request, and keeps what it gets.
+    /// Makes a request and keeps the allocation.
     pub(crate) fn request(&mut self, bytes: u64, alignment: u64) -> Result<(), Box<OutOfMemory>> {
         match self.pool.allocate_with_retry(bytes, alignment, |_| false) {
             Ok(allocation) => {
@@ -258,14 +258,14 @@ impl Drop for World {
             self.pool.close_scope(scope).expect("this process");
         }
         set_tag(None);
-        // Guard mode tells of leaks, and this is none.
+        // Guard mode would report these as leaks.
         for held in self.held.drain(..) {
             self.pool.free_allocation(&held).expect("live");
         }
     }
 }
 
-/// A source that says that it has enough of everything.
+/// A source that guarantees any amount.
 struct Plenty(Descending);
 
 #[derive(Debug)]
@@ -291,7 +291,7 @@ impl RegionSource for Plenty {
     }
 }
 
-/// A source whose memory cannot be looked at: guard mode finds no damage there.
+/// A source whose guard reads and writes nothing: guard mode finds no damage there.
 struct Blind(Box<dyn RegionSource>);
 
 #[derive(Debug)]

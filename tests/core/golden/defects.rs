@@ -1,6 +1,6 @@
-//! Where TensorFlow 2.21 loops, corrupts itself or ends the process, and what happens here instead.
+//! Cases in which TensorFlow 2.21 loops, corrupts its state or aborts, and our behaviour there.
 //!
-//! Its mode with time stamps has defects of its own; there is no such mode here.
+//! Its mode with time stamps has further defects; this allocator has no such mode.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::probe::{Probe, bump, options};
 
 const START: u64 = AddressSpace::START;
 
-/// Grants more than it is asked for: the next multiple of a number of bytes.
+/// Grants the next multiple of a number of bytes.
 struct Generous {
     upstream: AddressSpace,
     unit: u64,
@@ -29,7 +29,7 @@ impl RegionSource for Generous {
     }
 }
 
-/// Grants what it is asked for, always at the same address.
+/// Grants what is requested, always at the same address.
 struct Fixed(u64);
 
 impl RegionSource for Fixed {
@@ -44,11 +44,11 @@ fn generous(unit: u64) -> Generous {
     Generous { upstream: AddressSpace::new(0), unit }
 }
 
-// Loops and wrapped arithmetic.
+// Endless loops and overflow.
 
 #[test]
 fn a_source_that_refuses_for_ever_ends_the_request() {
-    // TensorFlow asks for 2304 bytes again and again, with its lock held.
+    // TensorFlow asks for 2304 bytes for ever, with its lock held.
     let probe = Probe::over(
         Options { growth: true, ..options(1 << 30) },
         FailingSource::new(bump(0, 1), |_, _| true),
@@ -79,7 +79,7 @@ fn the_growth_step_stops_doubling_before_it_wraps() {
 
 #[test]
 fn a_grant_above_what_the_limit_leaves_is_handed_back_and_counts_as_refused() {
-    // TensorFlow adopts it, and from then on its limit holds nothing back: the subtraction wraps.
+    // TensorFlow adopts it, and its limit has no effect afterwards: the subtraction overflows.
     let probe = Probe::over(Options { growth: true, ..options(3_145_728) }, generous(2 << 20));
     assert_eq!(probe.alloc(2_097_152), Some((0, 2_097_152)));
     let _ = probe.calls();
@@ -100,7 +100,7 @@ fn after_a_grant_that_was_too_generous_each_smaller_size_is_tried() {
     let probe = Probe::over(Options { growth: true, ..options(4 << 20) }, generous(unit));
     assert_eq!(probe.alloc(1), Some((0, 256)));
     assert_eq!(probe.granted(), [(0, 3 * unit)]);
-    // The limit leaves 2,093,824 bytes. A tenth less each time, until two units are enough.
+    // The limit leaves 2,093,824 bytes. A tenth less each time, until two units suffice.
     let (offset, size) = probe.alloc(3 * unit - 256).unwrap();
     assert_eq!((offset, size), (256, 3 * unit - 256));
     assert_eq!(probe.alloc(1_048_576).unwrap().1, 2 * unit);
@@ -126,14 +126,14 @@ fn a_fraction_of_less_than_a_byte_never_makes_an_empty_chunk() {
     assert_eq!(probe.alloc(1 << 20), Some((0, 1 << 20)));
     assert_eq!(probe.free_chunks(), []);
     probe.free(0);
-    // Any remainder is worth keeping.
+    // Any remainder is kept.
     assert_eq!(probe.alloc((1 << 20) - 256), Some((0, (1 << 20) - 256)));
     assert_eq!(probe.free_chunks(), [((1 << 20) - 256, 256)]);
 }
 
 #[test]
 fn a_free_between_a_refusal_and_the_wait_is_not_missed() {
-    // In TensorFlow the waiter sleeps until the next free, or for ten seconds.
+    // In TensorFlow the waiting thread sleeps until the next free, or for ten seconds.
     let wait = Duration::from_secs(60);
     let pool = Pool::new(bump(0, 1 << 20), Options { wait, ..options(1 << 20) }).unwrap();
     let mut wait = pool.memory_wait();
@@ -150,9 +150,9 @@ fn a_free_between_a_refusal_and_the_wait_is_not_missed() {
     assert!(start.elapsed() < Duration::from_secs(30));
 }
 
-// Frees of what is not allocated.
+// Invalid frees.
 
-/// Two regions with a gap of a granule between them; returns an allocation at the start of each.
+/// Creates two regions with a gap of a granule between them; returns an allocation at the start of each.
 fn two_regions() -> (Probe, [Allocation; 2]) {
     let probe = Probe::over(Options { growth: true, ..options(64 << 20) }, bump(256, 1 << 30));
     let first = probe.pool.allocate(1000).unwrap();
@@ -161,7 +161,7 @@ fn two_regions() -> (Probe, [Allocation; 2]) {
     (probe, [first, second])
 }
 
-/// Asserts that freeing an address is an error and changes nothing.
+/// Asserts that a free of the address is an error and changes nothing.
 fn assert_foreign(probe: &Probe, address: u64) {
     let before = (probe.stats(), probe.free_chunks());
     assert_eq!(probe.try_free(address), Err(FreeError::NotAllocated { address }));
@@ -175,17 +175,17 @@ fn a_second_free_is_an_error_whether_or_not_the_chunk_was_merged() {
         assert_eq!(probe.alloc(1), Some((offset, 256)));
     }
     probe.free(0);
-    // Still a chunk of its own.
+    // It is still a separate chunk.
     assert_foreign(&probe, START);
     probe.free(256);
-    // Absorbed by the one on its left.
+    // Its left neighbour absorbed it.
     assert_foreign(&probe, START + 256);
 }
 
 #[test]
 fn an_address_inside_a_chunk_is_not_its_start() {
     let (probe, [first, _]) = two_regions();
-    // TensorFlow takes an address in the first 256 bytes for the start, and ends the process beyond.
+    // TensorFlow treats an address in the first 256 bytes as the start, and aborts beyond.
     for inside in [1, 255, 256, 512, 1023] {
         assert_foreign(&probe, first.address + inside);
     }
@@ -197,13 +197,13 @@ fn an_address_outside_every_region_is_an_error() {
     assert_foreign(&empty, START);
 
     let (probe, [first, second]) = two_regions();
-    // At and past the end TensorFlow ends the process; below a region it reads out of bounds.
+    // At and beyond the end TensorFlow aborts; below a region it reads out of bounds.
     let past = second.address + (4 << 20);
     for outside in [past, past + 256, u64::MAX, first.address - 1, 256, 1, second.address - 256] {
         assert_foreign(&probe, outside);
     }
     assert_foreign(&probe, first.address + 1024);
-    // Nothing is nothing, as there.
+    // A free of 0 does nothing, as in TensorFlow.
     assert_eq!(probe.try_free(0), Ok(()));
 }
 
@@ -220,7 +220,7 @@ fn freeing_an_allocation_does_not_free_the_next_owner_of_its_address() {
     assert_eq!(probe.pool.free_allocation(&new), Ok(()));
 }
 
-// The ends of the range of addresses.
+// The ends of the address range.
 
 #[test]
 fn a_request_near_the_end_of_64_bits_is_refused_and_does_not_wrap_to_nothing() {
@@ -237,7 +237,7 @@ fn a_request_near_the_end_of_64_bits_is_refused_and_does_not_wrap_to_nothing() {
 fn the_largest_region_is_split_and_merged_like_any_other() {
     let whole = MAX_BYTES - GRANULE;
     let pool = Pool::new(Fixed(GRANULE), options(whole)).unwrap();
-    // Twice this request is more than signed 64 bits hold.
+    // Twice this request overflows signed 64 bits.
     for (bytes, size) in [(1 << 62, 1 << 62), ((1 << 62) + 1, (1 << 62) + 256), (whole, whole)] {
         let allocation = pool.allocate(bytes).unwrap();
         assert_eq!((allocation.address, allocation.size), (GRANULE, size));
@@ -275,7 +275,7 @@ fn a_grant_that_cannot_be_a_region_is_an_error_and_goes_back() {
 
 #[test]
 fn a_dropped_pool_releases_only_regions_that_nobody_uses() {
-    // TensorFlow releases every region, also those that are still in use.
+    // TensorFlow releases every region, including those in use.
     let (probe, [first, second]) = two_regions();
     let third = probe.pool.allocate(5 << 20).unwrap();
     for freed in [second, third] {

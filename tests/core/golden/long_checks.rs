@@ -1,11 +1,11 @@
-//! Long seeded runs, each reduced to one hash over everything that was handed out.
+//! Long seeded runs, each reduced to one hash over all results.
 
 use allotment::source::{AddressSpace, Call};
 use allotment::{Options, Stats};
 
 use crate::probe::{NO_CAP, Probe, bump, options};
 
-/// One row of the recorded table: how a run is set up, and what TensorFlow made of it.
+/// One row of the recorded table: the setup of a run, and TensorFlow's results.
 struct Row {
     seed: u64,
     steps: u32,
@@ -18,7 +18,7 @@ struct Row {
     fraction: f64,
     /// Sizes are below two to this power.
     powers: u64,
-    /// Steps in a hundred that allocate.
+    /// Percentage of steps that allocate.
     allocates: u64,
     expected: Expected,
 }
@@ -37,8 +37,8 @@ struct Expected {
     released: usize,
 }
 
-/// The table as it was recorded, so that a row can be compared with it by eye, without the runs on time stamps
-/// and their column. Its columns are the fields above, in order.
+/// The table as recorded, for comparison by eye, without the runs on time stamps and their column. Its columns are
+/// the fields above, in order.
 const TABLE: &str = "
 | 1 | 1000 | 1048576 | ∞ | 0 | 0 | 0 | 0 | 0 | 14 | 60 | aa38b070aa66cdc9 | 174 | 0 | 161280 | 168448 | 15872 | 1048576 | 1048576 | 1 | 0 |
 | 2 | 20000 | 67108864 | ∞ | 0 | 0 | 0 | 0 | 0 | 22 | 55 | 613c8635543c5b3f | 1465 | 457 | 65833472 | 67036928 | 3700224 | 67108864 | 67108864 | 1 | 0 |
@@ -87,7 +87,7 @@ fn row(line: &str) -> Row {
     }
 }
 
-/// The linear congruential generator of the record.
+/// Returns the linear congruential generator of the record.
 fn numbers(mut state: u64) -> impl FnMut() -> u64 {
     move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -153,7 +153,7 @@ fn every_recorded_run_gives_the_recorded_hash_and_figures() {
 
 #[test]
 fn the_first_results_of_the_first_run_are_the_recorded_ones() {
-    // Allocated bytes and their offset, or a free of an offset.
+    // Allocated bytes with their offset, or a free of an offset.
     let recorded = [
         (Some(1), 0),
         (None, 0),

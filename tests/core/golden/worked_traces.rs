@@ -25,7 +25,7 @@ fn small_requests_are_cut_from_the_front_and_merged_when_freed() {
     probe.free(0);
     probe.free(256);
     assert_eq!(probe.free_chunks(), [(0, 768), tail]);
-    // Less than twice the request: whole.
+    // Less than twice the request: not split.
     assert_eq!(probe.alloc(513), Some((0, 768)));
     assert_eq!(probe.granted(), []);
 }
@@ -65,7 +65,7 @@ fn in_a_hole_of_256_mib_half_is_split_and_a_granule_more_takes_it_whole() {
     assert_eq!(probe.alloc(268_435_456), Some((0, 268_435_456)));
     assert_eq!(probe.alloc(256), Some((268_435_456, 256)));
     probe.free(0);
-    // A smaller hole does not exist: the other free chunk is 256 MiB less a granule, and is taken first.
+    // There is no smaller hole: the other free chunk is 256 MiB less a granule, and is taken first.
     assert_eq!(probe.alloc(268_435_200), Some((268_435_712, 268_435_200)));
     assert_eq!(probe.alloc(134_217_728), Some((0, 134_217_728)));
     probe.free(0);
@@ -116,7 +116,7 @@ fn a_refusing_source_is_asked_for_a_tenth_less_each_time() {
         (704_482_304, true),
     ];
     assert_eq!(probe.asked(), asked);
-    // The limit leaves 369,259,520 bytes: the source is not even asked.
+    // The limit leaves 369,259,520 bytes: the source is not called.
     assert_eq!(probe.alloc(800_000_000), None);
     assert_eq!(probe.calls(), []);
 }
@@ -127,7 +127,7 @@ fn the_source_is_never_asked_for_less_than_the_request() {
     assert_eq!(probe.alloc(5_000_000), None);
     let asked = [8_388_608, 7_549_952, 6_795_008, 6_115_584, 5_504_256].map(|bytes| (bytes, false));
     assert_eq!(probe.asked(), asked);
-    // The step stays at the 8 MiB that the request doubled it to.
+    // The step stays at the 8 MiB to which the request doubled it.
     assert_eq!(probe.alloc(8_388_608), None);
     assert_eq!(probe.asked(), [(8_388_608, false)]);
 }
@@ -187,7 +187,7 @@ fn the_smallest_fit_wins_and_the_lower_address_among_equals() {
 
 #[test]
 fn a_fraction_sets_the_remainder_that_is_worth_keeping() {
-    // Of 12,032 bytes in a hole of 20,224: a remainder of 8192, against a threshold of 10,485 and of 1048.
+    // 12,032 bytes from a hole of 20,224: a remainder of 8192, against thresholds of 10,485 and 1048.
     let tail = (20_480, 1_048_576 - 20_480);
     for (fraction, chunk, free) in [(0.01, 20_224, vec![tail]), (0.001, 12_032, vec![(12_032, 8192), tail])] {
         let probe = Probe::new(Options { fragmentation_fraction: fraction, ..options(1_048_576) });

@@ -1,4 +1,4 @@
-//! Quarantine beside what else a pool counts: scopes, live limits, explanations, regions that are kept.
+//! Quarantine and other figures of a pool: scopes, live limits, explanations, kept regions.
 
 use allotment::{DamagedPlace, Options, Verdict};
 
@@ -8,7 +8,7 @@ use super::{KIB, damage, damaged, guarded, over_paper, pool, sound};
 fn a_scope_holds_nothing_that_is_in_quarantine() {
     let (pool, _) = pool(64 * KIB, 32 * KIB);
     let scope = pool.open_scope("step", Some(4 * KIB), false).unwrap();
-    // Over and over under a cap that holds one of them.
+    // Repeatedly under a limit that allows one of them.
     for _ in 0..10 {
         let a = pool.allocate(3 * KIB).unwrap();
         pool.free(a.address).unwrap();
@@ -24,7 +24,7 @@ fn a_scope_holds_nothing_that_is_in_quarantine() {
 
 #[test]
 fn a_scope_limit_keeps_a_resize_in_place_from_moving_the_red_zone() {
-    // Alone in its region, so the chunk is longer than it had to be.
+    // Alone in its region, so the chunk is larger than needed.
     let (pool, memory) = pool(2 * KIB, 0);
     let a = pool.allocate(1000).unwrap();
     assert_eq!(pool.resize_in_place(a.address, 1536), Ok(1536));

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use allotment::source::{Grant, RegionSource, ReserveError};
 use allotment::{Damage, Leaks, MemoryGuard};
 
-/// Where the memory starts.
+/// The first address.
 const START: u64 = 1 << 20;
 
-/// All bytes of a source, and what pools on it said at their end; clones are the same memory.
+/// All bytes of a source and the final reports of its pools; clones share the memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -16,12 +16,12 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Writes a byte, as a program might.
+    /// Writes a byte, as a program would.
     pub(crate) fn write(&self, address: u64, byte: u8) {
         self.with(address, 1, |bytes| bytes[0] = byte);
     }
 
-    /// Writes a byte at a distance from an address.
+    /// Writes a byte at an offset from an address.
     pub(crate) fn poke(&self, address: u64, offset: i64) {
         self.write(address.checked_add_signed(offset).expect("an address"), 0x55);
     }
@@ -57,10 +57,10 @@ impl MemoryGuard for Memory {
     }
 }
 
-/// Grants more of the memory each time, with a gap of a granule before each grant.
+/// Grants further memory each time, with a gap of a granule before each grant.
 pub(crate) struct Paper {
     memory: Memory,
-    /// Regions that are out.
+    /// Number of live grants.
     out: usize,
 }
 

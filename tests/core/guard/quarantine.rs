@@ -1,4 +1,4 @@
-//! Quarantine: poison that is looked at before the memory is used again, and never in the way of a request.
+//! Quarantine: poison is checked before reuse, and quarantined memory never prevents a request.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ fn a_write_after_the_free_is_found_when_the_memory_is_to_be_used_again() {
     let a = pool.allocate(1000).unwrap();
     pool.free(a.address).unwrap();
     memory.poke(a.address, 17);
-    assert_eq!(pool.take_damage(), Ok(None), "nobody has looked yet");
+    assert_eq!(pool.take_damage(), Ok(None), "nothing was checked yet");
     // Each takes a chunk of 1,536 bytes: the third pushes the first out.
     let others: Vec<_> = (0..2).map(|_| pool.allocate(1000).unwrap()).collect();
     pool.free(others[0].address).unwrap();
     assert_eq!(damaged(pool.free(others[1].address)), damage(Freed, &a, 17));
-    assert_eq!(sound(&pool).num_live, 0, "whoever is told has freed");
+    assert_eq!(sound(&pool).num_live, 0, "the reporting call has freed");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn the_quarantine_holds_as_much_as_it_may_and_no_more() {
         let stats = sound(&pool);
         assert_eq!((stats.in_use, stats.num_live, stats.requested), (0, 0, 0));
     }
-    // Of chunks of 768 bytes 13 are in there, one is on its way.
+    // 13 chunks of 768 bytes are in the quarantine, one is outside.
     assert_eq!(addresses.len(), 14);
 }
 
@@ -112,9 +112,9 @@ fn a_request_that_would_be_refused_empties_the_quarantine_first() {
         assert!(pool.can_allocate(64 * KIB - 512).unwrap());
         let whole = pool.allocate(64 * KIB - 512);
         let whole = match whole {
-            // It was `can_allocate` that emptied it, so the request itself is told.
-            Err(AllocError::Damaged(told)) => {
-                assert_eq!(told, damage(Freed, &blocks[2], 0));
+            // `can_allocate` emptied it, so the request reports the damage.
+            Err(AllocError::Damaged(reported)) => {
+                assert_eq!(reported, damage(Freed, &blocks[2], 0));
                 pool.allocate(64 * KIB - 512).unwrap()
             }
             other => panic!("{other:?}"),
@@ -136,7 +136,7 @@ fn a_refusal_comes_with_the_quarantine_empty_whether_or_not_regions_go_back() {
         pool.free(freed.address).unwrap();
         let AllocError::OutOfMemory(refused) = pool.allocate(60 * KIB).unwrap_err() else { panic!() };
         assert_eq!(refused.largest_free, refused.free);
-        // Only the quarantine is in the way of this one.
+        // Only the quarantine prevents this request.
         pool.allocate(40 * KIB).unwrap();
         pool.free(kept.address).unwrap();
     }

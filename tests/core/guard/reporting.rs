@@ -1,4 +1,4 @@
-//! Who is told of damage: the call that found it, or the next that can be told; each damage once.
+//! Reports of damage: by the call that found it, or by the next call that can report; each damage once.
 
 use allotment::DamagedPlace::{Before, Behind, Freed};
 use allotment::{AllocError, FreeError};
@@ -16,7 +16,7 @@ fn the_next_allocation_reports_damage_that_a_finaliser_found_once() {
         let refused =
             if quick { pool.try_allocate(1, 256).unwrap_err() } else { pool.allocate(1).unwrap_err() };
         match refused {
-            AllocError::Damaged(told) => assert_eq!(told, damage(Behind, &a, 100)),
+            AllocError::Damaged(reported) => assert_eq!(reported, damage(Behind, &a, 100)),
             other => panic!("{other:?}"),
         }
         assert_eq!(sound(&pool).num_live, 0);
@@ -30,7 +30,7 @@ fn the_next_free_reports_damage_that_a_finaliser_found_and_frees() {
     let (a, b, c) = (pool.allocate(100).unwrap(), pool.allocate(1).unwrap(), pool.allocate(1).unwrap());
     memory.poke(a.address, 100);
     pool.free_deferred(&a);
-    // Neither a mistake nor a free of nothing tells of another's damage.
+    // Neither an invalid free nor a free of 0 reports other damage.
     assert_eq!(pool.free(1), Err(FreeError::NotAllocated { address: 1 }));
     assert_eq!(pool.free(0), Ok(()));
     assert_eq!(damaged(pool.free(b.address)), damage(Behind, &a, 100));
@@ -54,19 +54,19 @@ fn deferred_damage_is_reported_by_the_next_call() {
     let (pool, memory) = pool(64 * KIB, 8 * KIB);
     let a = pool.allocate(100).unwrap();
     memory.poke(a.address, 100);
-    let told = damaged(pool.free(a.address));
-    pool.defer_damage(told);
-    assert_eq!(pool.take_damage(), Ok(Some(told)));
+    let reported = damaged(pool.free(a.address));
+    pool.defer_damage(reported);
+    assert_eq!(pool.take_damage(), Ok(Some(reported)));
 }
 
 #[test]
 fn an_inspection_finds_everything_and_live_damage_again() {
     let (pool, memory) = pool(64 * KIB, 8 * KIB);
-    let [late, live, freed, well] = [(); 4].map(|()| pool.allocate(100).unwrap());
-    memory.poke(late.address, 100);
-    pool.free_deferred(&late);
+    let [deferred, live, freed, well] = [(); 4].map(|()| pool.allocate(100).unwrap());
+    memory.poke(deferred.address, 100);
+    pool.free_deferred(&deferred);
     memory.poke(live.address, 101);
-    assert_eq!(damaged(pool.free(freed.address)), damage(Behind, &late, 100));
+    assert_eq!(damaged(pool.free(freed.address)), damage(Behind, &deferred, 100));
     memory.poke(freed.address, 5);
     assert_eq!(pool.inspect().unwrap(), [damage(Freed, &freed, 5), damage(Behind, &live, 101)]);
     assert_eq!(pool.inspect().unwrap(), [damage(Behind, &live, 101)]);
@@ -82,15 +82,15 @@ fn leaks_are_the_live_allocations() {
     let (a, b) = (pool.allocate(100).unwrap(), pool.allocate(3000).unwrap());
     let leaks = pool.take_leaks().unwrap().unwrap();
     assert_eq!((leaks.allocations.as_slice(), leaks.bytes()), ([b, a].as_slice(), 3100));
-    assert_eq!(pool.take_leaks(), Ok(None), "they are told once");
+    assert_eq!(pool.take_leaks(), Ok(None), "leaks are reported once");
 }
 
 #[test]
 fn a_dropped_pool_reports_unreported_damage_and_leaks() {
     let (pool, memory) = pool(64 * KIB, 8 * KIB);
-    let [freed, leaked, told] = [(); 3].map(|()| pool.allocate(100).unwrap());
-    memory.poke(told.address, 100);
-    damaged(pool.free(told.address));
+    let [freed, leaked, reported] = [(); 3].map(|()| pool.allocate(100).unwrap());
+    memory.poke(reported.address, 100);
+    damaged(pool.free(reported.address));
     pool.free(freed.address).unwrap();
     memory.poke(freed.address, 3);
     memory.poke(leaked.address, -3);
@@ -113,7 +113,7 @@ fn a_sound_pool_reports_nothing_when_dropped() {
     let leaks = pool.take_leaks().unwrap().unwrap();
     assert_eq!(leaks.allocations, [b]);
     drop(pool);
-    assert!(memory.words().is_empty(), "the leak was told before");
+    assert!(memory.words().is_empty(), "the leak was reported before");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Requests in guard mode: what they take, what is refused.
+//! Requests in guard mode: the memory they take, and refusals.
 
 use allotment::{Action, AllocError, MAX_BYTES, Verdict};
 

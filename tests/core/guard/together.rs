@@ -1,4 +1,4 @@
-//! Random programs, threads, waiting.
+//! Random programs, threads, and waiting.
 
 use std::sync::Arc;
 use std::thread;
@@ -8,7 +8,7 @@ use allotment::{Allocation, Options};
 
 use super::{KIB, guarded, over_paper, sound};
 
-/// A small generator of numbers that anyone can work out.
+/// A small deterministic generator.
 struct Numbers(u64);
 
 impl Numbers {

@@ -1,4 +1,4 @@
-//! Red zones: in front, behind, for every size and alignment.
+//! Red zones: before and behind, for every size and alignment.
 
 use allotment::DamagedPlace::{Before, Behind};
 
@@ -30,7 +30,7 @@ fn a_byte_before_the_first_is_found_at_the_free() {
 #[test]
 fn every_byte_of_a_chunk_that_was_not_asked_for_is_watched() {
     let (pool, memory) = pool(2 * KIB, 0);
-    // Alone in its region, so the chunk is all of it and not worth splitting.
+    // Alone in its region, so its chunk is the whole region and not split.
     let whole = pool.snapshot().map(|_| 2 * KIB).unwrap();
     for offset in -256..(whole - 256).cast_signed() {
         let a = pool.allocate(1000).unwrap();
@@ -95,7 +95,7 @@ fn alignment_is_kept_and_both_sides_are_watched() {
                 let place = if offset < 0 { Before } else { Behind };
                 assert_eq!(damaged(pool.free_allocation(&a)), damage(place, &a, offset));
             }
-            // Moves what comes next off the larger multiples.
+            // Shifts later allocations off the larger multiples.
             shift.push(pool.allocate(1).unwrap());
         }
     }
@@ -109,7 +109,7 @@ fn alignment_is_kept_and_both_sides_are_watched() {
 fn a_resize_in_place_moves_the_red_zone_along() {
     let (pool, memory) = pool(256 * KIB, 0);
     let a = pool.allocate(100).unwrap();
-    // One granule of the chunk stays a red zone whatever happens.
+    // One granule of the chunk always stays a red zone.
     assert_eq!(pool.resize_in_place(a.address, 10_000), Ok(256));
     assert_eq!(pool.resize_in_place(a.address, 256), Ok(256));
     memory.poke(a.address, 255);

@@ -1,4 +1,4 @@
-//! A random program: steps that mean something in whatever state they find the pool.
+//! A random program: steps that are meaningful in any state of the pool.
 
 /// One step.
 #[derive(Debug, Clone, Copy)]
@@ -12,13 +12,13 @@ pub(crate) enum Step {
         which: usize,
         call: FreeCall,
     },
-    /// Frees all allocations but so many.
+    /// Frees all allocations but this many.
     FreeAllBut(usize),
     FreeWrongly {
         which: usize,
         wrong: Wrong,
     },
-    /// Asks for other bytes in the same chunk; of nobody's chunk now and then.
+    /// Resizes an allocation in place; sometimes an unknown one.
     Resize {
         which: usize,
         size: Size,
@@ -26,7 +26,7 @@ pub(crate) enum Step {
     AskWhether(Size),
     Trim,
     ResetPeaks,
-    /// Keeps an allocation from being freed; one that was freed before now and then.
+    /// Pins an allocation; sometimes one that was freed before.
     Pin {
         which: usize,
         stale: bool,
@@ -37,16 +37,16 @@ pub(crate) enum Step {
     Close,
 }
 
-/// Which function allocates.
+/// The function that allocates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AllocateCall {
     Plain,
     Try,
-    /// Tries again so often when it is refused, after freeing something each time but the first.
+    /// Retries this many times after a refusal, and frees something before each retry but the first.
     Again(u32),
 }
 
-/// Which function frees.
+/// The function that frees.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FreeCall {
     ByAddress,
@@ -57,7 +57,7 @@ pub(crate) enum FreeCall {
 }
 
 impl FreeCall {
-    /// Whether it frees an allocation, and not whatever is at its address.
+    /// Returns whether it frees a particular allocation, not any allocation at its address.
     pub(crate) fn names_the_allocation(self) -> bool {
         matches!(self, Self::ByAllocation | Self::TryByAllocation | Self::Deferred)
     }
@@ -66,9 +66,9 @@ impl FreeCall {
 /// A free that must change nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wrong {
-    /// An allocation that was freed before; its address may have a new owner.
+    /// An allocation that was freed before; its address may be in use again.
     Stale(FreeCall),
-    /// Inside an allocation, this far from its start.
+    /// Inside an allocation, at this distance from its start.
     Interior(u64),
     /// The start of a free chunk.
     FreeChunk,
@@ -77,17 +77,17 @@ pub(crate) enum Wrong {
     Null,
 }
 
-/// A number of bytes, mostly measured on what the pool looks like.
+/// A number of bytes, usually relative to the pool's state.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Size {
     Bytes(u64),
-    /// The mark halved `halvings` times, of which `share` parts in 65536.
+    /// The mark halved `halvings` times, times `share` / 65536.
     Share {
         of: Mark,
         halvings: u32,
         share: u64,
     },
-    /// As above, the whole of it and a little more or less.
+    /// The halved mark, plus or minus a small difference.
     Near {
         of: Mark,
         halvings: u32,
@@ -95,41 +95,41 @@ pub(crate) enum Size {
     },
 }
 
-/// What a size is measured on.
+/// The reference amount of a size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Mark {
     Limit,
-    /// What the limit leaves for another region.
+    /// The room under the limit.
     Room,
     LargestFree,
     /// The chunk of the newest allocation.
     Newest,
     /// One of the free chunks.
     AFreeChunk(usize),
-    /// The largest free chunk, or the room for a region, less a rest that is just worth keeping.
+    /// The largest free chunk, or the room for a region, less a remainder that is just kept.
     AllButARest {
         of_room: bool,
     },
-    /// The largest request there may be.
+    /// The largest valid request.
     Everything,
-    /// The largest number there is.
+    /// The largest number.
     AnyNumber,
     PowerOfTwo(u32),
 }
 
-/// Little more and little less: around the exact fit, around one granule away from it.
+/// Small differences: around the exact fit and one granule away from it.
 const MORE: [i64; 9] = [0, -1, 1, -255, 255, -256, 256, -257, 257];
 
-/// Alignments that are none, among some that are.
+/// Invalid alignments among some valid ones.
 const ODD_ALIGNMENTS: [u64; 8] = [0, 3, 8192, 1 << 63, u64::MAX, 256, 512, 4096];
 
-/// Below this, a kind of step allocates; from here up it mostly frees.
+/// Kinds of steps below this number allocate; the others mostly free.
 pub(crate) const ALLOCATES: u8 = 55;
 
-/// Kinds of steps.
+/// The number of kinds of steps.
 pub(crate) const KINDS: u8 = 106;
 
-/// Makes a step of three numbers; smaller numbers make simpler steps, so that shrinking them shrinks it.
+/// Creates a step from three numbers; smaller numbers give simpler steps, which makes shrinking work.
 pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
     let which = a as usize;
     match kind {
@@ -152,7 +152,7 @@ pub(crate) fn step(kind: u8, a: u32, b: u16) -> Step {
         98 => Step::Trim,
         99 => Step::ResetPeaks,
         100 | 101 => Step::Pin { which, stale: b.is_multiple_of(8) },
-        // Nothing but frees comes after that, so it is rare.
+        // Only frees are useful after it, so it is rare.
         105 if b.is_multiple_of(64) => Step::Close,
         _ => Step::Unpin { which },
     }
@@ -194,7 +194,7 @@ fn size(a: u32, b: u16) -> Size {
         _ => Mark::Everything,
     };
     match b % 8 {
-        // Bytes from 0 up to 64 KiB, small ones as often as large ones.
+        // 0 to 64 KiB; all magnitudes are equally likely.
         0..2 => Size::Bytes(u64::from((a & 0xFFFF) >> ((a >> 16) % 17))),
         2..6 => Size::Share { of, halvings: (a >> 16) % 24, share: 1 + u64::from(a & 0xFFFF) },
         _ => Size::Near { of, halvings: (a >> 8) % 3, more: MORE[a as usize % MORE.len()] },

@@ -1,4 +1,4 @@
-//! Runs a program on a pool, with a shadow beside it.
+//! Runs a program on a pool and its shadow.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -14,27 +14,27 @@ use crate::program::{AllocateCall, FreeCall, Mark, Size, Step, Wrong};
 use crate::setup::Setup;
 use crate::shadow::{Outcome, Shadow};
 
-/// How many freed allocations are kept for frees that come too late.
+/// The number of freed allocations that are kept for stale frees.
 const STALE: usize = 16;
 
-/// How much a program holds and how often it is gone through.
+/// Limits on a program, and how often its state is compared.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// Chunks and invariants are compared after each of so many events, answers and counters after every one.
+    /// Compares chunks and invariants after every this many events; answers and counters after each.
     pub(crate) every: u64,
-    /// Allocations held at once.
+    /// The most live allocations.
     pub(crate) most_live: usize,
 }
 
-/// What was compared.
+/// Totals of the comparisons.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) events: u64,
-    /// Requests that the pool had no memory for.
+    /// Refused requests.
     pub(crate) refused: u64,
-    /// Those of them that the shadow went through: nothing could have served them.
+    /// Refusals that the shadow confirmed: nothing could have served them.
     pub(crate) confirmed: u64,
-    /// Requests and other calls that the source cut short.
+    /// Calls that the source ended early.
     pub(crate) cut_short: u64,
 }
 
@@ -58,28 +58,28 @@ impl fmt::Display for Tally {
     }
 }
 
-/// A pool, its shadow, and what the program holds.
+/// A pool, its shadow, and the program's live allocations.
 pub(crate) struct Run {
     pool: Pool,
     log: Log,
-    /// Times the source panicked.
+    /// The number of panics of the source.
     panics: Arc<AtomicU64>,
     shadow: Shadow,
     live: Vec<Allocation>,
     stale: Vec<Allocation>,
-    /// Bytes left after everything was freed come back in one piece.
+    /// Whether the source grants every request in one piece.
     obliging: bool,
-    /// What the source can have out at once, if it says so.
+    /// The most bytes that the source grants at once, if it reports that.
     capacity: Option<u64>,
     closed: bool,
     pace: Pace,
     tally: Tally,
 }
 
-/// Runs a program and everything that has to hold at its end.
+/// Runs a program and the final checks.
 ///
 /// # Panics
-/// When the pool did anything else than its shadow; the message says at which step.
+/// If the pool differs from its shadow; the message names the step.
 pub(crate) fn run(setup: &Setup, steps: impl IntoIterator<Item = Step>, pace: Pace) -> Tally {
     let mut at = 0;
     let mut last = None;
@@ -194,7 +194,7 @@ impl Run {
         Some(allocation)
     }
 
-    /// Allocates; after a refusal tries again so many times, and frees something before each but the first.
+    /// Allocates with retries, and frees something before each retry but the first.
     fn allocate_again(&mut self, bytes: u64, alignment: u64, times: u32) -> Option<Allocation> {
         let Self { pool, log, panics, shadow, live, tally, .. } = self;
         let mut tried = 0;
@@ -245,7 +245,7 @@ impl Run {
     fn free_by(&mut self, allocation: &Allocation, call: FreeCall) {
         let Self { pool, log, panics, shadow, .. } = self;
         let address = allocation.address;
-        let here = "nobody else has the lock";
+        let here = "no other thread holds the lock";
         let (id, result) = match call {
             FreeCall::ByAddress => (None, guarded(panics, || pool.free(address))),
             FreeCall::ByAllocation => {
@@ -258,7 +258,7 @@ impl Run {
             }
             FreeCall::Deferred => {
                 let done = guarded(panics, || pool.free_deferred(allocation));
-                shadow.freed_late(allocation, done.is_none(), log.take());
+                shadow.freed_deferred(allocation, done.is_none(), log.take());
                 return;
             }
         };
@@ -306,7 +306,7 @@ impl Run {
             _ if which.is_multiple_of(8) => self.shadow.a_free_address().unwrap_or(0),
             length => self.live[which % length].address,
         };
-        // Half of the sizes are ones that its chunk holds.
+        // Half of the sizes fit the chunk.
         let size = self.shadow.size_at(address).filter(|_| which.is_multiple_of(2));
         let bytes = size.map_or(bytes, |size| bytes % (size + 1));
         self.shadow.resized(address, bytes, self.pool.resize_in_place(address, bytes));
@@ -318,18 +318,20 @@ impl Run {
     }
 
     fn trim(&mut self) {
-        let released = guarded(&self.panics, || self.pool.trim().expect("nobody else has the turn"));
+        let released =
+            guarded(&self.panics, || self.pool.trim().expect("no other thread holds the source lock"));
         self.shadow.trimmed(released, self.log.take());
     }
 
     fn close(&mut self) {
-        let closed = guarded(&self.panics, || self.pool.close().expect("nobody else has the turn"));
+        let closed =
+            guarded(&self.panics, || self.pool.close().expect("no other thread holds the source lock"));
         self.shadow.closed(closed.is_none(), self.log.take());
         self.closed = true;
     }
 
-    /// Frees everything; then the largest region serves one request for all of it, trim leaves nothing, and
-    /// one request takes the whole limit. Of a closed pool nothing is left.
+    /// Frees everything; then the largest region serves one request of its size, trim releases everything, and one
+    /// request takes the whole limit. A closed pool has no regions left.
     fn end(mut self) -> Tally {
         self.free_all_but(0);
         self.compare_chunks();
@@ -396,7 +398,7 @@ impl Run {
     }
 }
 
-/// Calls a pool; gives none when its source panicked.
+/// Calls a pool; returns `None` if its source panicked.
 fn guarded<T>(panics: &AtomicU64, call: impl FnOnce() -> T) -> Option<T> {
     let before = panics.load(Ordering::Relaxed);
     let result = match catch_unwind(AssertUnwindSafe(call)) {
@@ -409,7 +411,7 @@ fn guarded<T>(panics: &AtomicU64, call: impl FnOnce() -> T) -> Option<T> {
     result
 }
 
-/// One of a list, if there is any.
+/// Returns one member of a list, if there is any.
 fn pick(from: &[Allocation], which: usize) -> Option<Allocation> {
     from.get(which.checked_rem(from.len())?).copied()
 }

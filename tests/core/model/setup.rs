@@ -1,4 +1,4 @@
-//! What a program runs on: a kind of source, and the options of the pool.
+//! The setup of a program: a kind of source, and the options of the pool.
 
 use allotment::source::{AddressSpace, Cap, Capped, FailingSource, RegionSource, ReserveError};
 use allotment::{GRANULE, Options, Policy};
@@ -8,7 +8,7 @@ use crate::misbehaving::{Broken, Habits, Misbehaving};
 use crate::numbers::Numbers;
 use crate::sources::{Answering, Descending, Faulty, Resized, Scattered};
 
-/// Lengths that come up in rounding and growth, and one or a few bytes beside them.
+/// Sizes at the edges of rounding and growth, and a few bytes beside them.
 const LIMITS: [u64; 20] = [
     1,
     255,
@@ -32,41 +32,41 @@ const LIMITS: [u64; 20] = [
     64 << 30,
 ];
 
-/// The last makes a threshold below one byte of most limits.
+/// The last gives a threshold below one byte for most limits.
 const FRACTIONS: [f64; 8] = [0.0, 0.0, 0.0, 0.001, 0.01, 0.3, 1.0, 1e-12];
 
 /// A kind of source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Each grant this far behind the last.
+    /// Each grant at this distance after the previous one.
     Ascending { gap: u64 },
-    /// Each grant this far below the last.
+    /// Each grant at this distance below the previous one.
     Descending { gap: u64 },
-    /// In no order, often touching, and where grants used to be.
+    /// In no order, often adjacent, and at addresses of former grants.
     Scattered,
-    /// A share of the limit is there and no more.
+    /// Grants at most a fraction of the limit.
     Capped,
-    /// Refuses more than a share of the limit at once.
+    /// Declines requests above a fraction of the limit.
     RefusesLarge,
-    /// Refuses one request.
+    /// Declines one request.
     RefusesTheNth,
-    /// Refuses about every second one.
+    /// Declines about every second request.
     RefusesAtRandom,
-    /// Breaks now and then.
+    /// Fails sometimes.
     Fails,
-    /// Grants less than it was asked for, or refuses.
+    /// Grants less than requested, or declines.
     Short,
-    /// Grants the next multiple of 2 MiB, or what it was asked for.
+    /// Grants the next multiple of 2 MiB, or what was requested.
     Long,
-    /// Grants what cannot be a region, now and then.
+    /// Sometimes grants spans that cannot be regions.
     Faulty,
     /// Real memory.
     Host,
-    /// Whatever can go wrong, at once and in any mixture.
+    /// Every misbehaviour, in any mixture.
     Misbehaving(Habits),
 }
 
-/// A kind of source, a seed for what it does at random, and options.
+/// A kind of source, a seed for its random behaviour, and options.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) kind: Kind,
@@ -75,7 +75,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Makes a setup of numbers; smaller ones make a simpler setup.
+    /// Creates a setup from numbers; smaller ones give a simpler setup.
     pub(crate) fn new(kind: Kind, switches: u8, limit: u64, fraction: u8, seed: u64) -> Self {
         let options = Options {
             growth: switches & 1 == 0,
@@ -92,7 +92,7 @@ impl Setup {
         Self { kind, seed, options }
     }
 
-    /// The source, to be asked from the start.
+    /// Creates the source.
     pub(crate) fn source(&self) -> Box<dyn RegionSource> {
         let mut random = Numbers::new(self.seed);
         let touching = AddressSpace::new(0);
@@ -142,7 +142,7 @@ impl Setup {
         }
     }
 
-    /// What the source can have out at once, if it says so and it is less than any limit.
+    /// Returns the most bytes that the source grants at once, if it reports that and it is below any limit.
     pub(crate) fn capacity(&self) -> Option<u64> {
         (self.kind == Kind::Capped).then(|| self.share(&mut Numbers::new(self.seed)))
     }
@@ -151,18 +151,18 @@ impl Setup {
         self.options.limit / 64 * (1 + random.below(64))
     }
 
-    /// Of so many regions handed back, the source panics over one; 0 for none.
+    /// The source panics once per this many releases; 0 for never.
     pub(crate) fn panics_at_release(&self) -> u64 {
         if let Kind::Misbehaving(habits) = self.kind { habits.panics_at_release } else { 0 }
     }
 
-    /// Whether the source grants whatever it is asked for, in one piece.
+    /// Returns whether the source grants every request in one piece.
     pub(crate) fn is_obliging(&self) -> bool {
         matches!(self.kind, Kind::Ascending { .. } | Kind::Descending { .. } | Kind::Scattered)
     }
 }
 
-/// A limit from 1 byte to 64 GiB: one of the list, or any size, more often one that holds a few regions.
+/// Returns a limit from 1 byte to 64 GiB: one of the list, or any size, more often one that holds a few regions.
 pub(crate) fn limit(a: u32, b: u16) -> u64 {
     if b.is_multiple_of(4) {
         LIMITS[a as usize % LIMITS.len()]

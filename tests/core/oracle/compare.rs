@@ -1,4 +1,4 @@
-//! One program in both allocators, and the first place where they differ.
+//! Plays one program in both allocators and reports the first difference.
 
 use std::fmt::{self, Write};
 use std::ops::AddAssign;
@@ -9,16 +9,16 @@ use allotment::{AllocError, Allocation, Options, Pool, Stats};
 
 use crate::reference::{Events, Reference, Setup, Step};
 
-/// The largest size that TensorFlow asks for again when it is refused: nine tenths of it, in whole granules,
-/// are the same number.
+/// The largest size that TensorFlow repeats after a refusal: nine tenths of it, in whole granules, is the same
+/// number.
 const STUCK: u64 = 2304;
 
-/// What was compared.
+/// Totals of the comparisons.
 #[derive(Default)]
 pub(crate) struct Compared {
     pub(crate) events: usize,
     pub(crate) refused: usize,
-    /// Events from the first on that TensorFlow would not return from.
+    /// Events from the first one on from which TensorFlow would not return.
     beyond: usize,
     calls: usize,
     releases: usize,
@@ -45,16 +45,16 @@ impl fmt::Display for Compared {
     }
 }
 
-/// What one side did.
+/// The behaviour of one side.
 struct Record {
     steps: Vec<Step>,
     calls: Vec<Call>,
 }
 
-/// Plays the program on both sides and compares every step and every call of the source.
+/// Plays the program on both sides and compares every step and every source call.
 ///
 /// # Errors
-/// The first difference, in words.
+/// A description of the first difference.
 pub(crate) fn compare(setup: &Setup, program: &Program) -> Result<Compared, String> {
     let mut ours = Ours::new(setup, program.slots());
     let events = program.events();
@@ -63,7 +63,7 @@ pub(crate) fn compare(setup: &Setup, program: &Program) -> Result<Compared, Stri
     Ok(Compared { beyond: events.len() - played, ..compared })
 }
 
-/// Our side: a pool that plays events, and what it did.
+/// Our side: a pool that plays events, and its record.
 pub(crate) struct Ours<'a> {
     setup: &'a Setup,
     pool: Pool,
@@ -75,7 +75,7 @@ pub(crate) struct Ours<'a> {
 }
 
 impl<'a> Ours<'a> {
-    /// A fresh pool; every slot of the events is below `slots`.
+    /// Creates a new pool; every slot of the events is below `slots`.
     pub(crate) fn new(setup: &'a Setup, slots: usize) -> Self {
         let log = Log::default();
         let Setup { largest, refused, .. } = *setup;
@@ -101,7 +101,7 @@ impl<'a> Ours<'a> {
         }
     }
 
-    /// Plays one event and gives the state after it; none where TensorFlow would not return from it.
+    /// Plays one event and returns the state after it; `None` if TensorFlow would not return from it.
     pub(crate) fn play(&mut self, event: Event) -> Option<Stats> {
         let touched = match event {
             Event::Allocate { slot, bytes } => {
@@ -143,15 +143,15 @@ impl<'a> Ours<'a> {
         Some(stats)
     }
 
-    /// The allocation in a slot.
+    /// Returns the allocation in a slot.
     pub(crate) fn held(&self, slot: usize) -> Option<Allocation> {
         self.held[slot]
     }
 
-    /// Plays the same events into TensorFlow's allocator and compares every step and every call of the source.
+    /// Plays the same events in TensorFlow's allocator and compares every step and every source call.
     ///
     /// # Errors
-    /// The first difference, in words.
+    /// A description of the first difference.
     pub(crate) fn judge(self, played: &[Event]) -> Result<Compared, String> {
         let Self { setup, record: ours, .. } = self;
         let mut reference = Reference::new(setup);
@@ -178,9 +178,9 @@ impl<'a> Ours<'a> {
     }
 }
 
-/// Where TensorFlow's allocator would loop for ever. Ours goes on there, so there is nothing to compare.
+/// Detects events for which TensorFlow's allocator loops for ever; ours proceeds, so the comparison ends there.
 struct Hang {
-    /// At least the growth step of TensorFlow's allocator, which it keeps in 64 bits.
+    /// A lower bound of TensorFlow's growth step, which it keeps in 64 bits.
     step: u128,
 }
 
@@ -190,13 +190,13 @@ impl Hang {
         Self { step: u128::from(first.next_multiple_of(256)) }
     }
 
-    /// Whether this event, which made these calls, is one that TensorFlow does not return from.
+    /// Returns whether TensorFlow would not return from this event, which made these calls.
     fn would_begin(&mut self, event: Event, calls: &[Call]) -> bool {
         let Event::Allocate { bytes, .. } = event else { return false };
         if calls.is_empty() {
             return false;
         }
-        // A request doubles the step until it holds the request; a step of 0 is never reached by doubling.
+        // A request doubles the step until it holds the request; doubling never changes a step of 0.
         while self.step < u128::from(bytes) {
             self.step *= 2;
         }
@@ -220,7 +220,7 @@ fn first_difference<T: PartialEq>(ours: &[T], theirs: &[T]) -> Option<usize> {
     differs.or_else(|| (ours.len() != theirs.len()).then(|| ours.len().min(theirs.len())))
 }
 
-/// The options, the event, and both sides of it: the state after it and the calls made for it.
+/// Describes the options, the event, and both sides: the state after it and its calls.
 fn describe(setup: &Setup, events: &[Event], event: usize, ours: &Record, theirs: &Record) -> String {
     let mut text = format!("{setup:?}\nfirst difference at event {event}: {:?}", events.get(event));
     for (side, record) in [("ours", ours), ("TensorFlow", theirs)] {

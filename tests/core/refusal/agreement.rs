@@ -1,11 +1,11 @@
-//! `can_allocate` against what `allocate` then does.
+//! `can_allocate` against the following `allocate`.
 
 use allotment::source::AddressSpace;
 use allotment::{GRANULE, Options, Pool};
 
 use super::numbers::Numbers;
 
-/// Sizes around everything that can decide a request, and one that is anywhere.
+/// Returns sizes around everything that can decide a request, and one arbitrary size.
 fn telling_sizes(pool: &Pool, random: &mut Numbers) -> Vec<u64> {
     let snapshot = pool.snapshot().expect("this process");
     let stats = snapshot.stats;
@@ -18,13 +18,13 @@ fn telling_sizes(pool: &Pool, random: &mut Numbers) -> Vec<u64> {
     sizes.iter().flat_map(|&size| [size.saturating_sub(GRANULE), size, size + 1, size + GRANULE]).collect()
 }
 
-/// From 1 byte to 8 GiB, small sizes as often as large ones.
+/// Returns 1 byte to 8 GiB; all magnitudes are equally likely.
 fn any_size(random: &mut Numbers) -> u64 {
     let power = 1 << random.below(33);
     power + random.below(power)
 }
 
-/// A random state, reached again and again in the same way: a request that is served changes it.
+/// Creates a pool in a reproducible random state, as each served request changes it.
 fn pool_after(seed: u64, steps: usize) -> (Pool, Numbers) {
     let mut random = Numbers::new(seed);
     let options = Options {

@@ -12,7 +12,7 @@ use super::{MIB, recorded, refused};
 
 const START: u64 = AddressSpace::START;
 
-/// A pool that granted 2 MiB from `START` on, of which 1 MiB is in use; from then on `answer` answers.
+/// Creates a pool with 2 MiB from `START`, of which 1 MiB is in use; `answer` answers later requests.
 fn pool_with_one_region(
     mut answer: impl FnMut(u64) -> Result<Grant, ReserveError> + Send + 'static,
 ) -> (Pool, allotment::source::Log) {
@@ -26,7 +26,7 @@ fn pool_with_one_region(
     (pool, log)
 }
 
-/// The fault of an answer, and whether the grant was handed back; the pool must be as it was and usable.
+/// Returns the fault of an answer, and whether the grant was released; checks that the pool is unchanged and usable.
 fn grant_fault(answer: impl Fn(u64) -> Grant + Send + 'static) -> (GrantFault, bool) {
     let (pool, log) = pool_with_one_region(move |bytes| Ok(answer(bytes)));
     let before = pool.snapshot().expect("this process");
@@ -148,11 +148,11 @@ fn a_longer_grant_is_used_as_long_as_the_limit_allows() {
     let rounding = Resized { upstream: AddressSpace::new(256), rule: |n: u64| n.next_multiple_of(2 * MIB) };
     let (pool, _) = recorded(rounding, Options::new(5 * MIB));
     pool.allocate(MIB + 256).expect("2 MiB, whole");
-    // 3 MiB are left: asked for 3, granted 4, which is too much; asked for less until 2 are granted.
+    // 3 MiB are left: 3 requested, 4 granted, which is too much; smaller requests follow until 2 are granted.
     pool.allocate(MIB).expect("2 MiB fit the limit");
     let stats = pool.stats().expect("this process");
     assert_eq!((stats.reserved, stats.peak_reserved), (4 * MIB, 4 * MIB));
-    // Nothing the source grants fits the last 1 MiB. The reference loses its limit altogether here.
+    // No grant fits the last 1 MiB. The reference loses its limit here.
     assert_eq!(refused(pool.allocate(MIB + 256)).verdict, Verdict::Fragmented);
     assert_eq!(refused(pool.allocate(50 * MIB)).verdict, Verdict::Limit);
     assert_eq!(pool.stats().expect("this process").reserved, 4 * MIB);
@@ -168,11 +168,11 @@ fn a_source_that_always_grants_too_much_takes_nothing_and_loses_nothing() {
     assert!(
         matches!(calls[..], [Call::Reserve { answer: Some(grant), .. }, Call::Release(back)] if grant == back)
     );
-    // Asking for less and less comes to a size that fits the limit twice.
+    // Decreasing requests reach a size that fits the limit twice.
     pool.allocate(MIB / 4).expect("granted at half a MiB or less");
 }
 
-/// What broke.
+/// The error of a failing source.
 #[derive(Debug)]
 struct Broken;
 
@@ -239,7 +239,7 @@ fn a_source_is_asked_for_whole_granules_at_a_granule() {
 
 #[test]
 fn joined_host_memory_goes_back_as_one_region() {
-    // A pool may be told to join regions of any source; what it hands back then is several grants at once.
+    // A pool may join regions of any source; its release then covers several grants.
     let mut host = HostMemory::new();
     let mut grants: Vec<_> = (0..64).filter_map(|_| host.reserve(MIB, GRANULE).ok()).collect();
     grants.sort_unstable();

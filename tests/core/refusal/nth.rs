@@ -1,5 +1,5 @@
-//! One request of the source is refused, or all of them from some point on: nothing is lost, the limit
-//! holds, and what could not be had then can be had later.
+//! The source declines one request, or all from some point on: nothing is lost, the limit holds, and a later attempt
+//! succeeds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use super::{MIB, recorded};
 
 const LIMIT: u64 = 256 * MIB;
 
-/// Sizes that need a region each in a growing pool, and some that need none.
+/// Sizes that each need a region in a growing pool, and some that need none.
 const SIZES: [u64; 10] =
     [MIB, 3 * MIB, 5 * MIB, 100, 9 * MIB, 1_000_000, 17 * MIB, 256, 2 * MIB + 1, 7 * MIB];
 
@@ -19,7 +19,7 @@ fn both_ways_to_grow() -> [Options; 2] {
     [true, false].map(|growth| Options { growth, ..Options::new(LIMIT) })
 }
 
-/// Allocates what it can, checks what holds after each request, and frees everything.
+/// Allocates as much as possible, checks the invariants after each request, and frees everything.
 fn allocate_and_free(pool: &Pool) -> usize {
     let mut live = Vec::new();
     for bytes in SIZES {
@@ -35,12 +35,12 @@ fn allocate_and_free(pool: &Pool) -> usize {
     live.len()
 }
 
-/// Everything is free, goes back, and is there again as a whole.
+/// Checks that everything is free, can be released, and can be allocated as a whole.
 fn nothing_is_lost(pool: &Pool) {
     let stats = pool.stats().expect("this process");
     assert_eq!((stats.requested, stats.in_use, stats.num_live), (0, 0, 0));
-    assert_eq!(pool.trim().expect("nobody has the turn"), stats.reserved);
-    // The one request that is refused may be this.
+    assert_eq!(pool.trim().expect("no other thread holds the source lock"), stats.reserved);
+    // This may be the declined request.
     let all = pool.allocate(LIMIT).or_else(|_| pool.allocate(LIMIT));
     let all = all.expect("the source grants everything again");
     assert_eq!(all.size, LIMIT);
@@ -134,7 +134,7 @@ fn try_allocate_neither_counts_a_refusal_nor_calls_the_source() {
 fn a_refused_request_of_the_source_leaves_the_growth_step_as_far_as_it_was_doubled() {
     let rule = |number, _| number < 5;
     let (pool, log) = recorded(FailingSource::new(AddressSpace::new(0), rule), Options::new(1 << 30));
-    // The reference: five requests from 8 MiB down, all refused, then the step is 8 MiB still.
+    // The reference: five requests from 8 MiB down, all declined, then the step is still 8 MiB.
     pool.allocate(5_000_000).expect_err("refused");
     let asked: Vec<_> = log.take().iter().map(bytes_asked).collect();
     assert_eq!(asked, [8_388_608, 7_549_952, 6_795_008, 6_115_584, 5_504_256]);

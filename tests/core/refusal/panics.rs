@@ -1,4 +1,4 @@
-//! Sources that panic: the panic reaches whoever called, and the pool goes on.
+//! Sources that panic: the panic reaches the caller, and the pool stays usable.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What went wrong for users of other allocators, tried on ours.
+//! Problems reported by users of other allocators, tried on this one.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ fn both_ways_to_grow(limit: u64) -> [Options; 2] {
     [true, false].map(|growth| Options { growth, ..Options::new(limit) })
 }
 
-/// B001: a request fails although there is enough free in pieces, and nothing says so.
+/// B001: a request fails although enough memory is free in pieces, and the error does not say so.
 #[test]
 fn pieces_that_are_too_small_are_named_as_the_reason() {
     let (pool, _) = recorded(AddressSpace::new(0), Options { growth: false, ..Options::new(64 * MIB) });
@@ -25,7 +25,7 @@ fn pieces_that_are_too_small_are_named_as_the_reason() {
     assert_eq!(out_of_memory.verdict, Verdict::Fragmented);
     let text = out_of_memory.to_string();
     assert!(text.contains("fragmented, not full") && text.contains("24 MiB"), "{text}");
-    // What stands between the pieces is in the snapshot.
+    // The snapshot shows the chunks between the pieces.
     let snapshot = pool.snapshot().unwrap();
     let chunks: Vec<_> = snapshot.regions[0].chunks.iter().map(|chunk| (chunk.size, chunk.id)).collect();
     assert_eq!(chunks, [(24 * MIB, 0), (16 * MIB, b.id), (24 * MIB, 0)]);
@@ -37,7 +37,7 @@ fn pieces_that_are_too_small_are_named_as_the_reason() {
     assert_eq!((snapshot.regions.len(), snapshot.regions[0].chunks.len()), (1, 1));
 }
 
-/// B002: the limit is checked before free regions are handed back.
+/// B002: the limit is checked before free regions are released.
 #[test]
 fn free_regions_make_room_for_a_larger_one() {
     let (pool, _) = recorded(AddressSpace::new(256), Options::new(64 * MIB));
@@ -49,7 +49,7 @@ fn free_regions_make_room_for_a_larger_one() {
     assert_eq!(stats.num_refused, 0);
 }
 
-/// B003: growth asks the device for more than is left, although the request itself would fit.
+/// B003: growth requests more than the device has left, although the request itself would fit.
 #[test]
 fn growth_shrinks_to_what_the_device_has_left() {
     let cap = Cap::new(32 * MIB);
@@ -68,7 +68,7 @@ fn growth_shrinks_to_what_the_device_has_left() {
     assert_eq!(cap.used(), 0);
 }
 
-/// B003, two pools on one device: what one holds the other does not get, until it is handed back.
+/// B003, two pools on one device: memory of one is unavailable to the other until it is released.
 #[test]
 fn two_pools_share_what_the_device_has() {
     let cap = Cap::new(32 * MIB);
@@ -88,7 +88,7 @@ fn two_pools_share_what_the_device_has() {
     assert!(cap.used() <= 32 * MIB);
 }
 
-/// B004: memory that the pool took never comes back.
+/// B004: memory of the pool is never released.
 #[test]
 fn trim_gives_back_all_but_what_holds_something_live() {
     for options in both_ways_to_grow(GIB) {
@@ -113,7 +113,7 @@ fn trim_gives_back_all_but_what_holds_something_live() {
     }
 }
 
-/// B005: an allocation that fills its share exactly fails.
+/// B005: an allocation that exactly fills its limit fails.
 #[test]
 fn the_limit_is_exact_to_the_granule() {
     for total in [1_000_000_007_u64, 85_899_345_920, 3 * GIB] {
@@ -133,7 +133,7 @@ fn the_limit_is_exact_to_the_granule() {
     }
 }
 
-/// B006: a process uses more than its limit, or less before it is refused.
+/// B006: a process uses more than its limit, or is refused below it.
 #[test]
 fn as_many_allocations_fit_as_the_limit_says() {
     for (bytes, expected) in [(MIB, 256), (64 * KIB, 4096), (100 * MIB, 2)] {

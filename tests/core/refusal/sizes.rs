@@ -1,4 +1,4 @@
-//! Requests and limits at the edges: nothing at all, a granule more, everything.
+//! Requests and limits at the edges: zero, one granule more, everything.
 
 use allotment::source::AddressSpace;
 use allotment::{FreeError, GRANULE, MAX_BYTES, Options, OptionsError, Pool};

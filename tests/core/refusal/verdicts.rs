@@ -1,11 +1,11 @@
-//! Verdicts and figures of a refusal.
+//! Verdicts and figures of refusals.
 
 use allotment::source::{AddressSpace, FailingSource};
 use allotment::{Action, AllocError, MAX_BYTES, Options, OutOfMemory, Pool, Verdict};
 
 use super::{MIB, recorded, refused};
 
-/// The figures of a refusal, and its advice as actions and numbers.
+/// Separates the figures of a refusal from its advice, as actions and numbers.
 fn split(refused: OutOfMemory) -> (OutOfMemory, Vec<(Action, u64)>) {
     let advice = refused.advice.iter().map(|advice| (advice.action, advice.bytes)).collect();
     (OutOfMemory { advice: Vec::new(), ..refused }, advice)
@@ -46,7 +46,7 @@ fn full_when_what_is_in_use_and_the_request_are_above_the_limit() {
 fn slack_when_the_bytes_lost_inside_chunks_would_have_done() {
     let (pool, _) = recorded(AddressSpace::new(0), at_once(64 * MIB));
     pool.allocate(24 * MIB).unwrap();
-    // 40 MiB are left. That is less than twice the request, so all of it goes along.
+    // 40 MiB are left. That is less than twice the request, so the chunk is not split.
     assert_eq!(pool.allocate(30 * MIB).unwrap().size, 40 * MIB);
     let out_of_memory = refused(pool.allocate(1));
     assert_eq!(out_of_memory.verdict, Verdict::Slack);
@@ -95,7 +95,7 @@ fn fragmented_when_the_pieces_together_would_do() {
 fn fragmented_between_a_free_chunk_and_the_room_under_the_limit() {
     let (pool, _) = recorded(AddressSpace::new(256), Options::new(5 * MIB));
     pool.allocate(MIB).unwrap();
-    // 1 MiB free in the region, 3 MiB under the limit, and a live chunk that keeps the two apart.
+    // 1 MiB free in the region, 3 MiB under the limit, and a live chunk between the two.
     let out_of_memory = refused(pool.allocate(4 * MIB));
     assert_eq!(out_of_memory.verdict, Verdict::Fragmented);
     assert_eq!((out_of_memory.reserved, out_of_memory.in_use), (2 * MIB, MIB));

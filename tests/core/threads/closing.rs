@@ -1,4 +1,4 @@
-//! The end of a pool: no more requests, and every region goes back after the last free, whoever does it.
+//! The end of a pool: it refuses requests and releases every region after the last free, on any thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
@@ -15,7 +15,7 @@ fn recorded() -> (Pool, Log) {
     (Pool::new(source, Options::new(64 * MIB)).expect("options in range"), log)
 }
 
-/// Bytes that are still out by the record.
+/// Returns the granted bytes according to the record.
 fn still_out(log: &Log) -> u64 {
     log.take().iter().fold(0, |out, call| match call {
         Call::Reserve { answer, .. } => out + answer.map_or(0, |grant| grant.bytes),
@@ -62,14 +62,14 @@ fn closing_a_pool_without_allocations_releases_its_regions() {
 fn every_kind_of_last_free_releases_the_regions_of_a_closed_pool() {
     let by_address = |pool: &Pool, a: &Allocation| pool.free(a.address).unwrap();
     let by_trying = |pool: &Pool, a: &Allocation| assert_eq!(pool.try_free(a.address), Ok(Some(())));
-    let late = |pool: &Pool, a: &Allocation| pool.free_deferred(a);
-    for door in [by_address as fn(&Pool, &Allocation), by_trying, late] {
+    let deferred = |pool: &Pool, a: &Allocation| pool.free_deferred(a);
+    for free in [by_address as fn(&Pool, &Allocation), by_trying, deferred] {
         let (pool, log) = recorded();
         let [first, last] = [MIB, 4 * MIB].map(|bytes| pool.allocate(bytes).unwrap());
         pool.close().unwrap();
         pool.free_allocation(&first).unwrap();
         assert_eq!(observe(&pool).num_regions, 2);
-        door(&pool, &last);
+        free(&pool, &last);
         assert_eq!((observe(&pool).reserved, still_out(&log)), (0, 0));
     }
 }
@@ -134,7 +134,7 @@ fn the_last_free_of_a_closed_pool_during_a_trim_releases_its_regions() {
         let pool = Arc::clone(&pool);
         move || pool.trim()
     });
-    // The trim has the turn and is in the source; whoever frees now cannot call the source as well.
+    // The trim holds the source lock and is inside the source; a free now cannot call the source.
     gate.wait();
     pool.free_allocation(&last).unwrap();
     drop(gate.answer);
@@ -180,7 +180,7 @@ fn closing_waits_for_a_running_source_call() {
     });
     gate.grant();
     let served = allocating.join().unwrap();
-    // Whichever of the two comes first, nothing stays behind.
+    // In either order, no region stays.
     drop(gate.answer);
     closing.join().unwrap().unwrap();
     if let Ok(allocation) = served {

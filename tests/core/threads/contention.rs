@@ -1,4 +1,4 @@
-//! Everybody at once.
+//! Contention: all threads allocate and free at once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use super::{KIB, MIB, ends, observe};
 const THREADS: u64 = 8;
 const STEPS: usize = 30_000;
 
-/// Who holds what: start to end and the thread's tag.
+/// The live ranges: start to end and the thread's tag.
 #[derive(Default)]
 pub(super) struct Ranges(Mutex<BTreeMap<u64, (u64, u64)>>);
 
@@ -35,7 +35,7 @@ impl Ranges {
     }
 }
 
-/// Allocates and frees at random; ends with nothing.
+/// Allocates and frees at random; ends with nothing live.
 fn work(pool: &Pool, ranges: &Ranges, tag: u64) {
     let mut random = Numbers::new(tag);
     let mut live: Vec<Allocation> = Vec::new();
@@ -70,7 +70,7 @@ fn work(pool: &Pool, ranges: &Ranges, tag: u64) {
     }
 }
 
-/// Looks, trims and resets for as long as the others work, and once all the same if they are done.
+/// Queries, trims and resets while the others work, and at least once.
 fn disturb(pool: &Pool, over: &AtomicBool) {
     while {
         observe(pool);
@@ -111,7 +111,7 @@ fn all_threads_at_once(source: impl RegionSource + 'static, options: Options) {
         let stats = observe(pool);
         assert_eq!((stats.num_live, stats.in_use, stats.requested), (0, 0, 0));
         pool.check().expect("every invariant holds");
-        pool.trim().expect("nobody has the turn");
+        pool.trim().expect("no other thread holds the source lock");
         assert_eq!(observe(pool).reserved, 0);
     });
 }

@@ -1,6 +1,6 @@
-//! Thirty-two threads, and others that look on all along.
+//! Thirty-two threads, and observer threads.
 //!
-//! `ALLOTMENT_STRESS_SECONDS` is how long each test goes on.
+//! `ALLOTMENT_STRESS_SECONDS` sets the duration of each test.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -22,7 +22,7 @@ fn duration() -> Duration {
     Duration::from_secs(seconds.map_or(1, |text| text.parse().expect("a number of seconds")))
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct Crowd {
     pool: Pool,
     ranges: Ranges,
@@ -36,7 +36,7 @@ impl Crowd {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Allocates by one of the doors; none if that door does not open or there is no memory.
+    /// Allocates with one of the calls; `None` if it does not wait or there is no memory.
     fn allocate(&self, random: &mut Numbers) -> Option<Allocation> {
         let bytes = 1 + random.below(1 << random.clone().below(22));
         let alignment = 1 << random.below(13);
@@ -58,7 +58,7 @@ impl Crowd {
         Some(allocation)
     }
 
-    /// Frees by one of the doors.
+    /// Frees with one of the calls.
     fn free(&self, allocation: &Allocation, random: &mut Numbers) {
         self.ranges.give_back(allocation, allocation.id);
         match random.below(5) {
@@ -70,7 +70,7 @@ impl Crowd {
         }
     }
 
-    /// Allocates and frees at random, its own and what others have handed over.
+    /// Allocates and frees at random, its own allocations and those of others.
     fn work(&self, seed: u64) {
         let mut random = Numbers::new(seed);
         let mut live = Vec::new();
@@ -99,7 +99,7 @@ impl Crowd {
         }
     }
 
-    /// Looks at the counters all along: what counts up never goes down, and no amount passes its bound.
+    /// Checks the counters continuously: totals never decrease, and no amount exceeds its bound.
     fn watch(&self) {
         let mut before = observe(&self.pool);
         while !self.is_over() {
@@ -117,7 +117,7 @@ impl Crowd {
         }
     }
 
-    /// Walks the tables all along; the picture agrees with the counters of its moment.
+    /// Walks the tables continuously; each snapshot agrees with its counters.
     fn picture(&self) {
         while !self.is_over() {
             self.pool.check().expect("every invariant holds");
@@ -131,7 +131,7 @@ impl Crowd {
         }
     }
 
-    /// Hands regions back all along.
+    /// Releases regions continuously.
     fn trim(&self) {
         while !self.is_over() {
             self.pool.trim().expect("not inside a source");
@@ -140,7 +140,7 @@ impl Crowd {
     }
 }
 
-/// Says that it is over when it goes, also when its thread fails: the others need not go on.
+/// Sets the flag when dropped, also if its thread fails, so that the others end.
 struct EndsWith<'a>(&'a AtomicBool);
 
 impl Drop for EndsWith<'_> {
@@ -184,7 +184,7 @@ fn a_crowd_over(source: impl RegionSource + 'static, options: Options) {
         assert_eq!((stats.num_live, stats.in_use, stats.requested), (0, 0, 0));
         assert!(stats.num_allocs > 1000, "it shows little: {stats:?}");
         crowd.pool.check().expect("every invariant holds");
-        crowd.pool.trim().expect("nobody has the turn");
+        crowd.pool.trim().expect("no other thread holds the source lock");
         assert_eq!(observe(&crowd.pool).reserved, 0);
     });
 }

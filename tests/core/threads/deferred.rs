@@ -1,4 +1,4 @@
-//! Frees that do not wait for the lock: none is lost, the next caller does them.
+//! Frees that do not wait for the lock: none is lost, and the next caller runs them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
@@ -11,7 +11,7 @@ use super::{KIB, MIB, ends, observe};
 
 const LIMIT: u64 = MIB;
 
-/// A full pool of one region, and the many allocations that fill it.
+/// Creates a full pool of one region, with many allocations.
 fn full_pool() -> (Arc<Pool>, Vec<Allocation>) {
     let options = Options { growth: false, ..Options::new(LIMIT) };
     let pool = Arc::new(Pool::new(AddressSpace::new(0), options).expect("options in range"));
@@ -48,7 +48,7 @@ fn deferred_frees_run_before_the_next_call() {
         for _ in 0..20 {
             let (pool, live) = full_pool();
             under_a_busy_lock(&pool, || live.iter().for_each(|allocation| pool.free_deferred(allocation)));
-            // The first call after them already needs every single one.
+            // The first later call needs every one of them.
             assert_eq!(pool.allocate(LIMIT).expect("all of it is free").size, LIMIT);
         }
     });
@@ -113,7 +113,7 @@ fn a_deferred_free_of_a_pinned_allocation_does_nothing() {
 fn calls_that_do_not_wait_report_contention_and_lose_nothing() {
     ends(|| {
         let mut found_busy = 0;
-        // Two threads keep the lock busy: sooner or later it is found taken.
+        // Two threads keep the lock busy: eventually it is found taken.
         while found_busy == 0 {
             let (pool, live) = full_pool();
             under_a_busy_lock(&pool, || {

@@ -1,4 +1,4 @@
-//! A source that calls its own pool: what fits and what frees is served, the rest is an error and no deadlock.
+//! A source that calls its own pool: requests that fit and frees are served, the others are errors and no deadlocks.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock, Weak};
@@ -9,14 +9,14 @@ use allotment::{AllocError, Allocation, Options, Pool, Unusable};
 
 use super::{MIB, ends};
 
-/// Which call of the source it is in.
+/// The source call that is in progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum In {
     Reserve,
     Release,
 }
 
-/// Does something with its pool in every call, and grants if that says so.
+/// Runs a callback on its pool in every call, and grants if that returns true.
 struct Inward<F> {
     upstream: AddressSpace,
     pool: Arc<OnceLock<Weak<Pool>>>,
@@ -25,7 +25,7 @@ struct Inward<F> {
 
 impl<F: FnMut(&Pool, In) -> bool + Send> Inward<F> {
     fn act(&mut self, call: In) -> bool {
-        // None while the pool is dropped.
+        // `None` while the pool is dropped.
         let pool = self.pool.get().and_then(Weak::upgrade);
         pool.is_none_or(|pool| (self.act)(&pool, call))
     }
@@ -46,7 +46,7 @@ impl<F: FnMut(&Pool, In) -> bool + Send> RegionSource for Inward<F> {
     }
 }
 
-/// A pool with a region of 2 MiB, of which `held` is half; from then on its source acts.
+/// Creates a pool with a region of 2 MiB, half of it in use; from then on its source runs the callback.
 fn inward(options: Options, act: impl FnMut(&Pool, In) -> bool + Send + 'static) -> (Arc<Pool>, Allocation) {
     let known = Arc::new(OnceLock::new());
     let source = Inward { upstream: AddressSpace::new(256), pool: Arc::clone(&known), act };
@@ -56,7 +56,7 @@ fn inward(options: Options, act: impl FnMut(&Pool, In) -> bool + Send + 'static)
     (pool, held)
 }
 
-/// As [`inward`], with the first result of `act` to be received.
+/// As [`inward`], with a channel for the first result of `act`.
 fn reporting<T: Send + 'static>(
     options: Options,
     act: impl Fn(&Pool) -> T + Send + 'static,
@@ -78,7 +78,7 @@ fn a_request_that_fits_is_served_from_within_reserve() {
 
 #[test]
 fn a_request_that_needs_the_source_is_an_error_from_within_reserve() {
-    // Also one that would wait for memory: nobody can serve it before its own caller is done.
+    // Also a request that would wait for memory: nothing can serve it before its caller returns.
     let options = Options { wait: Duration::from_secs(3600), ..Options::new(64 * MIB) };
     let (pool, _, reports) = reporting(options, |pool| pool.allocate(4 * MIB).err());
     ends(move || pool.allocate(8 * MIB)).expect("granted");
@@ -143,7 +143,7 @@ fn frees_and_fits_are_served_from_within_release() {
             let fits = pool.allocate(MIB / 2).expect("fits");
             let needs = pool.allocate(16 * MIB).expect_err("needs the source");
             assert!(matches!(needs, AllocError::Unusable(Unusable::InsideSource)), "{needs}");
-            report.send(pool.free_allocation(&fits)).expect("somebody listens");
+            report.send(pool.free_allocation(&fits)).expect("the receiver is alive");
         }
         true
     });

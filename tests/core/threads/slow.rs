@@ -1,4 +1,4 @@
-//! A source that takes its time: whoever does not need it does not notice.
+//! A slow source: threads that do not need it are not delayed.
 
 use std::sync::Arc;
 use std::thread;
@@ -8,7 +8,7 @@ use allotment::{AllocError, Allocation, Options, Pool, Verdict};
 
 use super::{FOREVER, Gate, KIB, MIB, ends, gated, observe};
 
-/// A pool with one region of 2 MiB.
+/// Creates a pool with one region of 2 MiB.
 fn pool_with_a_region() -> (Arc<Pool>, Gate) {
     let (source, gate) = gated();
     let pool = Arc::new(Pool::new(source, Options::new(64 * MIB)).expect("options in range"));
@@ -21,18 +21,18 @@ fn pool_with_a_region() -> (Arc<Pool>, Gate) {
 
 type Asking = thread::JoinHandle<Result<Allocation, AllocError>>;
 
-/// Another thread that asks for memory.
+/// Starts a thread that requests memory.
 fn asking_for(pool: &Arc<Pool>, bytes: u64) -> Asking {
     let pool = Arc::clone(pool);
     thread::spawn(move || pool.allocate(bytes))
 }
 
-/// Waits for the other thread, and not for ever.
+/// Waits for the other thread, with a deadline.
 fn join(thread: Asking) -> Result<Allocation, AllocError> {
     ends(move || thread.join().expect("no panic"))
 }
 
-/// Declines whatever is asked until the thread is done.
+/// Declines every request until the thread is done.
 fn decline_all(gate: &Gate, thread: &Asking) {
     let start = Instant::now();
     while !thread.is_finished() {

@@ -12,7 +12,7 @@ use super::{FOREVER, KIB, MIB, ends, observe};
 const LIMIT: u64 = 4 * MIB;
 const LATER: Duration = Duration::from_millis(100);
 
-/// A pool without growth that is full, and what fills it: four quarters.
+/// Creates a full pool without growth, and its four allocations of equal size.
 fn full_pool(wait: Duration) -> (Arc<Pool>, [Allocation; 4]) {
     let options = Options { growth: false, wait, ..Options::new(LIMIT) };
     let pool = Arc::new(Pool::new(AddressSpace::new(0), options).expect("options in range"));
@@ -20,7 +20,7 @@ fn full_pool(wait: Duration) -> (Arc<Pool>, [Allocation; 4]) {
     (pool, quarters)
 }
 
-/// Does something with the pool later, and meanwhile asks for memory; how long that took, and the answer.
+/// Runs a callback on the pool later, and requests memory meanwhile; returns the elapsed time and the result.
 fn ask_while(
     pool: &Arc<Pool>,
     bytes: u64,
@@ -63,10 +63,10 @@ fn a_higher_limit_ends_the_wait() {
 fn every_kind_of_free_ends_the_wait() {
     let by_address = |pool: &Pool, a: &Allocation| pool.free(a.address).expect("live");
     let by_trying = |pool: &Pool, a: &Allocation| while pool.try_free(a.address).expect("live").is_none() {};
-    let late = |pool: &Pool, a: &Allocation| pool.free_deferred(a);
-    for door in [by_address as fn(&Pool, &Allocation), by_trying, late] {
+    let deferred = |pool: &Pool, a: &Allocation| pool.free_deferred(a);
+    for free in [by_address as fn(&Pool, &Allocation), by_trying, deferred] {
         let (pool, [first, ..]) = full_pool(FOREVER);
-        let (time, result) = ask_while(&pool, MIB, move |pool| door(pool, &first));
+        let (time, result) = ask_while(&pool, MIB, move |pool| free(pool, &first));
         assert!(result.is_ok() && time < FOREVER / 4, "{time:?}");
     }
 }
@@ -83,7 +83,7 @@ fn a_free_wakes_a_waiting_thread_at_once() {
                     pool.allocate(MIB).expect("served");
                     Instant::now()
                 });
-                // Spread over the 20 ms after which a thread that waits looks again by itself.
+                // Spread over the 20 ms after which a waiting thread checks again by itself.
                 thread::sleep(Duration::from_micros(30_000 + 800 * round as u64));
                 let freed = Instant::now();
                 pool.free_allocation(&first).expect("live");
@@ -92,7 +92,7 @@ fn a_free_wakes_a_waiting_thread_at_once() {
         }));
     }
     delays.sort_unstable();
-    // Without a call half of them would sleep for 10 ms or longer.
+    // Without a wakeup half of them would sleep for 10 ms or longer.
     assert!(delays[ROUNDS / 2] < Duration::from_millis(5), "{delays:?}");
 }
 

@@ -1,11 +1,11 @@
-//! What a call to a pool came to, and what its source said meanwhile.
+//! The result of a call, and the source calls during it.
 
 use std::collections::VecDeque;
 
 use allotment::source::Call;
 use allotment::{AllocError, Allocation, Grant, GrantFault, OutOfMemory, Unusable};
 
-/// The result of an allocation, in a form that compares.
+/// The result of an allocation, in a comparable form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Served(Allocation),
@@ -15,7 +15,7 @@ pub(crate) enum Outcome {
     TooLarge(u64),
     BadAlignment(u64),
     Closed,
-    /// The source panicked, and the caller had the panic.
+    /// The source panicked, and the panic reached the caller.
     Panicked,
 }
 
@@ -34,16 +34,16 @@ impl Outcome {
     }
 }
 
-/// The figures alone: advice is judged by following it, in a test of its own.
+/// Returns the figures without the advice, which has a test of its own.
 fn figures(refused: &OutOfMemory) -> Box<OutOfMemory> {
     Box::new(OutOfMemory { advice: Vec::new(), ..refused.clone() })
 }
 
-/// How the last call of an operation ended, which the record of the calls does not tell.
+/// The end of an operation's last source call, which the record does not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Answer,
-    /// It failed instead of refusing.
+    /// It failed instead of declining.
     Failure,
     Panic,
 }
@@ -61,15 +61,15 @@ impl Ending {
     }
 }
 
-/// The recorded calls of one operation, to be gone through in order.
+/// The recorded source calls of one operation, consumed in order.
 pub(crate) struct Answers {
     left: VecDeque<Call>,
     ending: Ending,
-    /// Bytes asked for, for all requests that came to nothing.
+    /// The sizes of all unsuccessful requests.
     pub(crate) in_vain: Vec<u64>,
 }
 
-/// What the source said to a request.
+/// The source's answer to a request.
 pub(crate) enum Answer {
     Granted(Grant),
     Declined,
@@ -82,7 +82,7 @@ impl Answers {
         Self { left: calls.into(), ending, in_vain: Vec::new() }
     }
 
-    /// The source must have been asked for exactly this now.
+    /// Checks that the source received exactly this request now.
     pub(crate) fn to(&mut self, asked: u64) -> Answer {
         match self.left.pop_front() {
             Some(Call::Reserve { bytes, answer }) if bytes == asked => match answer {
@@ -97,14 +97,14 @@ impl Answers {
         }
     }
 
-    /// The source must have been handed this back now; says whether that was the end, in a panic.
+    /// Checks that the source received this release now; returns whether it panicked.
     pub(crate) fn handed_back(&mut self, region: Grant) -> bool {
         let call = self.left.pop_front();
         assert_eq!(call, Some(Call::Release(region)), "the source must be handed this back here");
         self.ending == Ending::Panic && self.left.is_empty()
     }
 
-    /// Nothing else must have been said.
+    /// Checks that there are no further calls.
     pub(crate) fn end(self) {
         assert!(self.left.is_empty(), "the source must not be called again, but: {:?}", self.left);
     }

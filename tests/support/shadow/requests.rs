@@ -1,4 +1,4 @@
-//! What a request has to come to: served, refused for a reason, or cut short by the source.
+//! The expected result of a request: served, refused for a reason, or ended by the source.
 
 use allotment::source::Call;
 use allotment::{AllocError, Allocation, Grant, GrantFault, MAX_BYTES, OutOfMemory, Stats, Verdict};
@@ -8,20 +8,20 @@ use super::answers::{Answer, Answers, Ending, Outcome};
 use super::rules::{in_granules, less_than};
 use super::space::Holder;
 
-/// The largest alignment a request may ask for.
+/// The largest valid alignment.
 const MAX_ALIGNMENT: u64 = 4096;
 
-/// What zero bytes get.
+/// The allocation of zero bytes.
 const NOTHING: Allocation = Allocation { address: 0, size: 0, requested: 0, id: 0 };
 
-/// A request: bytes asked for, and what a chunk must have.
+/// A request: requested bytes, and the needed chunk size.
 #[derive(Clone, Copy)]
 pub(super) struct Request {
     bytes: u64,
     pub(super) needed: u64,
 }
 
-/// How a round of asking the source ended.
+/// The end of a round of source requests.
 enum Round {
     Adopted,
     NoRoom,
@@ -30,13 +30,13 @@ enum Round {
 }
 
 impl Shadow {
-    /// The pool was asked for memory, and this came of it.
+    /// Checks an allocation with its outcome.
     pub(crate) fn allocated(&mut self, bytes: u64, alignment: u64, outcome: &Outcome, calls: Vec<Call>) {
         let expected = self.attempted(bytes, alignment, outcome, calls);
         self.refused += u64::from(matches!(expected, Outcome::Refused(_) | Outcome::SourceFailed(_)));
     }
 
-    /// The pool tried to serve a request, and this came of it; it may ask its caller whether to try again.
+    /// Checks one attempt of an allocation with its outcome; the pool may ask its caller for a retry.
     pub(crate) fn attempted(
         &mut self,
         bytes: u64,
@@ -51,7 +51,7 @@ impl Shadow {
         expected
     }
 
-    /// The pool was asked for memory that needs no growing, and gave `result`.
+    /// Checks an allocation without growth, with its `result`.
     pub(crate) fn tried(
         &mut self,
         bytes: u64,
@@ -67,7 +67,7 @@ impl Shadow {
         assert_eq!(result, expected, "{bytes} bytes at {alignment} without growing");
     }
 
-    /// What is asked for, unless that alone is reason enough to say no.
+    /// Builds the request, or the error of an invalid one.
     fn request(&self, bytes: u64, alignment: u64) -> Result<Request, Outcome> {
         if !alignment.is_power_of_two() || alignment > MAX_ALIGNMENT {
             return Err(Outcome::BadAlignment(alignment));
@@ -76,7 +76,7 @@ impl Shadow {
         if self.closed { Err(Outcome::Closed) } else { Ok(request) }
     }
 
-    /// Fit, grow, hand back and grow again, refuse.
+    /// Fits, grows, releases and grows again, or refuses.
     fn allocate(&mut self, bytes: u64, alignment: u64, answers: &mut Answers) -> Outcome {
         let request = match self.request(bytes, alignment) {
             Ok(request) => request,
@@ -112,7 +112,7 @@ impl Shadow {
         }
     }
 
-    /// Hands out the best fit, cut if the rest is worth keeping.
+    /// Allocates the best fit, split if the rest is kept.
     fn take(&mut self, Request { bytes, needed }: Request) -> Option<Allocation> {
         let best = self.space.best_fit(needed)?;
         let size = if self.rules.splits(best.size, needed) { needed } else { best.size };
@@ -181,8 +181,8 @@ impl Shadow {
         }
     }
 
-    /// A refusal is right only if nothing free fits, the source refused all down to the request itself or
-    /// was not allowed to be asked, and giving regions back would not have helped, or was not wanted.
+    /// Confirms a refusal: no free chunk fits, the source declined all sizes down to the request or was not allowed
+    /// to be called, and releasing regions would not have helped or was not wanted.
     fn confirm_refusal(&mut self, Request { needed, .. }: Request, declined: bool, answers: &Answers) {
         assert!(self.space.free().all(|chunk| chunk.size < needed), "a free chunk would have served it");
         if needed <= self.room() {

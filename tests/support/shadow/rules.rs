@@ -1,13 +1,13 @@
-//! The rules in numbers, written out once more and in another way than the allocator does.
+//! The rules as arithmetic, in another form than the allocator's.
 //!
-//! Everything is 128 bits wide here, so nothing overflows and nothing has to saturate.
+//! Everything is 128 bits wide, so nothing overflows or saturates.
 
 use allotment::{Options, Policy};
 
 const GRANULE: u128 = 256;
 const MIB: u128 = 1 << 20;
 
-/// What the options of a pool mean.
+/// The parameters that follow from a pool's options.
 #[derive(Debug)]
 pub(crate) struct Rules {
     pub(crate) limit: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// The rules of a pool with `options` on a source that says whether it `joins_regions`.
+    /// Returns the rules of a pool with `options` on a source that says whether it `joins_regions`.
     pub(crate) fn new(options: &Options, source_joins: bool) -> Self {
         let limit = u128::from(options.limit);
         let kept_from = if options.policy == Policy::Tight {
@@ -39,36 +39,36 @@ impl Rules {
         }
     }
 
-    /// Whether a chunk of `size` bytes is cut when it serves `needed` bytes.
+    /// Returns whether a chunk of `size` bytes is split for a request of `needed` bytes.
     pub(crate) fn splits(&self, size: u64, needed: u64) -> bool {
         let (size, needed) = (u128::from(size), u128::from(needed));
         size >= 2 * needed || size - needed >= self.kept_from
     }
 
-    /// What the limit leaves for another region when `reserved` bytes are out.
+    /// Returns the room under the limit with `reserved` bytes reserved.
     pub(crate) fn room(&self, reserved: u64) -> u64 {
         (self.limit - reserved) / 256 * 256
     }
 }
 
-/// The next whole number of granules.
+/// Rounds up to whole granules.
 pub(crate) fn in_granules(bytes: u128) -> u128 {
     bytes.div_ceil(GRANULE) * GRANULE
 }
 
-/// What to ask for after a refusal: nine tenths, but a granule less at least.
+/// Returns the next size after a refusal: nine tenths, but at least a granule less.
 pub(crate) fn less_than(asked: u64) -> u64 {
     let asked = u128::from(asked);
     let tenth_off = in_granules(nine_tenths(asked)).min(asked - GRANULE);
     tenth_off.try_into().expect("less than a number of 64 bits")
 }
 
-/// Nine tenths in single precision, in whole numbers: 0.9 is 15,099,494 / 2^24 there.
+/// Returns nine tenths in single precision, in integers: 0.9 is 15,099,494 / 2^24 there.
 fn nine_tenths(bytes: u128) -> u128 {
     in_24_bits(in_24_bits(bytes) * 15_099_494) >> 24
 }
 
-/// The nearest number with 24 significant bits, the even one of two that are equally near.
+/// Rounds to 24 significant bits, ties to even.
 fn in_24_bits(number: u128) -> u128 {
     let bits = u128::BITS - number.leading_zeros();
     let Some(surplus) = bits.checked_sub(24).filter(|&surplus| surplus > 0) else { return number };

@@ -1,8 +1,8 @@
-//! Regions as plain lists of chunks, searched from end to end.
+//! Regions as plain lists of chunks with linear searches.
 
 use allotment::{ChunkSnapshot, Grant, MAX_BYTES, RegionSnapshot};
 
-/// Who holds a chunk.
+/// The allocation in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) id: u64,
@@ -27,7 +27,7 @@ impl Region {
         self.chunks.iter().all(|chunk| chunk.holder.is_none())
     }
 
-    /// Makes one chunk of any free ones side by side, wherever they are.
+    /// Merges all adjacent free chunks.
     fn merge(&mut self) {
         self.chunks.dedup_by(|chunk, last| {
             let both_free = last.holder.is_none() && chunk.holder.is_none();
@@ -37,14 +37,14 @@ impl Region {
     }
 }
 
-/// What the chunks come to.
+/// Sums over the chunks.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) requested: u64,
     pub(crate) in_use: u64,
-    /// What would be in use if each request had got the granules that it takes.
+    /// Bytes in use if each request had exactly its granules.
     pub(crate) tight: u64,
-    /// Chunks in use.
+    /// Number of chunks in use.
     pub(crate) held: u64,
     pub(crate) free: u64,
     pub(crate) largest_free: u64,
@@ -73,7 +73,7 @@ impl Space {
         &self.regions
     }
 
-    /// Adds up all chunks.
+    /// Sums up all chunks.
     pub(crate) fn sums(&self) -> Sums {
         let mut sums = Sums::default();
         for chunk in self.chunks() {
@@ -98,7 +98,7 @@ impl Space {
         self.regions.iter().filter(|region| region.is_free()).map(|region| region.span.bytes).sum()
     }
 
-    /// The smallest free chunk that holds `needed` bytes, the lowest of equals.
+    /// Returns the smallest free chunk of at least `needed` bytes, the lowest address among equals.
     pub(crate) fn best_fit(&self, needed: u64) -> Option<Chunk> {
         self.free()
             .filter(|chunk| chunk.size >= needed)
@@ -110,7 +110,7 @@ impl Space {
         self.chunks().find(|chunk| chunk.address == address).copied()
     }
 
-    /// Gives the chunk at `address`, cut down to `size` bytes, to a holder.
+    /// Allocates the chunk at `address`, split to `size` bytes.
     pub(crate) fn hand_out(&mut self, address: u64, size: u64, holder: Holder) {
         for region in &mut self.regions {
             if let Some(at) = region.chunks.iter().position(|chunk| chunk.address == address) {
@@ -126,7 +126,7 @@ impl Space {
         panic!("no chunk at {address}");
     }
 
-    /// Changes what the holder of the chunk at `address` asked for.
+    /// Changes the requested bytes of the chunk at `address`.
     pub(crate) fn request(&mut self, address: u64, bytes: u64) {
         let chunks = self.regions.iter_mut().flat_map(|region| &mut region.chunks);
         for chunk in chunks.filter(|chunk| chunk.address == address) {
@@ -134,7 +134,7 @@ impl Space {
         }
     }
 
-    /// Takes the chunk at `address` from its holder.
+    /// Frees the chunk at `address`.
     pub(crate) fn free_at(&mut self, address: u64) {
         for region in &mut self.regions {
             if let Some(chunk) = region.chunks.iter_mut().find(|chunk| chunk.address == address) {
@@ -144,12 +144,12 @@ impl Space {
         }
     }
 
-    /// Whether a span has a byte in common with a region; one of no length may still lie inside.
+    /// Returns whether a span shares a byte with a region; an empty span may lie inside one.
     pub(crate) fn overlaps(&self, span: Grant) -> bool {
         self.regions.iter().any(|region| span.address < region.span.end() && region.span.address < span.end())
     }
 
-    /// Adds a span: to the region that ends at its start if that is wanted, as a region otherwise.
+    /// Adds a span: joined to the region that ends at its start if wanted, else as a region.
     pub(crate) fn add(&mut self, span: Grant, join: bool) {
         assert!(!self.overlaps(span) && span.end() <= MAX_BYTES, "{span:?} cannot be a region");
         let chunk = Chunk { address: span.address, size: span.bytes, holder: None };
@@ -171,7 +171,7 @@ impl Space {
         Vec::into_iter(gone).map(|region: Region| region.span).collect()
     }
 
-    /// The same in the words of a snapshot; fails if the chunks do not cover their region exactly.
+    /// Returns the same as snapshots; fails if the chunks do not cover their region exactly.
     pub(crate) fn snapshot(&self) -> Vec<RegionSnapshot> {
         let regions = self.regions.iter().map(|region| {
             let mut end = region.span.address;

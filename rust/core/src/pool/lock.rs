@@ -82,8 +82,8 @@ impl Pool {
 
     #[cold]
     fn run_deferred(&self, mut state: MutexGuard<'_, State>) {
-        for late in self.deferred.take() {
-            match late {
+        for operation in self.deferred.take() {
+            match operation {
                 Deferred::Free(address, id) => {
                     // No effect if the allocation was freed before or is held.
                     let freed = state.free_at(address, FreeTarget::number(id));

@@ -14,7 +14,7 @@ fn the_next_caller_runs_a_free_that_could_not_take_the_lock() {
     let (pool, only) = full_pool();
     let inside = pool.lock_state().unwrap();
     pool.free_deferred(&only);
-    assert_eq!(inside.allocator.live.len(), 1, "nobody else is let in");
+    assert_eq!(inside.allocator.live.len(), 1, "no other call takes the lock");
     drop(inside);
     assert_eq!(pool.allocate(1).unwrap().address, only.address);
 }

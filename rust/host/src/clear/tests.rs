@@ -84,18 +84,18 @@ fn both_ways_to_find_written_pages_agree() {
     }
     let start = pointer(grant).addr();
     let map = File::open("/proc/self/pagemap").unwrap();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut pages = Vec::new();
-    let mut register = |from: usize, to: usize| told.extend((from..to).step_by(page));
-    let reached = scan::for_each_touched(&map, start, start + (3 << 20), &mut register);
+    let mut record = |from: usize, to: usize| reported.extend((from..to).step_by(page));
+    let reached = scan::for_each_touched(&map, start, start + (3 << 20), &mut record);
     let count = (reached - start) / page;
     for_each_touched(&map, start / page, count, |from, to| {
         pages.extend((from..to).map(|number| start + number * page));
     });
-    assert_eq!(told, pages);
+    assert_eq!(reported, pages);
     // Without `pagemap` nothing is reported, and callers continue from the start.
     let other = File::open("/dev/null").unwrap();
-    let all = scan::for_each_touched(&other, start, start + page, |_, _| panic!("told of a page"));
+    let all = scan::for_each_touched(&other, start, start + page, |_, _| panic!("reported a page"));
     assert_eq!(all, start);
     host.release(grant);
 }

@@ -90,7 +90,7 @@ fn a_pool_over_host_memory_finds_what_is_written_beside_an_allocation_and_after_
         ] {
             let a = pool.allocate(requested).unwrap();
             let at = a.address.checked_add_signed(offset).unwrap();
-            let told = if place == DamagedPlace::Freed {
+            let reported = if place == DamagedPlace::Freed {
                 pool.free(a.address).unwrap();
                 write(at, 1);
                 pool.trim().unwrap();
@@ -102,7 +102,7 @@ fn a_pool_over_host_memory_finds_what_is_written_beside_an_allocation_and_after_
                     other => panic!("{other:?}"),
                 }
             };
-            let damage = told.expect("damage is found");
+            let damage = reported.expect("damage is found");
             assert_eq!((damage.place, damage.offset), (place, offset));
             assert_eq!((damage.address, damage.requested, damage.id), (a.address, requested, a.id));
         }

@@ -36,7 +36,7 @@ impl RegionSource for Discarding {
         if let Some((pool, allocation)) = frees {
             pool.free_allocation(&allocation).unwrap();
         }
-        assert!(!panics, "told to");
+        assert!(!panics, "on purpose");
     }
 }
 
