@@ -29,7 +29,7 @@ const RUNS: usize = 9;
 fn main() {
     reference::require();
     let columns = ["ns a question", "ours", "TensorFlow", "offset-allocator"];
-    let mut table = Table::new("questions", &columns);
+    let mut table = Table::new("queries", &columns);
     for live in [10, 10_000, 1_000_000] {
         let script = punched(live);
         let mut ours = Held::new(Ours::new(LIMIT));

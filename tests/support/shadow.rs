@@ -11,8 +11,8 @@ use allotment::{Allocation, FreeError, Options, Snapshot, Stats};
 
 #[path = "shadow/answers.rs"]
 mod answers;
-#[path = "shadow/questions.rs"]
-mod questions;
+#[path = "shadow/queries.rs"]
+mod queries;
 #[path = "shadow/requests.rs"]
 mod requests;
 #[path = "shadow/rules.rs"]
