@@ -1,10 +1,12 @@
 """A device-memory manager: pools, devices and limits. TensorFlow's names are in ``allotment.tf``.
 
-import allotment
+Example::
 
-pool = allotment.Pool(limit="1GiB")
-with pool.allocate(3_000_000) as allocation:
-...
+    import allotment
+
+    pool = allotment.Pool(limit="1GiB")
+    with pool.allocate(3_000_000) as allocation:
+        ...
 """
 
 from typing import TYPE_CHECKING

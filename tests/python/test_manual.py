@@ -70,6 +70,20 @@ def test_the_page_of_the_environment_has_every_variable_and_no_other() -> None:
     assert set(rows) == known
 
 
+def test_the_page_of_the_environment_has_every_logger() -> None:
+    rows = re.findall(
+        r"^\| `(allotment\.[\w.]+)` \|", PAGES["environment"].read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    sources = [*(ROOT / "python/allotment").rglob("*.py"), *(ROOT / "rust/bindings/src").rglob("*.rs")]
+    used = {
+        name
+        for path in sources
+        for name in re.findall(r'getLogger"?,? ?\(+"(allotment\.[\w.]+)"', path.read_text(encoding="utf-8"))
+    }
+    assert "allotment.guard" in used
+    assert set(rows) == used
+
+
 def test_the_command_line_has_a_help_text_for_everything() -> None:
     for name, command in commands.commands.items():
         assert command.help, name
