@@ -8,7 +8,7 @@ import pytest
 
 from allotment.errors import InvalidArgumentError
 from allotment.tf import debugging
-from allotment.tf.ops.array import creation
+from allotment.tf.ops.array import constants, creation
 from support.tensors import check, check_refused, tensor
 
 
@@ -59,7 +59,7 @@ def test_elements_that_differ_are_shown() -> None:
         "tf.Tensor(1.1920929e-06, shape=(), dtype=float32)'\nb'x (shape=(1,) dtype=float32) = '\n1.0\n"
         "b'y (shape=(1,) dtype=float32) = '\n1.1"
     )
-    assert failure(debugging.Assert, False, ["a", 1, creation.constant(range(10))], summarize=4) == (
+    assert failure(debugging.Assert, False, ["a", 1, constants.constant(range(10))], summarize=4) == (
         "Expected 'False' to be true. Summarized data: b'a'\n1\n0, 1, 2, 3, ..."
     )
 

@@ -9,7 +9,7 @@ import allotment.tf.compat.v1 as v1
 import allotment.tf.v1 as tf1
 from allotment import errors
 from allotment.tf.compat.v1 import losses
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 
 TRUE = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0]], np.float32)
 MADE = np.array([[0.5, 2.0, 1.0], [-1.0, 0.25, 3.0]], np.float32)

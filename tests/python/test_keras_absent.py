@@ -8,7 +8,7 @@ import pytest
 from allotment.tf import keras
 from allotment.tf.keras import layers
 from allotment.tf.keras.utils import to_categorical
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 
 
 def model() -> keras.Sequential:

@@ -12,7 +12,7 @@ from allotment.tf import keras
 from allotment.tf import random as tf_random
 from allotment.tf.differentiation.gradient_tape import GradientTape
 from allotment.tf.keras import layers
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 
 draw = np.random.default_rng(0)
 X = draw.standard_normal((10, 3))

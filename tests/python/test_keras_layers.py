@@ -7,7 +7,7 @@ import pytest
 
 from allotment.tf import keras
 from allotment.tf.keras import layers
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.tensors.tensor_shape import TensorShape
 from support.tensors import check
 

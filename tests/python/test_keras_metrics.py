@@ -7,7 +7,7 @@ import pytest
 
 from allotment.tf import keras
 from allotment.tf.keras import losses, metrics
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from support.tensors import check
 
 draw = np.random.default_rng(0)

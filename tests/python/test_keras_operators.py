@@ -9,7 +9,7 @@ import pytest
 from allotment.tf import keras
 from allotment.tf.keras import layers
 from allotment.tf.nn import relu
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.math.real import round as round_
 from allotment.tf.tensors.dtype import int32
 from support.devices import run_on_gpus

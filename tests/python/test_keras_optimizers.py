@@ -8,7 +8,7 @@ import pytest
 
 from allotment.tf import train
 from allotment.tf.keras import optimizers
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.variables.variable import Variable
 from support.tensors import check_refused
 

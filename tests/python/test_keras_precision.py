@@ -6,7 +6,7 @@ import numpy as np
 
 from allotment.tf import keras
 from allotment.tf.keras import layers, losses, metrics
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 
 
 def test_loss_and_metrics_of_a_float16_model_are_numbers_of_single_precision() -> None:

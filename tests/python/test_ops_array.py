@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allotment.errors import UnimplementedError
-from allotment.tf.ops.array import array
+from allotment.tf.ops.array import array, creation, shapes
 from allotment.tf.tensors import dtype as dtypes
 from allotment.tf.tensors.tensor import EagerTensor
 from support.tensors import check, check_refused, tensor
@@ -96,18 +96,18 @@ def test_bitcast_reads_the_same_bytes() -> None:
 
 def test_shapes() -> None:
     x = tensor(np.zeros((2, 3, 4)))
-    check(array.shape(x), [2, 3, 4], "int32")
-    check(array.shape(x, "int64"), [2, 3, 4], "int64")
-    check(array.shape(5), np.zeros(0), "int32")
-    check(array.size(x), 24, "int32")
-    check(array.size([], dtypes.int64), 0, "int64")
-    check(array.rank(x), 3, "int32")
-    check(array.rank("text"), 0, "int32")
-    first, second = array.shape_n([x, np.zeros(5)])
+    check(shapes.shape(x), [2, 3, 4], "int32")
+    check(shapes.shape(x, "int64"), [2, 3, 4], "int64")
+    check(shapes.shape(5), np.zeros(0), "int32")
+    check(shapes.size(x), 24, "int32")
+    check(shapes.size([], dtypes.int64), 0, "int64")
+    check(shapes.rank(x), 3, "int32")
+    check(shapes.rank("text"), 0, "int32")
+    first, second = shapes.shape_n([x, np.zeros(5)])
     check(first, [2, 3, 4], "int32")
     check(second, [5], "int32")
     check_refused(
-        array.shape,
+        shapes.shape,
         x,
         "float32",
         text="Value for attr 'out_type' of float is not in the list of allowed values: int32, int64",
@@ -129,15 +129,15 @@ def test_ensured_shapes() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "int32", "uint64", "bool", "complex64"])
 def test_tensors_like_another(dtype: str) -> None:
     x = tensor(np.array([[0, 1]]).astype(dtype))
-    check(array.zeros_like(x), [[0, 0]], dtype)
-    check(array.ones_like(x), [[1, 1]], dtype)
-    check(array.zeros_like(x, "int64"), [[0, 0]], "int64")
-    check(array.ones_like(x, dtypes.float32), [[1, 1]], "float32")
+    check(creation.zeros_like(x), [[0, 0]], dtype)
+    check(creation.ones_like(x), [[1, 1]], dtype)
+    check(creation.zeros_like(x, "int64"), [[0, 0]], "int64")
+    check(creation.ones_like(x, dtypes.float32), [[1, 1]], "float32")
 
 
 def test_texts_like_another() -> None:
-    check(array.zeros_like(["a", "b"]), np.array([b"", b""], object), "string")
-    check_refused(array.ones_like, ["a"], text="[Op:OnesLike]")
+    check(creation.zeros_like(["a", "b"]), np.array([b"", b""], object), "string")
+    check_refused(creation.ones_like, ["a"], text="[Op:OnesLike]")
 
 
 def test_what_a_tensor_is() -> None:

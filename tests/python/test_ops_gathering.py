@@ -9,7 +9,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.tf import GradientTape
-from allotment.tf.ops.indexing import gathering
+from allotment.tf.ops.indexing import gathering, masking
 from support.tensors import check, check_refused, tensor
 
 X = np.arange(24).reshape(2, 3, 4)
@@ -129,7 +129,7 @@ def test_gradients_of_places_without_coordinates() -> None:
 
 
 def test_masks_keep_slices() -> None:
-    keep = gathering.boolean_mask
+    keep = masking.boolean_mask
     check(keep(X, [True, False]), X[:1], "int64")
     check(keep(X, [True, False, True], axis=1), X[:, [0, 2]], "int64")
     check(keep(X, [True, False, True], axis=-2), X[:, [0, 2]], "int64")
@@ -147,35 +147,35 @@ def test_masks_keep_slices() -> None:
 
 
 def test_where_it_is_true() -> None:
-    check(gathering.where([[True, False], [False, True]]), [[0, 0], [1, 1]], "int64")
-    check(gathering.where([3.0, 0.0, -1.0]), [[0], [2]], "int64")
-    check(gathering.where(np.zeros((2, 0, 3), bool)), np.zeros((0, 3)), "int64")
-    check_refused(gathering.where, True, text="WhereOp : Unhandled input dimensions: 0")
-    check_refused(gathering.where, ["a"], text="[Op:Where]")
+    check(masking.where([[True, False], [False, True]]), [[0, 0], [1, 1]], "int64")
+    check(masking.where([3.0, 0.0, -1.0]), [[0], [2]], "int64")
+    check(masking.where(np.zeros((2, 0, 3), bool)), np.zeros((0, 3)), "int64")
+    check_refused(masking.where, True, text="WhereOp : Unhandled input dimensions: 0")
+    check_refused(masking.where, ["a"], text="[Op:Where]")
 
 
 def test_elements_by_condition() -> None:
-    check(gathering.where([True, False], [1, 2], [3, 4]), [1, 4], "int32")
-    check(gathering.where([True, False], 1.5, 2), [1.5, 2], "float32")
-    check(gathering.where([True, False], 1, tensor(2.0)), [1, 2], "float32")
-    check(gathering.where(True, X, np.int64(0)), X, "int64")
-    check(gathering.where([[True], [False]], [1, 2], 0), [[1, 2], [0, 0]], "int32")
-    check(gathering.where([True, False], ["a", "b"], "z"), np.array([b"a", b"z"], object), "string")
+    check(masking.where([True, False], [1, 2], [3, 4]), [1, 4], "int32")
+    check(masking.where([True, False], 1.5, 2), [1.5, 2], "float32")
+    check(masking.where([True, False], 1, tensor(2.0)), [1, 2], "float32")
+    check(masking.where(True, X, np.int64(0)), X, "int64")
+    check(masking.where([[True], [False]], [1, 2], 0), [[1, 2], [0, 0]], "int32")
+    check(masking.where([True, False], ["a", "b"], "z"), np.array([b"a", b"z"], object), "string")
 
 
 def test_elements_that_cannot_be_picked() -> None:
     check_refused(
-        gathering.where,
+        masking.where,
         [True, False],
         np.zeros((2, 3)),
         np.zeros(()),
         text="condition [2], then [2,3], and else [] must be broadcastable",
     )
     check_refused(
-        gathering.where, tensor([1]), 1, 2, text="input #0(zero-based) was expected to be a bool tensor"
+        masking.where, tensor([1]), 1, 2, text="input #0(zero-based) was expected to be a bool tensor"
     )
     check_refused(
-        gathering.where,
+        masking.where,
         True,
         tensor(1),
         tensor(2.0),
@@ -183,9 +183,9 @@ def test_elements_that_cannot_be_picked() -> None:
     )
     for x, y in ((1, None), (None, 1)):
         with pytest.raises(ValueError, match="x and y must both be non-None or both be None"):
-            gathering.where([True], x, y)
+            masking.where([True], x, y)
     with pytest.raises(TypeError, match=re.escape("Cannot convert [1, 0] to EagerTensor of dtype bool")):
-        gathering.where([1, 0], 1, 2)
+        masking.where([1, 0], 1, 2)
 
 
 def test_a_mask_of_another_length_than_a_graph_knew_counts_through_what_it_covers() -> None:

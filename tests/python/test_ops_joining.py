@@ -8,7 +8,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.errors import InvalidArgumentError
-from allotment.tf.ops.array import joining
+from allotment.tf.ops.array import joining, splitting
 from support.tensors import check, check_refused, tensor
 
 X = np.arange(6).reshape(2, 3)
@@ -89,28 +89,28 @@ def test_what_cannot_be_stacked() -> None:
 
 def test_taking_apart() -> None:
     for axis in (-2, -1, 0, 1):
-        parts = joining.unstack(X, axis=axis)
+        parts = splitting.unstack(X, axis=axis)
         assert len(parts) == X.shape[axis]
         for index, part in enumerate(parts):
             check(part, X.take(index, axis), "int64")
             assert part._array.flags.owndata
-    assert joining.unstack([]) == []
-    check(joining.unstack(["a", "b"], num=2)[1], np.array(b"b", object), "string")
+    assert splitting.unstack([]) == []
+    check(splitting.unstack(["a", "b"], num=2)[1], np.array(b"b", object), "string")
     with pytest.raises(ValueError, match=re.escape("Argument `axis` = 2 not in range [-2, 2)")):
-        joining.unstack(X, axis=2)
+        splitting.unstack(X, axis=2)
     with pytest.raises(ValueError, match=re.escape("Argument `axis` = 0 not in range [0, 0)")):
-        joining.unstack(1.0)
-    check_refused(joining.unstack, X, 3, text="Input shape axis 0 must equal 3, got shape [2,3]")
+        splitting.unstack(1.0)
+    check_refused(splitting.unstack, X, 3, text="Input shape axis 0 must equal 3, got shape [2,3]")
 
 
 def test_cutting() -> None:
     for parts in (3, [1, 1, 1], [1, -1, 1], tensor([1, 1, 1]), np.int64(3)):
-        pieces = joining.split(X, parts, axis=1)
+        pieces = splitting.split(X, parts, axis=1)
         assert len(pieces) == 3
         for index, piece in enumerate(pieces):
             check(piece, X[:, index : index + 1], "int64")
             assert piece._array.flags.owndata
-    whole, nothing = joining.split(X, [2, -1])
+    whole, nothing = splitting.split(X, [2, -1])
     check(whole, X, "int64")
     check(nothing, np.zeros((0, 3)), "int64")
 
@@ -131,14 +131,14 @@ def test_cutting() -> None:
 )
 def test_what_cannot_be_cut(parts: Any, axis: int, text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=re.escape(text)):
-        joining.split(X, parts, axis=axis)
+        splitting.split(X, parts, axis=axis)
 
 
 def test_numbers_of_parts_that_are_none() -> None:
     for parts in (1.5, tensor(3)):
         with pytest.raises(ValueError, match="Rank-0 tensors are not supported"):
-            joining.split(X, parts)
-    check_refused(joining.split, X, [1.0, 1.0], text="num_or_size_splits must be whole numbers")
+            splitting.split(X, parts)
+    check_refused(splitting.split, X, [1.0, 1.0], text="num_or_size_splits must be whole numbers")
 
 
 def test_a_graph_refuses_to_take_a_single_number_apart_when_it_runs() -> None:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from allotment.tf.ops.array import layout
+from allotment.tf.ops.array import layout, reordering
 from support.tensors import check, check_refused, tensor
 
 X = np.arange(24).reshape(2, 3, 4)
@@ -71,8 +71,8 @@ def test_axes_that_cannot_be_added_or_taken_away() -> None:
     )
     text = "Value for attr 'Tdim' of float is not in the list of allowed values: int32, int64"
     check_refused(layout.expand_dims, X, np.float32(1), text=text)
-    check_refused(layout.reverse, X, 0, text="'dims' must be 1-dimension, not 0 [Op:ReverseV2]")
-    check_refused(layout.roll, X, 1, np.float32(0.5), text="Value for attr 'Taxis' of float")
+    check_refused(reordering.reverse, X, 0, text="'dims' must be 1-dimension, not 0 [Op:ReverseV2]")
+    check_refused(reordering.roll, X, 1, np.float32(0.5), text="Value for attr 'Taxis' of float")
     with pytest.raises(TypeError, match=r"axis must be one whole number, not 1\.0"):
         layout.expand_dims(X, 1.0)
     with pytest.raises(ValueError, match="axis must be one whole number, not None"):
@@ -83,32 +83,32 @@ def test_axes_that_cannot_be_added_or_taken_away() -> None:
 
 
 def test_reversed_axes() -> None:
-    check(layout.reverse(X, [1]), X[:, ::-1], "int64")
-    check(layout.reverse(X, [0, -1]), X[::-1, :, ::-1], "int64")
-    check(layout.reverse(X, []), X, "int64")
-    check_refused(layout.reverse, X, [3], text="'axis'[0] = 3 is out of valid range [0, 2]")
-    check_refused(layout.reverse, X, [1, -2], text="axis 1 specified more than once.")
+    check(reordering.reverse(X, [1]), X[:, ::-1], "int64")
+    check(reordering.reverse(X, [0, -1]), X[::-1, :, ::-1], "int64")
+    check(reordering.reverse(X, []), X, "int64")
+    check_refused(reordering.reverse, X, [3], text="'axis'[0] = 3 is out of valid range [0, 2]")
+    check_refused(reordering.reverse, X, [1, -2], text="axis 1 specified more than once.")
 
 
 def test_rolled_axes() -> None:
-    check(layout.roll([1, 2, 3, 4], 1, 0), [4, 1, 2, 3], "int32")
-    check(layout.roll([1, 2, 3, 4], -5, 0), [2, 3, 4, 1], "int32")
-    check(layout.roll([[1, 2, 3], [4, 5, 6]], [1, 1], [0, 1]), [[6, 4, 5], [3, 1, 2]], "int32")
-    check(layout.roll([1, 2, 3], [1, 1], [0, 0]), [2, 3, 1], "int32")
-    check_refused(layout.roll, X, [1, 1], [0], text="shift and axis must have the same size")
-    check_refused(layout.roll, X, 1, 3, text="axis 3 is out of range")
-    check_refused(layout.roll, 5.0, 1, 0, text="input must be 1-D or higher")
+    check(reordering.roll([1, 2, 3, 4], 1, 0), [4, 1, 2, 3], "int32")
+    check(reordering.roll([1, 2, 3, 4], -5, 0), [2, 3, 4, 1], "int32")
+    check(reordering.roll([[1, 2, 3], [4, 5, 6]], [1, 1], [0, 1]), [[6, 4, 5], [3, 1, 2]], "int32")
+    check(reordering.roll([1, 2, 3], [1, 1], [0, 0]), [2, 3, 1], "int32")
+    check_refused(reordering.roll, X, [1, 1], [0], text="shift and axis must have the same size")
+    check_refused(reordering.roll, X, 1, 3, text="axis 3 is out of range")
+    check_refused(reordering.roll, 5.0, 1, 0, text="input must be 1-D or higher")
 
 
 def test_sequences_are_reversed_up_to_their_lengths() -> None:
     rows = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
     check(
-        layout.reverse_sequence(rows, [2, 0, 4], seq_axis=1, batch_axis=0),
+        reordering.reverse_sequence(rows, [2, 0, 4], seq_axis=1, batch_axis=0),
         [[2, 1, 3, 4], [5, 6, 7, 8], [12, 11, 10, 9]],
         "int32",
     )
     check(
-        layout.reverse_sequence(np.array(rows).T, [2, 1, 4], seq_axis=0, batch_axis=1),
+        reordering.reverse_sequence(np.array(rows).T, [2, 1, 4], seq_axis=0, batch_axis=1),
         np.array([[2, 1, 3, 4], [5, 6, 7, 8], [12, 11, 10, 9]]).T,
         "int64",
     )
@@ -117,7 +117,7 @@ def test_sequences_are_reversed_up_to_their_lengths() -> None:
     for entry, length in enumerate(lengths):
         for place in range(length):
             expected[entry, :, place] = X[entry, :, length - 1 - place]
-    check(layout.reverse_sequence(X, lengths, seq_axis=-1, batch_axis=-3), expected, "int64")
+    check(reordering.reverse_sequence(X, lengths, seq_axis=-1, batch_axis=-3), expected, "int64")
 
 
 def test_sequences_that_cannot_be_reversed() -> None:
@@ -130,6 +130,6 @@ def test_sequences_that_cannot_be_reversed() -> None:
         ([2, 2, 2], (5, 0), "seq_dim must be < input rank ( 5 vs. 2)"),
         ([2.0, 2.0, 2.0], (1, 0), "Value for attr 'Tlen' of float"),
     ):
-        check_refused(layout.reverse_sequence, np.zeros((3, 3)), lengths, *axes, text=text)
+        check_refused(reordering.reverse_sequence, np.zeros((3, 3)), lengths, *axes, text=text)
     with pytest.raises(TypeError, match="seq_axis must be one whole number, not None"):
-        layout.reverse_sequence(X, [1, 1])
+        reordering.reverse_sequence(X, [1, 1])

@@ -10,7 +10,7 @@ from allotment.tf import random, strings
 from allotment.devices.context import context
 from allotment.devices.placement import device
 from allotment.tf.ops import operators
-from allotment.tf.ops.array import array, creation, joining, layout, repetition, sequences
+from allotment.tf.ops.array import array, creation, joining, layout, repetition
 from allotment.tf.ops.indexing import gathering, scattering, slicing, sorting
 from allotment.tf.ops.random import initializers
 from allotment.tf.tensors.tensor import EagerTensor
@@ -21,9 +21,9 @@ def tensors(result):
     if isinstance(result, EagerTensor):
         return [result]
     return [tensor for each in result for tensor in tensors(each)] if isinstance(result, list | tuple) else []
-x = creation.constant(np.arange(24.0).reshape(2, 3, 4))
-y = creation.constant(np.arange(6.0).reshape(2, 3))
-m = creation.constant([[True, False, True], [False, False, True]])
+x = constants.constant(np.arange(24.0).reshape(2, 3, 4))
+y = constants.constant(np.arange(6.0).reshape(2, 3))
+m = constants.constant([[True, False, True], [False, False, True]])
 v = Variable(np.arange(6.0).reshape(2, 3))
 """
 
@@ -31,26 +31,26 @@ CALLS = """
 array.identity(x) + 0
 array.cast(x, "float32")
 array.cast(x, "int32")
-array.cast(creation.constant([1, 2]), "float32")
+array.cast(constants.constant([1, 2]), "float32")
 array.saturate_cast(x, "uint8")
-array.zeros_like(x)
-array.ones_like(x, "float32")
+creation.zeros_like(x)
+creation.ones_like(x, "float32")
 layout.transpose(x, [2, 0, 1])
-layout.reverse(x, [0, 2])
-layout.roll(x, [1, 2], [0, 1])
-layout.reverse_sequence(y, [2, 1], seq_axis=1)
+reordering.reverse(x, [0, 2])
+reordering.roll(x, [1, 2], [0, 1])
+reordering.reverse_sequence(y, [2, 1], seq_axis=1)
 repetition.broadcast_to(y, [4, 2, 3])
 repetition.tile(y, [2, 3])
 repetition.repeat(y, [1, 2], axis=0)
-repetition.pad(y, [[1, 0], [2, 1]])
-repetition.pad(y, [[1, 1], [0, 2]], "REFLECT")
-repetition.pad(y, [[1, 1], [0, 2]], "SYMMETRIC")
+padding.pad(y, [[1, 0], [2, 1]])
+padding.pad(y, [[1, 1], [0, 2]], "REFLECT")
+padding.pad(y, [[1, 1], [0, 2]], "SYMMETRIC")
 repetition.meshgrid([1.0, 2.0], [3.0])
 joining.concat([y, y], 1)
 joining.stack([y, y], 2)
-joining.unstack(x, axis=1)
-joining.split(x, [1, 2], 1)
-joining.split(x, 2, 2)
+splitting.unstack(x, axis=1)
+splitting.split(x, [1, 2], 1)
+splitting.split(x, 2, 2)
 slicing.slice_(x, [0, 1, 0], [-1, 1, 2])
 slicing.strided_slice(x, [0, 0], [2, 3], [1, 2])
 x[0]
@@ -61,20 +61,20 @@ gathering.gather(x, [2, 0], axis=1)
 gathering.gather(y, [[0, 1], [2, 2]], axis=1, batch_dims=1)
 gathering.gather_nd(x, [[0, 1], [1, 2]])
 gathering.gather_nd(y, [[2], [0]], batch_dims=1)
-gathering.boolean_mask(x, m)
-gathering.where(y)
-gathering.where(m, y, 0.0)
+masking.boolean_mask(x, m)
+masking.where(y)
+masking.where(m, y, 0.0)
 scattering.scatter_nd([[0], [3]], [1.0, 2.0], [5])
 scattering.tensor_scatter_nd_add(y, [[0]], [[1.0, 2.0, 3.0]])
 sequences.range(5.0)
 sequences.linspace(0.0, 1.0, 7)
 sequences.eye(3, batch_shape=[2])
-sequences.one_hot([0, 2], 3)
-sequences.sequence_mask([1, 2], 4)
+indicators.one_hot([0, 2], 3)
+indicators.sequence_mask([1, 2], 4)
 sorting.sort(x, 1, "DESCENDING")
 sorting.top_k(y, 2)
-sorting.unique(creation.constant([1.0, 2.0, 1.0]))
-sorting.searchsorted(y, y)
+searching.unique(constants.constant([1.0, 2.0, 1.0]))
+searching.searchsorted(y, y)
 random.uniform([7])
 random.uniform([7], 0, 5, "int32")
 random.normal([7], 1.0, 2.0)
@@ -126,18 +126,18 @@ for call in {CALLS!r}:
     ("call", "expected"),
     [
         # Shapes and counts are the host's, and so is what is made of int32.
-        ("array.shape(x)", "CPU:0"),
-        ("array.size(x, 'int64')", "CPU:0"),
-        ("array.rank(x)", "CPU:0"),
+        ("shapes.shape(x)", "CPU:0"),
+        ("shapes.size(x, 'int64')", "CPU:0"),
+        ("shapes.rank(x)", "CPU:0"),
         ("sequences.range(5)", "CPU:0"),
-        ("array.zeros_like(creation.constant([1, 2]))", "CPU:0"),
-        ("creation.constant([1, 2])[0]", "CPU:0"),
-        ("array.identity(creation.constant([1]))", "CPU:0"),
+        ("creation.zeros_like(constants.constant([1, 2]))", "CPU:0"),
+        ("constants.constant([1, 2])[0]", "CPU:0"),
+        ("array.identity(constants.constant([1]))", "CPU:0"),
         ("array.cast(x, 'int32')", "GPU:0"),
         ("random.uniform([3], 0, 5, 'int32')", "GPU:0"),
         ("sequences.range(5.0)", "GPU:0"),
         ("sorting.argsort(y)", "GPU:0"),
-        ("gathering.where(y)", "GPU:0"),
+        ("masking.where(y)", "GPU:0"),
     ],
 )
 def test_whose_memory_holds_a_result(call: str, expected: str) -> None:
@@ -153,7 +153,7 @@ def test_copies_share_memory_only_where_they_stay() -> None:
         + """
 before = requested(0), requested(1)
 made = [array.identity(x), layout.expand_dims(x, 0), layout.squeeze(x), array.stop_gradient(x),
-        array.ensure_shape(x, None), array.bitcast(x, "int64"), creation.reshape(x, [-1])]
+        array.ensure_shape(x, None), array.bitcast(x, "int64"), layout.reshape(x, [-1])]
 assert (requested(0), requested(1)) == before
 with device("/GPU:1"):
     there = array.identity(x)
@@ -180,7 +180,7 @@ from allotment.errors import ResourceExhaustedError
 big = creation.ones([1 << 20])
 before = requested()
 for call in ("repetition.tile(big, [2])", "joining.concat([big, big], 0)", "array.cast(big, 'float64')",
-             "random.uniform([1 << 22])", "random.normal([1 << 22], seed=1)", "big[::-1] + layout.roll(big, 1, 0)",
+             "random.uniform([1 << 22])", "random.normal([1 << 22], seed=1)", "big[::-1] + reordering.roll(big, 1, 0)",
              "sequences.range(5e6)", "sorting.sort(big)", "gathering.gather(big, np.zeros(1 << 21, int))"):
     try:
         eval(call)

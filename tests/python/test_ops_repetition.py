@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allotment.tf.ops.array import repetition
+from allotment.tf.ops.array import padding, repetition
 from allotment.tf.tensors.tensor_shape import TensorShape
 from support.tensors import check, check_refused, tensor
 
@@ -103,21 +103,21 @@ def test_repeats() -> None:
     ],
 )
 def test_pads(options: dict[str, Any], expected: list[int]) -> None:
-    check(repetition.pad([1, 2, 3], [[1, 2]], **options), expected, "int32")
-    check(repetition.pad(tensor([1.0, 2.0, 3.0]), tensor([[1, 2]]), **options), expected, "float32")
+    check(padding.pad([1, 2, 3], [[1, 2]], **options), expected, "int32")
+    check(padding.pad(tensor([1.0, 2.0, 3.0]), tensor([[1, 2]]), **options), expected, "float32")
 
 
 def test_pads_of_other_shapes() -> None:
-    text = repetition.pad(tensor("a"), np.zeros((0, 2), int))
+    text = padding.pad(tensor("a"), np.zeros((0, 2), int))
     assert text.numpy() == b"a"
     assert type(text.numpy()) is bytes
-    check(repetition.pad(X, [[0, 1], [1, 0]]), [[0, 0, 1, 2], [0, 3, 4, 5], [0, 0, 0, 0]], "int64")
-    check(repetition.pad(5.0, []), 5, "float32")
-    check(repetition.pad(["a"], [[1, 0]]), np.array([b"", b"a"], object), "string")
-    check(repetition.pad(["a"], [[1, 0]], constant_values="z"), np.array([b"z", b"a"], object), "string")
+    check(padding.pad(X, [[0, 1], [1, 0]]), [[0, 0, 1, 2], [0, 3, 4, 5], [0, 0, 0, 0]], "int64")
+    check(padding.pad(5.0, []), 5, "float32")
+    check(padding.pad(["a"], [[1, 0]]), np.array([b"", b"a"], object), "string")
+    check(padding.pad(["a"], [[1, 0]], constant_values="z"), np.array([b"z", b"a"], object), "string")
     empty = np.zeros((0, 2))
-    check(repetition.pad(empty, [[0, 0], [1, 1]], "REFLECT"), np.zeros((0, 4)), "float64")
-    check(repetition.pad(empty, [[1, 0], [0, 0]]), np.zeros((1, 2)), "float64")
+    check(padding.pad(empty, [[0, 0], [1, 1]], "REFLECT"), np.zeros((0, 4)), "float64")
+    check(padding.pad(empty, [[1, 0], [0, 0]]), np.zeros((1, 2)), "float64")
 
 
 @pytest.mark.parametrize(
@@ -142,14 +142,14 @@ def test_pads_of_other_shapes() -> None:
     ],
 )
 def test_pads_that_do_not_fit(widths: Any, options: dict[str, Any], text: str) -> None:
-    check_refused(repetition.pad, [1, 2, 3], widths, **options, text=text)
+    check_refused(padding.pad, [1, 2, 3], widths, **options, text=text)
 
 
 def test_pads_of_no_known_kind() -> None:
     with pytest.raises(ValueError, match="Received `mode` = WRAP"):
-        repetition.pad([1], [[1, 1]], "WRAP")
+        padding.pad([1], [[1, 1]], "WRAP")
     with pytest.raises(TypeError, match=r"Cannot convert 7\.5 to EagerTensor of dtype int32"):
-        repetition.pad([1], [[1, 1]], constant_values=7.5)
+        padding.pad([1], [[1, 1]], constant_values=7.5)
 
 
 def test_grids() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from allotment.errors import ResourceExhaustedError
-from allotment.tf.ops.array import sequences
+from allotment.tf.ops.indexing import indicators
+from allotment.tf.ops.math import sequences
 from support.tensors import check, check_refused, tensor
 
 
@@ -110,7 +111,7 @@ def test_unit_matrices() -> None:
 
 
 def test_marks() -> None:
-    one_hot = sequences.one_hot
+    one_hot = indicators.one_hot
     check(one_hot([0, 2, -1, 5], 3), [[1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]], "float32")
     check(one_hot([0, 2], 3, axis=0), [[1, 0], [0, 0], [0, 1]], "float32")
     check(one_hot([[0, 2]], 3, axis=1), [[[1, 0], [0, 0], [0, 1]]], "float32")
@@ -125,7 +126,7 @@ def test_marks() -> None:
 
 
 def test_marks_that_cannot_be_made() -> None:
-    one_hot = sequences.one_hot
+    one_hot = indicators.one_hot
     check_refused(one_hot, [0], -3, text="depth must be non-negative, got: -3")
     check_refused(one_hot, [0], 3, axis=2, text="Expected axis to be -1 or between [0, 2).  But received: 2")
     check_refused(one_hot, [0.0], 3, text="Value for attr 'TI' of float")
@@ -139,7 +140,7 @@ def test_marks_that_cannot_be_made() -> None:
 
 
 def test_masks_of_lengths() -> None:
-    mask = sequences.sequence_mask
+    mask = indicators.sequence_mask
     check(mask([1, 3, 0]), [[True, False, False], [True] * 3, [False] * 3], "bool")
     check(mask([[1], [2]], 3, dtype="int32"), [[[1, 0, 0]], [[1, 1, 0]]], "int32")
     check(mask(2, tensor(3)), [True, True, False], "bool")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from allotment.tf.ops.indexing import sorting
+from allotment.tf.ops.indexing import searching, sorting
 from support.tensors import check, check_refused, tensor
 
 
@@ -70,21 +70,21 @@ def test_the_largest_elements() -> None:
 def test_different_elements_come_in_the_order_in_which_they_come_up(words: list[str]) -> None:
     different = list(dict.fromkeys(words))
     x = tensor(np.array(words, object) if words else np.zeros(0, object), "string")
-    y, which, count = sorting.unique_with_counts(x)
+    y, which, count = searching.unique_with_counts(x)
     check(y, np.array([word.encode() for word in different], object), "string")
     check(which, np.array([different.index(word) for word in words], int), "int32")
     check(count, np.array([words.count(word) for word in different], int), "int32")
 
 
 def test_different_numbers() -> None:
-    result = sorting.unique([3, 1, 3, 2], "int64")
+    result = searching.unique([3, 1, 3, 2], "int64")
     check(result.y, [3, 1, 2], "int32")
     check(result.idx, [0, 1, 0, 2], "int64")
-    check(sorting.unique([0.0, -0.0, np.nan, np.nan]).idx, [0, 0, 1, 2], "int32")
+    check(searching.unique([0.0, -0.0, np.nan, np.nan]).idx, [0, 0, 1, 2], "int32")
     assert repr(result).startswith("Unique(y=<tf.Tensor")
-    assert repr(sorting.unique_with_counts([1])).startswith("UniqueWithCounts(y=<tf.Tensor")
-    check_refused(sorting.unique, [[1]], text="unique expects a 1D vector. [Op:Unique]")
-    check_refused(sorting.unique, [1], "float32", text="Value for attr 'out_idx' of float")
+    assert repr(searching.unique_with_counts([1])).startswith("UniqueWithCounts(y=<tf.Tensor")
+    check_refused(searching.unique, [[1]], text="unique expects a 1D vector. [Op:Unique]")
+    check_refused(searching.unique, [1], "float32", text="Value for attr 'out_idx' of float")
 
 
 @given(some.lists(some.integers(-5, 5), max_size=8).map(sorted), some.lists(some.integers(-6, 6), max_size=5))
@@ -92,13 +92,13 @@ def test_where_values_would_be_put(ordered: list[int], values: list[int]) -> Non
     rows, wanted = np.array(ordered, np.int64), np.array(values, np.int64)
     left = [sum(each < value for each in ordered) for value in values]
     right = [sum(each <= value for each in ordered) for value in values]
-    check(sorting.searchsorted(rows, wanted), np.array(left, int), "int32")
-    check(sorting.searchsorted(rows, wanted, "right", "int64"), np.array(right, int), "int64")
+    check(searching.searchsorted(rows, wanted), np.array(left, int), "int32")
+    check(searching.searchsorted(rows, wanted, "right", "int64"), np.array(right, int), "int64")
 
 
 def test_where_values_would_be_put_in_rows() -> None:
-    check(sorting.searchsorted([[1, 3, 5], [2, 4, 6]], [[3, 9], [3, 1]]), [[1, 3], [1, 0]], "int32")
-    check(sorting.searchsorted([[[1.0, 3.0]]], [[[2]]]), [[[1]]], "int32")
+    check(searching.searchsorted([[1, 3, 5], [2, 4, 6]], [[3, 9], [3, 1]]), [[1, 3], [1, 0]], "int32")
+    check(searching.searchsorted([[[1.0, 3.0]]], [[[2]]]), [[[1]]], "int32")
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_where_values_would_be_put_in_rows() -> None:
     ],
 )
 def test_values_that_cannot_be_put(rows: Any, values: Any, text: str) -> None:
-    check_refused(sorting.searchsorted, rows, values, text=text)
+    check_refused(searching.searchsorted, rows, values, text=text)
 
 
 def test_sides_that_are_none() -> None:
     with pytest.raises(ValueError, match=re.escape("Received: `side` = 'up'.")):
-        sorting.searchsorted([1], [1], side="up")
+        searching.searchsorted([1], [1], side="up")

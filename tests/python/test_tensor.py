@@ -214,7 +214,7 @@ def test_copies_between_simulated_gpus() -> None:
         from allotment.tf.config.experimental import get_memory_info
         from allotment.devices.placement import device
         from allotment.tf.ops import operators
-        from allotment.tf.ops.array.creation import constant
+        from allotment.tf.ops.array.constants import constant
         logging.disable()
         def used(index):
             return get_memory_info(f"GPU:{index}")["current"]

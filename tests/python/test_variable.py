@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from allotment.errors import InvalidArgumentError
-from allotment.tf.ops.array import array, creation
+from allotment.tf.ops.array import array, constants, creation, layout, shapes
 from allotment.tf.tensors.tensor_shape import TensorShape
 from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
 from allotment.tf.variables.variable import Variable
@@ -174,7 +174,7 @@ def test_tensors_are_shared_and_never_changed() -> None:
     assert shares(v, y)
     v[0].assign(0.0)
     check(y, [5, 6], "float32")
-    view = creation.reshape(y, [2, 1])
+    view = layout.reshape(y, [2, 1])
     v.assign(y)
     del y
     v.assign_add([1.0, 1.0])
@@ -208,8 +208,8 @@ def test_operators_and_operations() -> None:
     same: Any = array.cast(v, "float32")
     assert same is v
     check(array.identity(v), [1, 2], "float32")
-    check(array.shape(v), [2], "int32")
-    check(creation.convert_to_tensor(v), [1, 2], "float32")
+    check(shapes.shape(v), [2], "int32")
+    check(constants.convert_to_tensor(v), [1, 2], "float32")
     assert np.add(v, 1).tolist() == [2, 3]
     assert np.asarray(v, np.float64).dtype == np.float64
 

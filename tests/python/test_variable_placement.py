@@ -8,7 +8,8 @@ from allotment.tf import debugging
 from allotment.devices.context import context
 from allotment.devices.placement import device
 from allotment.tf.ops import operators
-from allotment.tf.ops.array.creation import constant, ones
+from allotment.tf.ops.array.creation import ones
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.variables.variable import Variable
 KIB = 1 << 10
 def pool(index=0):

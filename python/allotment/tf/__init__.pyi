@@ -70,53 +70,57 @@ from .ops.array.array import (
     executing_eagerly,
     get_static_value,
     identity,
+    identity_n,
     is_tensor,
-    ones_like,
-    rank,
     saturate_cast,
-    shape,
-    shape_n,
-    size,
     stop_gradient,
-    zeros_like,
 )
-from .ops.array.creation import (
+from .ops.array.constants import (
     constant,
     convert_to_tensor,
+)
+from .ops.array.creation import (
     fill,
     ones,
-    reshape,
+    ones_like,
     zeros,
+    zeros_like,
 )
 from .ops.array.joining import (
     concat,
-    split,
     stack,
-    unstack,
 )
 from .ops.array.layout import (
     expand_dims,
+    reshape,
+    squeeze,
+    transpose,
+)
+from .ops.array.padding import (
+    pad,
+)
+from .ops.array.reordering import (
     reverse,
     reverse_sequence,
     roll,
-    squeeze,
-    transpose,
 )
 from .ops.array.repetition import (
     broadcast_dynamic_shape,
     broadcast_static_shape,
     broadcast_to,
     meshgrid,
-    pad,
     repeat,
     tile,
 )
-from .ops.array.sequences import (
-    eye,
-    linspace,
-    one_hot,
-    range,
-    sequence_mask,
+from .ops.array.shapes import (
+    rank,
+    shape,
+    shape_n,
+    size,
+)
+from .ops.array.splitting import (
+    split,
+    unstack,
 )
 from .ops.control.assertions import (
     Assert,
@@ -148,17 +152,20 @@ from .ops.indexing.extremes import (
     argmin,
 )
 from .ops.indexing.gathering import (
-    boolean_mask,
     gather,
     gather_nd,
+)
+from .ops.indexing.indicators import (
+    one_hot,
+    sequence_mask,
+)
+from .ops.indexing.masking import (
+    boolean_mask,
     where,
 )
 from .ops.indexing.partition import (
     dynamic_partition,
     dynamic_stitch,
-    histogram_fixed_width,
-    histogram_fixed_width_bins,
-    identity_n,
     unravel_index,
 )
 from .ops.indexing.scattering import (
@@ -169,21 +176,25 @@ from .ops.indexing.scattering import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
+from .ops.indexing.searching import (
+    searchsorted,
+    unique,
+    unique_with_counts,
+)
 from .ops.indexing.slicing import (
     strided_slice,
 )
 from .ops.indexing.sorting import (
     argsort,
-    searchsorted,
     sort,
-    unique,
-    unique_with_counts,
 )
 from .ops.linalg.einsum import (
     einsum,
 )
 from .ops.linalg.products import (
     matmul,
+)
+from .ops.linalg.tensor_products import (
     tensordot,
 )
 from .ops.math.arithmetic import (
@@ -245,6 +256,11 @@ from .ops.math.real import (
     tan,
     tanh,
 )
+from .ops.math.sequences import (
+    eye,
+    linspace,
+    range,
+)
 from .ops.name_scopes import (
     get_current_name_scope,
     name_scope,
@@ -255,6 +271,10 @@ from .ops.random.initializers import (
     random_normal_initializer,
     random_uniform_initializer,
     zeros_initializer,
+)
+from .ops.reduction.histograms import (
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
 )
 from .ops.reduction.norms import (
     clip_by_global_norm,
@@ -279,7 +299,7 @@ from .ops.reduction.statistics import (
 from .ops.reduction.sums import (
     add_n,
 )
-from .ops.text.texts import (
+from .ops.text.number_texts import (
     as_string,
 )
 from .tensors.dtype import (

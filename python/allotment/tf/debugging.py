@@ -5,7 +5,6 @@ from allotment.devices.context import context
 from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.control.assertions import (
     Assert,
-    assert_all_finite,
     assert_equal,
     assert_greater,
     assert_greater_equal,
@@ -17,17 +16,19 @@ from allotment.tf.ops.control.assertions import (
     assert_non_positive,
     assert_none_equal,
     assert_positive,
-    check_numerics,
 )
+from allotment.tf.ops.control.numerics import assert_all_finite, check_numerics
 from allotment.tf.ops.control.shape_assertions import (
-    assert_integer,
-    assert_proper_iterable,
     assert_rank,
     assert_rank_at_least,
     assert_rank_in,
-    assert_same_float_dtype,
     assert_scalar,
     assert_shapes,
+)
+from allotment.tf.ops.control.type_assertions import (
+    assert_integer,
+    assert_proper_iterable,
+    assert_same_float_dtype,
     assert_type,
     is_numeric_tensor,
 )

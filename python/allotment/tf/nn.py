@@ -17,13 +17,19 @@ from allotment.tf.ops.nn.activations import (
     softsign,
     swish,
 )
-from allotment.tf.ops.nn.convolution import avg_pool, avg_pool2d, conv2d, max_pool, max_pool2d
+from allotment.tf.ops.nn.convolution import conv2d
 from allotment.tf.ops.nn.convolution_variants import (
     avg_pool1d,
     conv1d,
     conv2d_transpose,
     depthwise_conv2d,
     max_pool1d,
+)
+from allotment.tf.ops.nn.cross_entropy import (
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+    weighted_cross_entropy_with_logits,
 )
 from allotment.tf.ops.nn.layers import (
     batch_normalization,
@@ -34,14 +40,8 @@ from allotment.tf.ops.nn.layers import (
     moments,
     zero_fraction,
 )
-from allotment.tf.ops.nn.softmax import (
-    log_softmax,
-    sigmoid_cross_entropy_with_logits,
-    softmax,
-    softmax_cross_entropy_with_logits,
-    sparse_softmax_cross_entropy_with_logits,
-    weighted_cross_entropy_with_logits,
-)
+from allotment.tf.ops.nn.pooling import avg_pool, avg_pool2d, max_pool, max_pool2d
+from allotment.tf.ops.nn.softmax import log_softmax, softmax
 from allotment.tf.ops.reduction.norms import l2_loss
 from allotment.tf.ops.reduction.statistics import l2_normalize
 

@@ -1,10 +1,11 @@
 """Texts. As ``tf.strings``."""
 
 from allotment.tf.names.missing_names import refuse_other_names
+from allotment.tf.ops.text.number_texts import as_string, to_number
 from allotment.tf.ops.text.patterns import regex_full_match, regex_replace
 from allotment.tf.ops.text.printing import string_format as format  # noqa: A004 - the name TensorFlow has
 from allotment.tf.ops.text.text_parts import reduce_join, substr
-from allotment.tf.ops.text.texts import as_string, join, length, lower, strip, to_number, upper
+from allotment.tf.ops.text.texts import join, length, lower, strip, upper
 
 __all__ = [
     "as_string",

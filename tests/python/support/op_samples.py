@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.tf import bitwise, linalg, nn
 from allotment.tf import math as m
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.math import complex_numbers, division
 from allotment.tf.ops.math.arithmetic import clip_by_value
 from allotment.tf.ops.reduction.norms import clip_by_global_norm, clip_by_norm

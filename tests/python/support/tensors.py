@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from allotment.errors import InvalidArgumentError
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.tensors.tensor import EagerTensor
 
 #: Relative tolerance by element type: a few units in the last place.

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from allotment.tf.ops.array.array import cast, shape
+from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.creation import ones
+from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.math.division import floordiv, realdiv
 

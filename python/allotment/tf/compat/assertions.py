@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.tf.ops.control import assertions, shape_assertions
+from allotment.tf.ops.control import assertions, numerics, shape_assertions, type_assertions
 from allotment.tf.ops.control.assert_op import no_op_named
 from allotment.tf.ops.convert import to_tensor
 
@@ -14,7 +14,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
     Raises:
         TypeError: It is another.
     """
-    shape_assertions.assert_type(tensor, tf_type, message)
+    type_assertions.assert_type(tensor, tf_type, message)
     return no_op_named(f"{name or 'assert_type'}/statically_determined_correct_type")
 
 
@@ -24,7 +24,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
     Raises:
         TypeError: They are not.
     """
-    shape_assertions.assert_integer(x, message)
+    type_assertions.assert_integer(x, message)
     return no_op_named(f"{name or 'assert_integer'}/statically_determined_was_integer")
 
 
@@ -43,7 +43,7 @@ def verify_tensor_all_finite(
     t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
 ) -> Any:
     """Return the tensor if all its elements are finite. As ``tf.compat.v1.verify_tensor_all_finite``."""
-    return assertions.assert_all_finite(
+    return numerics.assert_all_finite(
         t if x is None else x, (msg if message is None else message) or "", name
     )
 

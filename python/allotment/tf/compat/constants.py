@@ -3,7 +3,7 @@
 from typing import Any
 
 from allotment.devices.placement import thread
-from allotment.tf.ops.array import creation
+from allotment.tf.ops.array import constants
 from allotment.tf.ops.convert import dtype_argument
 
 
@@ -22,9 +22,9 @@ def constant(
     """
     wanted = None if verify_shape else shape
     if thread.state.graph is None:
-        made = creation.constant(value, dtype, wanted, name)
+        made = constants.constant(value, dtype, wanted, name)
     else:
-        made = creation.graph_constant(value, dtype_argument(dtype), wanted, name, repeats_last=True)
+        made = constants.graph_constant(value, dtype_argument(dtype), wanted, name, repeats_last=True)
     if verify_shape and shape is not None and not made.shape.is_compatible_with(shape):
         raise TypeError(f"Expected Tensor's shape: {tuple(shape)}, got {made.shape}.")
     return made

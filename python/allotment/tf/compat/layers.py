@@ -14,18 +14,18 @@ from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.names.missing_names import absent
 from allotment.tf.ops.array.array import cast, identity, is_tensor
-from allotment.tf.ops.array.array import shape as shape_of
-from allotment.tf.ops.array.creation import reshape
-from allotment.tf.ops.array.layout import transpose
+from allotment.tf.ops.array.layout import reshape, transpose
+from allotment.tf.ops.array.shapes import shape as shape_of
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.indexing.gathering import where
-from allotment.tf.ops.linalg.products import matmul, tensordot
+from allotment.tf.ops.indexing.masking import where
+from allotment.tf.ops.linalg.products import matmul
+from allotment.tf.ops.linalg.tensor_products import tensordot
 from allotment.tf.ops.math.arithmetic import multiply, subtract
-from allotment.tf.ops.nn.convolution import avg_pool, max_pool
 from allotment.tf.ops.nn.convolution import conv2d as convolved
 from allotment.tf.ops.nn.layers import batch_normalization as normalized
 from allotment.tf.ops.nn.layers import bias_add, moments
 from allotment.tf.ops.nn.layers import dropout as dropped
+from allotment.tf.ops.nn.pooling import avg_pool, max_pool
 from allotment.tf.ops.random.initializers import ones_initializer, zeros_initializer
 from allotment.tf.tensors.tensor_shape import TensorShape
 

@@ -7,23 +7,15 @@ from typing import Any, Final
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.names.missing_names import absent
-from allotment.tf.ops.array.array import (
-    cast,
-    executing_eagerly,
-    ones_like,
-    rank,
-    shape,
-    size,
-    stop_gradient,
-    zeros_like,
-)
-from allotment.tf.ops.array.creation import constant, reshape
-from allotment.tf.ops.array.layout import squeeze
-from allotment.tf.ops.array.sequences import range as numbers
+from allotment.tf.ops.array.array import cast, executing_eagerly, stop_gradient
+from allotment.tf.ops.array.constants import constant
+from allotment.tf.ops.array.creation import ones_like, zeros_like
+from allotment.tf.ops.array.layout import reshape, squeeze
+from allotment.tf.ops.array.shapes import rank, shape, size
 from allotment.tf.ops.control.assert_op import Assert
 from allotment.tf.ops.control.control import control_dependencies
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import abs as absolute
 from allotment.tf.ops.math.arithmetic import (
     add,
@@ -39,9 +31,10 @@ from allotment.tf.ops.math.comparison import equal, greater
 from allotment.tf.ops.math.division import divide_no_nan
 from allotment.tf.ops.math.logical import logical_and, logical_or
 from allotment.tf.ops.math.real import log
+from allotment.tf.ops.math.sequences import range as numbers
 from allotment.tf.ops.name_scopes import name_scope
 from allotment.tf.ops.nn.activations import relu
-from allotment.tf.ops.nn.softmax import (
+from allotment.tf.ops.nn.cross_entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,

@@ -6,16 +6,17 @@ from typing import Any, Final
 from allotment.tf import nn
 from allotment.tf.compat.signatures import as_in_1
 from allotment.tf.names.missing_names import missing
-from allotment.tf.ops.array.array import cast, is_tensor, shape, size, stop_gradient
-from allotment.tf.ops.array.creation import reshape
+from allotment.tf.ops.array.array import cast, is_tensor, stop_gradient
 from allotment.tf.ops.array.joining import concat
-from allotment.tf.ops.array.sequences import range as range_of
+from allotment.tf.ops.array.layout import reshape
+from allotment.tf.ops.array.shapes import shape, size
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.indexing.gathering import gather
 from allotment.tf.ops.indexing.partition import dynamic_partition, dynamic_stitch
 from allotment.tf.ops.linalg.products import matmul
 from allotment.tf.ops.math.arithmetic import add
 from allotment.tf.ops.math.division import floordiv, floormod
+from allotment.tf.ops.math.sequences import range as range_of
 from allotment.tf.ops.reduction.norms import clip_by_norm
 from allotment.tf.tensors.dtype import int32
 

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops import faults
-from allotment.tf.ops.array.array import zeros_like
+from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.indexing import gathering
+from allotment.tf.ops.indexing import masking
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import bool as bool_
@@ -70,7 +70,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         InvalidArgumentError: The shapes do not go together.
     """
     if x is None or y is None:
-        return gathering.where(condition, x, y, name)
+        return masking.where(condition, x, y, name)
     test: Any = condition if isinstance(condition, Tensor) else to_tensor(condition, like=bool_)
     if test._dtype is not bool_:
         raise faults.mismatched("Select", 0, bool_, test._dtype, name)

@@ -7,10 +7,10 @@ from allotment.devices.placement import thread
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.variables.graph_variable import GraphVariable
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.array.joining import stack
 from allotment.tf.ops.control.control import group
-from allotment.tf.ops.indexing.gathering import boolean_mask
+from allotment.tf.ops.indexing.masking import boolean_mask
 from allotment.tf.ops.math.logical import logical_not
 from allotment.tf.ops.name_scopes import name_scope
 from allotment.tf.tensors.dtype import string

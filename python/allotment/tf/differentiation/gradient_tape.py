@@ -12,17 +12,16 @@ from allotment.errors import InvalidArgumentError
 from allotment.tf import nest
 from allotment.tf.differentiation.unconnected_gradients import UnconnectedGradients, unconnected_argument
 from allotment.tf.graph.default import graph_of
-from allotment.tf.ops.array.array import ones_like, zeros_like
-from allotment.tf.ops.array.creation import reshape, zeros
+from allotment.tf.ops.array.creation import ones_like, zeros, zeros_like
 from allotment.tf.ops.array.joining import stack
-from allotment.tf.ops.array.layout import transpose
+from allotment.tf.ops.array.layout import reshape, transpose
 from allotment.tf.ops.array.repetition import broadcast_to
-from allotment.tf.ops.array.sequences import one_hot
 from allotment.tf.ops.autodiff import all_gradients as _gradients  # noqa: F401 - enters gradients into the operation table
 from allotment.tf.ops.autodiff.backward import Step, backward
 from allotment.tf.ops.autodiff.differentiation import is_differentiable
 from allotment.tf.ops.autodiff.tape import Tape, pop, push, source_key
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.indexing.indicators import one_hot
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 _log: Final = logging.getLogger("allotment.gradients")

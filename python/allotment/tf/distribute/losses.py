@@ -3,8 +3,9 @@
 from typing import Any
 
 from allotment.tf.distribute.scopes import current_scope
-from allotment.tf.ops.array.array import cast, get_static_value, identity, shape
+from allotment.tf.ops.array.array import cast, get_static_value, identity
 from allotment.tf.ops.array.layout import expand_dims, squeeze
+from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.control.control import control_dependencies
 from allotment.tf.ops.control.shape_assertions import assert_rank_at_least
 from allotment.tf.ops.convert import to_tensor

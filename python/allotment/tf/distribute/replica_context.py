@@ -8,7 +8,7 @@ from allotment.tf.distribute.reductions.reduce_op import reduce_op_argument
 from allotment.tf.distribute.scopes import Channel
 from allotment.tf.distribute.strategy import Strategy
 from allotment.tf.distribute.values import regroup, select
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.tensors.dtype import int32
 from allotment.tf.tensors.tensor import EagerTensor
 

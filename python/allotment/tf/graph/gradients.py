@@ -9,7 +9,7 @@ from allotment.devices.placement import thread
 from allotment.tf.differentiation.unconnected_gradients import UnconnectedGradients, unconnected_argument
 from allotment.tf.graph.graph import Graph
 from allotment.tf.graph.nodes.node import Operation, SymbolicTensor
-from allotment.tf.ops.array.array import ones_like, zeros_like
+from allotment.tf.ops.array.creation import ones_like, zeros_like
 from allotment.tf.ops.autodiff import all_gradients as _gradients  # noqa: F401 - enters the gradients of all other operations
 from allotment.tf.ops.autodiff.backward import Step, backward
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, is_differentiable, not_differentiable

@@ -6,9 +6,9 @@ from typing import Any, Final
 from allotment.tf.keras.absent import not_interpreted
 from allotment.tf.names.missing_names import absent
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import add, maximum, minimum, multiply, negative, subtract
 from allotment.tf.ops.math.comparison import greater
 from allotment.tf.ops.math.real import exp, sigmoid

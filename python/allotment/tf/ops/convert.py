@@ -41,7 +41,7 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
 
     wanted = dtype or like
     if type(value) is range:
-        from allotment.tf.ops.array.sequences import range as numbers
+        from allotment.tf.ops.math.sequences import range as numbers
 
         return numbers(value.start, value.stop, value.step, wanted)
     if isinstance(value, TensorShape):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.ops.array.array import shape, size
+from allotment.tf.ops.array.shapes import shape, size
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 

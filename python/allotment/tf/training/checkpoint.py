@@ -13,7 +13,7 @@ import numpy as np
 
 from allotment.devices.placement import thread
 from allotment.errors import InvalidArgumentError, NotFoundError
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.tensors.dtype import int64
 from allotment.tf.training import checkpoint_file
 from allotment.tf.training.checkpoint_file import Array, CheckpointReader

@@ -38,7 +38,7 @@ def mean_over_replicas(values: Sequence[EagerTensor], weight: int) -> list[Eager
 
     Gradients do not go through it.
     """
-    from allotment.tf.ops.array.creation import constant
+    from allotment.tf.ops.array.constants import constant
 
     kept = [stop_gradient(value) for value in values]
     if replica() is None or number_of_replicas() == 1:

@@ -10,7 +10,8 @@ from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import Shape
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.indexing.gathering import gather
-from allotment.tf.ops.linalg.products import matmul, tensordot
+from allotment.tf.ops.linalg.products import matmul
+from allotment.tf.ops.linalg.tensor_products import tensordot
 from allotment.tf.ops.math.arithmetic import subtract
 from allotment.tf.ops.math.real import exp
 from allotment.tf.ops.nn.layers import bias_add

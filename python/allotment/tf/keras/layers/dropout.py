@@ -5,8 +5,8 @@ from typing import Any
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.replicas import PerReplicaNumber, once, replica
 from allotment.tf.keras.engine.symbolic import Shape
-from allotment.tf.ops.array.array import zeros_like
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.array.creation import zeros_like
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import multiply
 from allotment.tf.ops.math.comparison import greater_equal
 from allotment.tf.ops.random.random import uniform

@@ -16,7 +16,8 @@ from allotment.tf.keras.engine.replicas import (
 )
 from allotment.tf.keras.engine.symbolic import Shape
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.array.creation import constant, reshape
+from allotment.tf.ops.array.constants import constant
+from allotment.tf.ops.array.layout import reshape
 from allotment.tf.ops.math.arithmetic import multiply, squared_difference
 from allotment.tf.ops.nn.layers import batch_normalization, moments
 from allotment.tf.ops.reduction.reduce import reduce_sum

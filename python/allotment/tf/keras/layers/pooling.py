@@ -9,7 +9,7 @@ from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import Shape
 from allotment.tf.keras.layers.convolution import windows_of
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.nn.convolution import avg_pool2d, max_pool2d
+from allotment.tf.ops.nn.pooling import avg_pool2d, max_pool2d
 from allotment.tf.ops.reduction.reduce import reduce_mean
 from allotment.tf.tensors.dtype import float32
 from allotment.tf.tensors.tensor import EagerTensor

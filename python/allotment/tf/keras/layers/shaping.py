@@ -7,8 +7,7 @@ from allotment.tf.keras.engine.arguments import channels_first
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import Shape
-from allotment.tf.ops.array.creation import reshape
-from allotment.tf.ops.array.layout import transpose
+from allotment.tf.ops.array.layout import reshape, transpose
 from allotment.tf.tensors.tensor import EagerTensor
 
 

@@ -5,16 +5,16 @@ from typing import Any, Final
 from allotment.tf.keras.engine.masks import set_mask
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.array.creation import constant, reshape
-from allotment.tf.ops.array.layout import expand_dims, squeeze
+from allotment.tf.ops.array.constants import constant
+from allotment.tf.ops.array.layout import expand_dims, reshape, squeeze
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import abs as absolute
 from allotment.tf.ops.math.arithmetic import add, clip_by_value, multiply, negative, square, subtract
 from allotment.tf.ops.math.comparison import less_equal, not_equal
 from allotment.tf.ops.math.division import divide
 from allotment.tf.ops.math.real import log
-from allotment.tf.ops.nn.softmax import (
+from allotment.tf.ops.nn.cross_entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,

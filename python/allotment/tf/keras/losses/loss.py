@@ -19,8 +19,8 @@ from allotment.tf.keras.losses.functions import (
     sparse_categorical_crossentropy,
 )
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.array.creation import constant
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.array.constants import constant
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import multiply
 from allotment.tf.ops.math.division import divide_no_nan
 from allotment.tf.ops.reduction.reduce import reduce_sum

@@ -5,8 +5,7 @@ from typing import Any
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.losses.functions import same_rank, together
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.array.creation import reshape
-from allotment.tf.ops.array.layout import squeeze
+from allotment.tf.ops.array.layout import reshape, squeeze
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.indexing.extremes import argmax
 from allotment.tf.ops.math.comparison import equal, greater

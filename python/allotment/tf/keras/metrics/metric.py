@@ -12,7 +12,8 @@ from allotment.tf.keras.engine.replicas import PerReplicaNumber
 from allotment.tf.keras.losses.functions import mean, same_rank
 from allotment.tf.keras.losses.loss import with_mask
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.array.creation import constant, zeros
+from allotment.tf.ops.array.constants import constant
+from allotment.tf.ops.array.creation import zeros
 from allotment.tf.ops.array.repetition import broadcast_to
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.math.arithmetic import multiply

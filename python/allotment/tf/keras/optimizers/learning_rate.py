@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.operators import OPERATORS, attach
 from allotment.tf.tensors.dtype import float32
 from allotment.tf.tensors.tensor import EagerTensor, Operands

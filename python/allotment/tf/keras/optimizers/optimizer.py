@@ -19,8 +19,9 @@ from allotment.tf.keras.engine.replicas import (
 from allotment.tf.keras.engine.warnings import warn
 from allotment.tf.keras.optimizers.learning_rate import LearningRate, first_rate, rate_argument, single
 from allotment.tf.keras.optimizers.schedules import LearningRateSchedule
-from allotment.tf.ops.array.array import cast, zeros_like
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.constants import constant
+from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.math.arithmetic import add, clip_by_value, multiply
 from allotment.tf.ops.math.division import divide

@@ -13,7 +13,8 @@ from allotment.tf.keras.engine.tracking import found_in, without_repeats
 from allotment.tf.keras.metrics.metric import Mean, Metric
 from allotment.tf.keras.training.compiled import CompiledLoss, CompiledMetrics, Outputs
 from allotment.tf.keras.training.data import Batch
-from allotment.tf.ops.array.array import cast, zeros_like
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.math.arithmetic import add, multiply
 from allotment.tf.ops.reduction.reduce import reduce_mean, reduce_sum
 from allotment.tf.ops.reduction.sums import add_n

@@ -36,7 +36,7 @@ def axes_argument(axis: Any) -> Axes:
         # One axis that only a session knows.
         return (axes,)  # type: ignore[return-value]
     if type(axes) is Deferred and axes.tensor.shape.rank is None:
-        from allotment.tf.ops.array.creation import reshape
+        from allotment.tf.ops.array.layout import reshape
 
         return Deferred(reshape(axes.tensor, [-1]), None)  # type: ignore[return-value]
     return axes  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Operations that keep the elements as they are, or change their type; and what there is to know of a shape."""
+"""Operations that keep the elements as they are, or change their type."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -8,12 +8,11 @@ import numpy as np
 from allotment import errors
 from allotment.devices.placement import thread
 from allotment.tf.ops import faults
-from allotment.tf.ops.arguments.integers import dtype_of, to_tensors
-from allotment.tf.ops.array.creation import fill, zeros
+from allotment.tf.ops.arguments.integers import dtype_of
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.inference.common import cast_to, unchanged
+from allotment.tf.ops.inference.common import cast_to, each_unchanged, unchanged
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import Host, dims, operation
 from allotment.tf.ops.types.element_types import check_attribute
@@ -214,109 +213,6 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> EagerTensor:  # n
     return run(_bitcast_row, (to_tensor(input),), wanted, name=name)  # type: ignore[no-any-return]
 
 
-def _lengths_shape(c: Inference, dtype: Any) -> list[Output]:
-    dims = c.shape()
-    return c.one((None if dims is None else len(dims),), dtype)
-
-
-def _lengths_of_each_shape(c: Inference, dtype: Any) -> list[Output]:
-    return [(dtype, (None if dims is None else len(dims),)) for dims in c.shapes()]
-
-
-def _size_shape(c: Inference, dtype: Any) -> list[Output]:
-    return c.one((), dtype)
-
-
-def _rank_shape(c: Inference) -> list[Output]:
-    return c.one((), int32)
-
-
-_shape = operation(
-    "Shape",
-    lambda array, dtype: np.array(array.shape, dtype.numpy),
-    shape=_lengths_shape,
-    host=Host.OUTPUT,
-)
-_size = operation(
-    "Size", lambda array, dtype: np.array(array.size, dtype.numpy), shape=_size_shape, host=Host.OUTPUT
-)
-_rank = operation("Rank", lambda array: np.array(array.ndim, np.int32), shape=_rank_shape, host=Host.OUTPUT)
-_shape_n = operation(
-    "ShapeN",
-    lambda *arrays, dtype: tuple(np.array(array.shape, dtype.numpy) for array in arrays),
-    shape=_lengths_of_each_shape,
-    makes_tuple=True,
-    host=Host.OUTPUT,
-)
-
-
-def shape(input: Any, out_type: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
-    """The lengths of the axes as a tensor, int32 unless ``out_type`` says int64. As ``tf.shape``."""
-    return run(_shape, (to_tensor(input),), _out_type("Shape", out_type, name), name=name)  # type: ignore[no-any-return]
-
-
-def size(input: Any, out_type: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
-    """The number of elements as a tensor of rank 0. As ``tf.size``."""
-    return run(_size, (to_tensor(input),), _out_type("Size", out_type, name), name=name)  # type: ignore[no-any-return]
-
-
-def rank(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - the name TensorFlow has
-    """The number of axes as a tensor of rank 0. As ``tf.rank``."""
-    return run(_rank, (to_tensor(input),), name=name)  # type: ignore[no-any-return]
-
-
-def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[EagerTensor]:  # noqa: A002
-    """The shapes of several tensors of one type. As ``tf.shape_n``."""
-    wanted = _out_type("ShapeN", out_type, name)
-    return list(run(_shape_n, to_tensors(input), dtype=wanted, name=name))
-
-
-def _out_type(op: str, out_type: Any, name: str | None) -> DType:
-    wanted = int32 if out_type is None else as_dtype(out_type)
-    check_attribute(op, "out_type", wanted, name)
-    return wanted
-
-
-def _zeros(array: Array) -> Array:
-    return np.full(array.shape, b"", object) if array.dtype == object else np.zeros(array.shape, array.dtype)
-
-
-_zeros_like = operation("ZerosLike", _zeros, shape=unchanged)
-_ones_like = operation(
-    "OnesLike",
-    lambda array: np.ones(array.shape, array.dtype),
-    shape=unchanged,
-)
-
-
-def zeros_like(
-    input: Any,  # noqa: A002 - the name TensorFlow has
-    dtype: Any = None,
-    name: str | None = None,
-    layout: Any = None,
-) -> EagerTensor:
-    """Make a tensor of zeros (false, empty texts) with the shape of another. As ``tf.zeros_like``."""
-    tensor = to_tensor(input)
-    wanted = tensor._dtype if dtype is None else as_dtype(dtype)
-    if wanted is not tensor._dtype:
-        return zeros(shape(tensor), wanted, name)
-    return run(_zeros_like, (tensor,), name=name)  # type: ignore[no-any-return]
-
-
-def ones_like(
-    input: Any,  # noqa: A002 - the name TensorFlow has
-    dtype: Any = None,
-    name: str | None = None,
-    layout: Any = None,
-) -> EagerTensor:
-    """Make a tensor of ones with the shape of another. As ``tf.ones_like``."""
-    tensor = to_tensor(input)
-    wanted = tensor._dtype if dtype is None else as_dtype(dtype)
-    if wanted is not tensor._dtype:
-        return fill(shape(tensor), to_tensor(1 if wanted is not string else "", wanted), name)
-    return run(_ones_like, (tensor,), name=name)  # type: ignore[no-any-return]
-
-
 def is_tensor(x: Any) -> bool:
     """Whether it is a tensor or a variable. As ``tf.is_tensor``."""
     return isinstance(x, Tensor) or hasattr(x, "_as_tensor")
@@ -334,6 +230,27 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     return None if hasattr(tensor, "_as_tensor") else tensor
 
 
+def _identity_n(*arrays: Array) -> tuple[Array, ...]:
+    # The results share the inputs' memory, as TensorFlow's do.
+    return arrays
+
+
+_identity_n_row = operation("IdentityN", _identity_n, shape=each_unchanged, makes_tuple=True)
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[EagerTensor]:  # noqa: A002 - TensorFlow's name
+    """Return tensors of the same values on the device of the scope. As ``tf.identity_n``.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
+    if not input:
+        raise errors.InvalidArgumentError(
+            None, None, f"Length for attr 'T' of 0 must be at least minimum 1{faults.tail('IdentityN', name)}"
+        )
+    return list(run(_identity_n_row, [to_tensor(each) for each in input], name=name))
+
+
 __all__ = [
     "bitcast",
     "cast",
@@ -341,14 +258,9 @@ __all__ = [
     "executing_eagerly",
     "get_static_value",
     "identity",
+    "identity_n",
     "is_tensor",
-    "ones_like",
-    "rank",
     "saturate_cast",
-    "shape",
-    "shape_n",
-    "size",
     "stop_gradient",
     "widened",
-    "zeros_like",
 ]

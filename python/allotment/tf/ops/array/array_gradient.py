@@ -2,24 +2,17 @@
 
 from typing import Any
 
-from allotment.tf.ops.array.array import cast, saturation_limits, zeros_like
-from allotment.tf.ops.array.creation import reshape
-from allotment.tf.ops.autodiff.broadcasting import shape_of
+from allotment.tf.ops.array.array import cast, saturation_limits
+from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, is_differentiable, not_differentiable
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.complex_numbers import real
 from allotment.tf.ops.math.logical import logical_or
-from allotment.tf.ops.reduction.reduce import reduce_sum
 
 
 @gradient("Identity", "EnsureShape", inputs=False)
 def _same(call: Call, upstream: Any) -> Any:
     return upstream
-
-
-@gradient("Reshape", "ExpandDims", "Squeeze", inputs=False)
-def _rearranged(call: Call, upstream: Any) -> Any:
-    return reshape(upstream, shape_of(call.inputs[0]))
 
 
 @gradient("Cast", inputs=False)
@@ -40,13 +33,14 @@ def _saturate_cast(call: Call, upstream: Any) -> Any:
     return where(logical_or(place < low, place > high), zeros_like(slope), slope)
 
 
-@gradient("Fill", inputs=False)
-def _fill(call: Call, upstream: Any) -> Any:
-    return reduce_sum(upstream)
-
-
 not_differentiable(
     "StopGradient", "ZerosLike", "OnesLike", "Shape", "ShapeN", "Size", "Rank", "BroadcastArgs"
 )
+
+
+@gradient("IdentityN", inputs=False)
+def _identity_n(call: Call, *upstream: Any) -> list[Any]:
+    return list(upstream)
+
 
 __all__: list[str] = []

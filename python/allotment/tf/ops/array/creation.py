@@ -1,6 +1,5 @@
-"""Operations that make tensors of values: constants, fills, ranges."""
+"""Operations that make tensors of one value, and what takes a shape as its input."""
 
-import math
 from contextlib import suppress
 from typing import Any, SupportsIndex
 
@@ -12,11 +11,13 @@ from allotment.devices import placement_log
 from allotment.devices.placement import Placement, current_placement, thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.shapes import shape_argument
-from allotment.tf.ops.convert import dtype_argument, to_array, to_tensor, to_tensor_if_it_fits
+from allotment.tf.ops.array.shapes import shape
+from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.convert import to_array, to_tensor
 from allotment.tf.ops.execute import bring, compute, run
 from allotment.tf.ops.executor import value_memory
 from allotment.tf.ops.inference.common import unchanged
-from allotment.tf.ops.inference.shape_functions import Inference, Output, lengths, multiplied, shape_text
+from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import CPU_ONLY, EVERYWHERE, Host, operation
 from allotment.tf.ops.table import dims as shown
 from allotment.tf.ops.values import TensorsInsideError
@@ -52,87 +53,6 @@ def _settle(placement: Placement, made: EagerTensor) -> EagerTensor:
     if placement.logging:
         placement_log.executing(_const.name, device.name)
     return made
-
-
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> EagerTensor:
-    """Make a constant tensor. As ``tf.constant``.
-
-    Args:
-        value: A Python number, text, (nested) sequence of them, an array, or a tensor.
-        dtype: The element type; without it that of the value: Python floats become float32, integers int32.
-        shape: The shape; one number fills it, as many numbers as it has are arranged in it.
-        name: Only looked at in graph mode.
-
-    Raises:
-        TypeError: The value is of another sort than the type, or has another number of elements than the shape.
-        ValueError: The value is of a kind that has no tensor, or a sequence with tensors in it.
-    """
-    wanted = dtype_argument(dtype)
-    if thread.state.graph is not None:
-        return graph_constant(value, wanted, shape, name)
-    if isinstance(value, EagerTensor):
-        if wanted is not None and wanted is not value._dtype:
-            raise TypeError(
-                f"Expected tensor {value._array} with dtype {wanted!r}, but got dtype {value._dtype!r}."
-            )
-        made = value
-    else:
-        # A variable's value is cast, as an array is.
-        given = np.asarray(value) if hasattr(value, "_as_tensor") else value
-        try:
-            made = eager_const(given, wanted)
-        except TensorsInsideError as error:
-            error.__traceback__ = None
-            raise ValueError(str(error)) from None
-    if shape is None:
-        return made
-    lengths = shape_argument(shape)
-    if any(length < 0 for length in lengths):
-        raise ValueError(f"Dimension {min(lengths)} must be >= 0")
-    if lengths == made._array.shape:
-        return made
-    if math.prod(lengths) == made._array.size:
-        return run(_reshape, (made,), shape_input(lengths))  # type: ignore[no-any-return]
-    if made._array.size == 1:
-        return run(_fill, (reshape(made, ()),), shape_input(lengths))  # type: ignore[no-any-return]
-    raise TypeError(
-        f"Eager execution of tf.constant with unsupported shape. Tensor {made._array} (converted from {value}) has "
-        f"{made._array.size:d} elements, but got `shape` {lengths} with {math.prod(lengths):d} elements)."
-    )
-
-
-def graph_constant(
-    value: Any, dtype: DType | None, shape: Any, name: str, *, repeats_last: bool = False
-) -> EagerTensor:
-    """Add a constant to the graph; the last of too few values may fill the shape.
-
-    Raises:
-        TypeError: A tensor, or a sequence with tensors in it; another number of values than the shape has.
-        ValueError: A value that no tensor can hold.
-    """
-    if isinstance(value, Tensor):
-        raise TypeError(f"a constant of a graph is made of a value, and {value!r} is a tensor of its own")
-    recording: Any = current_placement()
-    lengths = None if shape is None else shape_argument(shape)
-    try:
-        return recording.constant(value, dtype, lengths, name, repeats_last)  # type: ignore[no-any-return]
-    except TensorsInsideError as error:
-        error.__traceback__ = None
-        raise TypeError(str(error)) from None
-
-
-def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
-) -> EagerTensor:
-    """Convert a value to a tensor; a tensor is returned as it is. As ``tf.convert_to_tensor``.
-
-    Raises:
-        ValueError: A tensor of another type than ``dtype``, or a value of a kind that has no tensor.
-        TypeError: The value does not fit ``dtype``.
-    """
-    if dtype is None:
-        return to_tensor_if_it_fits(value, dtype_argument(dtype_hint))
-    return to_tensor(value, as_dtype(dtype))
 
 
 def shape_input(shape: Any, vector_for: str | None = None, *, or_length: bool = False) -> tuple[int, ...]:
@@ -179,71 +99,6 @@ def check_int32(shape: Any) -> None:
         to_array(shape, int32)
 
 
-def _counted(array: npt.NDArray[Any], shape: tuple[int, ...]) -> tuple[int, int]:
-    """The products of the lengths of an array and of a shape with a -1 in it.
-
-    Lengths of zero do not count where both have some, so that -1 gets a length there, too.
-    """
-    if 0 not in shape:
-        return array.size, math.prod(length for length in shape if length != -1)
-    return math.prod(filter(None, array.shape)), math.prod(each for each in shape if each not in (0, -1))
-
-
-def _reshape_fault(array: npt.NDArray[Any], shape: tuple[int, ...]) -> str | None:
-    known = math.prod(length for length in shape if length != -1)
-    if shape.count(-1) > 1:
-        return f"Only one input size may be -1, not both {shape.index(-1)} and {shape.index(-1, shape.index(-1) + 1)}"
-    if -1 in shape:
-        size, divisor = _counted(array, shape)
-        if (0 in shape and array.size) or (0 not in array.shape and size % divisor):
-            return (
-                f"Input to reshape is a tensor with {array.size} values, but the requested shape requires a "
-                f"multiple of {known}"
-            )
-    elif known != array.size:
-        return f"Input to reshape is a tensor with {array.size} values, but the requested shape has {known}"
-    return None
-
-
-def _reshaped(array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    if -1 in shape and array.size == 0:
-        size, divisor = _counted(array, shape)
-        shape = tuple(size // divisor if length == -1 else length for length in shape)
-    return np.reshape(array, shape)
-
-
-def _reshape_shape(c: Inference, shape: Any) -> list[Output]:
-    dims, source = lengths(shape), c.shape()
-    if dims is None:
-        return c.one(None)
-    total = None if source is None else multiplied(*source)
-    wanted = multiplied(*(each for each in dims if each is not None))
-    holes = dims.count(None)
-    if source is not None and source.count(None) == 1 and holes == 0 and wanted is not None:
-        known = multiplied(*(each for each in source if each is not None))
-        if known and wanted % known:
-            c.refuse(f"Dimension size must be evenly divisible by {known} but is {wanted}")
-    if total is None or wanted is None:
-        return c.one(dims)
-    refused = f"Cannot reshape a tensor with {total} elements to shape {shape_text(dims)}"
-    if wanted != total and (holes == 0 or wanted == 0):
-        c.refuse(f"{refused} ({wanted} elements)")
-    if holes == 1 and wanted:
-        if total % wanted:
-            c.refuse(f"{refused}: {total} is not a multiple of {wanted}")
-        dims = tuple(total // wanted if each is None else each for each in dims)
-    return c.one(dims)
-
-
-# The result shares the input's memory, as TensorFlow's does.
-_reshape = operation("Reshape", _reshaped, shape=_reshape_shape, fault=_reshape_fault)
-
-
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> EagerTensor:
-    """Arrange the same elements in another shape; one length may be -1. As ``tf.reshape``."""
-    return run(_reshape, (to_tensor(tensor),), shape_input(shape), name=name)  # type: ignore[no-any-return]
-
-
 def _full(value: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
     return np.full(shape, value.reshape(()), value.dtype)
 
@@ -263,7 +118,7 @@ def _fill_shape(c: Inference, shape: Any) -> list[Output]:
     return c.one(c.requested(shape))
 
 
-_fill = operation("Fill", _full, shape=_fill_shape, fault=_fill_fault, reads_anywhere=True)
+fill_row = operation("Fill", _full, shape=_fill_shape, fault=_fill_fault, reads_anywhere=True)
 
 
 def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:
@@ -282,7 +137,7 @@ def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:
 
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> EagerTensor:
     """Make a tensor of a shape whose elements are all one value. As ``tf.fill``; ``layout`` has no effect."""
-    return run(_fill, (_filling(value),), shape_input(dims), name=name)  # type: ignore[no-any-return]
+    return run(fill_row, (_filling(value),), shape_input(dims), name=name)  # type: ignore[no-any-return]
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> EagerTensor:
@@ -300,7 +155,7 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any 
 def _full_of(value: Any, shape: Any, name: str | None) -> EagerTensor:
     lengths = _as_tensor_shape(shape)
     check_int32(lengths)
-    return run(_fill, (_filling(value),), shape_input(lengths, or_length=True), name=name)  # type: ignore[no-any-return]
+    return run(fill_row, (_filling(value),), shape_input(lengths, or_length=True), name=name)  # type: ignore[no-any-return]
 
 
 def _as_tensor_shape(shape: Any) -> Any:
@@ -321,13 +176,46 @@ def _as_tensor_shape(shape: Any) -> Any:
     return lengths if lengths.is_fully_defined() else shape
 
 
-__all__ = [
-    "constant",
-    "convert_to_tensor",
-    "eager_const",
-    "fill",
-    "graph_constant",
-    "ones",
-    "reshape",
-    "zeros",
-]
+def _zeros(array: Array) -> Array:
+    return np.full(array.shape, b"", object) if array.dtype == object else np.zeros(array.shape, array.dtype)
+
+
+_zeros_like = operation("ZerosLike", _zeros, shape=unchanged)
+
+
+_ones_like = operation(
+    "OnesLike",
+    lambda array: np.ones(array.shape, array.dtype),
+    shape=unchanged,
+)
+
+
+def zeros_like(
+    input: Any,  # noqa: A002 - the name TensorFlow has
+    dtype: Any = None,
+    name: str | None = None,
+    layout: Any = None,
+) -> EagerTensor:
+    """Make a tensor of zeros (false, empty texts) with the shape of another. As ``tf.zeros_like``."""
+    tensor = to_tensor(input)
+    wanted = tensor._dtype if dtype is None else as_dtype(dtype)
+    if wanted is not tensor._dtype:
+        return zeros(shape(tensor), wanted, name)
+    return run(_zeros_like, (tensor,), name=name)  # type: ignore[no-any-return]
+
+
+def ones_like(
+    input: Any,  # noqa: A002 - the name TensorFlow has
+    dtype: Any = None,
+    name: str | None = None,
+    layout: Any = None,
+) -> EagerTensor:
+    """Make a tensor of ones with the shape of another. As ``tf.ones_like``."""
+    tensor = to_tensor(input)
+    wanted = tensor._dtype if dtype is None else as_dtype(dtype)
+    if wanted is not tensor._dtype:
+        return fill(shape(tensor), to_tensor(1 if wanted is not string else "", wanted), name)
+    return run(_ones_like, (tensor,), name=name)  # type: ignore[no-any-return]
+
+
+__all__ = ["eager_const", "fill", "ones", "ones_like", "zeros", "zeros_like"]

@@ -1,9 +1,10 @@
-"""Gradients of operations that join tensors and take them apart."""
+"""Gradients of operations that join tensors along an axis."""
 
 from typing import Any
 
-from allotment.tf.ops.array.array import shape, size
-from allotment.tf.ops.array.joining import concat, split, stack, unstack
+from allotment.tf.ops.array.joining import stack
+from allotment.tf.ops.array.shapes import shape, size
+from allotment.tf.ops.array.splitting import split, unstack
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.deferred import is_known, operand
 from allotment.tf.ops.indexing.gathering import gather
@@ -25,16 +26,6 @@ def _concat(call: Call, upstream: Any) -> list[Any]:
 @gradient("Pack", inputs=False)
 def _pack(call: Call, upstream: Any) -> list[Any]:
     return unstack(upstream, len(call.inputs), call.kwargs["axis"])
-
-
-@gradient("Unpack", inputs=False)
-def _unpack(call: Call, *upstream: Any) -> Any:
-    return stack(list(upstream), call.args[1])
-
-
-@gradient("Split", "SplitV", inputs=False)
-def _split(call: Call, *upstream: Any) -> Any:
-    return concat(list(upstream), operand(call.args[1]))
 
 
 __all__: list[str] = []

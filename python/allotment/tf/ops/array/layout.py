@@ -1,8 +1,10 @@
-"""Operations that move the axes of a tensor, or its elements along them."""
+"""Operations that give a tensor another shape, or its axes another order."""
 
+import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from allotment import errors
 from allotment.tf.ops.arguments.axes import check_whole
@@ -13,14 +15,22 @@ from allotment.tf.ops.arguments.integers import (
     number_argument,
     numbers_argument,
 )
-from allotment.tf.ops.arrays import Array, owned
+from allotment.tf.ops.array.creation import shape_input
+from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.deferred import Deferred, is_known
+from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.inference.shape_functions import Inference, Output, numbers, unknown
-from allotment.tf.ops.known_shapes import rank_of
+from allotment.tf.ops.inference.shape_functions import (
+    Inference,
+    Output,
+    lengths,
+    multiplied,
+    numbers,
+    shape_text,
+    unknown,
+)
 from allotment.tf.ops.table import operation
-from allotment.tf.tensors.tensor import EagerTensor, Tensor
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 def _transpose_fault(array: Array, perm: tuple[int, ...] | None) -> str | None:
@@ -152,159 +162,69 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> EagerTenso
     return run(_squeeze_row, (to_tensor(input),), axes, name=name)  # type: ignore[no-any-return]
 
 
-def _reverse_fault(array: Array, axes: tuple[int, ...], scalar: bool) -> str | None:
-    if array.ndim == 0 or array.size == 0:
-        return None
-    if scalar:
-        return "'dims' must be 1-dimension, not 0"
-    seen = set()
-    for index, axis in enumerate(axes):
-        if not -array.ndim <= axis < array.ndim:
-            return f"'axis'[{index}] = {axis} is out of valid range [0, {array.ndim - 1}]"
-        place = axis_of(axis, array.ndim)
-        if place in seen:
-            return f"axis {place} specified more than once."
-        seen.add(place)
+def _counted(array: npt.NDArray[Any], shape: tuple[int, ...]) -> tuple[int, int]:
+    """The products of the lengths of an array and of a shape with a -1 in it.
+
+    Lengths of zero do not count where both have some, so that -1 gets a length there, too.
+    """
+    if 0 not in shape:
+        return array.size, math.prod(length for length in shape if length != -1)
+    return math.prod(filter(None, array.shape)), math.prod(each for each in shape if each not in (0, -1))
+
+
+def _reshape_fault(array: npt.NDArray[Any], shape: tuple[int, ...]) -> str | None:
+    known = math.prod(length for length in shape if length != -1)
+    if shape.count(-1) > 1:
+        return f"Only one input size may be -1, not both {shape.index(-1)} and {shape.index(-1, shape.index(-1) + 1)}"
+    if -1 in shape:
+        size, divisor = _counted(array, shape)
+        if (0 in shape and array.size) or (0 not in array.shape and size % divisor):
+            return (
+                f"Input to reshape is a tensor with {array.size} values, but the requested shape requires a "
+                f"multiple of {known}"
+            )
+    elif known != array.size:
+        return f"Input to reshape is a tensor with {array.size} values, but the requested shape has {known}"
     return None
 
 
-def _reversed(array: Array, axes: tuple[int, ...], scalar: bool) -> Array:
-    # TensorFlow does not look at the axes of a scalar or of nothing.
-    return np.flip(array, axes).copy() if array.ndim and array.size else array.copy()
+def _reshaped(array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    if -1 in shape and array.size == 0:
+        size, divisor = _counted(array, shape)
+        shape = tuple(size // divisor if length == -1 else length for length in shape)
+    return np.reshape(array, shape)
 
 
-def _reverse_shape(c: Inference, axes: Any, scalar: bool) -> list[Output]:
-    dims = c.shape()
-    if scalar:
-        c.refuse("Shape must be rank 1 but is rank 0")
-    if dims is not None and is_known(axes):
-        places = [c.axis(axis, len(dims)) for axis in axes]
-        if len(set(places)) != len(places):
-            c.refuse(f"axis specified more than once: {list(axes)}")
-    return c.one(c.inputs[0]._shape)
-
-
-_reverse = operation(
-    "ReverseV2",
-    _reversed,
-    shape=_reverse_shape,
-    fault=_reverse_fault,
-)
-
-
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> EagerTensor:
-    """Turn axes around, which are a list even if there is one. As ``tf.reverse``."""
-    check_whole("ReverseV2", "Tidx", axis, name)
-    if isinstance(axis, Tensor):
-        scalar = rank_of(axis) == 0
-    else:
-        scalar = not isinstance(axis, list | tuple) and not np.ndim(axis)
-    return run(  # type: ignore[no-any-return]
-        _reverse, (to_tensor(tensor),), numbers_argument(axis, "axis"), scalar, name=name
-    )
-
-
-def _roll_fault(array: Array, shifts: tuple[int, ...], axes: tuple[int, ...]) -> str | None:
-    if array.ndim < 1:
-        return "input must be 1-D or higher"
-    if len(shifts) != len(axes):
-        return "shift and axis must have the same size"
-    for axis in axes:
-        if not -array.ndim <= axis < array.ndim:
-            return f"axis {axis} is out of range"
-    return None
-
-
-def _roll_shape(c: Inference, shift: Any, axis: Any) -> list[Output]:
-    c.at_least(0, 1)
-    shifts, axes = numbers(shift), numbers(axis)
-    if shifts is not None and axes is not None and len(shifts) != len(axes):
-        c.refuse(f"Shapes must be equal, but there are {len(shifts)} shifts and {len(axes)} axes")
-    return c.one(c.inputs[0]._shape)
-
-
-_roll = operation("Roll", np.roll, shape=_roll_shape, fault=_roll_fault)
-
-
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
-    """Move elements along axes; what leaves at one end comes in at the other. As ``tf.roll``."""
-    check_whole("Roll", "Tshift", shift, name, is_int32=False)
-    check_whole("Roll", "Taxis", axis, name, is_int32=False)
-    shifts, axes = numbers_argument(shift, "shift"), numbers_argument(axis, "axis")
-    return run(_roll, (to_tensor(input),), shifts, axes, name=name)  # type: ignore[no-any-return]
-
-
-def _reverse_sequence_fault(array: Array, lengths: Array, seq: int, batch: int) -> str | None:
-    if lengths.ndim != 1:
-        return f"seq_lens input must be 1-dim, not {lengths.ndim}"
-    for what, axis in (("batch_dim", batch), ("seq_dim", seq)):
-        if not -array.ndim <= axis < array.ndim:
-            return f"{what} must be < input rank ( {axis} vs. {array.ndim})"
-    seq, batch = axis_of(seq, array.ndim), axis_of(batch, array.ndim)
-    if seq == batch:
-        return f"batch_dim == seq_dim == {seq}"
-    if len(lengths) != array.shape[batch]:
-        return f"Length of seq_lengths != input.dims({batch}), ({len(lengths)} vs. {array.shape[batch]})"
-    for index, length in enumerate(lengths.tolist()):
-        if length < 0:
-            return f"seq_lens({index}) < 0"
-        if length > array.shape[seq]:
-            return f"seq_lens({index}) > input.dims({seq})"
-    return None
-
-
-def _reverse_sequence(array: Array, lengths: Array, seq: int, batch: int) -> Array:
-    seq, batch = axis_of(seq, array.ndim), axis_of(batch, array.ndim)
-    places = np.arange(array.shape[seq])
-    cut = lengths[:, np.newaxis]
-    # One row of places for each batch entry: the first `length` of them run backwards.
-    places = np.where(places < cut, cut - 1 - places, places)
-    if batch > seq:
-        places = places.T
-    kept = [1] * array.ndim
-    kept[seq], kept[batch] = array.shape[seq], array.shape[batch]
-    return owned(np.take_along_axis(array, places.reshape(kept), seq))
-
-
-def _reverse_sequence_shape(c: Inference, seq: int, batch: int) -> list[Output]:
-    dims, lengths = c.shape(), c.ranked(1, 1)
+def _reshape_shape(c: Inference, shape: Any) -> list[Output]:
+    dims, source = lengths(shape), c.shape()
     if dims is None:
         return c.one(None)
-    places = [c.axis(seq, len(dims), "seq_dim"), c.axis(batch, len(dims), "batch_dim")]
-    assert places[1] is not None
-    batches = c.same(dims[places[1]], lengths[0])
-    return c.one((*dims[: places[1]], batches, *dims[places[1] + 1 :]))
+    total = None if source is None else multiplied(*source)
+    wanted = multiplied(*(each for each in dims if each is not None))
+    holes = dims.count(None)
+    if source is not None and source.count(None) == 1 and holes == 0 and wanted is not None:
+        known = multiplied(*(each for each in source if each is not None))
+        if known and wanted % known:
+            c.refuse(f"Dimension size must be evenly divisible by {known} but is {wanted}")
+    if total is None or wanted is None:
+        return c.one(dims)
+    refused = f"Cannot reshape a tensor with {total} elements to shape {shape_text(dims)}"
+    if wanted != total and (holes == 0 or wanted == 0):
+        c.refuse(f"{refused} ({wanted} elements)")
+    if holes == 1 and wanted:
+        if total % wanted:
+            c.refuse(f"{refused}: {total} is not a multiple of {wanted}")
+        dims = tuple(total // wanted if each is None else each for each in dims)
+    return c.one(dims)
 
 
-_reverse_sequence_row = operation(
-    "ReverseSequence",
-    _reverse_sequence,
-    shape=_reverse_sequence_shape,
-    fault=_reverse_sequence_fault,
-)
+# The result shares the input's memory, as TensorFlow's does.
+reshape_row = operation("Reshape", _reshaped, shape=_reshape_shape, fault=_reshape_fault)
 
 
-def reverse_sequence(
-    input: Any,  # noqa: A002 - the name TensorFlow has
-    seq_lengths: Any,
-    seq_axis: int | None = None,
-    batch_axis: int | None = None,
-    name: str | None = None,
-) -> EagerTensor:
-    """Turn the first elements of each entry around: as many as its length says. As ``tf.reverse_sequence``."""
-    lengths = to_tensor(seq_lengths)
-    seq = attribute_argument(seq_axis, "seq_axis")
-    batch = 0 if batch_axis is None else attribute_argument(batch_axis, "batch_axis")
-    return run(  # type: ignore[no-any-return]
-        _reverse_sequence_row, (to_tensor(input), lengths), seq, batch, name=name
-    )
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> EagerTensor:
+    """Arrange the same elements in another shape; one length may be -1. As ``tf.reshape``."""
+    return run(reshape_row, (to_tensor(tensor),), shape_input(shape), name=name)  # type: ignore[no-any-return]
 
 
-__all__ = [
-    "expand_dims",
-    "reverse",
-    "reverse_sequence",
-    "roll",
-    "squeeze",
-    "transpose",
-]
+__all__ = ["expand_dims", "reshape", "squeeze", "transpose"]

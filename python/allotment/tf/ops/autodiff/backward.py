@@ -5,8 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from allotment.devices.placement import device
-from allotment.tf.ops.array.array import zeros_like
-from allotment.tf.ops.array.creation import zeros
+from allotment.tf.ops.array.creation import zeros, zeros_like
 from allotment.tf.ops.autodiff.differentiation import Call, Outline, is_differentiable
 from allotment.tf.ops.reduction.sums import add_n
 from allotment.tf.ops.table import Operation

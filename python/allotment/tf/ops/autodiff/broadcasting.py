@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.array.array import shape
 from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.array.repetition import broadcast_to
+from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.autodiff.differentiation import Call, Outline, gradient
 from allotment.tf.ops.execute import run

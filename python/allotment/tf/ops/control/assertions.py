@@ -8,18 +8,15 @@ import numpy as np
 
 from allotment.devices.placement import thread
 from allotment.tf.ops.array.array import is_tensor
-from allotment.tf.ops.array.creation import constant
+from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.control.assert_op import Assert, called, decided, elements, failed, shown_count
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.execute import run
-from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.math import comparison
 from allotment.tf.ops.math.arithmetic import abs as absolute
 from allotment.tf.ops.math.arithmetic import add, multiply, subtract
 from allotment.tf.ops.public import public
 from allotment.tf.ops.reduction.reduce import reduce_all
-from allotment.tf.ops.table import operation
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -262,38 +259,9 @@ def assert_near(
 
 WITH_DATA["assert_near"] = public(_near, "assert_near", assert_near.__doc__ or "")
 
-
-def _numerics_fault(array: Array, message: str) -> str | None:
-    found = [what for what, test in (("Inf", np.isinf), ("NaN", np.isnan)) if test(array).any()]
-    return f"{message} : Tensor had {' and '.join(found)} values" if found else None
-
-
-def _same(array: Array, message: str) -> Array:
-    return array
-
-
-_check_numerics = operation("CheckNumerics", _same, shape=unchanged, fault=_numerics_fault)
-
-
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> EagerTensor:
-    """Return the tensor if all its elements are finite. As ``tf.debugging.check_numerics``.
-
-    Raises:
-        InvalidArgumentError: One is infinite or a NaN.
-    """
-    tensor = to_tensor(tensor)
-    return run(_check_numerics, (tensor,), message, name=name)  # type: ignore[no-any-return]
-
-
-def assert_all_finite(x: Any, message: str, name: str | None = None) -> EagerTensor:
-    """Return the tensor if all its elements are finite. As ``tf.debugging.assert_all_finite``."""
-    return check_numerics(x, message, name)
-
-
 __all__ = [
     "WITH_DATA",
     "Assert",
-    "assert_all_finite",
     "assert_equal",
     "assert_greater",
     "assert_greater_equal",
@@ -305,5 +273,4 @@ __all__ = [
     "assert_non_positive",
     "assert_none_equal",
     "assert_positive",
-    "check_numerics",
 ]

@@ -1,26 +1,23 @@
-"""Assertions about shapes and element types: what is known of them needs no kernel."""
+"""Assertions about shapes: what is known of them needs no kernel."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
-import numpy as np
-
 from allotment.devices.placement import thread
 from allotment.tf.ops.array.array import get_static_value
-from allotment.tf.ops.array.array import rank as rank_of
-from allotment.tf.ops.array.array import shape as shape_of
+from allotment.tf.ops.array.shapes import rank as rank_of
+from allotment.tf.ops.array.shapes import shape as shape_of
 from allotment.tf.ops.control.assert_op import Assert, no_op_named
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.math.comparison import equal, greater_equal
 from allotment.tf.ops.public import public
 from allotment.tf.ops.reduction.reduce import reduce_any
-from allotment.tf.tensors.dtype import DType, as_dtype, float32, int32, string
-from allotment.tf.tensors.dtype import bool as bool_
-from allotment.tf.tensors.tensor import Reference, Tensor
+from allotment.tf.tensors.dtype import int32
+from allotment.tf.tensors.tensor import Reference
 
 
-def _head(message: str | None) -> str:
+def head_of(message: str | None) -> str:
     return f"{message}.  " if message else ""
 
 
@@ -28,14 +25,14 @@ def _rank_of(rank: Any) -> tuple[Any, int | None]:
     """A wanted number of axes as a tensor, and as a number if it is known."""
     tensor = to_tensor(rank)
     if tensor._dtype is not int32:
-        raise TypeError(f"{_named(tensor, 'tensor')} must be of type {int32!r}; got {tensor._dtype!r}")
+        raise TypeError(f"{name_of(tensor, 'tensor')} must be of type {int32!r}; got {tensor._dtype!r}")
     if tensor.shape.rank:
         raise ValueError("Rank must be a scalar.")
     known = get_static_value(tensor)
     return tensor, None if known is None else int(known)
 
 
-def _named(tensor: Any, instead: str) -> str:
+def name_of(tensor: Any, instead: str) -> str:
     """The name of a tensor of a graph; eagerly none."""
     return instead if thread.state.graph is None else str(tensor.name)
 
@@ -66,12 +63,12 @@ def _check_rank(
             numbers = [each for each, _ in wanted]
             if data is None:
                 what = f"Tensor {tensor.name} must have rank {words}".rstrip()
-                data = [_head(message), what, *numbers, "Received shape: ", shape_of(tensor)]
+                data = [head_of(message), what, *numbers, "Received shape: ", shape_of(tensor)]
             return Assert(record(rank_of(tensor), numbers), data, summarize)
         if not holds(rank, tuple(known)):
             raise ValueError(
-                f"{_head(message)}Tensor {_named(tensor, '')} must have rank {words}{told or known[0]}.  Received rank "
-                f"{rank}, shape {tensor.shape}"
+                f"{head_of(message)}Tensor {name_of(tensor, '')} must have rank {words}{told or known[0]}.  Received "
+                f"rank {rank}, shape {tensor.shape}"
             )
         return no_op_named("static_checks_determined_all_ok")
 
@@ -186,71 +183,7 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
     made = to_tensor(tensor)
     if made.shape.rank != 0:
         of = f" for {made.name}" if thread.state.graph is not None else ""
-        raise ValueError(f"{_head(message)}Expected scalar shape{of}, saw shape: {made.shape}.")
-
-
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
-    """Check the element type. As ``tf.debugging.assert_type``.
-
-    Raises:
-        TypeError: It is another.
-    """
-    made, wanted = to_tensor(tensor), as_dtype(tf_type)
-    if made._dtype is not wanted:
-        raise TypeError(
-            f"{_head(message)}{_named(made, 'tensor')} must be of type {wanted!r}; got {made._dtype!r}"
-        )
-
-
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
-    """Check that the elements are integers. As ``tf.debugging.assert_integer``.
-
-    Raises:
-        TypeError: They are not.
-    """
-    made = to_tensor(x)
-    if not made._dtype.is_integer:
-        raise TypeError(
-            f'{_head(message)}Expected "x" to be integer type.  Found: {_named(made, "tensor")} of dtype {made._dtype}'
-        )
-
-
-def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether it is a tensor of numbers. As ``tf.debugging.is_numeric_tensor``."""
-    return isinstance(tensor, Tensor) and tensor.dtype not in (bool_, string)
-
-
-def assert_proper_iterable(values: Any) -> None:
-    """Check that it is an iterable, and no tensor, array or text. As ``tf.debugging.assert_proper_iterable``.
-
-    Raises:
-        TypeError: It is not.
-    """
-    if isinstance(values, Tensor | np.ndarray | str | bytes):
-        raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
-    if not hasattr(values, "__iter__"):
-        raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
-
-
-def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = None) -> DType:
-    """Return the one type of floats that all have, float32 if there are none.
-
-    As ``tf.debugging.assert_same_float_dtype``.
-
-    Raises:
-        ValueError: They have several, or one that is no float.
-    """
-    wanted = None if dtype is None else as_dtype(dtype)
-    for tensor in tensors or ():
-        if tensor is None:
-            continue
-        if wanted is not None and tensor.dtype is not wanted:
-            raise ValueError(f"{tensor!s}, type={tensor.dtype}, must be of the same type ({wanted}).")
-        wanted = tensor.dtype
-    wanted = wanted or float32
-    if not wanted.is_floating:
-        raise ValueError(f"Expected floating point type, got {wanted}.")
-    return wanted
+        raise ValueError(f"{head_of(message)}Expected scalar shape{of}, saw shape: {made.shape}.")
 
 
 def assert_shapes(
@@ -332,13 +265,13 @@ class _Lengths:
         if not isinstance(expected, int) or not isinstance(length, int):
             data = self.data
             if data is None:
-                data = [_head(self.message), source, told, number, "must have size", expected]
+                data = [head_of(self.message), source, told, number, "must have size", expected]
                 data += ["Received shape: ", shape_of(tensor)]
             self.nodes.append(Assert(equal(length, expected), data, self.summarize))
         elif length != expected:
             raise ValueError(
-                f"{_head(self.message)}{source}.  {told} {number} must have size {expected}.  Received size {length}, "
-                f"shape {tensor.shape}"
+                f"{head_of(self.message)}{source}.  {told} {number} must have size {expected}.  Received size "
+                f"{length}, shape {tensor.shape}"
             )
 
 
@@ -354,14 +287,9 @@ WITH_DATA: Final[dict[str, Callable[..., Any]]] = {
 
 __all__ = [
     "WITH_DATA",
-    "assert_integer",
-    "assert_proper_iterable",
     "assert_rank",
     "assert_rank_at_least",
     "assert_rank_in",
-    "assert_same_float_dtype",
     "assert_scalar",
     "assert_shapes",
-    "assert_type",
-    "is_numeric_tensor",
 ]

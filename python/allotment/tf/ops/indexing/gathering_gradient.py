@@ -1,6 +1,5 @@
-"""Gradients of operations that pick elements: zeros, with what was picked added up where it came from."""
+"""Gradients of operations that pick elements by number: zeros, with what was picked added up where it came from."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +8,11 @@ import numpy as np
 from allotment.tf.ops.arguments.integers import axis_of
 from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.arrays import Array, in_single
-from allotment.tf.ops.autodiff.broadcasting import shape_of, summed_to
+from allotment.tf.ops.autodiff.broadcasting import shape_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differentiable
 from allotment.tf.ops.deferred import operand
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.indexing.gathering import boolean_mask, gather, gather_nd, where
+from allotment.tf.ops.indexing.gathering import gather, gather_nd
 from allotment.tf.ops.inference.common import as_requested
 from allotment.tf.ops.reduction.rows import at, reduce_at
 from allotment.tf.ops.table import Operation, operation
@@ -54,20 +53,8 @@ def _scattered_nd(picked: Array, indices: Array, shape: tuple[int, ...], batch_d
     return whole
 
 
-def _unmasked(picked: Array, mask: Array, shape: tuple[int, ...], axis: int) -> Array:
-    whole = np.zeros(shape, picked.dtype)
-    first = axis_of(axis, len(shape))
-    covered = math.prod(shape[first : first + mask.ndim])
-    flat = whole.reshape(*shape[:first], covered, *shape[first + mask.ndim :])
-    places: Any = (*(slice(None),) * first, np.flatnonzero(mask))
-    # Added, as TensorFlow adds them, so that a negative zero becomes a positive one.
-    flat[places] += picked
-    return whole
-
-
 _gather_row = _scattering("GatherV2Grad", _scattered)
 _gather_nd_row = _scattering("GatherNdGrad", _scattered_nd)
-_mask_row = _scattering("BooleanMaskGrad", _unmasked)
 
 
 @gradient("GatherV2", inputs=(1,))
@@ -91,27 +78,6 @@ def _gather_nd(call: Call, upstream: Any) -> Any:
 @gradient("GatherNdGrad", inputs=(1,))
 def _gather_nd_grad(call: Call, upstream: Any) -> Any:
     return gather_nd(upstream, call.inputs[1], call.args[1])
-
-
-@gradient("BooleanMask", inputs=(1,))
-def _mask(call: Call, upstream: Any) -> Any:
-    array, mask = call.inputs
-    return run(_mask_row, (upstream, mask), shape_input(shape_of(array)), *call.args)
-
-
-@gradient("BooleanMaskGrad", inputs=(1,))
-def _mask_grad(call: Call, upstream: Any) -> Any:
-    return boolean_mask(upstream, call.inputs[1], call.args[1])
-
-
-@gradient("SelectV2", inputs=(0,))
-def _select(call: Call, upstream: Any) -> list[Any]:
-    condition, x, y = call.inputs
-    return [
-        None,
-        summed_to(where(condition, upstream, 0), shape_of(x)) if call.wanted[1] else None,
-        summed_to(where(~condition, upstream, 0), shape_of(y)) if call.wanted[2] else None,
-    ]
 
 
 not_differentiable("Where")

@@ -232,4 +232,10 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Eager
 
 slice_.__name__ = slice_.__qualname__ = "slice"
 
+
+def whole_axes(axes: int) -> tuple[Any, ...]:
+    """Between square brackets: all of each of some axes."""
+    return (slice(None),) * axes
+
+
 __all__ = ["index_fault", "slice_", "strided_slice", "strided_slice_row", "take", "view"]

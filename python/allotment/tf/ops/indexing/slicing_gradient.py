@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.array.array import shape
 from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.array.joining import stack
-from allotment.tf.ops.array.repetition import pad
+from allotment.tf.ops.array.padding import pad
+from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.autodiff.broadcasting import shape_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient

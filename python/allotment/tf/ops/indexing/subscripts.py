@@ -12,7 +12,7 @@ from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.indexing.gathering import boolean_mask
+from allotment.tf.ops.indexing.masking import boolean_mask
 from allotment.tf.ops.indexing.slicing import Index, strided_slice_row, take
 from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import bool as bool_

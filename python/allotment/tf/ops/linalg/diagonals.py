@@ -4,14 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.arguments.integers import number_argument
 from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.arrays import Array, size_fault
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import is_known
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.inference.shape_functions import Inference, Output, number, unknown
+from allotment.tf.ops.linalg.band_part import number_of_lines
 from allotment.tf.ops.linalg.bands import Band, band_argument, length_of, put, strip
 from allotment.tf.ops.reduction.reduce import reduce_sum
 from allotment.tf.ops.table import dims, operation
@@ -224,7 +223,12 @@ def diag(
     diagonal = to_tensor(diagonal)
     inputs = (diagonal, _padding(padding_value, diagonal))
     return run(  # type: ignore[no-any-return]
-        _diag_row, inputs, band_argument(k, align), _number(num_rows), _number(num_cols), name=name
+        _diag_row,
+        inputs,
+        band_argument(k, align),
+        number_of_lines(num_rows),
+        number_of_lines(num_cols),
+        name=name,
     )
 
 
@@ -266,37 +270,4 @@ def trace(x: Any, name: str | None = None) -> EagerTensor:
     return reduce_sum(diag_part(x), -1, name=name)
 
 
-def _band_part(matrices: Array, lower: int, upper: int) -> Array:
-    result = np.zeros_like(matrices)
-    rows, columns = matrices.shape[-2:]
-    for row in range(rows):
-        start = max(row - lower, 0) if lower >= 0 else 0
-        end = row + upper + 1 if upper >= 0 else columns
-        result[..., row, start:end] = matrices[..., row, start:end]
-    return result
-
-
-def _band_part_fault(matrices: Array, lower: int, upper: int) -> str | None:
-    if matrices.ndim < 2:
-        return f"input must be at least 2-dim, received shape: {dims(matrices)}"
-    rows, columns = matrices.shape[-2:]
-    if lower > rows:
-        return f"num_lower must be negative or less or equal to number of rows ({rows}) got: {lower}"
-    if upper > columns:
-        return f"num_upper must be negative or less or equal to number of columns ({columns}) got: {upper}"
-    return None
-
-
-_band_part_row = operation("MatrixBandPart", _band_part, shape=unchanged, fault=_band_part_fault)
-
-
-def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
-    """Set all but some diagonals to zero; a negative number keeps that side whole. As ``tf.linalg.band_part``."""
-    return run(_band_part_row, (to_tensor(input),), _number(num_lower), _number(num_upper), name=name)  # type: ignore[no-any-return]
-
-
-def _number(value: Any) -> int:
-    return number_argument(value, "a number of diagonals, rows or columns")
-
-
-__all__ = ["band_part", "diag", "diag_part", "set_diag", "trace"]
+__all__ = ["diag", "diag_part", "set_diag", "trace"]

@@ -5,9 +5,8 @@ from typing import Any
 from allotment.tf.ops.array.creation import zeros
 from allotment.tf.ops.autodiff.broadcasting import length_of, shape_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
-from allotment.tf.ops.deferred import operand
 from allotment.tf.ops.linalg.bands import Band
-from allotment.tf.ops.linalg.diagonals import band_part, diag, diag_part, set_diag
+from allotment.tf.ops.linalg.diagonals import diag, diag_part, set_diag
 
 
 def _options(band: Band) -> dict[str, Any]:
@@ -30,11 +29,6 @@ def _set_diag(call: Call, upstream: Any) -> list[Any]:
     options, packed = _options(call.args[0]), call.inputs[1]
     nothing = zeros(shape_of(packed), packed._dtype)
     return [set_diag(upstream, nothing, **options), diag_part(upstream, **options)]
-
-
-@gradient("MatrixBandPart", inputs=False)
-def _band_part(call: Call, upstream: Any) -> Any:
-    return band_part(upstream, *map(operand, call.args))
 
 
 __all__: list[str] = []

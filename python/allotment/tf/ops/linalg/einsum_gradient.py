@@ -3,14 +3,13 @@
 import string
 from typing import Any
 
-from allotment.tf.ops.array.creation import reshape
-from allotment.tf.ops.array.layout import transpose
+from allotment.tf.ops.array.layout import reshape, transpose
 from allotment.tf.ops.array.repetition import broadcast_to
-from allotment.tf.ops.array.sequences import eye
 from allotment.tf.ops.autodiff.broadcasting import lengths_of, summed_to
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.linalg.einsum import einsum
 from allotment.tf.ops.math.complex_numbers import conj
+from allotment.tf.ops.math.sequences import eye
 
 
 @gradient("Einsum", inputs="beside others")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.ops.array.array import zeros_like
+from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.autodiff.broadcasting import length_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient

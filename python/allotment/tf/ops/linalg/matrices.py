@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.array.array import cast, shape
+from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.layout import expand_dims
+from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.linalg.factor import svd
 from allotment.tf.ops.linalg.products import matmul

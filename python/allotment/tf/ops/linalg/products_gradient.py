@@ -1,10 +1,10 @@
-"""Gradients of products of matrices and vectors."""
+"""Gradients of products of matrices."""
 
 from typing import Any
 
 from allotment.tf.ops.autodiff.broadcasting import shape_of, summed_to
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
-from allotment.tf.ops.linalg.products import ADJOINT, AS_IT_IS, TRANSPOSED, cross, matmul
+from allotment.tf.ops.linalg.products import ADJOINT, AS_IT_IS, TRANSPOSED, matmul
 from allotment.tf.ops.math.complex_numbers import conj
 
 
@@ -55,15 +55,6 @@ def _matmul(call: Call, upstream: Any) -> list[Any]:
 def _unbroadcast(call: Call, found: Any, factor: Any) -> Any:
     # Two matrices have no other axes.
     return found if call.row.name == "MatMul" else summed_to(found, shape_of(factor))
-
-
-@gradient("Cross", inputs="beside others")
-def _cross(call: Call, upstream: Any) -> list[Any]:
-    a, b = call.inputs
-    return [
-        cross(b, upstream) if call.wanted[0] else None,
-        cross(upstream, a) if call.wanted[1] else None,
-    ]
 
 
 __all__: list[str] = []

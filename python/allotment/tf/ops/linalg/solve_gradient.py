@@ -4,14 +4,14 @@ from typing import Any
 
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.layout import expand_dims
-from allotment.tf.ops.array.sequences import eye
 from allotment.tf.ops.autodiff.broadcasting import length_of, shape_of, summed_to
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
-from allotment.tf.ops.linalg.diagonals import band_part
+from allotment.tf.ops.linalg.band_part import band_part
 from allotment.tf.ops.linalg.factor import svd
 from allotment.tf.ops.linalg.products import matmul
 from allotment.tf.ops.linalg.solve import inv, solve, triangular_solve
 from allotment.tf.ops.math.complex_numbers import conj
+from allotment.tf.ops.math.sequences import eye
 
 
 @gradient("MatrixInverse", inputs=False, outputs=True)

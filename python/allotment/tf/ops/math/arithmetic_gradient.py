@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from allotment.tf.ops.array.array import ones_like, zeros_like
-from allotment.tf.ops.array.creation import zeros
+from allotment.tf.ops.array.creation import ones_like, zeros, zeros_like
 from allotment.tf.ops.autodiff.broadcasting import of_pair, shape_of, summed_to
 from allotment.tf.ops.autodiff.derivatives import by_input, with_zeros
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differentiable
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import multiply_no_nan, sign
 from allotment.tf.ops.math.comparison import not_equal
 from allotment.tf.ops.math.complex_numbers import complex as complex_of

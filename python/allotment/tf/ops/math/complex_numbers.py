@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.array.array import ones_like, zeros_like
+from allotment.tf.ops.array.creation import ones_like, zeros_like
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.inference.common import real_valued, unchanged
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.math.arithmetic import multiply

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.tf.ops.array.array import zeros_like
+from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.autodiff.broadcasting import shape_of, summed_to
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.math.complex_numbers import complex as complex_of

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.ops.array.array import zeros_like
-from allotment.tf.ops.array.creation import reshape
+from allotment.tf.ops.array.creation import zeros_like
+from allotment.tf.ops.array.layout import reshape
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.inference.common import broadcasting

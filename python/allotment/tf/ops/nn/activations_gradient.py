@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.array.array import zeros_like
+from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.autodiff.derivatives import by_input
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.blocks import choose_into, pair_in_blocks
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.inference.common import equal_shapes
 from allotment.tf.ops.math.arithmetic import abs as absolute
 from allotment.tf.ops.math.arithmetic import reciprocal, square

@@ -13,7 +13,8 @@ from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output, multiplied
-from allotment.tf.ops.nn.convolution import avg_pool2d, conv2d, filter_size, max_pool2d
+from allotment.tf.ops.nn.convolution import conv2d, filter_size
+from allotment.tf.ops.nn.pooling import avg_pool2d, max_pool2d
 from allotment.tf.ops.nn.window_shapes import as_given, images_as_requested, images_shape, window_counts
 from allotment.tf.ops.nn.windows import Windows, padded, parts, placed, windows_argument
 from allotment.tf.ops.table import dims, operation

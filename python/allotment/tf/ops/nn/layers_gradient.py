@@ -3,9 +3,9 @@
 from typing import Any
 
 from allotment.tf.ops.arguments.integers import axis_of
-from allotment.tf.ops.array.array import shape
-from allotment.tf.ops.array.creation import reshape
 from allotment.tf.ops.array.joining import concat
+from allotment.tf.ops.array.layout import reshape
+from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.autodiff.broadcasting import length_of, rank_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differentiable
 from allotment.tf.ops.reduction.reduce import reduce_sum

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.ops.array.array import zeros_like
-from allotment.tf.ops.array.creation import shape_input
+from allotment.tf.ops.array.creation import shape_input, zeros_like
 from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.autodiff.broadcasting import shape_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.array.creation import constant, ones, zeros
+from allotment.tf.ops.array.constants import constant
+from allotment.tf.ops.array.creation import ones, zeros
 from allotment.tf.ops.random.random import normal, uniform
 from allotment.tf.tensors.dtype import DType, as_dtype, float32, string
 from allotment.tf.tensors.tensor import EagerTensor

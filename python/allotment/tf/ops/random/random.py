@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops.arguments.integers import number_argument
-from allotment.tf.ops.array.array import zeros_like
-from allotment.tf.ops.array.creation import check_int32, shape_input
+from allotment.tf.ops.array.creation import check_int32, shape_input, zeros_like
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import check_types, run

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from allotment.tf.ops.array.array import cast, ones_like
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import ones_like
 from allotment.tf.ops.array.joining import stack
 from allotment.tf.ops.array.layout import squeeze
 from allotment.tf.ops.control.assertions import assert_less, assert_non_negative

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.array.array import cast, ones_like
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import ones_like
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.math.arithmetic import maximum, minimum, multiply
 from allotment.tf.ops.math.comparison import greater, is_finite

@@ -3,15 +3,17 @@
 from typing import Any
 
 from allotment.tf.ops.arguments.integers import axis_of
-from allotment.tf.ops.array.array import cast, ones_like, shape, size
-from allotment.tf.ops.array.creation import fill, reshape
-from allotment.tf.ops.array.layout import transpose
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import fill, ones_like
+from allotment.tf.ops.array.layout import reshape, transpose
 from allotment.tf.ops.array.repetition import broadcast_to
+from allotment.tf.ops.array.shapes import shape, size
 from allotment.tf.ops.autodiff.broadcasting import lengths_of, rank_of, shape_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differentiable
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import is_known, listed, operand
-from allotment.tf.ops.indexing.gathering import gather, where
+from allotment.tf.ops.indexing.gathering import gather
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.indexing.partition import invert_permutation
 from allotment.tf.ops.indexing.scattering import tensor_scatter_nd_update
 from allotment.tf.ops.indexing.sorting import argsort

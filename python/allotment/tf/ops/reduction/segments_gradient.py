@@ -2,13 +2,16 @@
 
 from typing import Any
 
-from allotment.tf.ops.array.array import cast, ones_like, shape, size, zeros_like
-from allotment.tf.ops.array.creation import reshape
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import ones_like, zeros_like
 from allotment.tf.ops.array.joining import concat
+from allotment.tf.ops.array.layout import reshape
+from allotment.tf.ops.array.shapes import shape, size
 from allotment.tf.ops.autodiff.broadcasting import lengths_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.deferred import operand
-from allotment.tf.ops.indexing.gathering import gather, where
+from allotment.tf.ops.indexing.gathering import gather
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import maximum
 from allotment.tf.ops.math.comparison import equal, greater_equal
 from allotment.tf.ops.math.division import divide_no_nan

@@ -6,13 +6,13 @@ import numpy as np
 
 from allotment.tf.ops.arguments.axes import axes_argument
 from allotment.tf.ops.arguments.scalars import flag_argument, float_argument
-from allotment.tf.ops.array.array import cast, shape, zeros_like
-from allotment.tf.ops.array.array import rank as number_of_axes
-from allotment.tf.ops.array.creation import reshape
-from allotment.tf.ops.array.layout import expand_dims, squeeze, transpose
-from allotment.tf.ops.array.sequences import range as range_of
+from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.creation import zeros_like
+from allotment.tf.ops.array.layout import expand_dims, reshape, squeeze, transpose
+from allotment.tf.ops.array.shapes import rank as number_of_axes
+from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.indexing.gathering import where
+from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.indexing.partition import invert_permutation
 from allotment.tf.ops.indexing.scattering import tensor_scatter_nd_update
 from allotment.tf.ops.indexing.sorting import argsort
@@ -26,6 +26,7 @@ from allotment.tf.ops.math.complex_numbers import complex as complex_of
 from allotment.tf.ops.math.complex_numbers import conj, imag, real
 from allotment.tf.ops.math.division import floormod
 from allotment.tf.ops.math.real import exp, log, rsqrt, sqrt
+from allotment.tf.ops.math.sequences import range as range_of
 from allotment.tf.ops.reduction.reduce import reduce_max, reduce_mean, reduce_sum
 from allotment.tf.tensors.dtype import as_dtype, int32, int64, string
 from allotment.tf.tensors.tensor import EagerTensor

@@ -8,14 +8,14 @@ import numpy as np
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.axes import axes_argument
 from allotment.tf.ops.arguments.scalars import flag_argument
-from allotment.tf.ops.array.array import rank as number_of_axes
-from allotment.tf.ops.array.sequences import range as range_of
+from allotment.tf.ops.array.shapes import rank as number_of_axes
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type, to_pair, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import reduced
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.known_shapes import rank_of
+from allotment.tf.ops.math.sequences import range as range_of
 from allotment.tf.ops.table import CPU_ONLY, broadcast_fault, dims, operation
 from allotment.tf.tensors.dtype import string
 from allotment.tf.tensors.tensor import EagerTensor

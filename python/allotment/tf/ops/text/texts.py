@@ -1,11 +1,7 @@
 """Operations on texts: bytes, usually UTF-8. They have kernels for the CPU only."""
 
-import math
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -13,17 +9,13 @@ from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type, to_tensor
 from allotment.tf.ops.execute import run
-from allotment.tf.ops.inference.common import cast_to, unchanged
+from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import CPU_ONLY, dims, operation
-from allotment.tf.ops.types.element_types import check_attribute
-from allotment.tf.tensors.dtype import BY_NUMPY, DType, as_dtype, float32, int32, string
+from allotment.tf.tensors.dtype import int32, string
 from allotment.tf.tensors.tensor import EagerTensor
 
-_NAN: Final = re.compile(rb"\s*[+-]?nan\(\w*\)\s*", re.IGNORECASE)
-_HEXADECIMAL: Final = re.compile(rb"\s*[+-]?0x", re.IGNORECASE)
-
-_TEXTS: Any = {"kinds": CPU_ONLY}
+TEXTS: Any = {"kinds": CPU_ONLY}
 
 
 def each(function: Callable[[Any], Any], array: Array, dtype: Any = object) -> Array:
@@ -59,7 +51,7 @@ def _join_shape(c: Inference, separator: bytes) -> list[Output]:
     return c.one(known)
 
 
-_join_row = operation("StringJoin", _join, shape=_join_shape, fault=_join_fault, **_TEXTS)
+_join_row = operation("StringJoin", _join, shape=_join_shape, fault=_join_fault, **TEXTS)
 
 
 def join(inputs: Sequence[Any], separator: str | bytes = "", name: str | None = None) -> EagerTensor:
@@ -86,7 +78,7 @@ def _length_shape(c: Inference, unit: str) -> list[Output]:
     return c.one(c.inputs[0]._shape, int32)
 
 
-_length_row = operation("StringLength", _length, shape=_length_shape, **_TEXTS)
+_length_row = operation("StringLength", _length, shape=_length_shape, **TEXTS)
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -118,9 +110,9 @@ def _upper(array: Array, encoding: str) -> Array:
     return each(lambda text: text.decode(errors="replace").upper().encode(), array)
 
 
-_lower_row = operation("StringLower", _lower, shape=unchanged, fault=_encoding_fault, **_TEXTS)
-_upper_row = operation("StringUpper", _upper, shape=unchanged, fault=_encoding_fault, **_TEXTS)
-_strip_row = operation("StringStrip", lambda array: each(bytes.strip, array), shape=unchanged, **_TEXTS)
+_lower_row = operation("StringLower", _lower, shape=unchanged, fault=_encoding_fault, **TEXTS)
+_upper_row = operation("StringUpper", _upper, shape=unchanged, fault=_encoding_fault, **TEXTS)
+_strip_row = operation("StringStrip", lambda array: each(bytes.strip, array), shape=unchanged, **TEXTS)
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> EagerTensor:  # noqa: A002
@@ -138,170 +130,4 @@ def strip(input: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - t
     return run(_strip_row, to_fixed_type(string, input), name=name)  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """How elements are written: a conversion of C's ``printf``."""
-
-    fill: str
-    width: int
-    precision: int
-    scientific: bool
-    shortest: bool
-
-    def fault(self, array: Array) -> str | None:
-        """What is wrong with it for the elements of an array."""
-        dtype = BY_NUMPY[array.dtype]
-        has_point = dtype.is_floating or dtype.is_complex
-        if max(self.precision, self.width) >= 2**16:
-            return f"precision {self.precision} and width {self.width} must be less than {2**16}"
-        if (self.scientific or self.shortest) and not has_point and dtype is not string:
-            return f"scientific and shortest format not supported for datatype {dtype.error_name}"
-        if self.scientific and self.shortest:
-            return "Cannot select both scientific and shortest notation"
-        if self.precision >= 0 and not has_point and dtype is not string:
-            return f"precision not supported for datatype {dtype.error_name}"
-        if len(self.fill) > 1:
-            return "Fill string must be one or fewer characters"
-        if self.fill not in ("", " ", "+", "-", "0", "#"):
-            return f'Fill argument not supported: "{self.fill}"'
-        return None
-
-    def write(self, value: Any) -> bytes:
-        """An element as text."""
-        if isinstance(value, bytes):
-            return value if self.width < 0 else self._conversion("s").encode() % value
-        if isinstance(value, np.bool_):
-            return b"true" if value else b"false"
-        if isinstance(value, np.integer):
-            # C prints no sign of unsigned numbers, not even where it is asked for.
-            no_sign = isinstance(value, np.unsignedinteger) and self.fill in ("+", " ")
-            return (self._conversion("d", fill="" if no_sign else self.fill) % value).encode()
-        if isinstance(value, np.complexfloating):
-            return f"({self._real(value.real)},{self._real(value.imag)})".encode()
-        return self._real(value).encode()
-
-    def _real(self, value: Any) -> str:
-        letter = "e" if self.scientific else "g" if self.shortest else "f"
-        if np.isfinite(value):
-            return self._conversion(letter) % float(value)
-        # Python forgets the sign of NaN, and has zeros before it and infinity.
-        text: str = self._conversion(letter, fill="" if self.fill == "0" else self.fill) % np.copysign(
-            np.inf, value
-        )
-        return text.replace("inf", "nan") if np.isnan(value) else text
-
-    def _conversion(self, letter: str, fill: str | None = None) -> str:
-        width = f"{self.width}" if self.width >= 0 else ""
-        precision = f".{self.precision}" if self.precision >= 0 else ""
-        return f"%{self.fill if fill is None else fill}{width}{precision}{letter}"
-
-
-def _as_string_shape(c: Inference, *args: Any) -> list[Output]:
-    return c.one(c.inputs[0]._shape, string)
-
-
-_as_string_row = operation(
-    "AsString",
-    lambda array, form: each(form.write, array),
-    shape=_as_string_shape,
-    fault=lambda array, form: form.fault(array),
-    kinds=CPU_ONLY,
-)
-
-
-def as_string(
-    input: Any,  # noqa: A002 - the name TensorFlow has
-    precision: int = -1,
-    scientific: bool = False,
-    shortest: bool = False,
-    width: int = -1,
-    fill: str = "",
-    name: str | None = None,
-) -> EagerTensor:
-    """Write numbers as texts. As ``tf.strings.as_string``.
-
-    Args:
-        input: The numbers; or texts, which are filled up as well.
-        precision: Digits behind the point, 6 unless given; of texts in a ``width``, how many bytes are left.
-        scientific: Whether to write an exponent.
-        shortest: Whether to write whichever form is shorter.
-        width: The least length, filled up from the left.
-        fill: A flag of C's ``printf``: ``0`` to fill up with zeros, ``-`` for blanks on the right, ``+`` or a blank in
-            front of what is positive, ``#`` to write a point in any case.
-        name: For error texts.
-
-    Raises:
-        InvalidArgumentError: ``precision`` or a form for integers or truth values, both forms at once, or no such flag.
-    """
-    form = _Form(fill, width, precision, scientific, shortest)
-    return run(_as_string_row, (to_tensor(input),), form, name=name)  # type: ignore[no-any-return]
-
-
-def _number(text: bytes, dtype: DType) -> Any:
-    """The number that a text says, ``None`` if it says none that the type has."""
-    try:
-        if b"_" in text and not _NAN.fullmatch(text):
-            return None
-        if dtype.is_floating:
-            return _single(text) if dtype is float32 else _double(text)
-        number = int(text)
-    except ValueError:
-        return None
-    return number if dtype.min <= number <= dtype.max else None
-
-
-def _double(text: bytes) -> float:
-    """The nearest float64, as C reads numbers: also in hexadecimal digits, and NaN with something in brackets.
-
-    Raises:
-        ValueError: It is none.
-    """
-    if _NAN.fullmatch(text):
-        return math.nan
-    if not _HEXADECIMAL.match(text):
-        return float(text)
-    try:
-        return float.fromhex(text.decode())
-    except OverflowError:
-        return -math.inf if b"-" in text.lower().partition(b"x")[0] else math.inf
-
-
-def _single(text: bytes) -> Any:
-    """The same in float32, rounded once: the float64 between two of them need not be what the text says."""
-    number = _double(text)
-    with np.errstate(over="ignore"):
-        below, above = (np.float32(math.nextafter(number, end)) for end in (-math.inf, math.inf))
-        if below == above or _HEXADECIMAL.match(text) or not math.isfinite(number):
-            return np.float32(number)
-    exact = Decimal(text.decode().strip())
-    return np.float32(number) if exact == number else above if exact > number else below
-
-
-def _to_number_fault(array: Array, dtype: DType) -> str | None:
-    for text in array.reshape(-1).tolist():
-        if _number(text, dtype) is None:
-            return f"StringToNumberOp could not correctly convert string: {text.decode(errors='replace')}"
-    return None
-
-
-_to_number_row = operation(
-    "StringToNumber",
-    lambda array, dtype: each(lambda text: _number(text, dtype), array, dtype.numpy),
-    shape=cast_to,
-    fault=_to_number_fault,
-    **_TEXTS,
-)
-
-
-def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> EagerTensor:  # noqa: A002
-    """Read texts as numbers. As ``tf.strings.to_number``.
-
-    Raises:
-        InvalidArgumentError: A text that says no number, or one that the type does not have.
-    """
-    wanted = as_dtype(out_type)
-    check_attribute("StringToNumber", "out_type", wanted, name)
-    return run(_to_number_row, to_fixed_type(string, input), wanted, name=name)  # type: ignore[no-any-return]
-
-
-__all__ = ["as_string", "join", "length", "lower", "strip", "to_number", "upper"]
+__all__ = ["join", "length", "lower", "strip", "upper"]

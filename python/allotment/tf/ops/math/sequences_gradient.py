@@ -4,11 +4,11 @@ from typing import Any
 
 from allotment.tf.ops.arguments.integers import axis_of
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.array.creation import reshape
-from allotment.tf.ops.array.sequences import linspace
+from allotment.tf.ops.array.layout import reshape
 from allotment.tf.ops.autodiff.broadcasting import rank_of, shape_of, summed_to
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differentiable
 from allotment.tf.ops.deferred import operand
+from allotment.tf.ops.math.sequences import linspace
 from allotment.tf.ops.reduction.reduce import reduce_sum
 
 
