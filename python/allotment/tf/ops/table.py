@@ -7,7 +7,7 @@ kinds that have a kernel; where an operation runs is ``devices.placement``'s to 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from allotment.devices import tags
 from allotment.tf.ops.types.signatures import CONSTANT_ARGUMENTS, INPUT_NUMBERS
@@ -23,8 +23,7 @@ CPU_ONLY: Final = ("CPU",)
 ShapeFunction = Callable[..., Sequence[tuple[DType, Any]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Gradient:
+class Gradient(NamedTuple):
     """How to go back through an operation: from the gradients of its outputs to those of its inputs."""
 
     #: Takes the call and the gradient of each output, returns that of each input, ``None`` for one that has none.

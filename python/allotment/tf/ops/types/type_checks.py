@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from allotment.tf.ops.table import Operation
 from allotment.tf.ops.types.kernel_types import KERNEL_TYPES
@@ -31,16 +31,14 @@ class TypeProblem:
     allowed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Input:
+class _Input(NamedTuple):
     name: str
     #: The attribute whose value is the type, or the fixed type.
     type_of: str
     is_list: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Types:
+class _Types(NamedTuple):
     """The recorded types of one operation."""
 
     inputs: tuple[_Input, ...]
