@@ -1,6 +1,7 @@
-"""The errors of operations and devices, with TensorFlow's names and codes (placement, section 5.6).
+"""Exceptions of operations and devices, with TensorFlow's names and codes.
 
 Each is a ``RuntimeError``, unlike TensorFlow's: programs written for TensorFlow catch that class.
+Source: docs/spec/placement.md, section 5.6, and TensorFlow's ``tf.errors``.
 """
 
 from collections.abc import Mapping
@@ -37,27 +38,27 @@ UNAUTHENTICATED: Final = 16
 
 
 class WithFields:
-    """What an error of this package tells programs."""
+    """Mixin that gives an exception ``_asdict()``: its message and its public attributes, for programs."""
 
     def _asdict(self) -> dict[str, Any]:
-        """The message and the fields, by name."""
+        """Return the message and the public attributes by name."""
         return {"message": str(self), **{name: value for name, value in vars(self).items() if name[0] != "_"}}
 
 
-# The compiled module makes these classes, and can give them no methods.
+# The compiled module creates these classes and cannot give them methods.
 for _class in (OutOfMemoryError, InvalidFreeError, MemoryDamageError):
     _class._asdict = WithFields._asdict  # type: ignore[method-assign,assignment]
 
 
 class OpError(WithFields, RuntimeError):
-    """An operation, or the making of a device, failed.
+    """Base class of the exceptions that operations and device creation raise. As TensorFlow's ``tf.errors.OpError``.
 
     Args:
         node_def: Description of the node that failed, in graph mode; else ``None``.
         op: The operation that failed, in graph mode; else ``None``.
-        message: What happened.
-        error_code: One of the codes of this module.
-        args: The first is what ``experimental_payloads`` returns.
+        message: The text of the exception.
+        error_code: One of the codes of this module, such as ``INVALID_ARGUMENT``.
+        args: Optionally the mapping that ``experimental_payloads`` returns.
     """
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int, *args: Any) -> None:
@@ -71,27 +72,27 @@ class OpError(WithFields, RuntimeError):
 
     @property
     def message(self) -> str:
-        """What happened."""
+        """The text of the exception."""
         return self._message
 
     @property
     def op(self) -> Any:
-        """The operation that failed, if it is known."""
+        """The graph operation that failed; ``None`` in eager mode."""
         return self._op
 
     @property
     def error_code(self) -> int:
-        """One of the codes of this module."""
+        """The error code: one of the constants of this module."""
         return self._error_code
 
     @property
     def node_def(self) -> Any:
-        """Description of the node that failed, if it is known."""
+        """Description of the graph node that failed; ``None`` in eager mode."""
         return self._node_def
 
     @property
     def experimental_payloads(self) -> Mapping[bytes, bytes]:
-        """Further data about the error: what it was made with, empty in all of ours."""
+        """Further data about the error, as given to the constructor; empty in the errors that this package raises."""
         payloads: Mapping[bytes, bytes] = self._payloads
         return payloads
 
@@ -99,9 +100,9 @@ class OpError(WithFields, RuntimeError):
         return self._message
 
     def _asdict(self) -> dict[str, Any]:
-        """The message, the code, the operation, and the figures that the class adds, by name."""
-        about = {"error_code": self.error_code, "op": self.op, "node_def": self.node_def}
-        return about | super()._asdict()
+        """Return the message, the code, the operation and the class's own attributes by name."""
+        common = {"error_code": self.error_code, "op": self.op, "node_def": self.node_def}
+        return common | super()._asdict()
 
     def __copy__(self) -> Self:
         copied = type(self).__new__(type(self))
@@ -112,12 +113,12 @@ class OpError(WithFields, RuntimeError):
         return type(self), (None, None, self._message, self._error_code), self._state()
 
     def _state(self) -> dict[str, Any]:
-        """The attributes that travel: an operation stays with its graph."""
+        """Return the attributes to pickle, without the operation, which cannot leave its graph."""
         return {**vars(self), "_op": None}
 
 
 class _CodedError(OpError):
-    """An error whose class fixes its code."""
+    """Base class of the exceptions whose class determines the error code."""
 
     _code: ClassVar[int]
 
@@ -127,7 +128,7 @@ class _CodedError(OpError):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "_code" in cls.__dict__:
-            # One function a class, so that Python's word on arguments that lack names the class.
+            # One function for each class, so that Python's TypeError about missing arguments names the class.
             named = _CodedError.__init__.__code__.replace(co_qualname=f"{cls.__qualname__}.__init__")
             cls.__init__ = FunctionType(named, globals(), "__init__")  # type: ignore[method-assign]
 
@@ -142,61 +143,61 @@ class CancelledError(_CodedError):
 
 
 class UnknownError(_CodedError):
-    """A failure of no other kind."""
+    """The operation failed for a reason that no other class describes."""
 
     _code = UNKNOWN
 
 
 class InvalidArgumentError(_CodedError):
-    """An argument, a device name or a configuration cannot be used."""
+    """An argument, a device name or a configuration is invalid."""
 
     _code = INVALID_ARGUMENT
 
 
 class DeadlineExceededError(_CodedError):
-    """The operation took too long."""
+    """The operation did not finish before its deadline."""
 
     _code = DEADLINE_EXCEEDED
 
 
 class NotFoundError(_CodedError):
-    """Something that was asked for, such as a CPU device, does not exist."""
+    """A requested entity, such as a CPU device or a file, does not exist."""
 
     _code = NOT_FOUND
 
 
 class AlreadyExistsError(_CodedError):
-    """Something that was to be made exists."""
+    """The entity to be created exists already."""
 
     _code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(_CodedError):
-    """The caller may not do this."""
+    """The caller has no permission for the operation."""
 
     _code = PERMISSION_DENIED
 
 
 class UnauthenticatedError(_CodedError):
-    """The caller is not known."""
+    """The caller's identity could not be verified."""
 
     _code = UNAUTHENTICATED
 
 
 class ResourceExhaustedError(_CodedError, MemoryError):
-    """A device's memory does not hold what was asked for.
+    """A device has not enough memory for a request.
 
-    The figures are bytes at the moment of the refusal, as in ``allotment.OutOfMemoryError``; each is ``None``
-    where no pool refused.
+    The attributes are the pool's figures at the moment of the refusal, in bytes unless noted, as in
+    ``allotment.OutOfMemoryError``. Each is ``None`` or empty if the request failed without a pool.
     """
 
     _code = RESOURCE_EXHAUSTED
 
-    #: Bytes asked for.
+    #: Bytes requested.
     requested: int | None = None
-    #: The most the pool may reserve.
+    #: The most that the pool may reserve.
     limit: int | None = None
-    #: Bytes that the allocations held asked for.
+    #: Bytes requested by the live allocations.
     live_requested: int | None = None
     #: Bytes of the chunks in use.
     in_use: int | None = None
@@ -208,31 +209,33 @@ class ResourceExhaustedError(_CodedError, MemoryError):
     free: int | None = None
     #: Size of the largest free chunk.
     largest_free: int | None = None
-    #: Allocations held.
+    #: Number of live allocations.
     num_live: int | None = None
-    #: ``"full"``, ``"fragmented"``, ``"slack"``, ``"limit"``, ``"source"`` or ``"scope"``.
+    #: Reason of the refusal: ``"full"``, ``"fragmented"``, ``"slack"``, ``"limit"``, ``"source"`` or ``"scope"``.
     verdict: str | None = None
-    #: What set the limit.
+    #: The setting or call that determined the limit.
     limit_set_by: str | None = None
-    #: The scope whose limit does not allow it, if one's does not.
+    #: Name of the scope whose limit was reached, if the verdict is ``"scope"``.
     scope: str | None = None
     #: Changes that make the request succeed, the most useful first.
     advice: tuple[Advice, ...] = ()
     #: The advice in one sentence.
     suggestion: str | None = None
-    #: The allocations that take most, by size.
+    #: The live allocations that take most memory, grouped by size.
     by_size: tuple[SizeGroup, ...] = ()
-    #: The owners that hold most.
+    #: The owners whose live allocations take most memory.
     by_owner: tuple[OwnerGroup, ...] = ()
-    #: The allocation that splits the largest free chunks, if one does.
+    #: The live allocation between the largest free chunks, if there is one.
     splitter: Splitter | None = None
 
     @classmethod
     def of_pool(cls, message: str, refusal: BaseException | None, device: str = "") -> Self:
-        """Make the error of a pool's refusal: ``message``, the pool's report, ``device``, and the pool's figures.
+        """Create the exception for a request that a pool refused, with the pool's report and figures.
 
-        ``refusal`` is an ``allotment.OutOfMemoryError``; of anything else only ``message`` is kept. ``device`` is a
-        line about the device, or empty.
+        Args:
+            message: First line of the text.
+            refusal: The pool's ``allotment.OutOfMemoryError``. Any other exception adds nothing to ``message``.
+            device: Last line of the text, about the device; left out if empty.
         """
         if not isinstance(refusal, OutOfMemoryError):
             return cls(None, None, message)
@@ -242,42 +245,42 @@ class ResourceExhaustedError(_CodedError, MemoryError):
 
 
 class FailedPreconditionError(_CodedError):
-    """The system is not in the state that the operation needs."""
+    """The system is not in the state that the operation requires."""
 
     _code = FAILED_PRECONDITION
 
 
 class AbortedError(_CodedError):
-    """The operation was given up, because of another one at the same time."""
+    """The operation was aborted, typically because of a concurrent one."""
 
     _code = ABORTED
 
 
 class OutOfRangeError(_CodedError):
-    """Past the end, as of a data set."""
+    """The operation went past the end of a valid range, such as the end of a data set."""
 
     _code = OUT_OF_RANGE
 
 
 class UnimplementedError(_CodedError):
-    """There is no such operation here."""
+    """The operation is not implemented."""
 
     _code = UNIMPLEMENTED
 
 
 class InternalError(_CodedError):
-    """Something that must hold does not."""
+    """An invariant of the system is broken."""
 
     _code = INTERNAL
 
 
 class UnavailableError(_CodedError):
-    """What was asked for is not there just now."""
+    """The service is unavailable at the moment; a retry may succeed."""
 
     _code = UNAVAILABLE
 
 
 class DataLossError(_CodedError):
-    """Data was lost or is damaged."""
+    """Data is lost or corrupted beyond recovery."""
 
     _code = DATA_LOSS

@@ -1,4 +1,4 @@
-"""Figures of all pools as Prometheus reads them, through its client library."""
+"""Statistics of all pools in Prometheus' text format, written by its client library."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -8,32 +8,32 @@ from allotment._core import all_stats
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-#: Figure of ``PoolStats`` to the text that explains it; amounts that go up and down.
+#: Fields of ``PoolStats`` that may rise and fall, each with its help text. The client's name for these is gauge.
 _GAUGES: Final = {
-    "requested": "Bytes that callers asked for and still hold",
+    "requested": "Bytes requested by the live allocations",
     "in_use": "Bytes of the chunks in use",
-    "internal_fragmentation": "Bytes in use that were not asked for, lost inside chunks",
+    "internal_fragmentation": "Bytes in use beyond the bytes requested, lost inside chunks",
     "reserved": "Bytes of all regions, in use or not",
-    "limit": "The most that may be reserved, in bytes",
+    "limit": "The most bytes that the pool may reserve",
     "free": "Bytes reserved and not in use",
     "largest_free": "Size of the largest free chunk, in bytes",
     "peak_in_use": "The most bytes in use since the last reset",
     "peak_reserved": "The most bytes reserved since the last reset",
 }
 _RATIOS: Final = {"fragmentation": "Share of the free bytes that is not in the largest free chunk"}
-_NUMBERS: Final = {"num_live": "Allocations held", "num_regions": "Regions held"}
-#: What only ever goes up.
+_NUMBERS: Final = {"num_live": "Live allocations", "num_regions": "Regions reserved"}
+#: Fields that never fall.
 _COUNTERS: Final = {
-    "num_allocs": "Allocations ever made",
-    "num_grants": "Regions ever got from the source",
-    "num_refused": "Requests that were refused memory",
+    "num_allocs": "Allocations since the pool was created",
+    "num_grants": "Regions granted by the source since the pool was created",
+    "num_refused": "Requests refused since the pool was created",
 }
-#: Two pools may have the same name, and none the same number.
+#: Pool names need not be unique; pool numbers are.
 _LABELS: Final = ("pool", "number")
 
 
 class _Pools:
-    """Collects the figures of all pools that are alive."""
+    """Prometheus collector over the statistics of all live pools."""
 
     def collect(self) -> "Iterator[Metric]":
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -56,10 +56,10 @@ class _Pools:
 
 
 def metrics_text() -> str:
-    """Return the figures of all pools of the process in Prometheus' text format.
+    """Return the statistics of all pools of the process in Prometheus' text format.
 
-    One line for each figure and pool, named ``allotment_pool_…`` and labelled with the pool's name and with its
-    number, which no other pool of the process has.
+    Each line is one metric of one pool, such as ``allotment_pool_in_use_bytes``, labelled with the pool's name and
+    its number. Names may repeat; numbers are unique in the process.
 
     Raises:
         ImportError: The Prometheus client is not installed: ``pip install allotment[metrics]``.

@@ -1,14 +1,14 @@
-"""Texts and values from outside, made fit for messages and for one line of a terminal."""
+"""Formatting of foreign texts and values for messages of one line."""
 
 from allotment._core import show_text, show_value
 
-#: What C's ``isspace`` takes for blank. Python also counts the no-break space, which no other reader of the
-#: environment does.
+#: The blank characters of C's ``isspace``. Python's ``str.strip`` also removes the no-break space, which no other
+#: reader of environment variables does.
 BLANKS = " \t\n\v\f\r"
 
 
 def one_line(text: str) -> str:
-    """``text`` with every character that does not print, such as a newline in a file name, as an escape."""
+    """Return ``text`` with an escape for every unprintable character, such as a newline in a file name."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

@@ -72,7 +72,7 @@ def test_what_matches_and_what_does_not(tmp_path: Path) -> None:
             train.Checkpoint(a=first, w=given).restore(saved)
         # Nothing is half restored.
         assert first.numpy() == 3.0
-    assert not restoring.waiting or all(each.retry() for each in restoring.waiting)
+    assert not restoring.pending or all(each.retry() for each in restoring.pending)
 
 
 def test_without_a_checkpoint(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_variables_that_are_made_later_get_their_values_then(tmp_path: Path) -> 
     empty.m()
     assert empty.m.b.numpy() == 7.0
     status.assert_consumed()
-    assert restoring.waiting == []
+    assert restoring.pending == []
 
 
 def step(model: Any, optimizer: Any) -> float:

@@ -315,7 +315,7 @@ def test_dask_measures_a_process_after_its_pools_free_regions_have_gone_back() -
     monitor = SimpleNamespace(get_process_memory=measured)
     worker: Any = SimpleNamespace(memory_manager=manager, monitor=monitor)
     with ExitStack() as undo:
-        dask_limits.fit(worker, pool, undo)
+        dask_limits.adapt_thresholds(worker, pool, undo)
         assert data.n == int(0.6 * 64 * MIB)
         pool.free(pool.malloc("8MiB"))
         assert monitor.get_process_memory() == 1000 * MIB

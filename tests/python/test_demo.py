@@ -60,7 +60,7 @@ def test_the_demo_says_what_the_trace_says() -> None:
     spoken = " ".join(shown.split())
     for nbytes in (asked, sum(holes), max(holes)):
         assert any(text in spoken for text in (f"{nbytes / 2**20:.2f} MiB", f"{nbytes // 2**20} MiB")), nbytes
-    assert f"{1 - max(holes) / sum(holes):.0%} of what is free" in spoken
+    assert f"{1 - max(holes) / sum(holes):.0%} of the free bytes" in spoken
 
 
 def test_the_demo_splits_a_gpu_and_says_where_everything_ran() -> None:

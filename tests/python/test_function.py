@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
-from allotment.tf.tf_function import warn_that_nothing_is_compiled
+from allotment.tf.tf_function import warn_jit_compile_ignored
 
 
 def test_numbers_and_arrays_become_tensors() -> None:
@@ -66,7 +66,7 @@ def test_a_signature_converts_and_refuses() -> None:
 
 
 def test_jit_compile_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    warn_that_nothing_is_compiled.cache_clear()
+    warn_jit_compile_ignored.cache_clear()
     made = [tf.function(lambda x: x + 1, jit_compile=True), tf.function(jit_compile=True)(lambda x: x + 1)]
     assert [call(1).numpy() for call in made] == [2, 2]
     assert tf.function(lambda: 3, jit_compile=False)().numpy() == 3

@@ -163,7 +163,7 @@ def test_misuse_is_an_error_that_says_what_to_do(pool: Pool) -> None:
 @pytest.mark.parametrize("wrong", [None, 3, b"/GPU:0", object(), Pool, ["GPU:0"]])
 def test_what_is_neither_pool_nor_device_is_a_type_error(wrong: Any) -> None:
     for call in (pooled.install, pooled.use):
-        with pytest.raises(TypeError, match="a Pool, or on a logical device or its name"):
+        with pytest.raises(TypeError, match="a Pool, a logical device or its name"):
             call(wrong)
 
 

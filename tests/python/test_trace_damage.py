@@ -45,7 +45,7 @@ COLUMNS = ["op", "id", "size"]
 )
 def test_another_kind_of_file(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "t.npz").write_bytes(content)
-    assert rejected(tmp_path / "t.npz").startswith("is no trace: a trace is an .npz file")
+    assert rejected(tmp_path / "t.npz").startswith("is not a trace: a trace is an .npz file")
 
 
 def test_an_empty_file(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_an_empty_file(tmp_path: Path) -> None:
 def test_a_cut_file(tmp_path: Path, share: float) -> None:
     content = GNN.read_bytes()
     (tmp_path / "t.npz").write_bytes(content[: max(4, int(len(content) * share))])
-    assert rejected(tmp_path / "t.npz").startswith("is a damaged or cut zip file: ")
+    assert rejected(tmp_path / "t.npz").startswith("is a damaged or truncated zip file: ")
 
 
 def test_a_file_whose_middle_is_missing(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_column_that_is_there_twice(tmp_path: Path) -> None:
     path = write_members(tmp_path / "t.npz")
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("id.npy", npy(columns(SMALL)["id"]))
-    assert rejected(path) == "column id: is there 2 times"
+    assert rejected(path) == "column id: occurs 2 times"
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_a_head_that_claims_another_shape(tmp_path: Path, shape: str) -> None:
 )
 def test_a_head_that_is_none(tmp_path: Path, content: bytes) -> None:
     text = rejected(write_members(tmp_path / "t.npz", id=content))
-    assert text.startswith("column id: is damaged or cut: ")
+    assert text.startswith("column id: is damaged or truncated: ")
     assert len(text) < 300
 
 
@@ -62,7 +62,7 @@ def test_all_columns_that_claim_more_events_than_there_are(tmp_path: Path) -> No
     for name in COLUMNS:
         patch_directory(path, name, SIZE, struct.pack("<I", len(lies[name]) - 48 + 8 * events))
     assert peak_bytes(lambda: rejected(path)) < 8 << 20
-    assert rejected(path).startswith("column op: is damaged or cut: ")
+    assert rejected(path).startswith("column op: is damaged or truncated: ")
 
 
 def test_a_member_that_unpacks_to_more_than_it_says(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_member_that_unpacks_to_more_than_it_says(tmp_path: Path) -> None:
     assert peak_bytes(lambda: rejected(path)) < 8 << 20
     patch_directory(path, "size", SIZE, struct.pack("<I", len(whole)))
     assert peak_bytes(lambda: rejected(path)) < 8 << 20
-    assert rejected(path).startswith("column size: is damaged or cut: ")
+    assert rejected(path).startswith("column size: is damaged or truncated: ")
 
 
 def test_a_head_that_goes_on_and_on(tmp_path: Path) -> None:
@@ -107,10 +107,10 @@ def test_a_locked_member_and_an_unknown_packing(tmp_path: Path) -> None:
     path = write_members(tmp_path / "t.npz")
     content = path.read_bytes()
     patch_directory(path, "id", FLAGS, b"\x01\x00")
-    assert rejected(path).startswith("column id: is damaged or cut: ")
+    assert rejected(path).startswith("column id: is damaged or truncated: ")
     path.write_bytes(content)
     patch_directory(path, "id", METHOD, b"\x63\x00")
-    assert rejected(path).startswith("column id: is damaged or cut: ")
+    assert rejected(path).startswith("column id: is damaged or truncated: ")
 
 
 def peak_bytes(work: Callable[[], object]) -> int:

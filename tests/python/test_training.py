@@ -218,7 +218,7 @@ def test_what_cannot_be_optimized_is_named() -> None:
 
 def test_a_method_has_to_say_how_variables_change() -> None:
     a = tf.Variable(1.0)
-    with pytest.raises(NotImplementedError, match="does not say how a variable changes"):
+    with pytest.raises(NotImplementedError, match="does not update variables"):
         tf.train.Optimizer(False, "mine").minimize(lambda: a * 2)
 
 

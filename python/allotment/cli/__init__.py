@@ -15,30 +15,30 @@ from allotment.text import one_line
 if TYPE_CHECKING:
     from allotment.trace import ReplayOptions, Report, Search
 
-#: Exit status. 0 means: done, and everything fitted.
+#: Exit statuses. 0 means that the command finished and no request was refused.
 INTERNAL_ERROR = 1
 BAD_INPUT = 2
 REFUSED = 3
 INTERRUPTED = 130
-NOBODY_READS = 141
+BROKEN_PIPE = 141
 
 
 class BadInput(click.ClickException):
-    """Something from outside is not as it must be; the text names it."""
+    """A file, an environment variable or an argument is invalid; the text names it. Exit status 2."""
 
     exit_code = BAD_INPUT
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command has to say on stdout, once it is done."""
+    """Text for stdout and exit status of a finished command."""
 
     text: str
     status: int = 0
 
 
 class Size(click.ParamType[int]):
-    """A number of bytes, such as ``4096`` or ``1.5GiB``."""
+    """Parameter type for a number of bytes, such as ``4096`` or ``1.5GiB``."""
 
     name = "size"
 
@@ -47,7 +47,7 @@ class Size(click.ParamType[int]):
         self.multiple_of = multiple_of
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read a size, or fail with a text that says what is allowed."""
+        """Parse a size, or fail with a message that states the allowed values."""
         try:
             nbytes = parse_size(value)
         except ValueError as error:
@@ -67,7 +67,7 @@ def commands() -> None:
     """Replay recorded programs, and see what a device-memory allocator makes of them.
 
     Exit status: 0 everything fitted, 1 internal error, 2 bad input or usage, 3 something was refused,
-    130 interrupted, 141 nobody reads the output.
+    130 interrupted, 141 the output's reader is closed.
     """
 
 
@@ -82,7 +82,7 @@ def demo() -> Outcome:
 @commands.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def devices(as_json: bool) -> Outcome:
-    """List physical and logical devices, what masks and limits them, and what set that."""
+    """List physical and logical devices, their masks and limits, and the settings behind them."""
     from allotment.devices.context import context
     from allotment.devices.report import report_devices
     from allotment.devices.report_text import report_text
@@ -184,11 +184,11 @@ def replay_command(
     A TRACE is an .npz file with the columns op (1 allocates, 2 frees), id and size, one integer an event.
     SIZE is a number with a unit (B, KiB to EiB, KB to EB) or of bytes.
 
-    A pool over host memory, of a device or over a source in Python keeps regions apart: replay with --apart. A pool
-    over made-up addresses ("address-space") joins them. Pools trim before they refuse unless told otherwise: replay
-    with --trim-on-oom. All else is the same.
+    The defaults are those of a pool over made-up addresses (source "address-space") with trim_on_oom off. A pool over
+    host memory, of a device or over a source in Python keeps regions apart: replay with --apart. Pools trim before
+    they refuse by default: replay with --trim-on-oom. All other options have the defaults of a pool.
     """
-    # Imports that need NumPy or rich stand in functions, so that --help and --version need neither.
+    # Functions import what needs NumPy or rich, so that --help and --version load neither.
     from allotment.trace import ReplayOptions, Search
 
     _check_offsets(offsets, paths, min_limit)
@@ -215,7 +215,7 @@ def _check_offsets(offsets: str | None, paths: tuple[str, ...], min_limit: bool)
 def _replay(
     paths: tuple[str, ...], options: "ReplayOptions", search: "Search | None", with_offsets: bool
 ) -> "list[Report]":
-    """Read all files, then replay them: a fault in the last one costs no replay of the first."""
+    """Read all files, then replay them, so that an invalid last file is reported before any replay."""
     from allotment.cli.progress import progress
     from allotment.trace import TraceError, read_trace, replay_at_min_limit, replay_trace
 
@@ -231,7 +231,7 @@ def _replay(
             steps.begin(f"replaying {one_line(trace.path)}")
             if search is not None:
                 try:
-                    reports.append(replay_at_min_limit(trace, options, search, steps.is_at))
+                    reports.append(replay_at_min_limit(trace, options, search, steps.update))
                 except TraceError as error:
                     raise BadInput(str(error)) from error
             else:
@@ -260,53 +260,57 @@ def _as_table(reports: "list[Report]") -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line, ``sys.argv`` unless given; return the exit status."""
+    """Run the command line and return the exit status.
+
+    Args:
+        arguments: The arguments after the program's name; ``sys.argv[1:]`` unless given.
+    """
     if sys.stdout is None:
-        # Closed by the caller, who wants no more than the exit status or a file.
+        # The caller closed stdout and wants only the exit status or a file.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - stays open to the end
     try:
-        # Without standalone mode a command's value comes back, and so do its errors.
+        # Without standalone mode click returns the command's value and raises its errors.
         outcome = commands.main(arguments, prog_name="allotment", standalone_mode=False)
-        # Help and version have printed themselves and leave a number.
+        # --help and --version print by themselves and return a number.
         return _print(outcome) if isinstance(outcome, Outcome) else int(outcome or 0)
     except click.ClickException as error:
-        return _complain(_explain(error), BAD_INPUT)
+        return _print_error(_error_text(error), BAD_INPUT)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except SystemExit:
-        # What click does about help that nobody reads.
-        return NOBODY_READS
+        # Click exits so when the reader of its help text is closed.
+        return BROKEN_PIPE
     except BaseException as error:
-        # A panic of the compiled module is no Exception, and no reason for a traceback either.
+        # A panic of the compiled module is not an Exception, but is reported in one line, too.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        return _complain(f"internal error: {type(error).__name__}: {error}", INTERNAL_ERROR)
+        return _print_error(f"internal error: {type(error).__name__}: {error}", INTERNAL_ERROR)
 
 
-def _explain(error: click.ClickException) -> str:
+def _error_text(error: click.ClickException) -> str:
     text = error.format_message().rstrip(".")
-    # A bad value's text says what is allowed.
+    # The text about a bad value states the allowed values; no need to point to --help.
     if isinstance(error, click.UsageError) and type(error) is not click.BadParameter:
         where = "allotment" if error.ctx is None else error.ctx.command_path
         return f"{text} (see '{where} --help')"
     return text
 
 
-def _complain(text: str, status: int) -> int:
+def _print_error(text: str, status: int) -> int:
     click.echo(f"allotment: {one_line(text)}", err=True)
     return status
 
 
 def _print(outcome: Outcome) -> int:
     try:
-        # What the terminal's encoding cannot show, it shows as an escape.
+        # Characters that the terminal's encoding lacks become escapes.
         encoding = sys.stdout.encoding
         sys.stdout.write(outcome.text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
     except BrokenPipeError:
-        # As with `| head`. Python flushes once more at the end, and would complain then.
+        # As with `| head`. Python flushes stdout again at exit, which would print a second error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return NOBODY_READS
+        return BROKEN_PIPE
     except OSError as error:
-        return _complain(f"standard output: {error.strerror}", INTERNAL_ERROR)
+        return _print_error(f"standard output: {error.strerror}", INTERNAL_ERROR)
     return outcome.status

@@ -1,4 +1,4 @@
-"""A first look: a recorded training run under three limits, then a simulated GPU split in two."""
+"""The ``demo`` command: a recorded training run under three limits, then a simulated GPU split in two."""
 
 from collections.abc import Iterator
 from importlib.resources import as_file, files
@@ -9,15 +9,15 @@ from allotment.cli.devices_demo import split_a_gpu
 from allotment.trace import ReplayOptions, Report, Trace, replay_at_min_limit, replay_trace
 from allotment.trace.reader import Columns, read_columns
 
-#: Recorded once and shipped; ``trace/data/README.md`` says how.
+#: A trace in the package; ``trace/data/README.md`` describes how it was recorded.
 _TRACE = "torch_resnet50_train_b16.npz"
 
-#: 1.65 GiB: more than the program ever holds at once, and not enough, because what is free lies in pieces.
+#: 1.65 GiB: above the program's peak of live bytes, and yet not enough, because of fragmentation.
 _TOO_LITTLE = 1_771_673_856
 
 
 def demonstrate() -> str:
-    """Make everything that ``allotment demo`` prints. Only the timings change from run to run."""
+    """Return the text that ``allotment demo`` prints. Only the timings differ between runs."""
     return "\n".join([*_recorded_program(), "", *split_a_gpu()]) + "\n"
 
 
@@ -58,15 +58,15 @@ def _compare(reports: dict[str, Report]) -> Iterator[str]:
 
 
 def _explain_refusal(columns: Columns, report: Report) -> list[str]:
-    """Look at the moment of the first refusal: the same program, stopped just before it."""
+    """Describe the pool at the first refusal: replay the same program up to the event before it."""
     event = report.result.first_refused
     stats = replay(columns.program(event), limit=report.options.limit).stats
     asked, limit = format_size(int(columns.size[event])), format_size(report.options.limit)
     free, largest_free = format_size(stats.free), format_size(stats.largest_free)
     return _paragraph(
-        f"Just enough is the smallest limit that a search found to serve everything. Under {limit}, event "
-        f"{event} asks for {asked}: {free} are free, but in pieces, and the largest has {largest_free}. That "
-        f"is fragmentation: {stats.fragmentation:.0%} of what is free lies outside the largest piece."
+        f"Just enough is the smallest limit at which a search found no refusal. Under {limit}, event {event} "
+        f"requests {asked}: {free} are free, but the largest free chunk has {largest_free}. That is "
+        f"fragmentation: {stats.fragmentation:.0%} of the free bytes lie outside the largest chunk."
     )
 
 

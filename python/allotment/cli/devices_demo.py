@@ -1,4 +1,4 @@
-"""A second look: a simulated GPU split in two, a program on both halves, and a limit that holds."""
+"""The second part of ``demo``: a simulated GPU split in two, a program on both, and an out-of-memory error."""
 
 import logging
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _MIB = 1 << 20
 
 
 def split_a_gpu() -> Iterator[str]:
-    """Split a simulated GPU, run on both halves, copy between them, and ask for too much."""
+    """Yield the lines of a program that splits a simulated GPU, computes on both halves and exceeds a limit."""
     allotment.testing.simulate_gpus("1:256MiB")
     gpus = tf.config.list_physical_devices("GPU")
     if not gpus:
@@ -33,14 +33,14 @@ def split_a_gpu() -> Iterator[str]:
         with tf.device("/CPU:0"):
             total = tf.reduce_sum(c)
     yield from (f"  {line}" for line in lines if "_EagerConst" not in line)
-    yield f"The sum is {float(total):.0f}. What each half holds, of what it may, and the most it held:"
+    yield f"The sum is {float(total):.0f}. Memory in use on each half, its limit, and its peak:"
     yield from _memory()
     try:
         with tf.device("/GPU:0"):
             tf.zeros([64 * _MIB // 4])
     except tf.errors.ResourceExhaustedError as error:
         yield "64 MiB more on GPU:0 are refused, although GPU:1 has room:"
-        # Without the name of the kernel's wrapper, which is there for programs that look for it.
+        # Without the name of the kernel's wrapper, which the text has for programs that search for it.
         text = str(error).split("}} ", 1)[-1].splitlines()
         yield from wrap(text[0], width=98, initial_indent="  ", subsequent_indent="  ")
         yield from (f"  {line}" for line in text[1:])
@@ -55,7 +55,7 @@ def _memory() -> Iterator[str]:
 
 
 class _Lines(logging.Handler):
-    """Collects the placement log while it is entered."""
+    """Context manager that appends the lines of the placement log to a list."""
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__()

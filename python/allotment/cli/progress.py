@@ -1,4 +1,4 @@
-"""Progress of a long command on a terminal."""
+"""Progress bar of a long command on a terminal."""
 
 import sys
 from collections.abc import Iterator
@@ -6,26 +6,26 @@ from contextlib import contextmanager
 
 
 class Steps:
-    """The steps of a command, not shown: stderr is not a terminal."""
+    """Receives the progress of a command's steps and shows nothing; for a stderr that is not a terminal."""
 
     def begin(self, text: str) -> None:
-        """Begin the next step; ``text`` says what it does."""
+        """Begin the next step; ``text`` describes it."""
 
-    def is_at(self, done: int, of: int) -> None:
-        """Say how much of the step is done."""
+    def update(self, done: int, total: int) -> None:
+        """Set the progress of the current step to ``done`` out of ``total``."""
 
 
 @contextmanager
 def progress(steps: int) -> Iterator[Steps]:
     """Show a bar on stderr while the body runs, if stderr is a terminal.
 
-    The body tells what it gets when it begins each of its ``steps`` steps. The bar is gone afterwards.
+    The body calls ``begin`` of the yielded object once for each of its ``steps`` steps. The bar disappears at the end.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield Steps()
         return
 
-    # Costs a fifth of the start-up time, and most runs have no use for it.
+    # This import takes a fifth of the start-up time, and most runs have no terminal.
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
@@ -35,7 +35,7 @@ def progress(steps: int) -> Iterator[Steps]:
         task = bar.add_task("", total=steps)
 
         class Shown(Steps):
-            """Steps as a bar."""
+            """Shows the steps as a bar."""
 
             begun = 0
 
@@ -43,7 +43,7 @@ def progress(steps: int) -> Iterator[Steps]:
                 bar.update(task, description=escape(text), completed=self.begun)
                 self.begun += 1
 
-            def is_at(self, done: int, of: int) -> None:
-                bar.update(task, completed=self.begun - 1 + (done / of if of else 0))
+            def update(self, done: int, total: int) -> None:
+                bar.update(task, completed=self.begun - 1 + (done / total if total else 0))
 
         yield Shown()

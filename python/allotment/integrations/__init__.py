@@ -1,1 +1,4 @@
-"""Pools plugged into other libraries: one module for each, imported by whoever wants it."""
+"""Integrations that make other libraries take their memory from pools: one module for each library.
+
+Importing ``allotment`` imports none of them.
+"""

@@ -1,4 +1,4 @@
-"""Pools in the workers of a Dask cluster: a plugin that gives each worker its share, shows it and keeps Dask to it.
+"""Dask plugin that puts the NumPy arrays of each worker into a pool with a limit and reports the pool's figures.
 
 ::
 
@@ -6,19 +6,19 @@
 
     client.register_plugin(AllotmentSetup(maximum_pool_size="4GiB"))
 
-From then on NumPy's arrays of every task are in its worker's pool. The plugin comes back with a restarted worker and
-comes to workers that join late, as Dask's plugins do; a task that is sent there first may run before it.
+From then on the NumPy arrays of every task are in its worker's pool. Dask installs its plugins in restarted workers
+and in workers that join later, too; a task that reaches such a worker first may run before the plugin.
 
-**Limits.** Dask watches the memory of a worker's process: from shares of the worker's ``memory_limit`` on it spills
-(0.7) and pauses (0.8), and its nanny ends the process (0.95). A pool refuses one request, with a report, and the
-worker goes on. So that this comes first, a full pool and what the process held before it stay below the pause: that
-is the limit if none is given, and a larger one is an error. From where on Dask spills, and what it measures, is
-fitted to the pool until the plugin is gone; ``dask_limits`` says how.
+**Limits.** Dask watches the memory of a worker's process: at shares of the worker's ``memory_limit`` it spills (0.7)
+and pauses (0.8), and its nanny terminates the process (0.95). A pool instead refuses one request, with a report, and
+the worker goes on. For the pool to act first, the memory of a full pool plus that of the process before it must stay
+below the pause threshold. The default limit is the largest that satisfies this; a larger one is an error. Until its
+teardown the plugin also adapts Dask's spilling and its memory measurement to the pool: see ``dask_limits``.
 
-**Refusals.** A task that asks for more than its pool has ends with ``allotment.OutOfMemoryError``, its report and its
-figures, at the client, caused by NumPy's ``MemoryError``. The worker lives on.
+**Refusals.** A task that requests more than its pool has fails at the client with ``allotment.OutOfMemoryError``,
+including the pool's report and figures; its cause is NumPy's ``MemoryError``. The worker goes on.
 
-**One process, one pool.** NumPy's arrays of a process can be in one pool only. Several workers in one process
+**One process, one pool.** The NumPy arrays of a process can be in one pool only. Several workers in one process
 (``processes=False`` with ``n_workers`` above 1) are an error.
 """
 
@@ -43,7 +43,7 @@ else:
     try:
         from dask._task_spec import Task
         from distributed import Status, WorkerPlugin
-    except ModuleNotFoundError:  # told to whom makes one
+    except ModuleNotFoundError:  # the constructor raises it
         WorkerPlugin = object
 
 #: Libraries whose memory can come from a pool.
@@ -53,34 +53,34 @@ _FIGURES: Final = ("in_use", "reserved", "limit", "peak_in_use", "peak_reserved"
 
 
 class AllotmentSetup(WorkerPlugin):
-    """Put the NumPy arrays of each worker into a pool.
+    """Dask worker plugin that puts the NumPy arrays of each worker into a pool.
 
-    A task reaches its worker's pool as ``get_worker().plugins["allotment"].pool``, too.
+    A task can access its worker's pool as ``get_worker().plugins["allotment"].pool``.
 
     Sizes are bytes, texts such as ``"2GiB"``, or shares of the worker's ``memory_limit`` such as ``0.5``.
 
-    The scheduler has the figures of every worker's pool, ``allotment_in_use``, ``allotment_reserved``,
+    The scheduler shows the figures of every worker's pool, ``allotment_in_use``, ``allotment_reserved``,
     ``allotment_limit``, ``allotment_peak_in_use``, ``allotment_peak_reserved`` (bytes) and ``allotment_num_refused``:
-    in ``Client.scheduler_info()["workers"][address]["metrics"]``, and in the dashboard's table of workers. A worker
-    that joins late and gets no pool has the reason there, as ``allotment_error``.
+    in ``Client.scheduler_info()["workers"][address]["metrics"]``, and in the dashboard's table of workers. If the
+    setup fails in a worker that joins later, the reason is among its metrics as ``allotment_error``.
 
     Args:
-        initial_pool_size: What the pool reserves at once; ``None``: it starts small.
-        maximum_pool_size: The pool's limit; ``None``: what Dask's thresholds leave, or of a ``device`` its own limit.
-        total_pool_size: Instead, the limit of all workers of a host together, in equal shares among those that are
-            there when the plugin is set up.
-        external_lib_list: The libraries whose memory comes from the pool: ``["numpy"]``, or none.
+        initial_pool_size: Size that the pool reserves during setup; ``None``: it starts small.
+        maximum_pool_size: The pool's limit; ``None``: the most that Dask's thresholds allow, or ``device``'s.
+        total_pool_size: Instead of a maximum, the limit of all workers of a host together, in equal shares among the
+            workers present when the plugin is set up.
+        external_lib_list: The libraries that take their memory from the pool: ``["numpy"]``, or none.
         simulated_gpus: GPUs that each worker simulates, as for ``testing.simulate_gpus``.
-        device: A logical device, such as ``"/GPU:0"``: the pool is that device's, and none is made.
+        device: A logical device, such as ``"/GPU:0"``, whose pool to use instead of creating one.
 
     Raises:
         ModuleNotFoundError: Dask's ``distributed`` is not installed.
-        NotImplementedError: A library that has no door to a pool.
+        NotImplementedError: A library cannot take its memory from a pool.
         ValueError: A size is out of range, or both a maximum and a total are given.
         TypeError: A size is neither a number nor a text.
     """
 
-    #: A worker has one of them: registering another replaces it.
+    #: Dask's key of the plugin: a worker has one, and registering another replaces it.
     name = "allotment"
 
     def __init__(
@@ -113,41 +113,42 @@ class AllotmentSetup(WorkerPlugin):
         self._libraries = tuple(external_lib_list or ())
         self._simulated_gpus = simulated_gpus
         self._device = device
-        #: The pool, in a worker: ``get_worker().plugins["allotment"].pool``.
+        #: The pool of this worker, after ``setup``.
         self.pool: Pool | None = None
-        #: What takes back what ``setup`` did, in a worker that has done it.
+        #: Callbacks that undo ``setup``, in a worker where it succeeded.
         self._undo: ExitStack | None = None
-        #: What is done to a task before it runs, by its key.
-        self._explain: Callable[[Any], None] | None = None
+        #: Called with the key of each task before it runs.
+        self._before_task: Callable[[Any], None] | None = None
 
     async def setup(self, worker: "Worker") -> None:
-        """Make the pool, and fit Dask to it.
+        """Create the worker's pool and adapt Dask's thresholds to it. Dask calls this in each worker.
 
         Raises:
-            RuntimeError: Another worker is in this process, or something is installed in NumPy already.
-            ValueError: The limit does not fit under Dask's thresholds, or a host's total is shared out already.
-            MemoryError: There is no memory for the initial size.
+            RuntimeError: Another worker is in this process, or NumPy's arrays are in a pool already.
+            ValueError: The limit is above Dask's thresholds, or the workers of the host have shared out the total.
+            MemoryError: The pool has no memory for the initial size.
         """
         try:
             with ExitStack() as undo:
                 await self._set_up(worker, undo)
                 self._undo = undo.pop_all()
         except Exception as error:
-            # Dask tells whom registers the plugin; of a worker that joins later, only that one's log would say it.
+            # Dask raises the error in the client that registers the plugin. Without the metric, the failure of a
+            # worker that joins later would be in that worker's log only.
             worker.metrics["allotment_error"] = partial(_constant, str(error))
             raise
 
     def teardown(self, worker: "Worker") -> None:
-        """Take back what ``setup`` did. Arrays stay where they are until they die."""
+        """Undo ``setup``. Dask calls this when the plugin is removed. Live arrays stay in the pool."""
         worker.metrics.pop("allotment_error", None)
         if self._undo is not None:
             self._undo.close()
             self._undo = None
 
     def transition(self, key: Any, start: Any, finish: Any, **kwargs: Any) -> None:  # noqa: ARG002 - Dask's
-        """See to it that a task that is about to run tells why its pool refused memory to it."""
-        if finish == "executing" and self._explain is not None:
-            self._explain(key)
+        """Wrap the function of a task that is about to run, so that it raises the pool's report of a refusal."""
+        if finish == "executing" and self._before_task is not None:
+            self._before_task(key)
 
     async def _set_up(self, worker: "Worker", undo: ExitStack) -> None:
         _require_own_process(worker)
@@ -155,14 +156,14 @@ class AllotmentSetup(WorkerPlugin):
             testing.simulate_gpus(self._simulated_gpus)
         pool = await self._pool(worker)
         if self._initial is not None:
-            pool.free(pool.malloc(dask_limits.size(self._initial, worker)))
+            pool.free(pool.malloc(dask_limits.size_in_bytes(self._initial, worker)))
         if "numpy" in self._libraries:
             pooled.install(pool, process_wide=True)
             undo.callback(contextvars.Context().run, pooled.uninstall)
-            dask_limits.receive_without_refusals(undo)
-            self._explain = partial(_explain, worker)
-            undo.callback(setattr, self, "_explain", None)
-        dask_limits.fit(worker, pool, undo)
+            dask_limits.receive_outside_full_pool(undo)
+            self._before_task = partial(_wrap_task, worker)
+            undo.callback(setattr, self, "_before_task", None)
+        dask_limits.adapt_thresholds(worker, pool, undo)
         self._report(worker, pool, undo)
         self.pool = pool
         undo.callback(setattr, self, "pool", None)
@@ -170,17 +171,17 @@ class AllotmentSetup(WorkerPlugin):
     async def _pool(self, worker: "Worker") -> Pool:
         limit = None
         if self._total is not None:
-            limit = await dask_limits.share(worker, self._total)
+            limit = await dask_limits.equal_share(worker, self._total)
         elif self._maximum is not None:
-            limit = dask_limits.size(self._maximum, worker)
+            limit = dask_limits.size_in_bytes(self._maximum, worker)
         if self._device is None:
             return Pool(
-                dask_limits.fitting(limit, worker), name="dask_worker", limit_set_by=type(self).__name__
+                dask_limits.allowed_limit(limit, worker), name="dask_worker", limit_set_by=type(self).__name__
             )
         if limit is not None:
             experimental.set_memory_limit(self._device, limit)
         _, pool = with_pool(context().ready().devices, self._device)
-        dask_limits.fitting(pool.limit, worker)
+        dask_limits.allowed_limit(pool.limit, worker)
         return pool
 
     def _report(self, worker: "Worker", pool: Pool, undo: ExitStack) -> None:
@@ -194,23 +195,23 @@ class AllotmentSetup(WorkerPlugin):
             undo.callback(worker.metrics.pop, name, None)
 
 
-class _Explained:
-    """A task's function that raises the pool's refusal where NumPy raises the ``MemoryError`` that follows it."""
+class _RaisesRefusal:
+    """Wrapper of a task's function that raises the pool's ``OutOfMemoryError`` in place of NumPy's ``MemoryError``."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        pooled.take_refusal()  # what an earlier task got over
+        pooled.take_refusal()  # discard a refusal that an earlier task has caught
         try:
             return self.function(*args, **kwargs)
         except (OutOfMemoryError, ResourceExhaustedError):
-            raise  # has its report
+            raise  # these have a report already
         except MemoryError as error:
             refusal = pooled.take_refusal()
             if refusal is None:
                 raise
-            # The frames of the task are those of the refusal; its cause must not keep them as well.
+            # Move the task's frames to the raised error: two tracebacks would keep the task's arrays alive twice.
             refusal.__traceback__, error.__traceback__ = error.__traceback__, None
             raise refusal from error
 
@@ -218,17 +219,17 @@ class _Explained:
         return repr(self.function)
 
 
-def _explain(worker: "Worker", key: Any) -> None:
+def _wrap_task(worker: "Worker", key: Any) -> None:
     task = worker.state.tasks[key].run_spec
-    if isinstance(task, Task) and not task.is_coro and not isinstance(task.func, _Explained):
-        task.func = _Explained(task.func)
+    if isinstance(task, Task) and not task.is_coro and not isinstance(task.func, _RaisesRefusal):
+        task.func = _RaisesRefusal(task.func)
 
 
 def _require_own_process(worker: "Worker") -> None:
-    """Raise if other workers are in the worker's process.
+    """Raise an error if the process runs other workers, whose arrays would be in the same pool.
 
     Raises:
-        RuntimeError: One is: NumPy's arrays of both would be in one pool.
+        RuntimeError: The process runs another worker.
     """
     others = [
         other.address

@@ -1,22 +1,22 @@
-"""Limits of a pool in a Dask worker, and the settings of Dask's that go by them.
+"""Limits of a pool in a Dask worker, and the adaptation of Dask's memory thresholds to them.
 
-Dask's thresholds are shares of the worker's ``memory_limit``: ``target`` of the results it keeps, ``spill`` and
-``pause`` of its process, ``terminate`` of the same as its nanny sees it. A pool's limit fits if a full pool and what
-the process held before are below the pause: then the pool refuses before Dask acts. For what fits, ``fit`` sets
+Dask's thresholds are shares of the worker's ``memory_limit``: ``target`` is compared with the size of the stored
+results, ``spill`` and ``pause`` with the memory of the process, ``terminate`` with the same as the nanny measures it.
+A limit is allowed if the memory of a full pool plus that of the process before it is below ``pause``: then the pool
+refuses a request before Dask acts. These settings of Dask's are changed:
 
 ``worker.data.n``
-    Results are spilled from the share ``target`` of the *pool's* limit on, if that is less than of the worker's. The
-    rest of the pool is for what tasks need while they run. Not where a worker keeps its results in something other
-    than Dask's ``SpillBuffer``.
+    Dask spills results above the share ``target`` of the *pool's* limit, if that is less than of the worker's. The
+    rest of the pool is left for the tasks' temporaries. Workers whose store is not Dask's ``SpillBuffer`` keep theirs.
 ``worker.monitor.get_process_memory``
-    A pool keeps the regions of dead arrays for the next ones. Dask would take them for data, spill all there is, and
-    stay paused. Where the process is above the lower one of ``spill`` and ``pause``, free regions go back to the
-    system, and it is measured again.
+    A pool keeps the regions of dead arrays for later ones. Dask would count them as data, spill everything and stay
+    paused. If the process is above the lower one of ``spill`` and ``pause``, the pool is trimmed and the process is
+    measured again.
 ``distributed.comm.tcp.host_array``, ``distributed.protocol.utils.host_array``
-    What comes from other workers goes into the pool like every array, and beside it if it is full. Dask does not get
-    over a refusal there: the task that needs the data would wait for ever. Once it is there, it counts towards ``n``.
+    Data from other workers goes into the pool like every array, but into memory outside it if the pool is full. Dask
+    cannot handle a refusal there: the task that needs the data would wait forever. The data counts towards ``n``.
 
-``memory_limit`` and the shares stay as they are: the nanny has a copy of them, in another process.
+``memory_limit`` and the shares are unchanged, because the nanny has a copy of them in another process.
 """
 
 from collections.abc import Callable
@@ -29,16 +29,16 @@ from allotment._core import Pool, format_size, parse_size
 if TYPE_CHECKING:
     from distributed import Worker
 
-#: The metric that says of which total a worker's limit is a share.
+#: Name of the metric with the host's total of which a worker's limit is a share.
 TOTAL: Final = "allotment_total"
 
 
 def check_size(value: Any) -> None:
-    """Raise what ``size`` would for any worker.
+    """Validate a size: bytes, a text such as ``"2GiB"``, or a share of a worker's memory limit.
 
     Raises:
-        ValueError: Out of range.
-        TypeError: Neither a number nor a text.
+        ValueError: The size is out of range.
+        TypeError: The size is neither a number nor a text.
     """
     if isinstance(value, float):
         if not 0 < value <= 1:
@@ -47,11 +47,11 @@ def check_size(value: Any) -> None:
         parse_size(value)
 
 
-def size(value: Any, worker: "Worker") -> int:
-    """Bytes of a size, which may be a share of the worker's memory limit.
+def size_in_bytes(value: Any, worker: "Worker") -> int:
+    """Convert a size, which may be a share of the worker's memory limit, to bytes.
 
     Raises:
-        ValueError: A share, and the worker has no memory limit.
+        ValueError: The size is a share, and the worker has no memory limit.
     """
     if not isinstance(value, float):
         return parse_size(value)
@@ -61,17 +61,24 @@ def size(value: Any, worker: "Worker") -> int:
     return int(value * limit)
 
 
-def fitting(limit: int | None, worker: "Worker") -> int:
-    """Return a limit, or the largest that fits if there is none.
+def allowed_limit(limit: int | None, worker: "Worker") -> int:
+    """Check a pool's limit, in bytes, against Dask's thresholds, or choose the largest allowed one.
+
+    Args:
+        limit: The limit; ``None`` chooses the largest allowed one.
+        worker: The pool's worker.
+
+    Returns:
+        The limit in bytes.
 
     Raises:
-        ValueError: It does not fit; or there is none, and the worker has no memory limit to go by.
+        ValueError: The limit is too large; or it is ``None``, and the worker has no memory limit.
     """
-    most = _room(worker)
+    most = _largest_limit(worker)
     if limit is None:
         if most is None:
             raise ValueError(
-                "the worker has no memory_limit that a pool's limit could go by: give maximum_pool_size"
+                "the worker has no memory_limit to derive the pool's limit from: give maximum_pool_size"
             )
         return most
     if most is not None and limit > most:
@@ -83,11 +90,11 @@ def fitting(limit: int | None, worker: "Worker") -> int:
     return limit
 
 
-async def share(worker: "Worker", total: int) -> int:
-    """Return the worker's share of what the workers of its host may have together.
+async def equal_share(worker: "Worker", total: int) -> int:
+    """Return the worker's equal share of a total number of bytes for all workers of its host.
 
     Raises:
-        ValueError: Others have so much of it already that no equal share is left.
+        ValueError: Other workers have so much of the total that no equal share is left.
     """
     workers = (await worker.scheduler.identity())["workers"]
     host = workers[worker.address]["host"]
@@ -97,7 +104,7 @@ async def share(worker: "Worker", total: int) -> int:
         if peer["host"] == host and address != worker.address
     ]
     equal = total // (len(peers) + 1)
-    # Those that are being set up at the same time have no figures yet, and count the same workers.
+    # Workers in setup at the same time have no metrics yet; they count the same workers and get the same share.
     taken = sum(metrics["allotment_limit"] for metrics in peers if metrics.get(TOTAL) == total)
     if taken + equal > total:
         raise ValueError(
@@ -107,8 +114,8 @@ async def share(worker: "Worker", total: int) -> int:
     return equal
 
 
-def fit(worker: "Worker", pool: Pool, undo: ExitStack) -> None:
-    """Set what goes by a pool's limit, and note in ``undo`` what takes it back."""
+def adapt_thresholds(worker: "Worker", pool: Pool, undo: ExitStack) -> None:
+    """Adapt the worker's spilling and memory measurement to the pool's limit; ``undo`` receives the reversal."""
     from distributed.spill import SpillBuffer
 
     manager = worker.memory_manager
@@ -132,8 +139,8 @@ def fit(worker: "Worker", pool: Pool, undo: ExitStack) -> None:
     undo.callback(delattr, monitor, "get_process_memory")
 
 
-def receive_without_refusals(undo: ExitStack) -> None:
-    """Let data come in from other workers that the pool has no room for, and note in ``undo`` what ends that."""
+def receive_outside_full_pool(undo: ExitStack) -> None:
+    """Make Dask receive data in memory outside the pool if the pool is full; ``undo`` receives the reversal."""
     from distributed.comm import tcp
     from distributed.protocol import utils
 
@@ -151,13 +158,13 @@ def _host_array(array: Callable[[int], memoryview], nbytes: int) -> memoryview:
         return memoryview(bytearray(nbytes))
 
 
-def _room(worker: "Worker") -> int | None:
-    """Return the most that a pool may reserve so that its process stays below Dask's pause.
+def _largest_limit(worker: "Worker") -> int | None:
+    """Return the most bytes that a pool may reserve with its process below Dask's pause threshold.
 
     ``None`` if the worker has no memory limit.
 
     Raises:
-        ValueError: Its process is above the pause already.
+        ValueError: The process is above the threshold already.
     """
     import dask.config
 

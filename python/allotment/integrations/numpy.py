@@ -1,58 +1,57 @@
-"""NumPy's arrays in a pool: through its door for memory handlers (NEP 49), with no Python on the way.
+"""Puts the data of NumPy arrays into a pool, through NumPy's API for memory handlers (NEP 49).
 
 ::
 
     from allotment.integrations import numpy as pooled
 
-    with pooled.use(pool):      # arrays made in here have their data in the pool
+    with pooled.use(pool):      # arrays created in this block have their data in the pool
         c = a + b
-    pooled.install(pool, process_wide=True)     # those of every thread, from here on
+    pooled.install(pool, process_wide=True)     # from here on the arrays of every thread have
 
-An array's data goes back to the pool when the array dies: on any thread, at any time, after ``uninstall()`` and at
-the end of the process. The pool lives until then. Views, ``memmap`` and ``frombuffer`` own no data; scalars, and what
-LAPACK and BLAS take for themselves, do not come from handlers.
+An array's data returns to the pool when the array dies: on any thread, at any time, after ``uninstall()`` and at the
+end of the process. The pool lives until then. Views, ``memmap`` and ``frombuffer`` own no data. Scalars and the
+internal buffers of LAPACK and BLAS do not use memory handlers. No Python code runs per array.
 
-**Which arrays.** ``use`` and ``install`` are about one context (of ``contextvars``), as NumPy's own door is.
+**Which arrays.** ``use`` and ``install`` apply to one context (of ``contextvars``), as NumPy's own API does.
 
 In the pool:
-    the same thread, ``asyncio`` tasks made in it, ``asyncio.to_thread``; ``copy_context().run(...)`` on any thread; a
-    thread pool with ``initializer=install, initargs=(pool,)``.
+    arrays of the same thread, of ``asyncio`` tasks created in it, of ``asyncio.to_thread``; of
+    ``copy_context().run(...)`` on any thread; of a thread pool with ``initializer=install, initargs=(pool,)``.
 Not in the pool:
-    ``threading.Thread`` and a thread pool without more, unless Python lets threads inherit the context; a Dask
-    worker's tasks, whatever its plugins installed.
+    arrays of a ``threading.Thread`` or a plain thread pool, unless Python lets threads inherit the context; of the
+    tasks of a Dask worker, even if a plugin of the worker called ``install``.
 
-With ``process_wide=True`` it is every thread, past and future, that has no handler of its own; a ``use`` inside still
-counts. NumPy has no door for that: what its default handler's capsule points to is replaced, which was tried with the
-versions of NumPy that ``install`` accepts, and is refused with others. Arrays made before are freed by NumPy's own
-functions, as ever. ``uninstall()`` ends it for new arrays; the pool stays for the process, as data may be live in it.
+With ``process_wide=True`` the handler applies to every existing and future thread without a handler of its own; ``use``
+still overrides it. NumPy has no API for that: ``install`` replaces the functions in NumPy's default handler. This was
+tested with certain versions of NumPy; ``install`` raises an error with others. NumPy's own functions still free older
+arrays. ``uninstall()`` ends it for new arrays; the pool stays alive until the process ends, as its data may be live.
 
-**Figures.** Some data of dead arrays of up to 1,032 bytes is kept back for the next ones. Whatever is asked of the
-pool finds it given back first; the peaks may count it, and the number of allocations counts only what it was asked for.
+**Statistics.** A cache keeps some data of dead arrays of up to 1,032 bytes for later arrays. Every call of the pool
+empties the cache first. The pool's peaks may include cached data; ``num_allocs`` does not count arrays from the cache.
 
-**When memory runs out** NumPy raises its ``MemoryError``, and the pool has a report of that moment. The report is a
-note of the error (``__notes__``) once it leaves a ``use`` block, or meets ``uninstall()`` in a ``finally``. While
-anything is installed, the report is printed with an uncaught error, on any thread: through
-``sys.excepthook`` and ``threading.excepthook``, which call the hooks that were there. A program that catches the error
-calls ``take_refusal()``. A pool that was closed while it is installed refuses in the same manner, and its report says
-so. Such a request neither waits for a free nor collects garbage first, whatever the pool's options: NumPy may hold the
-interpreter that another thread needs for its free.
+**Running out of memory.** NumPy raises its ``MemoryError``, and the pool keeps a report of that moment. The report
+becomes a note of the error (``__notes__``) when the error leaves a ``use`` block, or when ``uninstall()`` runs in a
+``finally``. While a handler is installed, ``sys.excepthook`` and ``threading.excepthook`` print the report with an
+uncaught error and then call the former hooks. A program that catches the error calls ``take_refusal()``. A closed pool
+refuses in the same manner, and its report says so. A request of NumPy's neither waits for a free nor collects garbage
+first, whatever the pool's options: NumPy may hold the interpreter that another thread needs for its free.
 
 **Ownership.** The array owns its data: ``pool.free(array.ctypes.data)`` is a ``BufferError``. In a pool with
-``owner_tags`` the owner is the line that made the array, the innermost outside NumPy's own files. ``tracemalloc`` sees
-the data as it sees NumPy's own, in the domain ``numpy.lib.tracemalloc_domain``, because NumPy reports what any handler
-gives it. ``tracemalloc`` does not see the memory that ``Pool.allocate`` and ``Pool.malloc`` give out, and counts a
-request that was refused, at address 0, until the next refusal: NumPy reports that, too, with any handler.
+``owner_tags`` the owner is the innermost source line outside NumPy's own files. ``tracemalloc`` counts the data in the
+domain ``numpy.lib.tracemalloc_domain``, because NumPy reports the data of any handler. ``tracemalloc`` does not count
+the memory of ``Pool.allocate`` and ``Pool.malloc``, and counts a refused request, at address 0, until the next refusal:
+NumPy reports that, too, with any handler.
 
-**In a forked child** the pool is its parent's: new arrays get NumPy's own memory, and the parent's stay readable and
-writable; their data is given back by nobody. A thread's end changes nothing but its own context. NumPy and this
-package work in the main interpreter alone.
+**In a forked child** the pool belongs to the parent: new arrays get NumPy's own memory, and the parent's arrays stay
+readable and writable, but their data is never freed. A thread's end affects only its own context. NumPy and this
+package work in the main interpreter only.
 
-**Is it worth it?** For arrays of some 32 MiB and more, and for expressions with many temporaries: their pages stay with
-the pool instead of going back to the system with every array, and come in huge pages (``benches/README.md`` has the
-figures). Where only that matters and a process can be started for it, glibc's own tuning is enough:
-``GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=68719476736:glibc.malloc.hugetlb=1``. It has no
-limit, no figures and no trim, and is about everything in the process. Untouched ``np.zeros`` takes up no memory, from
-new pages as well as from free ones that nobody has written to.
+**When it pays.** For arrays of 32 MiB and more, and for expressions with many temporaries: the pool keeps their pages
+instead of returning them to the system with every array, and uses huge pages (``benches/README.md`` has measurements).
+If you need only that, and can start a process for it, glibc's tuning is enough:
+``GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=68719476736:glibc.malloc.hugetlb=1``. It affects
+the whole process and has no limit, no statistics and no trim. Untouched ``np.zeros`` takes no physical memory, whether
+in new pages or in free pages that were never written to.
 """
 
 import contextvars
@@ -68,37 +67,44 @@ from allotment.devices.memory import find_device
 from allotment.devices.values import LogicalDevice
 from allotment.integrations.numpy_refusals import add_report, uncaught
 
-#: From the first of these up to the last, and not with it, what ``process_wide`` leans on was tried.
-_TRIED: Final = ((2, 0), (2, 6))
+#: NumPy versions that ``process_wide`` was tested with: from the first to before the second.
+_TESTED: Final = ((2, 0), (2, 6))
 
 
 class _Layer(NamedTuple):
-    """One installed handler of a context."""
+    """A handler installed in a context, with the former handler."""
 
     memory: ArrayMemory
-    #: The handler that was there before, as NumPy gave it out.
+    #: The former handler, as NumPy returned it.
     former: object
-    #: The block it belongs to; ``None`` if ``install`` made it.
+    #: The block that installed the handler; ``None`` for ``install``.
     block: "use | None"
 
 
-#: What is installed in this context, the innermost last: copied where contexts are, as NumPy's own choice is.
+#: The handlers installed in this context, the innermost last. Copied with the context, as NumPy's own variable is.
 _layers: Final[contextvars.ContextVar[tuple[_Layer, ...]]] = contextvars.ContextVar("layers", default=())
 
 
 def install(pool_or_device: Pool | LogicalDevice | str, process_wide: bool = False) -> None:
-    """Put the data of arrays that are made from here on into a pool.
+    """Put the data of NumPy arrays created from now on in this context into a pool.
 
     Args:
         pool_or_device: A pool over host memory, or a logical device that has one, or its name, such as "/GPU:0".
-        process_wide: In every context without a handler of its own, on any thread, and not in this one alone.
+        process_wide: Whether to apply to every thread and context without a handler of its own.
 
     Raises:
-        TypeError: Neither a pool nor a device.
-        ValueError: No such device, or it has no pool; or the pool's memory is not memory of this process.
-        MemoryError: The pool has no room for a first array. Its cause is the pool's reason.
-        RuntimeError: Something is installed already; or NumPy does not take the handler; or, process-wide, this is no
-            NumPy that it was tried with; or the pool is that of a process which this one was forked from.
+        TypeError: ``pool_or_device`` is neither a pool nor a device.
+        ValueError: The device does not exist or has no pool; or the pool's memory is not memory of this process.
+        MemoryError: The pool has no memory for a first array. The cause is the pool's error.
+        RuntimeError: A handler is installed already; or NumPy ignores the handler; or, process-wide, this version of
+            NumPy was not tested; or the pool was created before a fork, in the parent process.
+
+    Example::
+
+        pool = allotment.Pool(limit="1GiB")
+        install(pool)
+        x = numpy.ones(1_000_000)   # its 8 MB are in the pool
+        uninstall()
     """
     memory = _memory(pool_or_device)
     if process_wide:
@@ -115,13 +121,13 @@ def install(pool_or_device: Pool | LogicalDevice | str, process_wide: bool = Fal
 
 
 def uninstall() -> None:
-    """Undo ``install``: this context's, or, if there is none, the process-wide one.
+    """Undo ``install`` in this context, or else the process-wide ``install``.
 
-    The former handler is back. Arrays keep their data where it is. Called while a ``MemoryError`` of NumPy's is
-    handled, as in a ``finally``, it adds the pool's report to the error.
+    NumPy uses the former handler again. Live arrays keep their data in the pool. If a ``MemoryError`` of NumPy's is
+    being handled, as in a ``finally``, the pool's report becomes a note of the error.
 
     Raises:
-        RuntimeError: Nothing is installed, or a ``use`` block inside it has not ended.
+        RuntimeError: No handler is installed, or a ``use`` block inside has not ended.
     """
     layers = _layers.get()
     if layers:
@@ -137,20 +143,19 @@ def uninstall() -> None:
 
 
 class use:  # noqa: N801 - reads as a statement
-    """A ``with`` block whose arrays have their data in a pool. Blocks nest; the former handler comes back.
+    """Context manager that puts the data of the NumPy arrays created in its block into a pool. Blocks nest.
 
-    Left by a ``MemoryError`` of NumPy's, it adds the pool's report to the error as a note. Left in another context than
-    it was entered in, as a generator's block may be, it changes nothing there.
+    A ``MemoryError`` of NumPy's that leaves the block gets the pool's report as a note. A block that ends in another
+    context than it began in, as a generator's may, changes nothing there.
 
     Args:
-        pool_or_device: As for ``install``.
+        pool_or_device: A pool, a logical device or its name, as for ``install``.
 
     Raises:
-        TypeError: Neither a pool nor a device.
-        ValueError: No such device, or it has no pool; or the pool's memory is not memory of this process.
-        MemoryError: On entry: the pool has no room for a first array. Its cause is the pool's reason.
-        RuntimeError: On entry: NumPy does not take the handler; or the pool is that of a process which this one was
-            forked from.
+        TypeError: ``pool_or_device`` is neither a pool nor a device.
+        ValueError: The device does not exist or has no pool; or the pool's memory is not memory of this process.
+        MemoryError: On entry: the pool has no memory for a first array. The cause is the pool's error.
+        RuntimeError: On entry: NumPy ignores the handler; or the pool was created before a fork, in the parent process.
     """
 
     __slots__ = ("_memory",)
@@ -167,7 +172,7 @@ class use:  # noqa: N801 - reads as a statement
         layers = _layers.get()
         for depth in reversed(range(len(layers))):
             if layers[depth].block is self:
-                # With it ends whatever was installed inside and not undone.
+                # Also removes the handlers installed inside the block and not uninstalled.
                 ArrayMemory.restore(layers[depth].former)
                 _layers.set(layers[:depth])
                 break
@@ -175,9 +180,11 @@ class use:  # noqa: N801 - reads as a statement
 
 
 def take_refusal() -> BaseException | None:
-    """Why a pool refused memory to an array last, on this thread; each refusal is told once.
+    """Return this thread's last refusal of memory for an array, and forget it; ``None`` if there is none.
 
-    Its attribute ``pool`` is the pool's name.
+    Returns:
+        An ``allotment.OutOfMemoryError`` with the pool's report and figures; its attribute ``pool`` is the pool's name.
+        A closed pool's refusal is another exception.
     """
     return ArrayMemory.take_refusal()
 
@@ -188,15 +195,13 @@ def _memory(pool_or_device: Any) -> ArrayMemory:
 
 def _pool(pool_or_device: Any) -> Pool:
     if isinstance(pool_or_device, Pool):
-        # An error in a forked child, where its arrays would be in NumPy's own memory.
+        # Raises an error in a forked child, where the arrays would be in NumPy's own memory.
         pool_or_device.can_allocate(0)
         return pool_or_device
     name = pool_or_device.name if isinstance(pool_or_device, LogicalDevice) else pool_or_device
     if not isinstance(name, str):
         kind = type(pool_or_device).__name__
-        raise TypeError(
-            f"arrays live in a Pool, or on a logical device or its name, such as '/GPU:0', not in {kind}"
-        )
+        raise TypeError(f"expected a Pool, a logical device or its name, such as '/GPU:0', not {kind}")
     pool = find_device(context().ready().devices, name).pool
     if pool is None:
         raise ValueError(
@@ -208,39 +213,39 @@ def _pool(pool_or_device: Any) -> Pool:
 def _add_layer(memory: ArrayMemory, block: "use | None") -> None:
     former = memory.install()
     try:
-        _try(memory)
+        _create_first_array(memory)
     except BaseException:
         ArrayMemory.restore(former)
         raise
-    # Python remembers where in a context a variable is, and not that it is nowhere: without NumPy's error state in the
-    # context that the handler is in, every ufunc would look for it in vain, for some 20 ns.
+    # Python caches the value of a context variable, but not its absence: without NumPy's error state in the context of
+    # the handler, every ufunc would search the context for it, which takes 20 ns.
     np.seterr(**np.geterr())
     _layers.set((*_layers.get(), _Layer(memory, former, block)))
 
 
 def _install_process_wide(memory: ArrayMemory) -> None:
     version = np.lib.NumpyVersion(np.__version__)
-    if not _TRIED[0] <= (version.major, version.minor) < _TRIED[1]:
-        (first, last) = (".".join(map(str, each)) for each in _TRIED)
+    if not _TESTED[0] <= (version.major, version.minor) < _TESTED[1]:
+        (first, last) = (".".join(map(str, each)) for each in _TESTED)
         raise RuntimeError(
-            f"process_wide=True replaces a part of NumPy, and was tried with {first} up to, but not with, {last}; this "
-            f"is NumPy {np.__version__}: use() and install() without it work"
+            f"process_wide=True replaces a part of NumPy, and was tested with versions from {first} to before {last}; "
+            f"this is NumPy {np.__version__}: use() and install() without it work"
         )
     memory.install_process_wide()
     try:
-        # Nothing is installed in an empty context, whatever is in this one.
-        contextvars.Context().run(_try, memory)
+        # In an empty context no other handler overrides the process-wide one.
+        contextvars.Context().run(_create_first_array, memory)
     except BaseException:
         ArrayMemory.stop_process_wide()
         raise
 
 
-def _try(memory: ArrayMemory) -> None:
-    """Make an array, and look where its data is.
+def _create_first_array(memory: ArrayMemory) -> None:
+    """Check the installed handler: create an array and verify that its data is in the pool.
 
     Raises:
-        MemoryError: The pool has no room for it.
-        RuntimeError: It is not in the pool.
+        MemoryError: The pool has no memory for the array.
+        RuntimeError: The array's data is not in the pool.
     """
     ArrayMemory.take_refusal()
     try:

@@ -1,8 +1,8 @@
-"""Reports of pools that refused memory to NumPy's arrays: added as a note to the ``MemoryError`` that NumPy raises.
+"""Adds a pool's report to the ``MemoryError`` that NumPy raises when the pool refuses memory for an array.
 
-NumPy's error says how much memory an array needs, and has no room for what the pool says. The handler keeps the pool's
-report, of the moment of the refusal and for its thread, until a caller takes it: ``add_report`` for an error that was
-raised at the same line, where it leaves a ``use`` block, or where it is uncaught.
+NumPy's error contains only the size of the array. The memory handler keeps the pool's report for the thread until
+``add_report`` takes it for an error that was raised at the same source line: when the error leaves a ``use`` block, or
+when it is uncaught.
 """
 
 import contextlib
@@ -17,21 +17,20 @@ from allotment.errors import OpError
 
 
 def add_report(error: BaseException | None) -> None:
-    """Add the report of the pool to NumPy's ``MemoryError``: this error, or the one that led to it.
+    """Add the pool's report as a note to NumPy's ``MemoryError``: to ``error`` itself or to one of its causes.
 
-    An error that was raised elsewhere than the array was to be made is left alone, and so is one with a report of
-    its own.
+    An error is unchanged if it was raised at another line than the refusal, or has a report of its own.
     """
     for each in _with_causes(error):
         if isinstance(each, MemoryError) and not isinstance(each, OutOfMemoryError | OpError):
             refusal = ArrayMemory.take_refusal(_raised_at(each))
             if refusal is not None:
-                each.add_note(report(refusal))
+                each.add_note(refusal_text(refusal))
                 return
 
 
-def report(refusal: BaseException) -> str:
-    """What a refusal says, with the name of the pool."""
+def refusal_text(refusal: BaseException) -> str:
+    """Return the text of a pool's refusal, preceded by the pool's name."""
     if isinstance(refusal, OutOfMemoryError):
         pool: str = refusal.pool  # type: ignore[attr-defined]
         return f"pool {pool!r}: {refusal}"
@@ -56,9 +55,9 @@ def _raised_at(error: BaseException) -> tuple[str, int] | None:
 
 
 class _UncaughtErrors:
-    """Hooks for uncaught errors, in front of those that are there, while anything is installed.
+    """Hooks that add the pool's report to uncaught errors while at least one memory handler is installed.
 
-    Each time they are set they are new ones, with the former hooks in them: a program may have put the last ones behind
+    Each installation creates new hooks that call the former ones, because a program may have wrapped the last ones in
     hooks of its own.
     """
 
@@ -68,7 +67,7 @@ class _UncaughtErrors:
         self._undo = contextlib.ExitStack()
 
     def add(self) -> None:
-        """Count one more that is installed."""
+        """Count one more installed handler; set the hooks at the first."""
         with self._lock:
             self._installed += 1
             if self._installed == 1:
@@ -76,7 +75,7 @@ class _UncaughtErrors:
                 self._undo.callback(_set_hook_of_threads())
 
     def remove(self) -> None:
-        """Count one less. Where a program has set a hook of its own since, that stays."""
+        """Count one installed handler less; remove the hooks at the last, unless a program has replaced them."""
         with self._lock:
             self._installed -= 1
             if self._installed == 0:
@@ -115,4 +114,4 @@ def _set_hook_of_threads() -> Callable[[], None]:
 
 uncaught: Final = _UncaughtErrors()
 
-__all__ = ["add_report", "report", "uncaught"]
+__all__ = ["add_report", "refusal_text", "uncaught"]

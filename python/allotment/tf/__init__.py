@@ -1,7 +1,7 @@
 """TensorFlow's API over the devices and pools of ``allotment``: operations, gradients, graphs, Keras, strategies.
 
-``import allotment.tf as tf`` above a program that uses TensorFlow; ``allotment.tf.v1`` for programs of TensorFlow 1.
-The names are in ``__init__.pyi``; the module of each is imported when the name is first used.
+Replace a program's import of TensorFlow by ``import allotment.tf as tf``, or by ``import allotment.tf.v1 as tf`` for
+TensorFlow 1. ``__init__.pyi`` lists the names; the first use of a name imports its module.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -12,7 +12,7 @@ from allotment.tf.names.missing_names import missing
 from allotment.tf.ops import operators as _operators  # noqa: F401 - gives tensors their operators
 from allotment.tf.version import VERSION
 
-#: TensorFlow's, for programs that look at it; that of this package is ``allotment.__version__``.
+#: Version of TensorFlow that the API follows; this package's version is ``allotment.__version__``.
 __version__: Final = VERSION
 #: A new axis of length 1, in an index.
 newaxis: Final = None

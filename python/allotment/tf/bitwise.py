@@ -1,4 +1,4 @@
-"""``tf.bitwise``: integers as rows of bits."""
+"""``tf.bitwise``: bitwise operations on integers."""
 
 from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.math.logical import (

@@ -1,4 +1,4 @@
-"""Seeing what happens, and checking that it is what was meant: ``tf.debugging``."""
+"""``tf.debugging``: placement logging and assertions about values, shapes and types."""
 
 from allotment.devices import placement_log
 from allotment.devices.context import context
@@ -35,26 +35,29 @@ from allotment.tf.ops.control.type_assertions import (
 
 
 def get_log_device_placement() -> bool:
-    """Return whether each operation logs where it ran; off until it is set.
+    """Return whether each operation logs the device that it ran on; false by default.
 
     As ``tf.debugging.get_log_device_placement``.
 
     Raises:
-        ValueError: Memory growth differs between GPUs, as in every getter that puts the settings together.
-        TypeError: Something else than a bool was set.
+        ValueError: Memory growth differs between GPUs: this getter, like others, checks all settings together.
+        TypeError: The setter was given something other than a bool.
     """
     context().assemble()
     return context().log_device_placement
 
 
 def set_log_device_placement(enabled: bool | None) -> None:
-    """Say whether each operation logs where it ran, from now on. ``None`` is off.
+    """Choose whether each operation logs the device that it ran on.
 
-    As ``tf.debugging.set_log_device_placement``, but it holds at any time, not only before the first
+    As ``tf.debugging.set_log_device_placement``, except that it may be called at any time, not only before the first
     operation.
 
+    Args:
+        enabled: Whether to log; ``None`` is false.
+
     Raises:
-        TypeError: Neither true nor false, and the runtime is initialized; else the getter raises it.
+        TypeError: ``enabled`` is not a bool and the runtime is initialized; before that, the getter raises it.
     """
     context().store_flag("log_placement", enabled)
     placement_log.switch(bool(enabled))

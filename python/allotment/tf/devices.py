@@ -1,4 +1,4 @@
-"""Device scopes and device names. As ``tf.device`` and ``tf.DeviceSpec``."""
+"""``tf.device`` and ``tf.DeviceSpec``: device scopes and device names."""
 
 from allotment.devices.device_spec import DeviceSpec
 from allotment.devices.placement import device

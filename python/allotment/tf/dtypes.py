@@ -1,4 +1,4 @@
-"""Element types, and operations that change them. As ``tf.dtypes``."""
+"""``tf.dtypes``: element types and casts between them."""
 
 from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.array.array import cast, saturate_cast

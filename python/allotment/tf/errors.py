@@ -1,4 +1,4 @@
-"""The errors of operations and devices. As ``tf.errors``."""
+"""``tf.errors``: exceptions of operations and devices."""
 
 from allotment.errors import (
     ABORTED,
@@ -41,7 +41,7 @@ from allotment.tf.names.missing_names import refuse_other_names
 
 
 class OperatorNotAllowedInGraphError(WithFields, TypeError):
-    """A tensor of a graph was used as a Python value."""
+    """A program used a symbolic tensor of a graph as a Python value, such as in ``if tensor:``."""
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""First values of variables. As ``tf.initializers``."""
+"""``tf.initializers``: functions that create the initial values of variables."""
 
 from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.random.initializers import (

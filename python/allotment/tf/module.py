@@ -1,4 +1,4 @@
-"""``tf.Module``: an object that finds the variables of its parts."""
+"""``tf.Module``: base class of objects that collect the variables in their attributes."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -12,15 +12,24 @@ from allotment.tf.variables.variable import Variable
 
 
 class Module:
-    """Something made of variables and other modules, which are its attributes. As ``tf.Module``.
+    """Base class of objects that collect the variables and modules in their attributes. As ``tf.Module``.
 
-    Lists, tuples and dictionaries of them count, too, and so do Keras' layers and models.
+    The search includes lists, tuples and dictionaries, and Keras layers and models.
 
     Args:
-        name: A Python identifier; made of the class's name unless given.
+        name: A Python identifier; by default the class's name in snake case.
 
     Raises:
-        ValueError: The name is none.
+        ValueError: The name is not an identifier.
+
+    Example::
+
+        class Linear(tf.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = tf.Variable([[1.0, 2.0]])
+
+        Linear().trainable_variables  # a tuple with w
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -34,25 +43,25 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if restoring.waiting:
-            restoring.variables_made()
+        if restoring.pending:
+            restoring.restore_pending()
 
     def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
         return attributes(self)
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The module's name."""
         return self._name
 
     @property
     def name_scope(self) -> name_scope:
-        """A scope of the module's name, for what it makes."""
+        """A name scope with the module's name."""
         return name_scope(self._name)
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Let a method run in the module's ``name_scope``: a decorator."""
+        """Decorate a method so that it runs in the module's ``name_scope``."""
 
         @wraps(method)
         def scoped(self: "Module", *args: Any, **kwargs: Any) -> Any:
@@ -63,28 +72,28 @@ class Module:
 
     @property
     def variables(self) -> tuple[Any, ...]:
-        """The variables of this module and of all in it, attribute by attribute in the order of their names."""
+        """The variables of this module, then those of its submodules, each in the order of the attributes' names."""
         return tuple(_once(_variables(self, set())))
 
     @property
     def trainable_variables(self) -> tuple[Any, ...]:
-        """Those of ``variables`` that are trained."""
+        """The variables whose ``trainable`` is true."""
         return tuple(each for each in self.variables if each.trainable)
 
     @property
     def non_trainable_variables(self) -> tuple[Any, ...]:
-        """Those of ``variables`` that are not."""
+        """The variables whose ``trainable`` is false."""
         return tuple(each for each in self.variables if not each.trainable)
 
     @property
     def submodules(self) -> tuple["Module", ...]:
-        """All modules in this one, at any depth."""
+        """All modules inside this one, at any depth."""
         found = _once(_modules(self, {id(self)}))
         return tuple(found)
 
 
 def _parts(owner: Any) -> Iterator[Any]:
-    """What an object's attributes hold, through lists, tuples and dictionaries."""
+    """Yield the values of an object's attributes, flattening lists, tuples and dictionaries."""
     for _, value in sorted(vars(owner).items()):
         yield from _leaves(value)
 
@@ -106,7 +115,7 @@ def _variables(owner: Any, seen: set[int]) -> Iterator[Any]:
     seen.add(id(owner))
     for part in _parts(owner):
         (own if _is_variable(part) else inner).append(part)
-    # First the module's own, then those of its parts.
+    # First the module's own variables, then those of its submodules, as TensorFlow orders them.
     yield from own
     for part in inner:
         if id(part) in seen:
@@ -131,7 +140,7 @@ def _is_variable(value: Any) -> bool:
 
 
 def _has_variables(value: Any) -> bool:
-    """Whether something is a layer or model, which are no modules here."""
+    """Whether a value is a Keras layer or model; these do not derive from ``Module`` here."""
     return not isinstance(value, type) and isinstance(getattr(value, "variables", None), list | tuple)
 
 
@@ -144,7 +153,7 @@ def _once(values: Iterator[Any]) -> Iterator[Any]:
 
 
 def _snake_case(name: str) -> str:
-    """``MyNet2D`` as ``my_net2_d``, as TensorFlow names modules."""
+    """Convert a class name to a module name by TensorFlow's rule: ``MyNet2D`` gives ``my_net2_d``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])", "_", name).lower()
 
 

@@ -1,4 +1,4 @@
-"""Nested lists, tuples and dictionaries. As ``tf.nest``."""
+"""``tf.nest``: functions on nested lists, tuples and dictionaries."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -7,12 +7,12 @@ from allotment.tf.names.missing_names import refuse_other_names
 
 
 def is_nested(seq: Any) -> bool:
-    """Whether it is a list, tuple or dictionary, and not a single value. As ``tf.nest.is_nested``."""
+    """Whether a value is a list, tuple or dictionary. As ``tf.nest.is_nested``."""
     return isinstance(seq, list | tuple | Mapping)
 
 
 def _parts(structure: Any) -> list[Any]:
-    # As TensorFlow does: the values of a dictionary in the order of its keys.
+    # TensorFlow orders the values of a dictionary by key.
     return [structure[key] for key in _keys(structure)] if isinstance(structure, Mapping) else list(structure)
 
 
@@ -25,18 +25,23 @@ def _keys(structure: Mapping[Any, Any]) -> list[Any]:
 
 
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:  # noqa: ARG001 - TensorFlow's signature
-    """Return all values in a flat list; of dictionaries in the order of their keys. As ``tf.nest.flatten``."""
+    """Return the values of a structure as a flat list, those of a dictionary ordered by key. As ``tf.nest.flatten``.
+
+    Example: ``flatten({"b": [2, 3], "a": 1})`` is ``[1, 2, 3]``.
+    """
     if not is_nested(structure):
         return [structure]
     return [value for part in _parts(structure) for value in flatten(part)]
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:  # noqa: ARG001
-    """Arrange flat values as a structure is. As ``tf.nest.pack_sequence_as``.
+    """Arrange a flat sequence of values in the form of a structure. As ``tf.nest.pack_sequence_as``.
+
+    Example: ``pack_sequence_as([1, (2, 3)], ["a", "b", "c"])`` is ``["a", ("b", "c")]``.
 
     Raises:
-        TypeError: The values are no list or tuple.
-        ValueError: There are not as many values as the structure has.
+        TypeError: ``flat_sequence`` is not a list, tuple or dictionary.
+        ValueError: The number of values differs from that of the structure.
     """
     if not is_nested(flat_sequence):
         raise TypeError(
@@ -79,25 +84,31 @@ def assert_same_structure(
     check_types: bool = True,
     expand_composites: bool = False,  # noqa: ARG001 - TensorFlow's signature
 ) -> None:
-    """Check that two structures are nested the same way. As ``tf.nest.assert_same_structure``.
+    """Check that two structures have the same nesting. As ``tf.nest.assert_same_structure``.
+
+    Args:
+        nest1: A structure.
+        nest2: Another structure.
+        check_types: Whether the types of corresponding sequences must be the same.
+        expand_composites: Has no effect.
 
     Raises:
-        ValueError: They are not.
-        TypeError: They are, but a sequence of one has another type in the other.
+        ValueError: The nesting differs.
+        TypeError: The nesting is the same, but the types of two corresponding sequences differ.
     """
     fault = _difference(nest1, nest2, check_types)
     if fault is None:
         return
     kind, text = fault
     raise kind(
-        f"The two structures don't have the same nested structure.\n\nFirst structure: {_told(nest1)}\n\nSecond "
-        f"structure: {_told(nest2)}\n\nMore specifically: {text}\nEntire first structure:\n{_dots(nest1)}\n"
+        f"The two structures don't have the same nested structure.\n\nFirst structure: {_shown(nest1)}\n\nSecond "
+        f"structure: {_shown(nest2)}\n\nMore specifically: {text}\nEntire first structure:\n{_dots(nest1)}\n"
         f"Entire second structure:\n{_dots(nest2)}"
     )
 
 
 class _Dot:
-    """Stands for a value in the text of a structure."""
+    """Placeholder of a value in the text of a structure."""
 
     def __repr__(self) -> str:
         return "."
@@ -107,7 +118,7 @@ def _dots(structure: Any) -> str:
     return str(pack_sequence_as(structure, [_Dot()] * len(flatten(structure))))
 
 
-def _told(structure: Any) -> str:
+def _shown(structure: Any) -> str:
     return f"type={type(structure).__name__} str={structure}"
 
 
@@ -116,24 +127,24 @@ def _difference(one: Any, other: Any, check_types: bool) -> tuple[type[Exception
         nested, single = (one, other) if is_nested(one) else (other, one)
         return (
             ValueError,
-            f'Substructure "{_told(nested)}" is a sequence, while substructure "{_told(single)}" is not',
+            f'Substructure "{_shown(nested)}" is a sequence, while substructure "{_shown(single)}" is not',
         )
     if not is_nested(one):
         return None
     if check_types and type(one) is not type(other) and not _both(one, other, Mapping):
         return TypeError, (
-            f"The two namedtuples don't have the same sequence type. First structure {_told(one)} has type "
-            f"{type(one).__name__}, while second structure {_told(other)} has type {type(other).__name__}"
+            f"The two namedtuples don't have the same sequence type. First structure {_shown(one)} has type "
+            f"{type(one).__name__}, while second structure {_shown(other)} has type {type(other).__name__}"
         )
     if len(one) != len(other):
         return ValueError, (
-            f"The two structures don't have the same number of elements. First structure: {_told(one)}. "
-            f"Second structure: {_told(other)}"
+            f"The two structures don't have the same number of elements. First structure: {_shown(one)}. "
+            f"Second structure: {_shown(other)}"
         )
     if _both(one, other, Mapping) and set(one) != set(other):
         return ValueError, (
             "The two dictionaries don't have the same set of keys. First structure has keys "
-            f"{_told(list(one))}, while second structure has keys {_told(list(other))}"
+            f"{_shown(list(one))}, while second structure has keys {_shown(list(other))}"
         )
     pairs = zip(_parts(one), _parts(other), strict=True)
     return next((found for pair in pairs if (found := _difference(*pair, check_types)) is not None), None)
@@ -144,12 +155,17 @@ def _both(one: Any, other: Any, kind: type) -> bool:
 
 
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """Call a function with the values at each place of structures, and arrange the results as the first one is.
+    """Apply a function to the corresponding values of structures; return the results in the first one's form.
 
-    As ``tf.nest.map_structure``.
+    As ``tf.nest.map_structure``. Example: ``map_structure(operator.add, [1, (2,)], [10, (20,)])`` is ``[11, (22,)]``.
+
+    Args:
+        func: Called with one value of each structure.
+        *structure: Structures of the same nesting.
+        **kwargs: ``check_types``, as in ``assert_same_structure``; ``expand_composites`` has no effect.
 
     Raises:
-        TypeError: Not a function.
+        TypeError: ``func`` is not callable.
         ValueError: There is no structure, the structures differ, or a keyword is unknown.
     """
     if not callable(func):

@@ -1,7 +1,7 @@
-"""Random numbers. As ``tf.random``.
+"""``tf.random``: random numbers.
 
-What decides the numbers is as in TensorFlow (see ``set_seed``); the numbers themselves are NumPy's, not those
-that TensorFlow gives for the same seeds.
+Seeds determine the numbers by TensorFlow's rules (see ``set_seed``), but the generators are NumPy's: the same seed
+gives other numbers than in TensorFlow.
 """
 
 from allotment.tf.names.missing_names import refuse_other_names

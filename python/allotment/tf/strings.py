@@ -1,4 +1,4 @@
-"""Texts. As ``tf.strings``."""
+"""``tf.strings``: operations on tensors of strings."""
 
 from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.ops.text.number_texts import as_string, to_number

@@ -1,4 +1,4 @@
-"""How this was built: ``tf.sysconfig``."""
+"""``tf.sysconfig``: build information."""
 
 from collections import OrderedDict
 
@@ -6,7 +6,10 @@ from allotment.tf.names.missing_names import refuse_other_names
 
 
 def get_build_info() -> dict[str, bool]:
-    """Return what this was built against: no CUDA, no ROCm, no TensorRT; a driver is looked for at run time."""
+    """Return which GPU libraries the package was built with: none, as it loads the driver at run time.
+
+    As ``tf.sysconfig.get_build_info``.
+    """
     return OrderedDict(is_cuda_build=False, is_rocm_build=False, is_tensorrt_build=False)
 
 

@@ -1,4 +1,4 @@
-"""``tf.function``: here a function that is called as it stands."""
+"""``tf.function``: a decorator that keeps a function eager and converts its arguments and results."""
 
 import functools
 import logging
@@ -13,18 +13,18 @@ from allotment.tf.tensors.tensor import Tensor
 from allotment.tf.tensors.tensor_spec import TensorSpec
 
 _logger: Final = logging.getLogger("allotment.tf.tf_function")
-#: What a compiled function would return as tensors.
+#: Types of the results that a compiled function would return as tensors.
 _VALUES = (bool, int, float, complex, str, bytes, np.ndarray, np.generic)
 
 
 class Function:
-    """A Python function that takes and returns what TensorFlow's compiled functions do.
+    """Wrapper that calls a Python function eagerly with the argument and result types of TensorFlow's functions.
 
-    It runs eagerly each time, as if ``tf.config.run_functions_eagerly(True)`` had been called: prints and other side
-    effects happen at each call, and Python's ``if`` and ``while`` see values.
+    Every call runs eagerly, as after ``tf.config.run_functions_eagerly(True)``: prints and other side effects happen
+    at each call, and Python's ``if`` and ``while`` see values.
     """
 
-    #: That of the function.
+    #: The name of the Python function.
     __name__: str
 
     def __init__(self, python_function: Callable[..., Any], input_signature: Any = None) -> None:
@@ -35,19 +35,19 @@ class Function:
 
     @property
     def python_function(self) -> Callable[..., Any]:
-        """The function that is called."""
+        """The wrapped Python function."""
         return self._python_function
 
     @property
     def input_signature(self) -> Any:
-        """What each positional argument must be, if that was given."""
+        """The ``TensorSpec`` of each positional argument; ``None`` without a signature."""
         return self._signature
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function. Numbers and arrays that it returns become tensors.
+        """Call the Python function and convert the numbers and arrays in its result to tensors.
 
         Raises:
-            TypeError: An argument is not what the input signature says.
+            TypeError: An argument does not match the input signature.
         """
         if self._signature is not None:
             args = self._checked(args)
@@ -70,8 +70,8 @@ class Function:
         if hasattr(type(value), "_with_values"):
             if not spec.is_compatible_with(value):
                 raise TypeError(
-                    f"{self.__name__} takes {spec!r} by its input_signature, and got values of replicas that are not "
-                    f"as that says: {value!r}"
+                    f"{self.__name__} takes {spec!r} by its input_signature, and got values of replicas that do not "
+                    f"match it: {value!r}"
                 )
             return value
         tensor = value if isinstance(value, Tensor) else to_tensor(value, spec.dtype)
@@ -83,13 +83,13 @@ class Function:
         return tensor
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Make the method of an object."""
+        """Bind the function to an object, as a method."""
         if instance is None:
             return self
         return Function(self._python_function.__get__(instance, owner), self._signature)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
-        """Not offered: nothing is traced."""
+        """Raise ``NotImplementedError``: functions run eagerly and have no graph to return."""
         raise NotImplementedError(
             "get_concrete_function: functions run eagerly here and have no graph. Call the function itself, or record "
             "a graph with tf.compat.v1.Graph()."
@@ -106,20 +106,23 @@ def function(
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,  # noqa: ARG001 - nothing is traced
 ) -> Any:
-    """Mark a function, as a decorator with or without arguments. As ``tf.function``, and run eagerly; see ``Function``.
+    """Decorate a function as ``tf.function`` does, but run it eagerly; see :class:`Function`.
 
     Args:
-        func: The function.
+        func: The function; without it the call returns a decorator.
         input_signature: A ``TensorSpec``, or a structure of them, for each positional argument.
         autograph: Has no effect.
-        jit_compile: Has no effect; ``True`` is warned of once.
+        jit_compile: Has no effect; the first ``True`` logs a warning.
         reduce_retracing: Has no effect.
 
+    Returns:
+        A :class:`Function`, or a decorator.
+
     Raises:
-        TypeError: ``func`` cannot be called.
+        TypeError: ``func`` is not callable.
     """
     if jit_compile:
-        warn_that_nothing_is_compiled()
+        warn_jit_compile_ignored()
     if func is None:
         return functools.partial(function, input_signature=input_signature)
     if not callable(func):
@@ -128,13 +131,13 @@ def function(
 
 
 @functools.cache
-def warn_that_nothing_is_compiled() -> None:
-    """Warn, the first time, that ``jit_compile=True`` has no effect."""
+def warn_jit_compile_ignored() -> None:
+    """Log, at the first call, a warning that ``jit_compile=True`` has no effect."""
     _logger.warning("jit_compile=True has no effect: functions run eagerly here, none is compiled.")
 
 
 def _arrays(arguments: Any) -> Any:
-    """Arguments as a compiled function gets them: arrays as tensors, Python's numbers as they are."""
+    """Convert the NumPy arrays among a function's arguments to tensors; Python's numbers stay as they are."""
     return nest.map_structure(
         lambda each: to_tensor(each) if isinstance(each, np.ndarray | np.generic) else each, arguments
     )
@@ -142,9 +145,9 @@ def _arrays(arguments: Any) -> Any:
 
 def _returned(value: Any) -> Any:
     if hasattr(value, "_with_values"):
-        # One value of each replica, as `Strategy.run` returns them: no tensor is all of them.
+        # Per-replica values, as `Strategy.run` returns them, cannot be one tensor: convert each.
         return value._with_values([nest.map_structure(_returned, each) for each in value.values])
     return to_tensor(value) if isinstance(value, _VALUES) or hasattr(value, "_as_tensor") else value
 
 
-__all__ = ["Function", "function", "warn_that_nothing_is_compiled"]
+__all__ = ["Function", "function", "warn_jit_compile_ignored"]

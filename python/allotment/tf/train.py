@@ -1,4 +1,4 @@
-"""Optimizers as TensorFlow 1 has them, and checkpoints: ``tf.train``."""
+"""``tf.train``: checkpoints, and the optimizers of TensorFlow 1."""
 
 from allotment.tf.names.missing_names import refuse_other_names
 from allotment.tf.training.adaptive import AdagradOptimizer, AdamOptimizer, RMSPropOptimizer

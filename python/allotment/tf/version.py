@@ -1,10 +1,10 @@
-"""The release whose interface this is, for programs that look at it. As ``tf.version``."""
+"""``tf.version``: the release of TensorFlow whose API this package follows."""
 
 from typing import Final
 
 from allotment.tf.names.missing_names import refuse_other_names
 
-#: TensorFlow's, not this package's: that is ``__version__``.
+#: TensorFlow's version. This package's version is ``allotment.__version__``.
 VERSION: Final = "2.21.0"
 GIT_VERSION: Final = "v2.21.0-rc1-5-ga481b10260d"
 COMPILER_VERSION: Final = "Clang 18.1.8"

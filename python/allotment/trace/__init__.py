@@ -1,4 +1,4 @@
-"""Recorded programs: read from files, replayed, and reported on."""
+"""Recorded allocations: reads trace files, replays them into pools and reports the results."""
 
 from allotment.trace.error import TraceError
 from allotment.trace.reader import Columns, Trace, read_columns, read_trace

@@ -1,7 +1,7 @@
-"""What is wrong with a trace."""
+"""The exception about an invalid trace file."""
 
 from allotment.errors import WithFields
 
 
 class TraceError(WithFields, ValueError):
-    """A file is no trace that can be replayed. The text is one line, with the file and the place in it."""
+    """A file cannot be read or replayed as a trace. The text is one line with the file and the place in it."""

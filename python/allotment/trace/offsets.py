@@ -11,23 +11,28 @@ from allotment.trace.report import Report
 
 
 def write_offsets(path: str, report: Report) -> None:
-    """Write the offsets of a replay as an ``.npy`` file at exactly ``path``: whole or not at all.
+    """Write the offsets of a replay to an ``.npy`` file, atomically.
+
+    Args:
+        path: The file's exact name; no suffix is added. An existing file is replaced.
+        report: A report of ``replay_trace(..., with_offsets=True)``.
 
     Raises:
-        OSError: The file cannot be written. What was at ``path`` before is still there.
+        ValueError: The report has no offsets.
+        OSError: The file cannot be written. A file that was at ``path`` before is unchanged.
     """
     if report.offsets is None:
-        raise ValueError("the replay was asked for no offsets")
-    # Through links, as opening the file would.
+        raise ValueError("the report has no offsets: replay with with_offsets=True")
+    # Follow symbolic links, as opening the file would.
     target = Path(os.path.realpath(path))
     if not path or path.endswith(os.sep) or (target.exists() and not target.is_file()):
         # Renaming over a device such as /dev/null would replace the device.
         raise OSError("not the path of a regular file")
     mode = target.stat().st_mode if target.exists() else None
-    # Renaming asks for leave to change the folder only; opening would have asked for leave to change the file.
+    # Renaming needs write permission for the folder only; opening the file would have needed it for the file.
     if mode is not None and not (mode & 0o222 and os.access(target, os.W_OK)):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    # A short name of its own: the target's name may already be as long as names can be.
+    # A new short name: the target's name may already have the maximum length.
     unfinished = target.parent / f".{secrets.token_hex(8)}.tmp"
     try:
         with unfinished.open("xb") as file:

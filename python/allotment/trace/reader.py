@@ -1,4 +1,4 @@
-"""Reads a recorded program from a file, and says what is wrong with one that is none."""
+"""Reads recorded allocations from a trace file and reports what is invalid in it."""
 
 import json
 import os
@@ -14,11 +14,11 @@ from allotment.text import one_line
 from allotment.trace.archive import MAGICS, Archive, Array
 from allotment.trace.error import TraceError
 
-#: Events of the longest trace that is read. A zip file of a few megabytes can hold columns that fill any
-#: memory; the longest recordings we know have a hundredth of this.
+#: Most events that a trace may have. A zip file of a few megabytes can decompress to columns larger than any
+#: memory; the longest known recordings have a hundredth of this.
 MAX_EVENTS = 100_000_000
 
-#: Bytes of the longest header that is read.
+#: Most bytes that the column ``header`` may have.
 MAX_HEADER_BYTES = 16 << 20
 
 _COLUMNS = ("op", "id", "size")
@@ -26,24 +26,27 @@ _COLUMNS = ("op", "id", "size")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A trace as its file has it: one number an event in each column, as 64-bit integers."""
+    """The columns of a trace file: three arrays of int64, each with one number per event."""
 
-    #: As it was given.
+    #: The file's path as the caller gave it.
     path: str
-    #: From the header, if there is one and it has a name.
+    #: The program's name from the header; ``None`` without one.
     name: str | None
-    #: 1 allocates, 2 frees.
+    #: 1 for an allocation, 2 for a free.
     op: NDArray[np.int64]
-    #: Names the block.
+    #: The recorded block's number; a free has that of its allocation.
     id: NDArray[np.int64]
     #: Bytes requested.
     size: NDArray[np.int64]
 
     def program(self, events: int | None = None) -> Program:
-        """Make the program of it, or of its first ``events`` events.
+        """Check the events and return them as a program to replay.
+
+        Args:
+            events: Number of events to take from the start; all by default.
 
         Raises:
-            TraceError: It makes no sense, such as a free of what was never allocated.
+            TraceError: The events are inconsistent, such as a free of a block that was never allocated.
         """
         try:
             return Program(*(column[:events].data for column in (self.op, self.id, self.size)))
@@ -55,33 +58,34 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A recorded program that makes sense, and where it came from."""
+    """A recorded program whose events were checked, with its file."""
 
-    #: As it was given.
+    #: The file's path as the caller gave it.
     path: str
-    #: From the header, if there is one and it has a name.
+    #: The program's name from the header; ``None`` without one.
     name: str | None
     program: Program
 
 
 def read_trace(path: str | os.PathLike[str]) -> Trace:
-    """Read a trace and check that it makes sense.
+    """Read a trace file and check its events. See :func:`read_columns` for the format.
 
     Raises:
-        TraceError: The file cannot be read, or is no trace that makes sense.
+        TraceError: The file cannot be read, is not a trace, or has inconsistent events.
     """
     columns = read_columns(path)
     return Trace(columns.path, columns.name, columns.program())
 
 
 def read_columns(path: str | os.PathLike[str]) -> Columns:
-    """Read the columns of a trace; what kind of file it is, is told from its content.
+    """Read the columns of a trace file, without checking its events.
 
-    One kind is known: ``.npz`` with columns ``op`` (1 allocates, 2 frees), ``id`` and ``size``, one integer
-    an event, and an optional ``header``, a JSON text. Other columns are ignored. Nothing is ever unpickled.
+    The content determines the format, not the file's name. There is one format: ``.npz`` with columns ``op``
+    (1 allocates, 2 frees), ``id`` and ``size``, one integer per event, and an optional ``header``, a JSON text.
+    Other columns are ignored. Pickled objects are never loaded.
 
     Raises:
-        TraceError: The file cannot be read, or has no such columns.
+        TraceError: The file cannot be read, or lacks these columns.
     """
     path = os.fspath(path)
     with _open(path) as file:
@@ -89,22 +93,22 @@ def read_columns(path: str | os.PathLike[str]) -> Columns:
         if not start:
             raise _fault(path, "is empty")
         if start not in MAGICS:
-            raise _fault(path, "is no trace: a trace is an .npz file (a zip file of NumPy arrays)")
+            raise _fault(path, "is not a trace: a trace is an .npz file (a zip file of NumPy arrays)")
         with Archive(path, file) as archive:
             return Columns(path, _name(archive), *_columns(archive))
 
 
-def _fault(path: str, what: str) -> TraceError:
-    return TraceError(one_line(f"{path}: {what}"))
+def _fault(path: str, problem: str) -> TraceError:
+    return TraceError(one_line(f"{path}: {problem}"))
 
 
 def _open(path: str) -> IO[bytes]:
     try:
-        # Without waiting: opening a named pipe that nobody writes to would hang.
+        # Non-blocking: opening a named pipe without a writer would hang.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        what = error.strerror if isinstance(error, OSError) else error
-        raise _fault(path, f"cannot be read: {what}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise _fault(path, f"cannot be read: {reason}") from error
     file = os.fdopen(descriptor, "rb") if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
     if file is None:
         is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
@@ -114,7 +118,7 @@ def _open(path: str) -> IO[bytes]:
 
 
 def _name(archive: Archive) -> str | None:
-    """Read the name in the header. A header that is there must be readable."""
+    """Return the name in the header; ``None`` without a header or name. An invalid header is a ``TraceError``."""
     array = archive.describe("header")
     if array is None:
         return None
@@ -133,7 +137,7 @@ def _name(archive: Archive) -> str | None:
 
 def _columns(archive: Archive) -> list[NDArray[np.int64]]:
     arrays = [_describe_column(archive, name) for name in _COLUMNS]
-    # All of them are described before any is read: a column that is too long costs no memory.
+    # The headers of all columns are read before any numbers, so that a column that is too long takes no memory.
     if len({array.shape for array in arrays}) > 1:
         lengths = ", ".join(f"{array.name} has {array.shape[0]}" for array in arrays)
         raise archive.fault(f"the columns differ in length: {lengths}")

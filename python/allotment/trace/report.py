@@ -1,4 +1,4 @@
-"""Replays a trace and says what came of it, in names that other programs can read."""
+"""Replays a trace and reports the results, for people and as JSON."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -14,58 +14,58 @@ from allotment.trace.reader import Trace
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """The pool that a trace is replayed into."""
+    """Options of the pool that a trace is replayed into."""
 
-    #: The most it may reserve, in bytes.
+    #: The most bytes that the pool may reserve.
     limit: int = 64 << 30
-    #: Start with 2 MiB and double, or reserve the limit at first use.
+    #: Whether the pool starts with 2 MiB and doubles, or reserves the limit at first use.
     growth: bool = True
-    #: Before refusing, give wholly free regions back and grow again.
+    #: Whether the pool releases wholly free regions and grows again before it refuses.
     trim_on_oom: bool = False
     #: Bytes between one region and the next, a multiple of 256.
     gap: int = 0
-    #: Join regions that touch; by default when the gap is 0.
+    #: Whether the pool joins adjacent regions; ``None``: if the gap is 0.
     joined: bool | None = None
-    #: When the remainder of a chunk is split off.
+    #: Split rule: TensorFlow's, or ``"tight"``, which splits off every remainder.
     policy: Literal["tensorflow", "tight"] = "tensorflow"
 
     @property
     def joins_regions(self) -> bool:
-        """Whether regions that touch are joined."""
+        """Whether the pool joins adjacent regions."""
         return self.gap == 0 if self.joined is None else self.joined
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How limits are searched for."""
+    """Options of the search for the smallest limit."""
 
-    #: Limits are multiples of this, in bytes; itself a multiple of 256.
+    #: Step between the limits tried, in bytes; a multiple of 256.
     granularity: int = 64 << 10
-    #: When the search ends at the latest.
+    #: The most seconds that the search may take.
     seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of one replay."""
+    """The result of one replay, with its trace and options."""
 
     trace: Trace
     options: ReplayOptions
     result: Replay
-    #: How limits were searched for, if they were, and what was found. The replay then is that at the smallest.
+    #: Options and result of the search for limits, if there was one; ``result`` is then at the smallest limit.
     search: Search | None = None
     limits: Limits | None = None
-    #: Where each event's block lies, from the first region's start: -1 for a refusal and for the free of a
-    #: refused block.
+    #: Distance in bytes of each event's block from the first region's start, shape (events,); -1 for a refusal and
+    #: for the free of a refused block.
     offsets: NDArray[np.int64] | None = None
 
     @property
     def lost_inside_chunks(self) -> int:
-        """Bytes of chunks that were not asked for: what was in use at its peak less what was asked for at its own."""
+        """Peak bytes in use minus peak bytes requested: the memory lost to rounding and unsplit chunks."""
         return self.result.stats.peak_in_use - self.result.stats.peak_requested
 
     def as_dict(self) -> dict[str, Any]:
-        """Every figure under its name, for JSON. Amounts are bytes."""
+        """Return every figure by name, for JSON. Amounts are in bytes, ``ns_per_event`` is in nanoseconds."""
         stats = self.result.stats
         named = {} if self.trace.name is None else {"name": self.trace.name}
         return {
@@ -109,7 +109,13 @@ class Report:
 
 
 def replay_trace(trace: Trace, options: ReplayOptions, *, with_offsets: bool = False) -> Report:
-    """Replay a trace into a fresh pool."""
+    """Replay a trace into a new pool that has addresses but no memory.
+
+    Args:
+        trace: The recorded program.
+        options: Options of the pool.
+        with_offsets: Whether the report has the offset of each event's block.
+    """
     offsets = np.empty(trace.program.events, np.int64) if with_offsets else None
     result = replay(trace.program, **asdict(options), offsets=None if offsets is None else offsets.data)
     return Report(trace, options, result, offsets=offsets)
@@ -121,16 +127,16 @@ def replay_at_min_limit(
     search: Search | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Report:
-    """Search the smallest limit at which nothing is refused, and replay at that, not at ``options.limit``.
+    """Find the smallest limit at which the pool refuses nothing, and replay the trace at that limit.
 
     Args:
-        trace: What is replayed.
-        options: The pool, apart from its limit.
-        search: How to search; by default as :class:`Search` says.
-        progress: Called now and then with the number of limits that are known to serve or not, and of all.
+        trace: The recorded program.
+        options: Options of the pool; ``limit`` is ignored.
+        search: Options of the search; the defaults of :class:`Search` unless given.
+        progress: Called at intervals with the number of limits decided so far and the number of all limits.
 
     Raises:
-        TraceError: No limit serves the program.
+        TraceError: The pool refuses a request at every limit.
     """
     search = search or Search()
     settings = asdict(options)
@@ -139,6 +145,6 @@ def replay_at_min_limit(
         limits = find_limits(trace.program, **settings, **asdict(search), progress=progress)
     except ValueError as error:
         raise TraceError(f"{trace.path}: {error}") from error
-    # A program that asks for nothing fits into nothing, but no pool has a limit of nothing.
+    # The smallest limit of a program without allocations is 0, but a pool's limit is at least 1.
     found = replace(options, limit=max(limits.min_limit, 1))
     return replace(replay_trace(trace, found), search=search, limits=limits)

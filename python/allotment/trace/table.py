@@ -1,4 +1,4 @@
-"""Replay reports as a table: as wide as the terminal, or plain and never cut where there is none."""
+"""Formats replay reports as a table: as wide as the terminal, or plain and uncut without one."""
 
 import io
 from collections.abc import Sequence
@@ -12,22 +12,22 @@ from allotment._core import Limits, format_size
 from allotment.text import one_line
 from allotment.trace.report import Report, Search
 
-#: Wider than any table: nothing is wrapped or cut where no terminal sets a width.
+#: Width in columns without a terminal: more than any table, so that no line is wrapped or cut.
 _NO_WIDTH = 1_000_000
 
 
 def render_table(reports: Sequence[Report], stream: TextIO) -> str:
-    """Make the reports a text for ``stream``: one in full, or several with one line each.
+    """Format reports as text for ``stream``: a single report in full, several with one line each.
 
-    Several are in full too where the terminal is too narrow for the lines. Below reports at limits that were
-    searched for, it says what the limits mean.
+    Several reports are printed in full if the terminal is too narrow for the lines. After a search for limits a note
+    explains the limits.
     """
-    # Not into the stream itself: rich would write to it, and what it cannot take is not for us to handle.
+    # Not directly to the stream: rich would write to it, and our caller could not handle encoding errors.
     text = io.StringIO()
     if stream.isatty():
         console = Console(file=text, highlight=False, force_terminal=True)
     else:
-        # Said outright, because variables such as FORCE_COLOR would turn colours on in a file.
+        # Explicit options, because variables such as FORCE_COLOR would turn colours on in a file.
         console = Console(
             file=text, highlight=False, force_terminal=False, color_system=None, width=_NO_WIDTH
         )

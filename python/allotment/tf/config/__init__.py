@@ -1,4 +1,4 @@
-"""Devices and how they are used: ``tf.config``."""
+"""``tf.config``: physical and logical devices, visibility, placement, memory."""
 
 from allotment.devices.values import LogicalDevice, LogicalDeviceConfiguration, PhysicalDevice
 from allotment.tf.config import experimental, gpu, optimizer, threading

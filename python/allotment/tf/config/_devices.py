@@ -1,4 +1,7 @@
-"""Physical, visible and logical devices: functions that have two names in TensorFlow, each with one body."""
+"""Functions on physical, visible and logical devices, shared by ``tf.config`` and ``tf.config.experimental``.
+
+Source: docs/spec/device-config-api.md, section 5.
+"""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -17,47 +20,46 @@ _ABSENT: Final = _Absent.ABSENT
 
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """List the devices that the process sees, the CPU first, whether they are used or not.
+    """List the physical devices of the process, the CPU first, visible or not.
 
-    Reserves nothing and settles nothing: the runtime is not initialized by it. As
-    ``tf.config.list_physical_devices``.
+    The call neither reserves memory nor initializes the runtime. As ``tf.config.list_physical_devices``.
 
     Args:
-        device_type: ``"CPU"`` or ``"GPU"``; ``None`` is all. Another value fits none.
+        device_type: ``"CPU"`` or ``"GPU"``; ``None`` for all. Any other value gives an empty list.
 
     Raises:
-        ValueError: ``ALLOTMENT_SIMULATED_GPUS`` cannot be used.
+        ValueError: The value of ``ALLOTMENT_SIMULATED_GPUS`` is invalid.
     """
     physical = context().state().configuration.physical
     return visibility.of_type([one.device for one in physical], device_type)
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """List the devices that programs address, the CPU's first. Initializes the runtime.
+    """List the logical devices, those of the CPU first. Initializes the runtime.
 
     As ``tf.config.list_logical_devices``.
 
     Args:
-        device_type: ``"CPU"`` or ``"GPU"``; ``None`` is all. Another value fits none.
+        device_type: ``"CPU"`` or ``"GPU"``; ``None`` for all. Any other value gives an empty list.
 
     Raises:
         ValueError: Memory growth differs between GPUs, or a GPU's configuration is incomplete.
-        OpError: The configuration asks for devices or memory that do not exist.
+        OpError: The configuration requires devices or memory that do not exist.
     """
     ready = context().ready()
-    # Not for the answer: for what changed in the environment since.
+    # Reports environment variables that have changed since; the result is not needed.
     context().state()
     devices = [device.logical_device for device in ready.devices]
     return [device for device in devices if device_type is None or device.device_type == device_type]
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """List the physical devices that are used, in the order they were set.
+    """List the visible physical devices, in the order of ``set_visible_devices``.
 
     As ``tf.config.get_visible_devices``.
 
     Args:
-        device_type: ``"CPU"`` or ``"GPU"``; ``None`` is all. Another value fits none.
+        device_type: ``"CPU"`` or ``"GPU"``; ``None`` for all. Any other value gives an empty list.
     """
     return visibility.of_type(context().state().configuration.visible, device_type)
 
@@ -65,18 +67,18 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 def set_visible_devices(
     devices: PhysicalDevice | list[PhysicalDevice], device_type: str | None = None
 ) -> None:
-    """Choose the physical devices to use. As ``tf.config.set_visible_devices``.
+    """Choose the physical devices that the runtime uses. As ``tf.config.set_visible_devices``.
 
-    Logical GPUs are numbered in the order of the physical ones, not in this one.
+    Logical GPUs are numbered in the order of the physical devices, not in the order of ``devices``.
 
     Args:
         devices: A list, or a single device.
-        device_type: Replace only the devices of this type. ``None``: ``devices`` is all that is used, so a
-            list without the CPU hides it, and the runtime cannot start.
+        device_type: Type of the devices to replace. ``None`` replaces all, so a list without the CPU hides the CPU,
+            and the runtime cannot start.
 
     Raises:
-        ValueError: No such device, or not of the type.
-        RuntimeError: The runtime is initialized, and with other devices.
+        ValueError: A device does not exist or is not of the type.
+        RuntimeError: The runtime is initialized with other devices.
     """
     context().change(visibility.set_visible, devices, device_type)
 
@@ -84,12 +86,12 @@ def set_visible_devices(
 def get_logical_device_configuration(
     device: PhysicalDevice,
 ) -> Sequence[LogicalDeviceConfiguration] | None:
-    """Return the very list that was set for a device, or ``None``.
+    """Return the list of configurations that was set for a device (the same object); ``None`` if none was.
 
     As ``tf.config.get_logical_device_configuration``.
 
     Raises:
-        ValueError: No such device.
+        ValueError: The device does not exist.
     """
     return splits.stored_splits(context().state(), device)
 
@@ -100,22 +102,21 @@ def set_logical_device_configuration(
     *,
     virtual_devices: Sequence[LogicalDeviceConfiguration] | _Absent = _ABSENT,
 ) -> None:
-    """Split a physical device into logical ones. As ``tf.config.set_logical_device_configuration``.
+    """Split a physical device into logical devices. As ``tf.config.set_logical_device_configuration``.
 
-    On a simulated GPU the limits may add up to what it has, and not to more: that is an error when the
-    runtime starts. On any device, a configuration switches off what ``set_memory_growth`` asked for, on every
-    GPU.
+    The limits on a simulated GPU may add up to at most its memory; otherwise the runtime raises an error when it is
+    initialized. A configuration on any device disables ``set_memory_growth`` on every GPU.
 
     Args:
         device: The device to split.
-        logical_devices: One configuration for each logical device. A GPU's need a ``memory_limit`` in MiB;
-            the CPU's must have none.
-        virtual_devices: The older spelling of ``logical_devices``.
+        logical_devices: One configuration for each logical device. Those of a GPU need a ``memory_limit`` in MiB;
+            those of the CPU must have none.
+        virtual_devices: The older name of ``logical_devices``.
 
     Raises:
-        ValueError: No such device, or an element that its type cannot have.
-        TypeError: Neither or both spellings, or no sequence.
-        RuntimeError: The runtime is initialized, and with another configuration.
+        ValueError: The device does not exist, or a configuration is invalid for its type.
+        TypeError: Neither or both of ``logical_devices`` and ``virtual_devices`` are given, or not a sequence.
+        RuntimeError: The runtime is initialized with another configuration.
     """
     given: list[Any] = [value for value in (logical_devices, virtual_devices) if value is not _ABSENT]
     if len(given) > 1:

@@ -1,4 +1,7 @@
-"""Memory, policies, and older names: ``tf.config.experimental``."""
+"""``tf.config.experimental``: memory growth, memory statistics, device policies, and older names.
+
+Source: docs/spec/device-config-api.md, sections 6 and 7.
+"""
 
 from typing import Any
 
@@ -27,13 +30,13 @@ VirtualDeviceConfiguration = LogicalDeviceConfiguration
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool | None:
-    """Return what was asked for a GPU, ``None`` until something was.
+    """Return the value that ``set_memory_growth`` was called with for a GPU; ``None`` if it was not called.
 
-    As ``tf.config.experimental.get_memory_growth``: it is not what holds, which logical devices and the
-    environment have a say in; ``allotment.experimental.get_memory_growth`` tells that.
+    As ``tf.config.experimental.get_memory_growth``. The effective setting may differ, because logical devices and the
+    environment override it; ``allotment.experimental.get_memory_growth`` returns the effective setting.
 
     Raises:
-        ValueError: No such device.
+        ValueError: The device does not exist.
         KeyError: The device is not a GPU.
     """
     asked: bool | None = growth.stored_growth(context().state(), device)
@@ -41,60 +44,63 @@ def get_memory_growth(device: PhysicalDevice) -> bool | None:
 
 
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Ask that a GPU's memory is reserved step by step, not all at first use.
+    """Choose whether a GPU's pool grows step by step or reserves its limit at first use.
 
-    As ``tf.config.experimental.set_memory_growth``: all visible GPUs must have the same, and logical devices
-    switch it off. ``allotment.experimental.set_memory_growth`` has neither rule.
+    As ``tf.config.experimental.set_memory_growth``: the setting must be the same for all visible GPUs, and logical
+    devices disable it. ``allotment.experimental.set_memory_growth`` has neither restriction.
 
     Raises:
-        ValueError: No such device, not a GPU, or logical devices are configured on it.
-        RuntimeError: The runtime is initialized, and with another value.
+        ValueError: The device does not exist, is not a GPU, or has logical devices.
+        RuntimeError: The runtime is initialized with another value.
     """
     context().change(growth.set_growth, device, enable)
 
 
 def get_memory_info(device: str) -> dict[str, int]:
-    """Return bytes in use on a device: ``{"current": now, "peak": the most since the last reset}``.
+    """Return the bytes in use on a device as ``{"current": ..., "peak": ...}``. Initializes the runtime.
 
-    As ``tf.config.experimental.get_memory_info``: sizes of chunks, which are multiples of 256 bytes and may
-    exceed the request; not what is reserved. Initializes the runtime.
+    As ``tf.config.experimental.get_memory_info``. The figures add up the sizes of chunks, which are multiples of 256
+    bytes and may exceed the requests. They do not include memory that is reserved but free.
 
     Args:
-        device: Such as ``"GPU:0"``, ``"/GPU:0"`` or ``"/device:GPU:0"``; read by TensorFlow's runtime
-            grammar.
+        device: A device name such as ``"GPU:0"``, ``"/GPU:0"`` or ``"/device:GPU:0"``, in the grammar of
+            TensorFlow's runtime.
 
     Raises:
-        ValueError: Not a device name, no such device, several of them, or one without a pool, as the CPU.
-        TypeError: Not a text.
+        ValueError: The name is invalid, matches no device or several, or a device without a pool, such as the CPU.
+        TypeError: ``device`` is not a text.
     """
     return memory.memory_info(context().ready().devices, device)
 
 
 def reset_memory_stats(device: str) -> None:
-    """Make a device's peak what is in use now. As ``tf.config.experimental.reset_memory_stats``.
+    """Reset a device's peak to the bytes in use now. As ``tf.config.experimental.reset_memory_stats``.
 
     Raises:
-        ValueError: Not a device name, no such device, several of them, or one without a pool, as the CPU.
-        TypeError: Not a text.
+        ValueError: The name is invalid, matches no device or several, or a device without a pool, such as the CPU.
+        TypeError: ``device`` is not a text.
     """
     memory.reset_memory_stats(context().ready().devices, device)
 
 
 def get_memory_usage(device: str) -> int:
-    """Return ``get_memory_info(device)["current"]``; deprecated, as in TensorFlow."""
+    """Return the bytes in use on a device; deprecated in favour of ``get_memory_info``."""
     deprecated("get_memory_usage", "Use tf.config.experimental.get_memory_info(device)['current'] instead.")
     return get_memory_info(device)["current"]
 
 
 def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
-    """Return what is known of a GPU; nothing for the CPU. As ``tf.config.experimental.get_device_details``.
+    """Return the properties of a GPU; an empty dictionary for the CPU.
 
-    Keys: ``device_name`` (says if it is simulated), ``compute_capability`` (a pair; ``(0, 0)`` if simulated),
-    and beyond TensorFlow ``hardware_index`` (before ``CUDA_VISIBLE_DEVICES``), ``uuid``, ``memory`` (bytes)
-    and ``simulated``.
+    As ``tf.config.experimental.get_device_details``.
+
+    Returns:
+        A dictionary with ``device_name`` (which states if the GPU is simulated) and ``compute_capability`` (a pair;
+        ``(0, 0)`` if simulated); and beyond TensorFlow ``hardware_index`` (the number before
+        ``CUDA_VISIBLE_DEVICES``), ``uuid``, ``memory`` (bytes) and ``simulated``.
 
     Raises:
-        ValueError: Not a device that was listed. This function lists nothing itself.
+        ValueError: ``device`` was not obtained from ``list_physical_devices``.
     """
     if not isinstance(device, PhysicalDevice):
         text = f"device must be a tf.config.PhysicalDevice, but got: {show_text(str(device))}"
@@ -113,56 +119,56 @@ def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
 
 
 def get_device_policy() -> str:
-    """Return what happens to an input that is on another device than the operation: ``"silent"`` until set.
+    """Return the policy for inputs on another device than the operation; ``"silent"`` by default.
 
-    As ``tf.config.experimental.get_device_policy``.
+    As ``tf.config.experimental.get_device_policy``; see ``set_device_policy``.
     """
     return context().device_policy
 
 
 def set_device_policy(device_policy: str | None) -> None:
-    """Say what happens to an input that is on another device than the operation.
+    """Set the policy for inputs on another device than the operation.
 
-    As ``tf.config.experimental.set_device_policy``. Once the runtime is initialized, only for the calling
-    thread.
+    As ``tf.config.experimental.set_device_policy``. After the runtime is initialized, the call affects the calling
+    thread only.
 
     Args:
-        device_policy: ``"silent"`` (copy), ``"silent_for_int32"`` (copy only int32), ``"warn"`` (copy and say
-            so), ``"explicit"`` (an error), or ``None`` for the first.
+        device_policy: ``"silent"`` copies the input, ``"silent_for_int32"`` copies only int32, ``"warn"`` copies and
+            logs a warning, ``"explicit"`` raises an error. ``None`` is ``"silent"``.
 
     Raises:
-        ValueError: Another value.
+        ValueError: ``device_policy`` is not one of these.
     """
     context().device_policy = device_policy
 
 
 def get_synchronous_execution() -> bool:
-    """Return the flag of ``set_synchronous_execution``; on until it is set."""
+    """Return the flag that ``set_synchronous_execution`` stored; true by default."""
     return context().synchronous_execution
 
 
 def set_synchronous_execution(enable: bool | None) -> None:
-    """Keep TensorFlow's flag for asynchronous execution; here every call returns when its work is done."""
+    """Store the flag for synchronous execution. It has no effect: execution is always synchronous here."""
     context().synchronous_execution = True if enable is None else bool(enable)
 
 
 def tensor_float_32_execution_enabled() -> bool:
-    """Return the flag of ``enable_tensor_float_32_execution``; on until it is set."""
+    """Return the flag that ``enable_tensor_float_32_execution`` stored; true by default."""
     return context().tensor_float_32
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Keep TensorFlow's flag for the rounding of float32 products on some GPUs; NumPy does not round so.
+    """Store the flag for TensorFloat-32 products. It has no effect: NumPy computes float32 products exactly.
 
     Raises:
-        TypeError: Neither true nor false.
+        TypeError: ``enabled`` is not a bool.
     """
     check_truth(enabled)
     context().tensor_float_32 = bool(enabled)
 
 
 def enable_op_determinism() -> None:
-    """Keep TensorFlow's flag for operations with the same result every time. It cannot be taken back."""
+    """Store the flag for deterministic operations, which cannot be unset."""
     context().deterministic = True
 
 

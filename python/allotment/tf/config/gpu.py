@@ -1,6 +1,7 @@
-"""All GPUs at once: ``tf.config.gpu`` of TensorFlow 2.0's previews, also ``tf.gpu``.
+"""``tf.config.gpu`` of TensorFlow 2.0's previews, also ``tf.gpu``: memory settings for all GPUs of the process.
 
-On a machine without a GPU the calls are accepted and do nothing.
+The calls have no effect on a machine without a GPU.
+Source: docs/spec/device-config-api.md, section 9.
 """
 
 from allotment.devices import per_process
@@ -8,39 +9,39 @@ from allotment.devices.context import context
 
 
 def set_per_process_memory_growth(enabled: bool = True) -> None:
-    """Ask that every GPU's memory is reserved step by step, not all at first use.
+    """Choose whether the pools of all GPUs grow step by step or reserve their limits at first use.
 
-    Logical devices win over it.
+    Logical devices override the setting.
 
     Raises:
-        RuntimeError: The runtime is initialized, be the value the same or not.
+        RuntimeError: The runtime is initialized, even with the same value.
     """
     context().change(per_process.set_process_growth, enabled)
 
 
 def get_per_process_memory_growth() -> bool:
-    """Return what ``set_per_process_memory_growth`` was told; off until then."""
+    """Return the value of ``set_per_process_memory_growth``; false by default."""
     return context().state().configuration.process_growth
 
 
 def set_per_process_memory_fraction(fraction: float) -> None:
-    """Limit each GPU to a share of its whole memory.
+    """Limit the pool of each GPU to a share of the GPU's memory.
 
     Args:
-        fraction: Such as 0.4 of the memory, rounded down to whole bytes, of which a pool uses whole granules of
-            256; 0 is TensorFlow's own rule. Above 1 the runtime cannot start on a GPU without unified memory.
-            Together with logical devices it cannot, either.
+        fraction: The share, such as 0.4. The product is rounded down to whole bytes, of which a pool uses multiples of
+            256. 0 selects TensorFlow's default limit. The runtime cannot be initialized with a value above 1 on a
+            GPU without unified memory, nor with logical devices.
 
     Raises:
-        TypeError: Not a number.
-        ValueError: Negative or not finite.
-        RuntimeError: The runtime is initialized, be the value the same or not.
+        TypeError: ``fraction`` is not a number.
+        ValueError: ``fraction`` is negative or not finite.
+        RuntimeError: The runtime is initialized, even with the same value.
     """
     context().change(per_process.set_process_fraction, fraction)
 
 
 def get_per_process_memory_fraction() -> float:
-    """Return what ``set_per_process_memory_fraction`` was told; 0.0 until then."""
+    """Return the value of ``set_per_process_memory_fraction``; 0.0 by default."""
     return context().state().configuration.process_fraction
 
 

@@ -1,4 +1,4 @@
-"""What TensorFlow may rewrite: ``tf.config.optimizer``. Kept; nothing is rewritten here."""
+"""``tf.config.optimizer``: options of TensorFlow's graph optimizer, which are stored but have no effect."""
 
 from typing import Any
 
@@ -8,26 +8,26 @@ from allotment.tf.names.missing_names import refuse_other_names
 
 
 def get_jit() -> str:
-    """Return ``"autoclustering"`` if it was set, else an empty text."""
+    """Return the stored option for just-in-time compilation: ``"autoclustering"`` or an empty text."""
     context().assemble()
     return "autoclustering" if context().jit else ""
 
 
 def set_jit(enabled: bool | str) -> None:
-    """Keep whether operations may be fused: ``"autoclustering"`` or ``True``; anything else is off."""
+    """Store the option for just-in-time compilation: ``"autoclustering"`` or ``True``; any other value is off."""
     if enabled is True:
         deprecated("set_jit(True)", "Use `autoclustering` instead of `True`.")
     context().jit = enabled in (True, "autoclustering")
 
 
 def get_experimental_options() -> dict[str, bool | int]:
-    """Return the options that were set; ``disable_model_pruning`` and ``disable_meta_optimizer`` always."""
+    """Return the stored options; ``disable_model_pruning`` and ``disable_meta_optimizer`` are always included."""
     context().assemble()
     return context().optimizer_options
 
 
 def set_experimental_options(options: dict[str, Any]) -> None:
-    """Add options to those that were set; ``None`` takes one back, and names that are not known are ignored."""
+    """Add options to the stored ones; the value ``None`` removes an option, and unknown names are ignored."""
     context().add_optimizer_options(options)
 
 

@@ -1,4 +1,4 @@
-"""Sizes of thread pools: ``tf.config.threading``. Only kept, with TensorFlow's rules: NumPy has its own."""
+"""``tf.config.threading``: sizes of TensorFlow's thread pools, which are stored but have no effect."""
 
 from allotment.devices import threads
 from allotment.devices.context import context
@@ -6,39 +6,45 @@ from allotment.tf.names.missing_names import refuse_other_names
 
 
 def get_intra_op_parallelism_threads() -> int:
-    """Return the number of threads within an operation; 0 until it is set.
+    """Return the stored number of threads within an operation; 0 by default.
 
     Raises:
-        TypeError: What was set is no whole number.
+        TypeError: The stored value is not an integer.
     """
     context().assemble()
     return threads.threads_of(context().threads, "intra")
 
 
 def set_intra_op_parallelism_threads(num_threads: int | None) -> None:
-    """Set the number of threads within an operation; ``None`` is never set, which 0 is not.
+    """Store the number of threads within an operation.
+
+    Args:
+        num_threads: The number; ``None`` makes the value unset, unlike 0.
 
     Raises:
-        RuntimeError: The runtime is initialized, and with another number.
+        RuntimeError: The runtime is initialized with another number.
     """
     context().set_threads("intra", num_threads)
 
 
 def get_inter_op_parallelism_threads() -> int:
-    """Return the number of operations at the same time; 0 until it is set.
+    """Return the stored number of concurrent operations; 0 by default.
 
     Raises:
-        TypeError: What was set is no whole number.
+        TypeError: The stored value is not an integer.
     """
     context().assemble()
     return threads.threads_of(context().threads, "inter")
 
 
 def set_inter_op_parallelism_threads(num_threads: int | None) -> None:
-    """Set the number of operations at the same time; ``None`` is never set, which 0 is not.
+    """Store the number of concurrent operations.
+
+    Args:
+        num_threads: The number; ``None`` makes the value unset, unlike 0.
 
     Raises:
-        RuntimeError: The runtime is initialized, and with another number.
+        RuntimeError: The runtime is initialized with another number.
     """
     context().set_threads("inter", num_threads)
 

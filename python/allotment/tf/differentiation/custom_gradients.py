@@ -1,4 +1,4 @@
-"""Functions that bring their own gradient: ``tf.custom_gradient``."""
+"""``tf.custom_gradient`` and related decorators: functions that define their own gradient."""
 
 import functools
 import inspect
@@ -7,7 +7,7 @@ from typing import Any
 
 from allotment.devices.placement import thread
 from allotment.tf import nest
-from allotment.tf.differentiation.gradient_tape import GradientTape, is_source
+from allotment.tf.differentiation.gradient_tape import GradientTape, is_tensor_or_variable
 from allotment.tf.ops.array.array import identity
 from allotment.tf.ops.autodiff.differentiation import Call, is_differentiable
 from allotment.tf.ops.autodiff.tape import paused, variables_read
@@ -18,17 +18,26 @@ from allotment.tf.ops.table import Gradient, Operation
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Let a function bring its own gradient; a decorator. As ``tf.custom_gradient``.
+    """Decorate a function that returns its result and its gradient function. As ``tf.custom_gradient``.
 
-    The function returns its result and a second function, which takes the gradient of each tensor of the result and
-    returns that of each positional argument; keywords are constants. If the first one reads trainable variables that
-    are not arguments, the second one is called with ``variables=`` and returns a pair: the gradients of the arguments
+    The gradient function receives the gradient of each tensor of the result and returns that of each positional
+    argument; keyword arguments are constants. If the decorated function reads trainable variables that are not its
+    arguments, the gradient function receives them as ``variables=`` and returns a pair: the gradients of the arguments
     and those of the variables.
 
+    Args:
+        f: The function; without it the call returns the decorator.
+
     Raises:
-        TypeError: On a call: variables were read, and the second function takes none.
-        ValueError: When going back: there are more or fewer gradients than arguments or variables. In a graph, on a
-            call with keywords.
+        TypeError: On a call: the function reads variables, but its gradient function has no parameter ``variables``.
+        ValueError: In the gradient: the number of gradients differs from that of the arguments or variables. On a call
+            in a graph: there are keyword arguments.
+
+    Example::
+
+        @tf.custom_gradient
+        def clipped(x):
+            return tf.identity(x), lambda upstream: tf.clip_by_value(upstream, -1.0, 1.0)
     """
     if f is None:
         return custom_gradient
@@ -61,7 +70,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
 
 
 def _is_differentiable(value: Any) -> bool:
-    return is_source(value) and is_differentiable(value.dtype)
+    return is_tensor_or_variable(value) and is_differentiable(value.dtype)
 
 
 def _takes_variables(back: Callable[..., Any]) -> bool:
@@ -70,9 +79,9 @@ def _takes_variables(back: Callable[..., Any]) -> bool:
 
 
 def _row(back: Callable[..., Any], results: int, arguments: int, variables: Sequence[Any]) -> Operation:
-    """The operation that the function is for gradients: its results, made of its arguments and variables."""
+    """Create the operation to record for a call: its inputs are the results, the arguments and the variables."""
 
-    def gradients(call: Call, *given: Any) -> list[Any]:  # noqa: ARG001 - the gradient knows the call itself
+    def gradients(call: Call, *given: Any) -> list[Any]:  # noqa: ARG001 - ``back`` has the call in its closure
         if variables:
             made, of_variables = back(*given, variables=list(variables))
         else:
@@ -84,7 +93,7 @@ def _row(back: Callable[..., Any], results: int, arguments: int, variables: Sequ
             raise ValueError(
                 f"custom_gradient function expected to return {arguments} gradients, but returned {len(made)} instead."
             )
-        # The results themselves are the first inputs.
+        # The first inputs are the results, which get no gradient.
         return [*[None] * results, *made, *of_variables]
 
     def chosen(*arrays_and_count: Any) -> tuple[Any, ...]:
@@ -103,7 +112,7 @@ def _recorded(row: Operation, results: list[Any], inputs: list[Any]) -> list[Any
     if thread.state.graph is not None:
         return list(run(row, [*results, *inputs], len(results)))
     with paused():
-        # Tensors of their own, so that an argument that is returned as it is can be told from the result.
+        # New tensors, so that a result differs from an argument that the function returns unchanged.
         made = [identity(each) for each in results]
     recorder = thread.state.recorder
     if recorder is not None:
@@ -113,7 +122,10 @@ def _recorded(row: Operation, results: list[Any], inputs: list[Any]) -> list[Any
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Let the gradient of each result be that of the argument in its place. As ``tf.grad_pass_through``."""
+    """Decorate a function so that its gradient is that of the identity. As ``tf.grad_pass_through``.
+
+    The gradient of each result becomes that of the argument at the same position.
+    """
 
     @functools.wraps(f)
     def both(*args: Any, **kwargs: Any) -> Any:
@@ -126,16 +138,16 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Call a function again on the way back, instead of keeping what its gradient looks at.
+    """Decorate a function so that its gradient recomputes the intermediate results instead of storing them.
 
-    As ``tf.recompute_grad``: less memory for more work. The function must do the same both times.
+    As ``tf.recompute_grad``: it saves memory and takes more time. Both calls of the function must compute the same.
     """
 
     @functools.wraps(f)
     def both(*args: Any, **kwargs: Any) -> Any:
         def back(*upstream: Any, variables: Sequence[Any] = ()) -> Any:
             given = nest.flatten(args)
-            # Copies: an argument that is given twice has a gradient in each place.
+            # Copies, so that an argument passed twice has a gradient at each position.
             copies = [identity(each) if _is_differentiable(each) else each for each in given]
             watched = [each for each in copies if _is_differentiable(each)]
             with GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""Gradient tapes: ``tf.GradientTape``."""
+"""``tf.GradientTape``: records eager operations and computes gradients of their results."""
 
 import logging
 from collections import Counter
@@ -30,15 +30,22 @@ _USED: Final = "A non-persistent GradientTape can only be used to compute one se
 
 
 class GradientTape:
-    """Records operations, to compute gradients of their results. As ``tf.GradientTape``.
+    """Context manager that records operations in order to compute gradients of their results. As ``tf.GradientTape``.
 
-    What is computed inside of the ``with`` block, in this thread, from something watched is recorded: trainable
-    variables by themselves, tensors once ``watch`` has named them. The tape keeps the tensors that gradients need;
-    without ``persistent`` it lets go of them while the gradient is computed.
+    The tape records this thread's operations in the ``with`` block whose inputs depend on a watched value. It watches
+    trainable variables automatically and tensors after a call of ``watch``. It keeps the tensors that gradients need
+    in memory; without ``persistent`` it releases them during the gradient computation.
 
     Args:
         persistent: Whether gradients can be computed more than once.
         watch_accessed_variables: Whether trainable variables are watched when they are read.
+
+    Example::
+
+        v = tf.Variable(3.0)
+        with tf.GradientTape() as tape:
+            loss = v * v
+        tape.gradient(loss, v)  # 6.0
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
@@ -75,14 +82,14 @@ class GradientTape:
         self._recording = False
 
     def watch(self, tensor: Any) -> None:
-        """Record what is computed from a tensor or variable, or from those of a nested structure.
+        """Record the operations that depend on a tensor or variable, or on those of a nested structure.
 
         Raises:
-            ValueError: Something that is neither.
+            ValueError: A value is neither a tensor nor a variable.
             RuntimeError: The tape has not been entered.
         """
         for each in nest.flatten(tensor):
-            if not is_source(each):
+            if not is_tensor_or_variable(each):
                 raise ValueError(
                     f"Passed in object {each} of type {type(each).__name__!r}, not tf.Tensor or tf.Variable or "
                     "ExtensionType."
@@ -99,11 +106,11 @@ class GradientTape:
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """Record nothing of a ``with`` block.
+        """Return a context manager that suspends the recording.
 
         Raises:
             RuntimeError: The tape has not been entered.
-            ValueError: It has been left.
+            ValueError: The tape's ``with`` block has ended.
         """
         if self._tape is None:
             raise RuntimeError("Trying to stop recording a tape which is not recording.")
@@ -114,7 +121,7 @@ class GradientTape:
             self._push()
 
     def reset(self) -> None:
-        """Forget what was recorded and watched, and go on recording.
+        """Discard everything recorded and watched so far, and continue to record.
 
         Raises:
             ValueError: The tape is not recording.
@@ -124,7 +131,7 @@ class GradientTape:
         self._push()
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """Return the variables that are watched, in the order in which they were first read."""
+        """Return the watched variables in the order of their first reads."""
         if self._tape is not None:
             self._watched = tuple(self._tape.variables.values())
         return self._watched
@@ -136,23 +143,23 @@ class GradientTape:
         output_gradients: Any = None,
         unconnected_gradients: Any = UnconnectedGradients.NONE,
     ) -> Any:
-        """Compute the gradients of targets, added up, with respect to each source.
+        """Compute the gradient of the sum of all targets with respect to each source.
 
         Args:
             target: A tensor or variable, or a nested structure of them.
             sources: Tensors or variables, in any structure.
-            output_gradients: What each target's gradient is multiplied with, ones without it.
-            unconnected_gradients: Of a source that no target depends on the gradient is ``None``, or zeros with
-                ``"zero"``.
+            output_gradients: For each target a tensor of its shape to multiply its gradient with; ones by default.
+            unconnected_gradients: The gradient of a source on which no target depends: ``"none"`` for ``None``,
+                ``"zero"`` for zeros.
 
         Returns:
-            Gradients in the structure of ``sources``.
+            Gradients in the structure of ``sources``, each of the shape of its source.
 
         Raises:
             RuntimeError: The tape is not persistent and was used already, or has not been entered.
-            TypeError: There is no target, or a source or target is no tensor or variable.
-            ValueError: Something else than ``"none"`` and ``"zero"``.
-            LookupError: There is an operation on the way whose gradient nobody knows.
+            TypeError: There is no target, or a source or target is neither a tensor nor a variable.
+            ValueError: ``unconnected_gradients`` is neither ``"none"`` nor ``"zero"``.
+            LookupError: An operation between source and target has no gradient.
         """
         tape = self._opened()
         if target is None:
@@ -181,7 +188,7 @@ class GradientTape:
         return nest.pack_sequence_as(sources, made)
 
     def _steps(self, tape: Tape) -> list[Step]:
-        """What was recorded; unless the tape is persistent, it is used up, whatever comes of it."""
+        """Return the recorded steps; clear the tape unless it is persistent, even if the gradient fails later."""
         steps = tape.steps()
         if not self._persistent:
             self.watched_variables()
@@ -190,7 +197,7 @@ class GradientTape:
         return steps
 
     def _opened(self) -> Tape:
-        """The tape, no longer recording unless it is persistent."""
+        """Return the tape for a gradient computation; stop the recording unless the tape is persistent."""
         if self._tape is None:
             raise RuntimeError(_USED)
         tape = self._tape
@@ -216,12 +223,20 @@ class GradientTape:
     ) -> Any:
         """Compute the gradient of each element of a target with respect to each source.
 
-        Each has the shape of the target and behind it that of the source. The elements are gone through one by one,
-        whatever ``experimental_use_pfor`` says; without it the tape must be persistent, as in TensorFlow.
+        Args:
+            target: One tensor or variable.
+            sources: Tensors or variables, in any structure.
+            unconnected_gradients: As for ``gradient``.
+            parallel_iterations: Has no effect.
+            experimental_use_pfor: If false, the tape must be persistent, as in TensorFlow. The elements are processed
+                one by one in any case.
+
+        Returns:
+            Tensors in the structure of ``sources``, each of shape ``target.shape + source.shape``.
 
         Raises:
-            RuntimeError: The tape is not persistent and was used already, or has to be persistent.
-            TypeError: The target is not one tensor or variable, or a source is none.
+            RuntimeError: The tape is not persistent and was used already, or must be persistent.
+            TypeError: The target or a source is neither a tensor nor a variable.
         """
         tape = self._opened()
         self._check_loop("jacobian", experimental_use_pfor)
@@ -245,15 +260,22 @@ class GradientTape:
         parallel_iterations: int | None = None,  # noqa: ARG002 - TensorFlow's signature
         experimental_use_pfor: bool = True,
     ) -> Any:
-        """Compute a jacobian for each entry along the first axis, which do not depend on each other.
+        """Compute the jacobian of each example of a batch, where examples do not depend on each other.
 
-        The result has the shape of the target and behind it that of the source without the first axis; zeros if they
-        are unconnected.
+        Args:
+            target: One tensor or variable of shape ``(batch, ...)``.
+            source: One tensor or variable of shape ``(batch, ...)``.
+            unconnected_gradients: Checked only: the result of an unconnected source is zeros.
+            parallel_iterations: Has no effect.
+            experimental_use_pfor: As for ``jacobian``.
+
+        Returns:
+            A tensor of shape ``target.shape + source.shape[1:]``.
 
         Raises:
-            RuntimeError: The tape is not persistent and was used already, or has to be persistent.
-            TypeError: The target or the source is not one tensor or variable.
-            ValueError: The first axes differ, or there is no other.
+            RuntimeError: The tape is not persistent and was used already, or must be persistent.
+            TypeError: The target or the source is neither a tensor nor a variable.
+            ValueError: The lengths of the first axes differ, or a shape has fewer than two axes.
         """
         tape = self._opened()
         self._check_loop("batch_jacobian", experimental_use_pfor)
@@ -281,44 +303,44 @@ class GradientTape:
     def _rows(
         self, tape: Tape, target: Any, sources: list[Any], seeds: Iterator[Any]
     ) -> list[list[Any] | None]:
-        """The gradients of each source for each seed; ``None`` for a source that is not connected."""
+        """Return the list of gradients of each source, one for each seed; ``None`` for an unconnected source."""
         keys = [source_key(each) for each in sources]
         own = source_key(target)
         known = {key for key in keys if key in tape.tracked or key == own}
         steps = self._steps(tape)
         made = [backward(steps, [(own, seed)], known, keep=True) for seed in seeds]
-        # Of a target without elements nothing is asked but which sources are connected.
+        # A target without elements has no seeds; this pass only finds the connected sources.
         connected = made[0] if made else backward(steps, [(own, zeros_like(target))], known, keep=False)
         return [[each[key] for each in made] if key in connected else None for key in keys]
 
 
 def _joined(rows: list[Any] | None, shape: tuple[int, ...], dtype: Any) -> Any:
-    """One tensor of the gradients of each element; zeros if there are none."""
+    """Stack the gradients of all elements into a tensor of the given shape; zeros if there are none."""
     return reshape(stack(rows), shape) if rows else zeros(shape, dtype)
 
 
 def _places(target: Any) -> Iterator[Any]:
-    """For each element of a tensor, ones where it is and zeros elsewhere."""
+    """Yield for each element of a tensor a tensor of the same shape that is one there and zero elsewhere."""
     size = target.shape.num_elements()
     for place in range(size):
         yield reshape(one_hot(place, size, dtype=target.dtype), target.shape)
 
 
 def _columns(target: Any) -> Iterator[Any]:
-    """The same for the elements of each entry along the first axis, at one place of all entries at once."""
+    """Yield for each element of an example a tensor that is one there in all examples and zero elsewhere."""
     size = target.shape[1:].num_elements()
     for place in range(size):
         row = reshape(one_hot(place, size, dtype=target.dtype), target.shape[1:])
         yield broadcast_to(row, target.shape)
 
 
-def is_source(value: Any) -> bool:
-    """Whether gradients can be asked for by it: a tensor or a variable."""
+def is_tensor_or_variable(value: Any) -> bool:
+    """Whether a value is a tensor or a variable, and so can be a target or source of gradients."""
     return isinstance(value, Tensor) or hasattr(value, "_as_tensor")
 
 
 def _check_one(value: Any, method: str, what: str) -> None:
-    if not is_source(value):
+    if not is_tensor_or_variable(value):
         raise TypeError(
             f"the {what} of GradientTape.{method} must be one tensor or variable, not {value!r} of type "
             f"{type(value).__name__!r}. For several, record with a persistent tape and call it for each"
@@ -328,7 +350,7 @@ def _check_one(value: Any, method: str, what: str) -> None:
 def _flat(structure: Any, what: str) -> list[Any]:
     flat = nest.flatten(structure)
     for each in flat:
-        if not is_source(each):
+        if not is_tensor_or_variable(each):
             raise TypeError(
                 f"a {what} of gradients must be a tensor or a variable, not {each!r} of type {type(each).__name__!r}"
             )
@@ -336,7 +358,7 @@ def _flat(structure: Any, what: str) -> list[Any]:
 
 
 def _seed(target: Any, weight: Any) -> Any:
-    """What going back from a target starts with."""
+    """Return the initial gradient of a target: its output gradient, or ones on the target's device."""
     value = to_tensor(target)
     if weight is None:
         with device(value.device) if isinstance(value, EagerTensor) else nullcontext():
@@ -352,15 +374,15 @@ def _seed(target: Any, weight: Any) -> Any:
     return weight
 
 
-#: How often each warning was given.
+#: Number of times that each warning was logged.
 _given: Final[Counter[str]] = Counter()
 
 
 def _warn(text: str, times: int, *args: Any) -> None:
-    """Log a warning the first few times."""
+    """Log a warning, unless it was logged ``times`` times already."""
     _given[text] += 1
     if _given[text] <= times:
         _log.warning(text, *args)
 
 
-__all__ = ["GradientTape", "is_source"]
+__all__ = ["GradientTape", "is_tensor_or_variable"]

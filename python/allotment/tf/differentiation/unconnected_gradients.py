@@ -1,21 +1,21 @@
-"""What is said of gradients of what nothing depends on."""
+"""``tf.UnconnectedGradients``: the option for gradients of sources on which no target depends."""
 
 import enum
 from typing import Any
 
 
 class UnconnectedGradients(enum.Enum):
-    """What the gradient is of a source on which no target depends. As ``tf.UnconnectedGradients``."""
+    """The gradient of a source on which no target depends: ``None`` or zeros. As ``tf.UnconnectedGradients``."""
 
     NONE = "none"
     ZERO = "zero"
 
 
 def unconnected_argument(value: Any) -> UnconnectedGradients:
-    """Read an argument.
+    """Convert an argument ``unconnected_gradients``, such as ``"zero"``, to the option.
 
     Raises:
-        ValueError: It is none of the two.
+        ValueError: The value is not an option.
     """
     try:
         return UnconnectedGradients(value)

@@ -1,1 +1,1 @@
-"""TensorFlow's public names: those that shadow Python's, and the errors for those that are missing."""
+"""Public names: operations named like Python built-ins, errors for missing names, deprecation notices."""

@@ -1,4 +1,4 @@
-"""Operations that have the names of Python's built-in functions and types."""
+"""Operations named like Python's built-in functions and types: ``tf.print``, ``tf.slice``, ``tf.tuple``."""
 
 from allotment.tf.ops.control.control import tuple_of as tuple
 from allotment.tf.ops.indexing.slicing import slice_ as slice

@@ -1,18 +1,23 @@
-"""Notices about names that TensorFlow has deprecated: once each, by the logger ``allotment.tf.names.deprecation``."""
+"""Logs a notice at the first use of a deprecated name, through the logger ``allotment.tf.names.deprecation``."""
 
 import logging
 
 from allotment.devices.caller import find_caller
 
 _logger = logging.getLogger("allotment.tf.names.deprecation")
-_told: set[str] = set()
+_reported: set[str] = set()
 
 
 def deprecated(name: str, instead: str) -> None:
-    """Say, the first time, that a call is deprecated and what to use."""
-    if name in _told:
+    """Log, once per name, that a function is deprecated.
+
+    Args:
+        name: The deprecated function.
+        instead: TensorFlow's instructions for updating.
+    """
+    if name in _reported:
         return
-    _told.add(name)
+    _reported.add(name)
     caller = find_caller()
     _logger.warning(
         "From %s:%d: %s is deprecated and will be removed in a future version.\n"

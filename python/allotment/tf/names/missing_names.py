@@ -1,4 +1,7 @@
-"""The error of a name that a namespace does not have. ``public_names.txt`` says whether TensorFlow has it."""
+"""Errors for names that a namespace lacks, which tell missing names of TensorFlow from typing errors.
+
+``public_names.txt`` lists TensorFlow's public names.
+"""
 
 import difflib
 import sys
@@ -8,37 +11,37 @@ from typing import Final, Literal, NoReturn
 
 from allotment.errors import WithFields
 
-#: How much two names must have in common, 1 being everything: to suggest one, and to list one as related.
+#: Least similarity, from 0 to 1, of a name that is suggested, and of one that is listed as related.
 _NEAR: Final = 0.75
 _RELATED: Final = 0.5
-#: Up to so many names of a namespace are listed in full.
+#: Namespaces with at most this many names are listed in full.
 _LISTED: Final = 160
 
-#: The package whose namespaces are TensorFlow's.
+#: The package whose namespaces correspond to TensorFlow's.
 _PACKAGE: Final = "allotment.tf"
 Version = Literal["1", "2"]
-#: Namespaces that are an interface of a version as a whole.
+#: Namespaces that contain the whole API of a version of TensorFlow.
 _INTERFACES: Final[dict[str, Version]] = {"compat.v1": "1", "v1": "1", "compat.v2": "2"}
 Names = dict[str, frozenset[str]]
 
 
 class NotOfferedError(WithFields, NotImplementedError, AttributeError):
-    """A part of TensorFlow that is not offered. An ``AttributeError``, so that ``hasattr`` says no."""
+    """The package does not implement this part of TensorFlow. An ``AttributeError``, so that ``hasattr`` is false."""
 
 
 def missing(module: str, name: str, offered: Iterable[str]) -> AttributeError:
-    """Make the error of a name that a namespace of this package lacks.
+    """Create the exception for a name that a namespace of this package lacks.
 
     Args:
         module: The full name of the namespace, such as ``allotment.tf.compat.v1.nn``.
-        name: The name that was asked for.
+        name: The missing name.
         offered: The names that the namespace has.
 
     Returns:
-        A ``NotOfferedError`` that lists the names there are if TensorFlow 2.21 has the name in this namespace, else
-        an ``AttributeError`` with a similar name if there is one.
+        A ``NotOfferedError`` that lists the existing names if TensorFlow 2.21 has the name in this namespace, else
+        an ``AttributeError`` that suggests a similar name if there is one.
     """
-    # Python and its tools ask for private names of their own.
+    # Python and its tools look up private names of their own.
     if name.startswith("_"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     there = sorted(each for each in offered if not each.startswith("_"))
@@ -56,7 +59,12 @@ def missing(module: str, name: str, offered: Iterable[str]) -> AttributeError:
 
 
 def absent(module: str, offered: Iterable[str]) -> Callable[[str], NoReturn]:
-    """Make the ``__getattr__`` of a module that has the names in ``offered`` and no others."""
+    """Create a module-level ``__getattr__`` that raises the error of ``missing``.
+
+    Args:
+        module: The full name of the module.
+        offered: The names that the module has.
+    """
 
     def refuse(name: str) -> NoReturn:
         raise missing(module, name, offered)
@@ -65,15 +73,23 @@ def absent(module: str, offered: Iterable[str]) -> Callable[[str], NoReturn]:
 
 
 def refuse_other_names(module: str) -> None:
-    """Give a namespace a ``__getattr__`` that raises ``missing``, at the end of its file."""
+    """Give a module a ``__getattr__`` that raises the error of ``missing``; called at the end of the module.
+
+    Args:
+        module: The module's ``__name__``; its ``__all__`` must be set.
+    """
     names = vars(sys.modules[module])
     names.setdefault("__getattr__", absent(module, names["__all__"]))
 
 
 def public_names(version: Version) -> Names:
-    """Return TensorFlow 2.21's public names by module, of ``tf.compat.v1`` ("1") or of ``tf`` ("2").
+    """Return the public names of TensorFlow 2.21 by module.
 
-    Modules are named without ``tf.``; the names at the top are those of ``""``.
+    Args:
+        version: ``"1"`` for ``tf.compat.v1``, ``"2"`` for ``tf``.
+
+    Returns:
+        Module path, such as ``"nn"``, to names. The top-level module is ``""``.
     """
     return _recorded()[version]
 
@@ -94,7 +110,7 @@ def _recorded() -> dict[str, Names]:
 
 
 def _in_tensorflow(module: str) -> tuple[str, Names]:
-    """The module in TensorFlow that a namespace of this package is, and the names of its interface."""
+    """Return the path in TensorFlow of a module of this package, and the names of its API version by module."""
     path = module.removeprefix(_PACKAGE).removeprefix(".")
     for prefix, version in _INTERFACES.items():
         if path == prefix or path.startswith(f"{prefix}."):
@@ -103,7 +119,7 @@ def _in_tensorflow(module: str) -> tuple[str, Names]:
 
 
 def _listed(name: str, path: str, there: list[str], names: Names) -> str:
-    """The names there are: all of them, or of many those of the same kind as the missing one."""
+    """List the existing names for an error message; if there are many, only those related to the missing name."""
     if len(there) <= _LISTED:
         return ", ".join(there)
     modules = [each for each in there if f"{path}.{each}".lstrip(".") in names]

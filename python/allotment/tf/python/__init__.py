@@ -1,1 +1,1 @@
-"""Modules that programs import by TensorFlow's own paths: ``tensorflow.python``."""
+"""Modules at TensorFlow's internal paths, such as ``tensorflow.python.client``, which some programs import."""

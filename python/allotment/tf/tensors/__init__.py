@@ -1,1 +1,1 @@
-"""Values: element types, shapes, tensors and their specifications."""
+"""Tensors, their element types, shapes and specifications."""

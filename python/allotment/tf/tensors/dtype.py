@@ -1,4 +1,4 @@
-"""Element types: the class and one object for each type, over NumPy's types."""
+"""``tf.DType`` and the element types, each based on a NumPy type."""
 
 import builtins
 import contextlib
@@ -10,20 +10,21 @@ import numpy.typing as npt
 
 
 class DType:
-    """The type of a tensor's elements. There is one object for each type; compare with ``==`` or ``is``.
+    """The type of a tensor's elements. As ``tf.DType``.
 
-    A ``DType`` equals its name and its NumPy type, too: ``tf.float32 == "float32"``.
+    There is one object for each type; compare with ``==`` or ``is``. A ``DType`` also equals its name and its NumPy
+    type: ``tf.float32 == "float32"``.
     """
 
     __slots__ = ("as_datatype_enum", "as_numpy_dtype", "error_name", "name", "numpy")
 
-    #: The name, as in ``"float32"``.
+    #: The name, such as ``"float32"``.
     name: str
     #: The NumPy scalar type, ``object`` for strings.
     as_numpy_dtype: type[Any]
-    #: The same as a ``numpy.dtype``.
+    #: The NumPy scalar type as a ``numpy.dtype``.
     numpy: np.dtype[Any]
-    #: The number that TensorFlow's files and messages have for it.
+    #: The type's number in TensorFlow's ``DataType`` enumeration.
     as_datatype_enum: int
     #: The name in TensorFlow's error texts: ``float``, ``double``, ``half``, or the name itself.
     error_name: str
@@ -37,65 +38,65 @@ class DType:
 
     @property
     def size(self) -> int:
-        """Bytes of one element; 0 for strings, which have no length in common."""
+        """Bytes of one element; 0 for strings, whose lengths vary."""
         return 0 if self is string else self.numpy.itemsize
 
     @property
     def base_dtype(self) -> "DType":
-        """The type itself: there are no reference types here."""
+        """The type itself, as there are no reference types."""
         return self
 
     @property
     def real_dtype(self) -> "DType":
-        """The type of the real part."""
+        """The type of the real part of a complex type; the type itself otherwise."""
         return {complex64: float32, complex128: float64}.get(self, self)
 
     @property
     def is_floating(self) -> builtins.bool:
-        """Whether it is a real floating-point type."""
+        """Whether the type is a real floating-point type."""
         return self.numpy.kind == "f"
 
     @property
     def is_integer(self) -> builtins.bool:
-        """Whether it is an integer type; bool is none."""
+        """Whether the type is an integer type; bool is not."""
         return self.numpy.kind in "iu"
 
     @property
     def is_unsigned(self) -> builtins.bool:
-        """Whether it is an integer type without sign."""
+        """Whether the type is an unsigned integer type."""
         return self.numpy.kind == "u"
 
     @property
     def is_complex(self) -> builtins.bool:
-        """Whether it is a complex type."""
+        """Whether the type is a complex type."""
         return self.numpy.kind == "c"
 
     @property
     def is_bool(self) -> builtins.bool:
-        """Whether it is the type of truth values."""
+        """Whether the type is bool."""
         return self.numpy.kind == "b"
 
     @property
     def is_numeric(self) -> builtins.bool:
-        """Whether its elements are numbers."""
+        """Whether the elements are numbers."""
         return self.numpy.kind in "fiuc"
 
     @property
     def is_quantized(self) -> builtins.bool:
-        """Whether it is a quantized type: there are none here."""
+        """False, as there are no quantized types."""
         return False
 
     @property
     def is_numpy_compatible(self) -> builtins.bool:
-        """Whether NumPy has the type: of all there are here."""
+        """True, as NumPy has all the types."""
         return True
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """The range of brightness in an image: from 0 to the largest integer, or to 1.
+        """The range of pixel values in an image: from 0 to the largest integer, or to 1.
 
         Raises:
-            ValueError: There are no images of the type.
+            ValueError: The type is not used for images.
         """
         if self.is_integer:
             return 0, self.max
@@ -104,36 +105,36 @@ class DType:
         raise ValueError(f"{self} does not have defined limits.")
 
     def is_compatible_with(self, other: Any) -> builtins.bool:
-        """Whether values of the other type can be used as they are: whether it is the same.
+        """Whether the types are the same, so that values need no conversion.
 
         Raises:
-            TypeError: The other is no type.
+            TypeError: ``other`` is not a type.
         """
         return self is as_dtype(other)
 
     def is_subtype_of(self, other: Any) -> builtins.bool:
-        """Whether the other is the same type."""
+        """Whether the types are the same: there is no other subtype."""
         return self.__eq__(other)
 
     def most_specific_common_supertype(self, types: Iterable[Any]) -> "DType | None":
-        """Return the type if all others are the same, else ``None``."""
+        """Return this type if all of ``types`` equal it, else ``None``."""
         return self if all(self == other for other in types) else None
 
     @property
     def min(self) -> Any:
-        """The smallest finite value.
+        """The smallest finite value of the type.
 
         Raises:
-            TypeError: The type has none.
+            TypeError: The type is neither an integer nor a floating-point type.
         """
         return self._limits("minimum").min
 
     @property
     def max(self) -> Any:
-        """The largest finite value.
+        """The largest finite value of the type.
 
         Raises:
-            TypeError: The type has none.
+            TypeError: The type is neither an integer nor a floating-point type.
         """
         return self._limits("maximum").max
 
@@ -204,17 +205,20 @@ _BY_NAME = {dtype.name: dtype for dtype in _ALL} | {dtype.error_name: dtype for 
 _BY_NUMBER = {dtype.as_datatype_enum: dtype for dtype in _ALL}
 _BY_PYTHON_TYPE = {float: float32, builtins.bool: bool, object: string}
 
-#: NumPy's type to ours, for the types that need no thought.
+#: NumPy's type to ``DType``, for exact matches.
 BY_NUMPY: Final[dict[np.dtype[Any], DType]] = {dtype.numpy: dtype for dtype in _ALL}
 
 
 def as_dtype(type_value: Any) -> DType:
-    """Return the ``DType`` of a ``DType``, a name, TensorFlow's number of it, a NumPy type, or ``float`` or ``bool``.
+    """Convert a value to a ``DType``. As ``tf.as_dtype``.
 
-    Python's other types have none: an ``int``, say, would be int32 as a value and int64 to NumPy.
+    Args:
+        type_value: A ``DType``, a name such as ``"float32"``, a number of TensorFlow's ``DataType`` enumeration, a
+            NumPy type, ``float`` or ``bool``. Python's other types are ambiguous: TensorFlow converts an ``int`` to
+            int32, NumPy to int64.
 
     Raises:
-        TypeError: There is no such type here; the text names the value.
+        TypeError: There is no such type.
     """
     if type(type_value) is DType:
         return type_value
@@ -222,12 +226,12 @@ def as_dtype(type_value: Any) -> DType:
     if isinstance(type_value, str):
         found = _BY_NAME.get(type_value)
     elif isinstance(type_value, int | float):
-        # Equal numbers are the same key: TensorFlow's `True` and `1.0` are float32, too.
+        # `True` and `1.0` equal the key 1 and so give float32, as in TensorFlow.
         found = _BY_NUMBER.get(type_value)  # type: ignore[arg-type]
     elif isinstance(type_value, type) and type_value in _BY_PYTHON_TYPE:
         found = _BY_PYTHON_TYPE[type_value]
     else:
-        # An array stands for the type of its elements.
+        # An array gives the type of its elements.
         numpy = type_value.dtype if isinstance(type_value, np.ndarray) else type_value
         if isinstance(numpy, np.dtype) or (isinstance(numpy, type) and issubclass(numpy, np.generic)):
             with contextlib.suppress(TypeError):
@@ -238,10 +242,10 @@ def as_dtype(type_value: Any) -> DType:
 
 
 def of_numpy(dtype: npt.DTypeLike) -> DType:
-    """Return the ``DType`` of a NumPy type; texts and bytes of any length are strings.
+    """Convert a NumPy type to a ``DType``; texts and bytes of any length give ``string``.
 
     Raises:
-        TypeError: NumPy has the type and we do not.
+        TypeError: There is no ``DType`` for the NumPy type.
     """
     wanted = np.dtype(dtype)
     found = BY_NUMPY.get(wanted.newbyteorder("="))

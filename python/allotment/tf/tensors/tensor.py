@@ -1,4 +1,4 @@
-"""Tensors: an array, its element type, and the devices that made and hold it."""
+"""``tf.Tensor`` and eager tensors: an array, its element type and its devices."""
 
 import itertools
 from collections.abc import Iterator
@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
 
 class Operands:
-    """Takes part in arithmetic. ``allotment.tf.ops.operators`` attaches the methods; type checkers find them here."""
+    """Base class of tensors and variables that declares their Python operators for type checkers.
+
+    ``allotment.tf.ops.operators`` attaches the methods at import.
+    """
 
     __slots__ = ()
 
-    #: Higher than NumPy's: ``array + tensor`` is our operation, not NumPy's.
+    #: Higher than NumPy's, so that ``array + tensor`` calls the tensor's operator.
     __array_priority__ = 100
 
     if TYPE_CHECKING:
@@ -59,15 +62,15 @@ class Operands:
 
 
 class Tensor(Operands):
-    """What operations take and give. ``allotment.tf.ops.operators`` adds the operators and indexing.
+    """Base class of eager and symbolic tensors, the inputs and outputs of operations. As ``tf.Tensor``.
 
-    Eager tensors hold values; they are made by operations, never by calling a class.
+    Operations create tensors; programs do not call the class.
     """
 
     __slots__ = ()
 
     if TYPE_CHECKING:
-        # An eager tensor's own, and what is known of a symbolic one.
+        # The value of an eager tensor; the statically known part of a symbolic one.
         _array: Any
         _dtype: DType
 
@@ -78,7 +81,7 @@ class Tensor(Operands):
 
     @property
     def shape(self) -> TensorShape:
-        """The lengths of the axes."""
+        """The shape: the lengths of the axes."""
         raise NotImplementedError
 
     @property
@@ -88,7 +91,7 @@ class Tensor(Operands):
 
     @property
     def name(self) -> NoReturn:
-        """Defined for graphs only."""
+        """Raise ``AttributeError``: defined for graphs only."""
         raise AttributeError("Tensor.name is undefined when eager execution is enabled.")
 
     def get_shape(self) -> TensorShape:
@@ -96,47 +99,49 @@ class Tensor(Operands):
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Check that the tensor has a shape.
+        """Check that the tensor's shape is compatible with ``shape``.
 
         Raises:
-            ValueError: It has another.
+            ValueError: The shapes are incompatible.
         """
         wanted = as_shape(shape)
         if not wanted.is_compatible_with(self.shape):
             raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {wanted}.")
 
     def ref(self) -> "Reference":
-        """Return a hashable stand-in, for sets and dictionaries."""
+        """Return a hashable reference to the tensor, for sets and dictionaries."""
         return Reference(self)
 
     def experimental_ref(self) -> "Reference":
-        """Return ``ref()``."""
+        """Return ``ref()``; an older name of it."""
         return self.ref()
 
     def _static_value(self) -> Any:
-        """The value as an array, ``None`` where only a session knows it."""
+        """Return the value as an array; ``None`` if it is known only when a session runs."""
         raise NotImplementedError
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
-        """Defined for graphs only."""
+        """Raise ``NotImplementedError``: defined for graphs only."""
         raise NotImplementedError(
             "eval is not supported when eager execution is enabled, is .numpy() what you're looking for?"
         )
 
 
 class EagerTensor(Tensor):
-    """A tensor with a value."""
+    """A tensor with a value, the result of an eager operation."""
 
     __slots__ = ("__weakref__", "_array", "_device", "_dtype", "_home", "_key", "_shape")
 
-    # Without __init__: a fifth of a small operation's time would go there. ``tensor_of`` fills these in.
+    # There is no __init__, which would take a fifth of a small operation's time: ``tensor_of`` sets the attributes.
     _array: npt.NDArray[Any]
     _dtype: DType
+    #: The device that computed the value.
     _device: "Device"
+    #: The device whose memory holds the value.
     _home: "Device"
-    #: The shape, once it has been asked for.
+    #: The shape, set at its first use.
     _shape: TensorShape
-    #: A number of its own, once somebody has asked for it with ``key_of``.
+    #: The tensor's unique number, set by ``key_of``.
     _key: int
 
     @property
@@ -146,7 +151,7 @@ class EagerTensor(Tensor):
 
     @property
     def shape(self) -> TensorShape:
-        """The lengths of the axes."""
+        """The shape: the lengths of the axes."""
         try:
             return self._shape
         except AttributeError:
@@ -160,7 +165,7 @@ class EagerTensor(Tensor):
 
     @property
     def device(self) -> str:
-        """Full name of the device whose kernel produced the value."""
+        """Full name of the device that computed the value."""
         return self._device.name
 
     @device.setter
@@ -174,28 +179,28 @@ class EagerTensor(Tensor):
 
     @property
     def value_index(self) -> NoReturn:
-        """Defined for graphs only."""
+        """Raise ``AttributeError``: defined for graphs only."""
         raise AttributeError("Tensor.value_index is undefined when eager execution is enabled.")
 
     @property
     def op(self) -> NoReturn:
-        """Defined for graphs only."""
+        """Raise ``AttributeError``: defined for graphs only."""
         raise AttributeError("Tensor.op is undefined when eager execution is enabled.")
 
     @property
     def graph(self) -> NoReturn:
-        """Defined for graphs only."""
+        """Raise ``AttributeError``: defined for graphs only."""
         raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")
 
     def consumers(self) -> NoReturn:
-        """Defined for graphs only."""
+        """Raise ``NotImplementedError``: defined for graphs only."""
         raise NotImplementedError("Tensor.consumers is undefined when eager execution is enabled.")
 
     def _static_value(self) -> Any:
         return self.numpy()
 
     def numpy(self) -> Any:
-        """Return the value in NumPy's own memory: a scalar for rank 0, else a fresh array."""
+        """Return a copy of the value in host memory: a NumPy scalar for rank 0, else a NumPy array."""
         return self._array[()] if self._array.ndim == 0 else self._array.copy()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -220,7 +225,7 @@ class EagerTensor(Tensor):
         return (self[index] for index in range(len(self)))
 
     def __bool__(self) -> bool:
-        # Of nothing at all NumPy does not say.
+        # NumPy raises an error for an empty array; TensorFlow's is false.
         return self._array.size > 0 and bool(self._array)
 
     def __int__(self) -> int:
@@ -242,21 +247,28 @@ class EagerTensor(Tensor):
         return format(self.numpy(), spec)
 
     def __copy__(self) -> "EagerTensor":
-        # A value never changes, so one object is as good as two.
+        # Tensors are immutable, so the copy can be the same object.
         return self
 
     def __str__(self) -> str:
         text = str(self._array)
-        # As TensorFlow does: a text of several lines starts on one of its own.
+        # As in TensorFlow, a text of several lines starts on a new line.
         line = "\n" if "\n" in text else ""
         return f"tf.Tensor({line}{text}, shape={self.shape}, dtype={self._dtype.name})"
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self.shape}, dtype={self._dtype.name}, numpy={described(self._array)}>"
+        return f"<tf.Tensor: shape={self.shape}, dtype={self._dtype.name}, numpy={array_repr(self._array)}>"
 
 
 def tensor_of(array: npt.NDArray[Any], dtype: DType, device: "Device", home: "Device") -> EagerTensor:
-    """Make a tensor of an array that nobody else changes, made by ``device`` in the memory of ``home``."""
+    """Create an eager tensor from an array, without a copy.
+
+    Args:
+        array: The value. The caller must not change it afterwards.
+        dtype: The element type.
+        device: The device that computed the value.
+        home: The device whose memory holds the value.
+    """
     made = EagerTensor()
     made._array = array
     made._dtype = dtype
@@ -269,7 +281,7 @@ _keys: Final = itertools.count()
 
 
 def key_of(tensor: Any) -> Any:
-    """What a tensor is known by where it is not kept: no other tensor ever has the same key."""
+    """Return a tensor's unique key, which does not keep the tensor alive and is never reused, unlike ``id()``."""
     try:
         return tensor._key
     except AttributeError:
@@ -278,7 +290,7 @@ def key_of(tensor: Any) -> Any:
 
 
 class Reference:
-    """Stands for one tensor or variable: equal to another reference to the same object, and hashable."""
+    """Hashable reference to a tensor or variable; references to the same object are equal."""
 
     __slots__ = ("_referent",)
 
@@ -286,7 +298,7 @@ class Reference:
         self._referent = referent
 
     def deref(self) -> Any:
-        """Return the object."""
+        """Return the tensor or variable."""
         return self._referent
 
     def __eq__(self, other: object) -> bool:
@@ -299,10 +311,10 @@ class Reference:
         return f"<Reference wrapping {self._referent!r}>"
 
 
-def described(array: npt.NDArray[Any]) -> str:
-    """NumPy's own text of an array for a ``repr``; several lines start on one of their own."""
+def array_repr(array: npt.NDArray[Any]) -> str:
+    """Return the text of an array in the ``repr`` of a tensor; several lines start on a new line."""
     if array.ndim == 0:
-        # The Python number: a float32 shows all the digits that it has as a double, as in TensorFlow.
+        # As in TensorFlow, a float32 scalar shows all its digits as a double.
         return repr(array[()] if array.dtype == object else array.item())
     text = repr(array)
     return "\n" * ("\n" in text) + text

@@ -1,14 +1,16 @@
-"""Shapes, as TensorFlow prints and compares them."""
+"""``tf.TensorShape``: static shapes of tensors."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, SupportsIndex, overload
 
 
 class TensorShape:
-    """The lengths of a tensor's axes. Equal to a tuple or list of the same numbers.
+    """The lengths of a tensor's axes. As ``tf.TensorShape``. Equal to a tuple or list of the same numbers.
 
-    ``None`` for the whole is a shape of unknown rank, ``None`` for an axis one of unknown length; an eager
-    tensor's shape is always fully known.
+    An eager tensor's shape is always fully known.
+
+    Args:
+        dims: The lengths, with ``None`` for an unknown length; ``None`` for an unknown rank.
     """
 
     __slots__ = ("_dims",)
@@ -26,17 +28,17 @@ class TensorShape:
 
     @property
     def rank(self) -> int | None:
-        """Number of axes, ``None`` if unknown."""
+        """Number of axes; ``None`` if unknown."""
         return None if self._dims is None else len(self._dims)
 
     @property
     def ndims(self) -> int | None:
-        """Number of axes, ``None`` if unknown."""
+        """Number of axes; ``None`` if unknown. The same as ``rank``."""
         return self.rank
 
     @property
     def dims(self) -> list[int | None] | None:
-        """The lengths as a list, ``None`` if the rank is unknown."""
+        """The lengths as a list; ``None`` if the rank is unknown."""
         return None if self._dims is None else list(self._dims)
 
     def as_list(self) -> list[int | None]:
@@ -50,7 +52,7 @@ class TensorShape:
         return list(self._dims)
 
     def num_elements(self) -> int | None:
-        """Return the product of the lengths, ``None`` if one is unknown."""
+        """Return the number of elements, the product of the lengths; ``None`` if a length is unknown."""
         if self._dims is None:
             return None
         count = 1
@@ -65,7 +67,7 @@ class TensorShape:
         return self._dims is not None and None not in self._dims
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether some tensor could have both shapes."""
+        """Whether a tensor can have both shapes: where both lengths are known, they are equal."""
         theirs = as_shape(other)._dims
         if self._dims is None or theirs is None:
             return True
@@ -73,10 +75,10 @@ class TensorShape:
         return len(self._dims) == len(theirs) and all(None in pair or pair[0] == pair[1] for pair in pairs)
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """Check that some tensor could have both shapes.
+        """Check that a tensor can have both shapes.
 
         Raises:
-            ValueError: None could.
+            ValueError: The shapes are incompatible.
         """
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {other} are incompatible")
@@ -85,35 +87,35 @@ class TensorShape:
         """Check that every length is known.
 
         Raises:
-            ValueError: One is not.
+            ValueError: A length is unknown.
         """
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
     def assert_same_rank(self, other: Any) -> None:
-        """Check that the other has as many axes, if both are known.
+        """Check that both shapes have the same rank, if both ranks are known.
 
         Raises:
-            ValueError: It has not.
+            ValueError: The ranks differ.
         """
         shape = as_shape(other)
         if None not in (self.rank, shape.rank) and self.rank != shape.rank:
             raise ValueError(f"Shapes {self} and {shape} must have the same rank")
 
     def assert_has_rank(self, rank: int | None) -> None:
-        """Check the number of axes, if it is known.
+        """Check that the shape has the given rank, if its rank is known.
 
         Raises:
-            ValueError: It is another.
+            ValueError: The rank differs.
         """
         if None not in (self.rank, rank) and self.rank != rank:
             raise ValueError(f"Shape {self} must have rank {rank}")
 
     def merge_with(self, other: Any) -> "TensorShape":
-        """Return the shape with what the other knows of it.
+        """Return the shape with the known lengths of both shapes.
 
         Raises:
-            ValueError: No tensor could have both.
+            ValueError: The shapes are incompatible.
         """
         shape = as_shape(other)
         mine, theirs = self._dims, shape._dims
@@ -124,43 +126,43 @@ class TensorShape:
         return TensorShape([b if a is None else a for a, b in zip(mine, theirs, strict=True)])
 
     def with_rank(self, rank: int | None) -> "TensorShape":
-        """Return the shape with that many axes.
+        """Return the shape if it has the given rank; of unknown rank, a shape of unknown lengths.
 
         Raises:
-            ValueError: It has another number of axes.
+            ValueError: The rank differs.
         """
         self.assert_has_rank(rank)
         return TensorShape([None] * rank) if self._dims is None and rank is not None else self
 
     def with_rank_at_least(self, rank: int) -> "TensorShape":
-        """Return the shape.
+        """Return the shape after a check that it has at least ``rank`` axes.
 
         Raises:
-            ValueError: It has fewer axes.
+            ValueError: The shape has fewer axes.
         """
         if self.rank is not None and self.rank < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> "TensorShape":
-        """Return the shape.
+        """Return the shape after a check that it has at most ``rank`` axes.
 
         Raises:
-            ValueError: It has more axes.
+            ValueError: The shape has more axes.
         """
         if self.rank is not None and self.rank > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
 
     def most_specific_compatible_shape(self, other: Any) -> "TensorShape":
-        """Return what both shapes agree on."""
+        """Return the shape with the lengths that are equal in both shapes, and unknown ones elsewhere."""
         theirs = as_shape(other)._dims
         if self._dims is None or theirs is None or len(self._dims) != len(theirs):
             return TensorShape(None)
         return TensorShape([a if a == b else None for a, b in zip(self._dims, theirs, strict=True)])
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether every tensor of this shape has the other, too."""
+        """Whether every tensor of this shape also has the other shape."""
         if not isinstance(other, TensorShape):
             return False
         mine, theirs = self._dims, other._dims
@@ -169,7 +171,7 @@ class TensorShape:
         return len(mine) == len(theirs) and all(b in (None, a) for a, b in zip(mine, theirs, strict=True))
 
     def most_specific_common_supertype(self, others: Iterable[Any]) -> "TensorShape | None":
-        """Return what this shape and the others agree on, ``None`` if one of them is no shape."""
+        """Return the most specific shape that includes this shape and all others; ``None`` if one is not a shape."""
         common = self
         for other in others:
             if not isinstance(other, TensorShape):
@@ -178,7 +180,7 @@ class TensorShape:
         return common
 
     def concatenate(self, other: Any) -> "TensorShape":
-        """Return the axes of this shape, then those of the other."""
+        """Return the shape with the axes of this shape followed by those of the other."""
         theirs = as_shape(other)._dims
         return TensorShape(None if self._dims is None or theirs is None else self._dims + theirs)
 
@@ -233,19 +235,19 @@ class TensorShape:
 
 
 def as_shape(value: Any) -> TensorShape:
-    """Return the value as a shape."""
+    """Convert a value, such as a list of lengths, to a ``TensorShape``."""
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
 def known_shape(dims: tuple[int | None, ...] | None) -> TensorShape:
-    """Make a shape of lengths that need no check."""
+    """Create a shape from lengths that are known to be valid, without a check."""
     made = TensorShape.__new__(TensorShape)
     made._dims = dims
     return made
 
 
 def _length(dim: SupportsIndex | None) -> int | None:
-    # The usual case first: asking for a protocol takes microseconds.
+    # The common case first: a protocol check takes microseconds.
     if type(dim) is int and dim >= 0:
         return dim
     if dim is None:
@@ -264,11 +266,11 @@ def _length(dim: SupportsIndex | None) -> int | None:
 
 
 def _dims_of(dims: Any) -> tuple[int | None, ...]:
-    """The lengths in an iterable that is no list, or a single one."""
+    """Return the lengths in an iterable other than a list or tuple, or a single length."""
     try:
         lengths = iter(dims)
     except TypeError:
-        # Arrays and tensors of rank 0 come here, too.
+        # Also arrays and tensors of rank 0.
         return (_length(dims),)
     found = []
     for dim in lengths:
@@ -284,7 +286,7 @@ def _dims_of(dims: Any) -> tuple[int | None, ...]:
 
 
 def _part_of_unknown(key: slice) -> TensorShape:
-    """A slice of a shape of unknown rank: as many axes as it asks for, if it says how many."""
+    """Return a slice of a shape of unknown rank: unknown lengths, as many as the slice states if it does."""
     start = 0 if key.start is None else key.start
     if key.step is not None:
         raise ValueError("Steps are not yet handled")

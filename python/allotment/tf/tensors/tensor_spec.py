@@ -1,4 +1,4 @@
-"""What is known of a tensor before there is one: ``tf.TensorSpec``."""
+"""``tf.TensorSpec``: the static shape and element type of a tensor."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 
 
 class TensorSpec:
-    """The shape and element type of tensors. As ``tf.TensorSpec``.
+    """Describes tensors by static shape and element type. As ``tf.TensorSpec``.
 
     Args:
-        shape: The lengths of the axes, with ``None`` where any will do; ``None`` for any shape.
+        shape: The lengths of the axes, with ``None`` for any length; ``None`` for any shape.
         dtype: The element type.
-        name: A name.
+        name: An optional name.
     """
 
     __slots__ = ("_dtype", "_name", "_shape")
@@ -25,15 +25,15 @@ class TensorSpec:
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> "TensorSpec":
-        """Return an equal one, with a name if one is given."""
+        """Return a copy of a spec, with another name if one is given."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> "TensorSpec":
-        """Return the one that describes a tensor and no other shape.
+        """Return the spec with the shape and type of a tensor.
 
         Raises:
-            ValueError: Not a tensor.
+            ValueError: ``tensor`` is not a tensor.
         """
         if not (isinstance(tensor, Tensor) or hasattr(tensor, "_as_tensor")):
             raise ValueError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
@@ -41,7 +41,7 @@ class TensorSpec:
 
     @property
     def shape(self) -> TensorShape:
-        """The lengths of the axes."""
+        """The static shape."""
         return self._shape
 
     @property
@@ -51,23 +51,23 @@ class TensorSpec:
 
     @property
     def name(self) -> str | None:
-        """The name, if it has one."""
+        """The name; ``None`` without one."""
         return self._name
 
     @property
     def value_type(self) -> type:
-        """The class of what it describes."""
+        """The class of the described values: ``Tensor``."""
         return Tensor
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
-        """Whether a tensor, or some tensor of another one, is as this says."""
+        """Whether a tensor, or a tensor that another spec describes, can match this spec."""
         dtype = getattr(spec_or_tensor, "dtype", None)
         if not isinstance(dtype, DType):
             return False
         return dtype is self._dtype and self._shape.is_compatible_with(spec_or_tensor.shape)
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether all that this describes is as another one says."""
+        """Whether every tensor that matches this spec also matches the other."""
         if not isinstance(other, TensorSpec) or other._dtype is not self._dtype:
             return False
         wide, narrow = other._shape.dims, self._shape.dims
@@ -78,10 +78,10 @@ class TensorSpec:
         return all(most in (None, least) for least, most in zip(narrow, wide, strict=True))
 
     def most_specific_compatible_type(self, other: "TensorSpec") -> "TensorSpec":
-        """Return the narrowest one that describes what both do.
+        """Return the most specific spec that includes both specs.
 
         Raises:
-            ValueError: Their types differ.
+            ValueError: The element types differ.
         """
         if self._dtype is not other._dtype:
             raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")

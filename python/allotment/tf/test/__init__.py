@@ -1,4 +1,7 @@
-"""Questions that TensorFlow's tests ask: ``tf.test``. None of them initializes the runtime."""
+"""``tf.test``: queries about GPUs and the build, for tests. None of them initializes the runtime.
+
+Source: docs/spec/device-config-api.md, section 10.
+"""
 
 from allotment.devices.context import context
 from allotment.devices.names import short_name
@@ -10,11 +13,11 @@ from allotment.tf.test import experimental
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
-    """Whether there is a GPU, simulated or real; deprecated. As ``tf.test.is_gpu_available``.
+    """Whether the process has a GPU, simulated or real; deprecated. As ``tf.test.is_gpu_available``.
 
     Args:
-        cuda_only: Ignored, as in TensorFlow.
-        min_cuda_compute_capability: Major and minor number that it must have; a simulated GPU has (0, 0).
+        cuda_only: Has no effect, as in TensorFlow.
+        min_cuda_compute_capability: Least major and minor number of the GPU; a simulated GPU has (0, 0).
     """
     del cuda_only
     deprecated("is_gpu_available", "Use `tf.config.list_physical_devices('GPU')` instead.")
@@ -24,27 +27,27 @@ def is_gpu_available(
 
 
 def gpu_device_name() -> str:
-    """``"/device:GPU:0"`` if there is a GPU, else an empty text. As ``tf.test.gpu_device_name``."""
+    """Return ``"/device:GPU:0"`` if the process has a GPU, else an empty text. As ``tf.test.gpu_device_name``."""
     return short_name("GPU", 0) if context().state().configuration.gpus else ""
 
 
 def is_built_with_cuda() -> bool:
-    """Whether this was built against CUDA: never; a driver is looked for at run time."""
+    """False: the package is not built with CUDA, but loads the driver at run time."""
     return False
 
 
 def is_built_with_gpu_support() -> bool:
-    """Whether this was built against a GPU's libraries: never; a driver is looked for at run time."""
+    """False: the package is not built with GPU libraries, but loads the driver at run time."""
     return False
 
 
 def is_built_with_rocm() -> bool:
-    """Whether this was built against ROCm: never."""
+    """False: the package is not built with ROCm."""
     return False
 
 
 def is_built_with_xla() -> bool:
-    """Whether TensorFlow's compiler is in here: never."""
+    """False: the package has no XLA compiler."""
     return False
 
 

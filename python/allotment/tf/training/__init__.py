@@ -1,1 +1,1 @@
-"""Optimizers as TensorFlow 1 has them: they change variables by gradients, eagerly and in graphs."""
+"""Optimizers of TensorFlow 1, checkpoints and savers."""

@@ -1,4 +1,4 @@
-"""Steps whose length follows from the gradients so far, element by element."""
+"""Optimizers with adaptive steps for each element: Adagrad, RMSProp and Adam."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -13,16 +13,16 @@ from allotment.tf.training.optimizer import Optimizer
 
 
 class AdagradOptimizer(Optimizer):
-    """Divides by the root of the sum of all squares so far. As ``tf.compat.v1.train.AdagradOptimizer``.
+    """Adagrad: divides each gradient by the root of the sum of its squares. As ``tf.compat.v1.train.AdagradOptimizer``.
 
     Args:
-        learning_rate: The rate; see ``GradientDescentOptimizer``.
-        initial_accumulator_value: What the sums start with.
+        learning_rate: A number, a tensor, or a function that returns one.
+        initial_accumulator_value: Initial value of the sums of squares.
         use_locking: Has no effect.
-        name: In front of the names of what it records.
+        name: Prefix of the names of the operations in a graph.
 
     Raises:
-        ValueError: The sums would not start above zero.
+        ValueError: ``initial_accumulator_value`` is not positive.
     """
 
     _slots: ClassVar = {"accumulator": "_first"}
@@ -40,7 +40,7 @@ class AdagradOptimizer(Optimizer):
         self._learning_rate = learning_rate
         self._first = initial_accumulator_value
 
-    def _changed(self, gradient: Any, variable: Any) -> list[Any]:
+    def _update(self, gradient: Any, variable: Any) -> list[Any]:
         slot = self.get_slot(variable, "accumulator")
         total = slot + square(gradient)
         step = self._number(self._learning_rate, variable.dtype) * gradient * rsqrt(total)
@@ -48,16 +48,18 @@ class AdagradOptimizer(Optimizer):
 
 
 class RMSPropOptimizer(Optimizer):
-    """Divides by the root of a mean of squares that fades. As ``tf.compat.v1.train.RMSPropOptimizer``.
+    """RMSProp: divides each gradient by the root of a moving average of its squares.
+
+    As ``tf.compat.v1.train.RMSPropOptimizer``.
 
     Args:
-        learning_rate: The rate; see ``GradientDescentOptimizer``.
-        decay: What is left of the means at each step.
-        momentum: What is left of the last step.
-        epsilon: Added to the mean, against a division by zero.
+        learning_rate: A number, a tensor, or a function that returns one.
+        decay: Decay factor of the moving averages.
+        momentum: Factor of the last step in the next one.
+        epsilon: Added to the mean square to avoid division by zero.
         use_locking: Has no effect.
-        centered: Take off the square of the mean gradient, for a variance.
-        name: In front of the names of what it records.
+        centered: Whether to divide by the root of the variance, the mean square minus the square of the mean.
+        name: Prefix of the names of the operations in a graph.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class RMSPropOptimizer(Optimizer):
     def _slots(self) -> Mapping[str, float | str]:  # type: ignore[override]
         return {"rms": 1.0} | ({"mg": 0.0} if self._centered else {}) | {"momentum": 0.0}
 
-    def _changed(self, gradient: Any, variable: Any) -> list[Any]:
+    def _update(self, gradient: Any, variable: Any) -> list[Any]:
         rate, decay, momentum, epsilon = (
             self._number(each, variable.dtype)
             for each in (self._learning_rate, self._decay, self._momentum, self._epsilon)
@@ -101,15 +103,17 @@ class RMSPropOptimizer(Optimizer):
 
 
 class AdamOptimizer(Optimizer):
-    """Divides a fading mean by the root of one of squares. As ``tf.compat.v1.train.AdamOptimizer``.
+    """Adam: divides a moving average of the gradients by the root of a moving average of their squares.
+
+    As ``tf.compat.v1.train.AdamOptimizer``.
 
     Args:
-        learning_rate: The rate; see ``GradientDescentOptimizer``.
-        beta1: What is left of the mean of gradients at each step.
-        beta2: What is left of the mean of squares.
-        epsilon: Added to the root, against a division by zero.
+        learning_rate: A number, a tensor, or a function that returns one.
+        beta1: Decay factor of the average of gradients.
+        beta2: Decay factor of the average of squares.
+        epsilon: Added to the root to avoid division by zero.
         use_locking: Has no effect.
-        name: In front of the names of what it records.
+        name: Prefix of the names of the operations in a graph.
     """
 
     _slots: ClassVar = {"m": 0.0, "v": 0.0}
@@ -127,25 +131,25 @@ class AdamOptimizer(Optimizer):
         self._learning_rate, self._epsilon = learning_rate, epsilon
         self._betas: Final = (beta1, beta2)
 
-    def _make_slots(self, variables: Sequence[Any]) -> None:
+    def _create_slots(self, variables: Sequence[Any]) -> None:
         self._powers()
-        super()._make_slots(variables)
+        super()._create_slots(variables)
 
     def _powers(self) -> list[Any]:
-        """What is left of the first gradient in each of the two means: variables."""
+        """Return the variables with the powers of both betas, whose exponent is the number of steps."""
         return [
-            self._other(name, partial(self._number, beta, float32))
+            self._non_slot_variable(name, partial(self._number, beta, float32))
             for name, beta in zip(("beta1_power", "beta2_power"), self._betas, strict=True)
         ]
 
-    def _changed(self, gradient: Any, variable: Any) -> list[Any]:
+    def _update(self, gradient: Any, variable: Any) -> list[Any]:
         dtype = variable.dtype
         beta1, beta2 = (self._number(beta, dtype) for beta in self._betas)
         power1, power2 = (cast(to_tensor(each), dtype) for each in self._powers())
         means, squares = self.get_slot(variable, "m"), self.get_slot(variable, "v")
         mean = beta1 * means + (1 - beta1) * gradient
         mean_square = beta2 * squares + (1 - beta2) * square(gradient)
-        # Means that start with zero are too small at first.
+        # Corrects the bias of averages that start at zero.
         rate = self._number(self._learning_rate, dtype) * sqrt(1 - power2) / (1 - power1)
         step = rate * mean / (sqrt(mean_square) + self._number(self._epsilon, dtype))
         return [
@@ -154,7 +158,7 @@ class AdamOptimizer(Optimizer):
             variable.assign_sub(step, read_value=False),
         ]
 
-    def _finished(self) -> list[Any]:
+    def _finish(self) -> list[Any]:
         return [
             power.assign(power * self._number(beta, float32), read_value=False)
             for power, beta in zip(self._powers(), self._betas, strict=True)

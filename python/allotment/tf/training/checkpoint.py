@@ -1,7 +1,7 @@
-"""``Checkpoint``: the variables of objects, written and read by where they are among the attributes.
+"""``tf.train.Checkpoint``: saves and restores variables by their attribute paths in an object.
 
-An object that holds variables says which parts it has in ``_checkpoint_parts``: names, and variables, objects of that
-kind, lists, tuples, dictionaries, or a ``Number``.
+An object with variables yields its parts in ``_checkpoint_parts``: pairs of a name and a variable, an object of this
+kind, a list, tuple or dictionary of them, or a ``Number``.
 """
 
 import os
@@ -23,23 +23,29 @@ from allotment.tf.training.slots import outside_of_strategies
 from allotment.tf.variables import restoring
 from allotment.tf.variables.variable import Variable
 
-#: Behind the place of a variable in its key, as in TensorFlow's files.
+#: Suffix of a variable's key in the file, as in TensorFlow's files.
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 class Checkpoint:
-    """Objects whose variables are written and read together. As ``tf.train.Checkpoint``; the files are this package's.
+    """Saves and restores the variables of objects. As ``tf.train.Checkpoint``, with a file format of this package.
 
     Args:
-        root: An object, the parts of which are this object's.
+        root: An object whose parts are saved as parts of the checkpoint.
         **kwargs: Variables, modules, layers, models, optimizers, and lists and dictionaries of them, by name.
 
     Raises:
-        ValueError: Something that holds no variables.
+        ValueError: An argument cannot hold variables.
+
+    Example::
+
+        checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
+        path = checkpoint.save("folder/ckpt")
+        checkpoint.restore(path).assert_consumed()
     """
 
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
-        #: What is not entered yet: ``__setattr__`` looks at it.
+        #: The named parts; ``__setattr__`` adds to them.
         self._parts: dict[str, Any] = {}
         if root is not None:
             if isinstance(root, list | tuple | Mapping):
@@ -56,18 +62,18 @@ class Checkpoint:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Objects by the names that the program gave them."""
+            """Return the part that the program named ``name``."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if not name.startswith("_"):
             self._parts[name] = value
-            if restoring.waiting:
-                restoring.variables_made()
+            if restoring.pending:
+                restoring.restore_pending()
 
     @property
     def save_counter(self) -> Any:
-        """A variable: how often ``save`` was called."""
+        """The int64 variable that counts the calls of ``save``."""
         if self._counter is None:
             with outside_of_strategies():
                 self._counter = Variable(constant(0, int64), trainable=False, name="save_counter")
@@ -82,16 +88,23 @@ class Checkpoint:
             yield from self._root._checkpoint_parts()
 
     def write(self, file_prefix: str, options: Any = None) -> str:  # noqa: ARG002 - TensorFlow's signature
-        """Write a checkpoint. Returns its prefix, for ``read``.
+        """Write a checkpoint to ``file_prefix``, without a number or an entry in the folder's state.
+
+        Args:
+            file_prefix: The path without suffix; missing folders are created.
+            options: Has no effect.
+
+        Returns:
+            The prefix, for ``read``.
 
         Raises:
-            NotImplementedError: A graph is the default.
-            OSError: It cannot be written.
+            NotImplementedError: A graph is being built.
+            OSError: The file cannot be written.
         """
         prefix = _prefix(file_prefix)
         values: dict[str, Array] = {}
         for key, variable in values_of(self):
-            values[_place(key)] = np.asarray(variable.numpy())
+            values[_tensor_name(key)] = np.asarray(variable.numpy())
         folder = os.path.dirname(prefix)
         if folder:
             os.makedirs(folder, exist_ok=True)
@@ -99,14 +112,18 @@ class Checkpoint:
         return prefix
 
     def save(self, file_prefix: str, options: Any = None) -> str:
-        """Write a checkpoint with the next number behind its prefix, and note it as the latest of its folder.
+        """Write a checkpoint with the next number in its name, and record it as the latest of its folder.
+
+        Args:
+            file_prefix: The path without number and suffix, such as ``"folder/ckpt"``; missing folders are created.
+            options: Has no effect.
 
         Returns:
-            The prefix with the number, for ``restore``.
+            The prefix with the number, such as ``"folder/ckpt-1"``, for ``restore``.
 
         Raises:
-            NotImplementedError: A graph is the default.
-            OSError: It cannot be written.
+            NotImplementedError: A graph is being built.
+            OSError: The file cannot be written.
         """
         prefix = _prefix(file_prefix)
         self.save_counter.assign_add(1)
@@ -115,17 +132,21 @@ class Checkpoint:
         return path
 
     def read(self, save_path: str | None, options: Any = None) -> "LoadStatus":  # noqa: ARG002 - TensorFlow's signature
-        """Read a checkpoint: variables get their values now, those that are not made yet when they are.
+        """Restore the variables from a checkpoint; variables that do not exist yet get their values when created.
+
+        Args:
+            save_path: The prefix that ``write`` or ``save`` returned; ``None`` reads nothing.
+            options: Has no effect.
 
         Returns:
-            What can be asked about it, as ``assert_consumed()``.
+            A status object with checks such as ``assert_consumed()``.
 
         Raises:
-            NotFoundError: There is none.
-            DataLossError: The file is damaged, or no checkpoint of this package.
-            ValueError: A variable has another shape. None changes then.
-            InvalidArgumentError: A variable has another type. None changes then.
-            NotImplementedError: A graph is the default.
+            NotFoundError: The checkpoint does not exist.
+            DataLossError: The file is damaged or not a checkpoint of this package.
+            ValueError: A variable has another shape than its value. No variable is changed.
+            InvalidArgumentError: A variable has another type than its value. No variable is changed.
+            NotImplementedError: A graph is being built.
         """
         if save_path is None:
             return LoadStatus(self, None)
@@ -145,28 +166,28 @@ class Checkpoint:
         )
 
     def restore(self, save_path: str | None, options: Any = None) -> "LoadStatus":
-        """Read a checkpoint of ``save``; see ``read``. ``None`` reads nothing."""
+        """Restore the variables from a checkpoint of ``save``; see ``read``."""
         return self.read(save_path, options)
 
 
 class _Restoration:
-    """The values of one checkpoint on their way to the variables of objects."""
+    """The restoration of one checkpoint: its values, and the objects whose variables receive them."""
 
     def __init__(self, owner: Checkpoint, reader: CheckpointReader) -> None:
         self._reader = reader
         shapes = reader.get_variable_to_shape_map()
         self.left = {name for name in shapes if name.endswith(_VALUE)}
-        #: The keys of those that got a value.
+        #: The keys of the variables that received a value.
         self.given: set[str] = set()
-        # An object that a program has given up waits for no values.
+        # Weak references: an object that the program has dropped needs no values.
         self._owner = weakref.ref(owner)
         self._kept = {name: _reference(part) for name, part in owner._parts.items()}
         self._root = _reference(owner._root)
-        for each in tuple(restoring.waiting):
+        for each in tuple(restoring.pending):
             if isinstance(each, _Restoration) and each._shares(self):
-                restoring.waiting.remove(each)
+                restoring.pending.remove(each)
         if self.retry():
-            restoring.waiting.append(self)
+            restoring.pending.append(self)
 
     def _parts(self) -> Iterator[tuple[str, Any]]:
         owner = self._owner()
@@ -182,26 +203,26 @@ class _Restoration:
             yield from root._checkpoint_parts()
 
     def _shares(self, other: "_Restoration") -> bool:
-        """Whether another one is for the same objects, so that this one is over."""
+        """Whether another restoration has an object in common, and so replaces this one."""
         mine, others = ({id(part) for _, part in each._parts() if part is not None} for each in (self, other))
         return bool(mine & others)
 
     def retry(self) -> bool:
-        """Give values to variables that have none from here; returns whether values are left for some object."""
+        """Assign the values whose variables exist now; return whether values are left for live objects."""
         parts = [*self._parts()]
         found = []
         for key, variable in values_of(_Parts(parts)):
-            if _place(key) in self.left:
-                found.append((key, variable, _fitting(self._reader, _place(key), variable)))
+            if _tensor_name(key) in self.left:
+                found.append((key, variable, _read_value(self._reader, _tensor_name(key), variable)))
         for key, variable, value in found:
             variable.assign(value)
-            self.left.discard(_place(key))
+            self.left.discard(_tensor_name(key))
             self.given.add(key)
         return bool(self.left and parts)
 
 
 class _Parts(NamedTuple):
-    """Parts of an object that may be gone."""
+    """Stands in for an object with the given parts."""
 
     parts: list[tuple[str, Any]]
 
@@ -210,30 +231,30 @@ class _Parts(NamedTuple):
 
 
 class LoadStatus:
-    """What became of the values of a checkpoint. As what ``tf.train.Checkpoint.restore`` returns."""
+    """The status of a restoration, with checks for missing values. As the result of ``tf.train.Checkpoint.restore``."""
 
     def __init__(self, owner: Checkpoint, restoration: _Restoration | None) -> None:
         self._owner, self._restoration = owner, restoration
 
     def assert_consumed(self) -> "LoadStatus":
-        """Check that all values were used, and that all variables got one.
+        """Check that every value of the checkpoint was used and every existing variable received one.
 
         Raises:
-            AssertionError: Not so, or nothing was read.
+            AssertionError: A value is unused, a variable received none, or no checkpoint was read.
         """
-        restoration = self._made()
+        restoration = self._required_restoration()
         if restoration.left:
             names = ", ".join(sorted(each.removesuffix(_VALUE) for each in restoration.left))
             raise AssertionError(f"Unresolved object in checkpoint: no variable is at {names}")
         return self.assert_existing_objects_matched()
 
     def assert_existing_objects_matched(self) -> "LoadStatus":
-        """Check that all variables that there are got a value.
+        """Check that every existing variable received a value.
 
         Raises:
-            AssertionError: Not so, or nothing was read.
+            AssertionError: A variable received none, or no checkpoint was read.
         """
-        restoration = self._made()
+        restoration = self._required_restoration()
         without = [
             key for key, _ in values_of(self._owner) if key not in restoration.given and key != "save_counter"
         ]
@@ -245,42 +266,42 @@ class LoadStatus:
         return self
 
     def assert_nontrivial_match(self) -> "LoadStatus":
-        """Check that a variable got a value.
+        """Check that at least one variable received a value.
 
         Raises:
-            AssertionError: Not so, or nothing was read.
+            AssertionError: No variable received one, or no checkpoint was read.
         """
-        if not self._made().given:
-            raise AssertionError("Nothing to restore: no variable is at a place that the checkpoint has.")
+        if not self._required_restoration().given:
+            raise AssertionError("Nothing to restore: the checkpoint has no value for any of the variables.")
         return self
 
     def expect_partial(self) -> "LoadStatus":
-        """Return this: values that nothing waits for are no fault."""
+        """Return this object: unused values cause no warning here."""
         return self
 
     def initialize_or_restore(self, session: Any = None) -> None:
-        """Do nothing: values were given when they were read."""
+        """Do nothing: eager variables receive their values in ``restore``."""
 
     def run_restore_ops(self, session: Any = None) -> None:
-        """Do nothing: values were given when they were read."""
+        """Do nothing: eager variables receive their values in ``restore``."""
 
-    def _made(self) -> _Restoration:
+    def _required_restoration(self) -> _Restoration:
         if self._restoration is None:
             raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
         return self._restoration
 
 
-def _place(key: str) -> str:
-    """The name of a value in the file."""
+def _tensor_name(key: str) -> str:
+    """Return the name of a variable's value in the file."""
     return key + _VALUE
 
 
-def _fitting(reader: CheckpointReader, name: str, variable: Any) -> Any:
-    """The value of a variable.
+def _read_value(reader: CheckpointReader, name: str, variable: Any) -> Any:
+    """Read the value of a variable from a checkpoint and check its shape and type.
 
     Raises:
         ValueError: The variable has another shape.
-        InvalidArgumentError: It has another type.
+        InvalidArgumentError: The variable has another type.
     """
     dtype, shape = reader.get_variable_to_dtype_map()[name], reader.get_variable_to_shape_map()[name]
     if dtype is not variable.dtype:
@@ -298,7 +319,7 @@ def _fitting(reader: CheckpointReader, name: str, variable: Any) -> Any:
 
 
 def _reference(part: Any) -> Callable[[], Any]:
-    """What returns an object as long as the program has it; those that cannot be watched are kept."""
+    """Return a weak reference to an object, or a strong one if its type does not support weak references."""
     try:
         return weakref.ref(part)
     except TypeError:
@@ -314,10 +335,10 @@ def _prefix(file_prefix: Any) -> str:
 
 
 def _check(name: str, value: Any) -> None:
-    """Check that a value holds variables, or may.
+    """Check that a value is a variable, a container or an object with variables.
 
     Raises:
-        ValueError: It cannot.
+        ValueError: The value is none of these.
     """
     inside = value.values() if isinstance(value, Mapping) else value
     if isinstance(value, list | tuple | Mapping):

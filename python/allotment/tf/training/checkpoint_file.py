@@ -1,7 +1,7 @@
-"""Files of checkpoints: tensors by name in one ``.npz`` archive. Reading one runs no code that is in it.
+"""Reads and writes checkpoint files: ``.npz`` archives of named tensors. Reading never unpickles.
 
-A header says which tensors there are, with types and shapes; each tensor is a ``.npy`` member without pickles, texts
-are bytes and lengths. A file is written beside its place and moved there when it is complete.
+A header lists the tensors with types and shapes; each tensor is a ``.npy`` member, strings are stored as bytes and
+lengths. A file is written under a temporary name and renamed when it is complete.
 """
 
 import io
@@ -21,12 +21,12 @@ from allotment.tf.tensors.dtype import DType, as_dtype, string
 
 Array = np.ndarray[Any, Any]
 
-#: Behind the prefix that programs know a checkpoint by.
+#: Suffix of a checkpoint's file after its prefix.
 SUFFIX: Final = ".npz"
 _FORMAT: Final = {"format": "allotment checkpoint", "version": 1}
 _HEADER: Final = "header"
 _BYTES: Final = np.dtype(np.uint8)
-#: What reading a damaged archive raises.
+#: Exceptions that zipfile and NumPy raise for a damaged archive.
 _DAMAGE: Final = (
     zipfile.BadZipFile,
     zlib.error,
@@ -39,25 +39,25 @@ _DAMAGE: Final = (
 
 
 def exists(prefix: str) -> bool:
-    """Whether there is a checkpoint of this prefix."""
+    """Whether the checkpoint with a prefix exists."""
     return os.path.isfile(prefix + SUFFIX)
 
 
 def remove(prefix: str) -> None:
-    """Remove a checkpoint, if it is there."""
+    """Remove a checkpoint's file if it exists."""
     if exists(prefix):
         os.remove(prefix + SUFFIX)
 
 
 def write(prefix: str, tensors: Mapping[str, Array]) -> None:
-    """Write a checkpoint, completely or not at all.
+    """Write a checkpoint's file atomically.
 
     Args:
-        prefix: Where to; the file's name ends with ``SUFFIX``.
+        prefix: The path without ``SUFFIX``.
         tensors: Arrays by name.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written. An existing file is unchanged.
     """
     entries = []
     with _replacing(prefix + SUFFIX) as file, zipfile.ZipFile(file, "w") as archive:
@@ -76,27 +76,29 @@ def write(prefix: str, tensors: Mapping[str, Array]) -> None:
 
 @contextmanager
 def _replacing(path: str) -> Iterator[io.BufferedWriter]:
-    """A file beside a path, which it becomes at the end of a ``with`` block without an error."""
-    handle, beside = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=f".{os.path.basename(path)}.")
+    """Context manager that yields a temporary file and renames it to ``path`` unless the block raises an error."""
+    handle, temporary = tempfile.mkstemp(
+        dir=os.path.dirname(path) or ".", prefix=f".{os.path.basename(path)}."
+    )
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(temporary, path)
     except BaseException:
-        os.unlink(beside)
+        os.unlink(temporary)
         raise
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a file of text, completely or not at all."""
+    """Write a text file atomically, in UTF-8."""
     with _replacing(path) as file:
         file.write(text.encode())
 
 
 def _add(archive: zipfile.ZipFile, name: str, array: Array) -> None:
-    # Of any size: the archive does not know it before.
+    # ZIP64, because the size is unknown when the member is opened and may exceed 4 GiB.
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
         np.lib.format.write_array(
             member, np.ascontiguousarray(array).reshape(array.shape), allow_pickle=False
@@ -104,14 +106,14 @@ def _add(archive: zipfile.ZipFile, name: str, array: Array) -> None:
 
 
 class CheckpointReader:
-    """The tensors of a checkpoint. As what ``tf.train.load_checkpoint`` returns.
+    """Reads the tensors of a checkpoint by name. As the result of ``tf.train.load_checkpoint``.
 
     Args:
         prefix: The prefix of the checkpoint.
 
     Raises:
-        NotFoundError: There is none.
-        DataLossError: The file is damaged, or no checkpoint of this package.
+        NotFoundError: The checkpoint does not exist.
+        DataLossError: The file is damaged or not a checkpoint of this package.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -125,11 +127,11 @@ class CheckpointReader:
             raise NotFoundError(
                 None, None, f"Failed to find any matching files for {prefix}: there is no {self._path}.{hint}"
             )
-        #: The number of each tensor in the archive, its type and its shape, by name.
-        self._entries: dict[str, tuple[int, DType, tuple[int, ...]]] = self._within(self._read_header)
+        #: By name: the tensor's number in the archive, its type and its shape.
+        self._entries: dict[str, tuple[int, DType, tuple[int, ...]]] = self._with_archive(self._read_header)
 
-    def _within(self, function: Any, *args: Any) -> Any:
-        """Call a function with the open archive and arguments."""
+    def _with_archive(self, function: Any, *args: Any) -> Any:
+        """Open the archive and call a function with it; raise ``DataLossError`` if the archive is damaged."""
         damage = ""
         try:
             with zipfile.ZipFile(self._path) as archive:
@@ -158,23 +160,23 @@ class CheckpointReader:
         return entries
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Whether there is a tensor of a name."""
+        """Whether the checkpoint has a tensor named ``tensor_str``."""
         return tensor_str in self._entries
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """Return a tensor as an array, a scalar of NumPy's for rank 0.
+        """Return a tensor as a NumPy array, or a NumPy scalar for rank 0.
 
         Raises:
-            NotFoundError: There is none of this name.
-            DataLossError: It is damaged.
+            NotFoundError: There is no tensor of this name.
+            DataLossError: The tensor is damaged.
         """
         return self._array_of(tensor_str)[()]
 
     def _array_of(self, name: str) -> Array:
         if name not in self._entries:
             raise NotFoundError(None, None, f"Key {name} not found in checkpoint {self._path}")
-        made: Array = self._within(self._read, *self._entries[name])
-        return made
+        found: Array = self._with_archive(self._read, *self._entries[name])
+        return found
 
     def _read(self, archive: zipfile.ZipFile, number: int, dtype: DType, shape: tuple[int, ...]) -> Array:
         def member(name: str, dtype: Any, shape: tuple[int, ...] | None) -> Array:
@@ -192,19 +194,25 @@ class CheckpointReader:
         return made.reshape(shape)
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """Return the shapes by name."""
+        """Return the shape of each tensor by name, as lists."""
         return {name: list(shape) for name, (_, _, shape) in self._entries.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """Return the element types by name."""
+        """Return the element type of each tensor by name."""
         return {name: dtype for name, (_, dtype, _) in self._entries.items()}
 
 
 def _array(file: Any, shape: tuple[int, ...] | None, size: int, dtype: Any = _BYTES) -> Array:
-    """Read an array of a type, and of a shape if one is given, from a member of an archive with so many bytes.
+    """Read an array from an open member of an archive and check it.
+
+    Args:
+        file: The open member.
+        shape: The expected shape; ``None`` accepts any.
+        size: Bytes of the member.
+        dtype: The expected type.
 
     Raises:
-        ValueError: It is of another type or shape, or has not as many bytes as that takes.
+        ValueError: The array has another type or shape, or the member has too few bytes for it.
     """
     version = np.lib.format.read_magic(file)
     if version != (1, 0):

@@ -1,4 +1,4 @@
-"""``CheckpointManager``: the latest checkpoints of a folder, as many as are wanted."""
+"""``tf.train.CheckpointManager``: keeps a number of latest checkpoints in a folder."""
 
 import os
 import time
@@ -12,20 +12,20 @@ _HOUR = 3600.0
 
 
 class CheckpointManager:
-    """Keeps the latest checkpoints of a folder, and removes older ones. As ``tf.train.CheckpointManager``.
+    """Writes checkpoints to a folder and removes the oldest ones. As ``tf.train.CheckpointManager``.
 
     Args:
-        checkpoint: The ``Checkpoint`` that is written.
-        directory: The folder; checkpoints that are there are known.
-        max_to_keep: How many to keep; ``None`` for all.
-        keep_checkpoint_every_n_hours: Keep one more for each such time.
-        checkpoint_name: What the names of the files begin with.
-        step_counter: A variable or number: where the program is.
-        checkpoint_interval: By how much that must have grown for another checkpoint.
-        init_fn: What ``restore_or_initialize`` calls if there is no checkpoint.
+        checkpoint: The ``Checkpoint`` to write.
+        directory: The folder; the manager takes over the checkpoints that it contains.
+        max_to_keep: Number of checkpoints to keep; ``None`` for all.
+        keep_checkpoint_every_n_hours: Keep one more checkpoint for each interval of this many hours.
+        checkpoint_name: Prefix of the files' names.
+        step_counter: A variable or number with the program's current step.
+        checkpoint_interval: Least number of steps between two checkpoints.
+        init_fn: Called by ``restore_or_initialize`` if there is no checkpoint.
 
     Raises:
-        ValueError: ``max_to_keep`` is not above zero; an interval without a counter.
+        ValueError: ``max_to_keep`` is not positive, or there is an interval without a step counter.
     """
 
     def __init__(
@@ -51,49 +51,49 @@ class CheckpointManager:
         self._last_step: int | None = None
         state = get_checkpoint_state(self._directory)
         known = [] if state is None else state.all_model_checkpoint_paths
-        #: Prefixes, the oldest first.
+        #: Prefixes of the checkpoints, the oldest first.
         self._prefixes = [each for each in known if checkpoint_file.exists(each)]
 
     @property
     def directory(self) -> str:
-        """The folder."""
+        """The folder of the checkpoints."""
         return self._directory
 
     @property
     def checkpoint(self) -> Any:
-        """The ``Checkpoint`` that is written."""
+        """The ``Checkpoint`` that the manager writes."""
         return self._checkpoint
 
     @property
     def checkpoint_interval(self) -> int | None:
-        """By how much the counter must have grown for another checkpoint."""
+        """Least number of steps between two checkpoints; ``None`` without an interval."""
         return self._interval
 
     @property
     def latest_checkpoint(self) -> str | None:
-        """The prefix of the latest checkpoint, ``None`` without one."""
+        """The prefix of the latest checkpoint; ``None`` without one."""
         return self._prefixes[-1] if self._prefixes else None
 
     @property
     def checkpoints(self) -> list[str]:
-        """The prefixes of the checkpoints that are kept, the oldest first."""
+        """The prefixes of the kept checkpoints, the oldest first."""
         return list(self._prefixes)
 
     def save(
         self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None
     ) -> str | None:
-        """Write a checkpoint, and remove the oldest ones that are too many.
+        """Write a checkpoint, and remove the oldest ones beyond ``max_to_keep``.
 
         Args:
-            checkpoint_number: The number behind its name; the count of saves if not given.
-            check_interval: Whether ``checkpoint_interval`` counts.
+            checkpoint_number: The number in the file's name; the count of saves by default.
+            check_interval: Whether to write nothing before ``checkpoint_interval`` steps have passed.
             options: Has no effect.
 
         Returns:
-            Its prefix; ``None`` if the counter has not grown enough.
+            The checkpoint's prefix; ``None`` if too few steps have passed.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The file cannot be written.
         """
         if self._interval is not None and check_interval:
             step = int(self._counter)
@@ -121,13 +121,13 @@ class CheckpointManager:
                 self._kept_at = written
             else:
                 removed.append(oldest)
-        # First the list, which never names one that is gone.
+        # The list before the files, so that it never names a removed checkpoint.
         update_checkpoint_state(self._directory, path, self._prefixes)
         for each in removed:
             checkpoint_file.remove(each)
 
     def restore_or_initialize(self) -> str | None:
-        """Read the latest checkpoint and return its prefix; without one call ``init_fn`` and return ``None``."""
+        """Restore the latest checkpoint and return its prefix; without one call ``init_fn`` and return ``None``."""
         latest = self.latest_checkpoint
         if latest is not None:
             self._checkpoint.restore(latest)
@@ -139,7 +139,7 @@ class CheckpointManager:
         return None
 
     def sync(self) -> None:
-        """Do nothing: a checkpoint is written when ``save`` returns."""
+        """Do nothing: ``save`` returns after the checkpoint is written."""
 
 
 __all__ = ["CheckpointManager"]

@@ -1,4 +1,4 @@
-"""Which checkpoints a folder has: the file ``checkpoint`` in it, and the functions that read it."""
+"""Reads and writes a folder's file ``checkpoint``, which lists the folder's checkpoints."""
 
 import json
 import logging
@@ -16,11 +16,11 @@ _FILE: Final = "checkpoint"
 
 @dataclass
 class CheckpointState:
-    """The checkpoints of a folder. As the message that ``tf.train.get_checkpoint_state`` returns."""
+    """The list of a folder's checkpoints. As the message that ``tf.train.get_checkpoint_state`` returns."""
 
-    #: The prefix of the latest one.
+    #: The prefix of the latest checkpoint.
     model_checkpoint_path: str = ""
-    #: The prefixes of all, the oldest first.
+    #: The prefixes of all checkpoints, the oldest first.
     all_model_checkpoint_paths: list[str] = field(default_factory=list)
 
 
@@ -32,20 +32,20 @@ def update_checkpoint_state(
     all_model_checkpoint_timestamps: Any = None,  # noqa: ARG001 - TensorFlow's signature
     last_preserved_timestamp: Any = None,  # noqa: ARG001 - TensorFlow's signature
 ) -> None:
-    """Write which checkpoints a folder has. As ``tf.compat.v1.train.update_checkpoint_state``.
+    """Write the list of a folder's checkpoints. As ``tf.compat.v1.train.update_checkpoint_state``.
 
     Args:
         save_dir: The folder.
         model_checkpoint_path: The prefix of the latest checkpoint.
-        all_model_checkpoint_paths: The prefixes of all, the latest at the end.
-        latest_filename: The name of the file, ``checkpoint`` unless given.
+        all_model_checkpoint_paths: The prefixes of all checkpoints, the latest last.
+        latest_filename: The name of the list's file; ``checkpoint`` by default.
         all_model_checkpoint_timestamps: Has no effect.
         last_preserved_timestamp: Has no effect.
     """
     paths = [*(all_model_checkpoint_paths or ())]
     if not paths or paths[-1] != model_checkpoint_path:
         paths.append(model_checkpoint_path)
-    # A folder that is given by a relative path may be moved.
+    # Paths relative to the folder, so that a folder given by a relative path may be moved.
     if not os.path.isabs(save_dir):
         paths = [each if os.path.isabs(each) else os.path.relpath(each, save_dir) for each in paths]
     lines = [f"model_checkpoint_path: {json.dumps(paths[-1])}\n"]
@@ -54,7 +54,7 @@ def update_checkpoint_state(
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
-    """Return the checkpoints of a folder; ``None`` without a list of them. As ``tf.train.get_checkpoint_state``."""
+    """Read the list of a folder's checkpoints; ``None`` without a valid one. As ``tf.train.get_checkpoint_state``."""
     path = os.path.join(checkpoint_dir, latest_filename or _FILE)
     state = CheckpointState()
     try:
@@ -75,7 +75,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """Return the prefix of a folder's latest checkpoint, ``None`` without one. As ``tf.train.latest_checkpoint``."""
+    """Return the prefix of a folder's latest checkpoint; ``None`` without one. As ``tf.train.latest_checkpoint``."""
     state = get_checkpoint_state(os.fspath(checkpoint_dir), latest_filename)
     if state is None or not state.model_checkpoint_path:
         return None
@@ -86,21 +86,21 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of a prefix. As ``tf.compat.v1.train.checkpoint_exists``."""
+    """Whether the checkpoint with a prefix exists. As ``tf.compat.v1.train.checkpoint_exists``."""
     return checkpoint_file.exists(os.fspath(checkpoint_prefix))
 
 
 def remove_checkpoint(checkpoint_prefix: str, *_: Any) -> None:
-    """Remove the checkpoint of a prefix, if there is one. As ``tf.compat.v1.train.remove_checkpoint``."""
+    """Remove the checkpoint with a prefix if it exists. As ``tf.compat.v1.train.remove_checkpoint``."""
     checkpoint_file.remove(os.fspath(checkpoint_prefix))
 
 
 def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
-    """Return the tensors of a checkpoint, of a folder those of the latest. As ``tf.train.load_checkpoint``.
+    """Open a checkpoint, given by its prefix or its folder, for reading. As ``tf.train.load_checkpoint``.
 
     Raises:
-        NotFoundError: There is none.
-        DataLossError: The file is damaged, or no checkpoint of this package.
+        NotFoundError: The checkpoint does not exist.
+        DataLossError: The file is damaged or not a checkpoint of this package.
     """
     given = os.fspath(ckpt_dir_or_file)
     prefix = (latest_checkpoint(given) or given) if os.path.isdir(given) else given
@@ -108,15 +108,15 @@ def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
 
 
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
-    """Return names and shapes of the tensors of a checkpoint, by name. As ``tf.train.list_variables``."""
+    """Return the names and shapes of a checkpoint's tensors, ordered by name. As ``tf.train.list_variables``."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
 def load_variable(ckpt_dir_or_file: str, name: str) -> Any:
-    """Return one tensor of a checkpoint as an array. As ``tf.train.load_variable``.
+    """Return one tensor of a checkpoint as a NumPy array. As ``tf.train.load_variable``.
 
     Raises:
-        NotFoundError: There is no checkpoint, or no such tensor in it.
+        NotFoundError: The checkpoint or the tensor does not exist.
     """
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 

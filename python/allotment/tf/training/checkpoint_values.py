@@ -1,4 +1,4 @@
-"""Where variables are among the attributes of objects: keys of a checkpoint, and what is read and written there."""
+"""Finds the variables of an object with their attribute paths, which are the keys of a checkpoint."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,17 +13,19 @@ from allotment.tf.variables.variable import Variable
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number that an object keeps without a variable, such as the count of an optimizer's steps."""
+    """A number in a checkpoint that an object keeps without a variable, such as an optimizer's step count."""
 
     name: str
     dtype: DType
+    #: Returns the current number.
     read: Callable[[], Any]
+    #: Replaces the number.
     write: Callable[[Any], None]
 
     shape = TensorShape([])
 
     def numpy(self) -> Any:
-        """Return the number."""
+        """Return the number as an array of rank 0."""
         return np.asarray(self.read(), self.dtype.numpy)
 
     def assign(self, value: Any) -> None:
@@ -32,12 +34,17 @@ class Number:
 
 
 def values_of(owner: Any) -> Iterator[tuple[str, Any]]:
-    """The variables and numbers of an object, each under its first key, such as ``model/dense/kernel``."""
+    """Yield the variables and numbers of an object, each with its first key, such as ``model/dense/kernel``."""
     yield from _of_parts("", owner._checkpoint_parts(), {id(owner)})
 
 
 def attributes(owner: Any, without: Iterable[str] = ()) -> Iterator[tuple[str, Any]]:
-    """The attributes of an object that may hold variables, in the order in which they were set."""
+    """Yield the attributes of an object that may hold variables, in the order in which they were set.
+
+    Args:
+        owner: The object.
+        without: Names of attributes to leave out.
+    """
     left_out = frozenset(without)
     for name, value in tuple(vars(owner).items()):
         if name not in left_out and _may_hold(value):

@@ -1,4 +1,4 @@
-"""Steps down the slope, of one length everywhere, with or without a momentum."""
+"""Optimizers with one learning rate for all elements: gradient descent, without and with momentum."""
 
 from typing import Any, ClassVar
 
@@ -6,32 +6,32 @@ from allotment.tf.training.optimizer import Optimizer
 
 
 class GradientDescentOptimizer(Optimizer):
-    """Subtracts the gradient times a rate. As ``tf.compat.v1.train.GradientDescentOptimizer``.
+    """Gradient descent: subtracts the gradient times a rate. As ``tf.compat.v1.train.GradientDescentOptimizer``.
 
     Args:
-        learning_rate: The rate: a number, a tensor, or a function that returns one.
+        learning_rate: A number, a tensor, or a function that returns one.
         use_locking: Has no effect.
-        name: In front of the names of what it records.
+        name: Prefix of the names of the operations in a graph.
     """
 
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
 
-    def _changed(self, gradient: Any, variable: Any) -> list[Any]:
+    def _update(self, gradient: Any, variable: Any) -> list[Any]:
         rate = self._number(self._learning_rate, variable.dtype)
         return [variable.assign_sub(rate * gradient, read_value=False)]
 
 
 class MomentumOptimizer(Optimizer):
-    """Subtracts a sum of gradients that fades, times a rate. As ``tf.compat.v1.train.MomentumOptimizer``.
+    """Momentum: subtracts a decaying sum of gradients times a rate. As ``tf.compat.v1.train.MomentumOptimizer``.
 
     Args:
-        learning_rate: The rate; see ``GradientDescentOptimizer``.
-        momentum: What is left of the sum at each step.
+        learning_rate: A number, a tensor, or a function that returns one.
+        momentum: Decay factor of the sum.
         use_locking: Has no effect.
-        name: In front of the names of what it records.
-        use_nesterov: Look ahead by the momentum of the next step.
+        name: Prefix of the names of the operations in a graph.
+        use_nesterov: Whether to use Nesterov's variant.
     """
 
     _slots: ClassVar = {"momentum": 0.0}
@@ -49,7 +49,7 @@ class MomentumOptimizer(Optimizer):
         self._momentum = momentum
         self._use_nesterov = use_nesterov
 
-    def _changed(self, gradient: Any, variable: Any) -> list[Any]:
+    def _update(self, gradient: Any, variable: Any) -> list[Any]:
         rate = self._number(self._learning_rate, variable.dtype)
         momentum = self._number(self._momentum, variable.dtype)
         slot = self.get_slot(variable, "momentum")

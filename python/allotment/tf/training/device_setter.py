@@ -1,11 +1,11 @@
-"""Devices of variables and of the rest in a cluster: ``replica_device_setter``, and descriptions of clusters."""
+"""``tf.train.ClusterSpec`` and ``replica_device_setter``, which spreads variables over parameter servers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from allotment.devices.device_spec import DeviceSpec
 
-#: The nodes that hold variables.
+#: Types of the nodes that are placed on parameter servers by default.
 _VARIABLES: Final = (
     *("Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "MutableHashTableV2"),
     *("MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "MutableDenseHashTable"),
@@ -18,11 +18,12 @@ class ClusterSpec:
     """The addresses of the tasks of each job. As ``tf.train.ClusterSpec``.
 
     Args:
-        cluster: By job a list of addresses, or addresses by number; or another one.
+        cluster: A dictionary from each job's name to a list of addresses, or to a dictionary from task numbers to
+            addresses; or a ``ClusterSpec``.
 
     Raises:
-        TypeError: Something else, or an address that is no text.
-        ValueError: A number of a task that is none.
+        TypeError: ``cluster`` is none of these, or an address is not a text.
+        ValueError: A task number is not a number.
     """
 
     def __init__(self, cluster: Any) -> None:
@@ -53,7 +54,7 @@ class ClusterSpec:
         return list(self._tasks)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the addresses by job: lists, or addresses by number where numbers are missing."""
+        """Return the addresses by job: a list, or a dictionary by task number if numbers are missing."""
         return {
             job: list(tasks.values()) if [*tasks] == list(range(len(tasks))) else dict(tasks)
             for job, tasks in sorted(self._tasks.items())
@@ -63,7 +64,7 @@ class ClusterSpec:
         """Return the number of tasks of a job.
 
         Raises:
-            ValueError: There is no such job.
+            ValueError: The job does not exist.
         """
         return len(self._of(job_name))
 
@@ -75,7 +76,7 @@ class ClusterSpec:
         """Return the address of a task.
 
         Raises:
-            ValueError: There is no such job or task.
+            ValueError: The job or the task does not exist.
         """
         tasks = self._of(job_name)
         if task_index not in tasks:
@@ -83,7 +84,7 @@ class ClusterSpec:
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """Return the addresses of a job by number, ``None`` where there is no task."""
+        """Return the list of a job's addresses, with ``None`` at missing task numbers."""
         tasks = self._of(job_name)
         return [tasks.get(number) for number in range(max(tasks, default=-1) + 1)]
 
@@ -113,22 +114,24 @@ def replica_device_setter(
     ps_ops: Iterable[str] | None = None,
     ps_strategy: Callable[[Any], int] | None = None,
 ) -> Callable[[Any], str] | None:
-    """Make a device function that spreads variables over the tasks of a job. As TensorFlow 1's.
+    """Create a device function for ``tf.device`` that spreads variables over the tasks of a job.
+
+    As ``tf.compat.v1.train.replica_device_setter``.
 
     Args:
-        ps_tasks: How many tasks there are for variables.
-        ps_device: Their device.
-        worker_device: The device of all other nodes.
-        merge_devices: Whether devices that scopes inside request are completed; else they are taken as they are.
-        cluster: A ``ClusterSpec``, or what makes one, to count the tasks in.
-        ps_ops: Types of the nodes that hold variables.
-        ps_strategy: Which task a node goes to; in turn if not given.
+        ps_tasks: Number of tasks for variables.
+        ps_device: Device of the variables.
+        worker_device: Device of all other nodes.
+        merge_devices: Whether to complete the partial devices of inner scopes; otherwise they stay unchanged.
+        cluster: A ``ClusterSpec``, or an argument of it, that determines the number of tasks.
+        ps_ops: Types of the nodes to treat as variables.
+        ps_strategy: A function from a node to its task's number; round robin by default.
 
     Returns:
-        A function for ``tf.device``, or ``None`` without tasks for variables.
+        A device function, or ``None`` if there are no tasks for variables.
 
     Raises:
-        TypeError: ``cluster`` describes none, or ``ps_strategy`` cannot be called.
+        TypeError: ``cluster`` is invalid, or ``ps_strategy`` is not callable.
     """
     if cluster is not None:
         job = DeviceSpec.from_string(ps_device).job or ps_device
@@ -151,7 +154,7 @@ def replica_device_setter(
 
 
 class _Setter:
-    """The function that ``replica_device_setter`` returns."""
+    """Device function that ``replica_device_setter`` returns: maps a node to its device."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The variable that counts a program's steps of training."""
+"""The global step: a variable in a graph that counts training steps."""
 
 from typing import Any
 
@@ -13,16 +13,16 @@ from allotment.tf.variables.variable import Variable
 
 
 def get_global_step(graph: Graph | None = None) -> Any:
-    """Return the counter of a graph, ``None`` if it has none. As ``tf.compat.v1.train.get_global_step``."""
+    """Return a graph's global step; ``None`` without one. As ``tf.compat.v1.train.get_global_step``."""
     found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
     return found[0] if found else None
 
 
 def create_global_step(graph: Graph | None = None) -> Any:
-    """Make the counter of a graph, which starts with zero. As ``tf.compat.v1.train.create_global_step``.
+    """Create a graph's global step, an int64 variable that starts at 0. As ``tf.compat.v1.train.create_global_step``.
 
     Raises:
-        ValueError: It has one.
+        ValueError: The graph has a global step already.
     """
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
@@ -38,7 +38,7 @@ def create_global_step(graph: Graph | None = None) -> Any:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """Return the counter of a graph; make it if there is none. As ``tf.compat.v1.train.get_or_create_global_step``."""
+    """Return a graph's global step, created if necessary. As ``tf.compat.v1.train.get_or_create_global_step``."""
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 

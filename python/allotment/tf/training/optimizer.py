@@ -1,4 +1,4 @@
-"""What all optimizers have in common: gradients, where variables are changed, and what is kept beside each."""
+"""``tf.compat.v1.train.Optimizer``: base class that computes gradients and applies them to variables."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,17 +16,21 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import DType
 from allotment.tf.training.slots import Slots, has_copies
 
-#: Gradients and the variables they are of.
+#: Pairs of a gradient and its variable.
 Pairs = Sequence[tuple[Any, Any]]
 
 
 class Optimizer(Slots):
-    """Changes variables by gradients. As ``tf.compat.v1.train.Optimizer``.
+    """Base class of optimizers, which update variables by gradients. As ``tf.compat.v1.train.Optimizer``.
 
-    A method of optimization says in ``_changed`` how one variable changes, and in ``_slots`` what it keeps for each.
+    A subclass updates one variable in ``_update`` and declares its state for each variable in ``_slots``.
+
+    Args:
+        use_locking: Has no effect.
+        name: Prefix of the names of the operations in a graph.
     """
 
-    #: How much waits for how much in graphs: no value makes a difference here.
+    #: Values of ``gate_gradients``, which has no effect.
     GATE_NONE = 0
     GATE_OP = 1
     GATE_GRAPH = 2
@@ -35,11 +39,11 @@ class Optimizer(Slots):
         if not name:
             raise ValueError("Must specify the optimizer name")
         super().__init__(name)
-        #: Has no effect: changing a variable is one step for everybody else in any case.
+        #: Has no effect, because assignments are atomic anyway.
         self._use_locking = use_locking
 
     def get_name(self) -> str:
-        """Return the name."""
+        """Return the optimizer's name."""
         return self._name
 
     def minimize(
@@ -53,24 +57,24 @@ class Optimizer(Slots):
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Any:
-        """Compute the gradients of a loss and change variables by them, once.
+        """Compute the gradients of a loss and apply them to the variables: one training step.
 
         Args:
             loss: A tensor of a graph, or a function without arguments that returns the loss.
-            global_step: A variable that is increased by one.
-            var_list: The variables; without it the trainable ones that the function reads, or those of the graph.
+            global_step: A variable to increase by one.
+            var_list: The variables; by default the trainable ones that the function reads, or those of the graph.
             gate_gradients: Has no effect.
             aggregation_method: Has no effect.
-            colocate_gradients_with_ops: In a graph, see ``tf.gradients``.
-            name: Name of the operation that is returned.
-            grad_loss: What the gradient of the loss is multiplied with.
+            colocate_gradients_with_ops: In a graph, as for ``tf.gradients``.
+            name: Name of the returned operation.
+            grad_loss: A tensor of the loss's shape to multiply its gradient with.
 
         Returns:
-            The operation of a graph that changes the variables; eagerly, where that is done, ``None``.
+            In a graph the operation that updates the variables; eagerly ``None``, after the update.
 
         Raises:
             ValueError: There are no variables, or the loss depends on none.
-            RuntimeError: The loss is a tensor that has its value already.
+            RuntimeError: The loss is an eager tensor.
         """
         pairs = self.compute_gradients(
             loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
@@ -91,11 +95,16 @@ class Optimizer(Slots):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
-        """Return the gradient of a loss for each variable, ``None`` where it does not depend on one; see ``minimize``.
+        """Compute the gradient of a loss with respect to each variable, without an update.
+
+        The arguments are those of ``minimize``.
+
+        Returns:
+            Pairs of a gradient and its variable; the gradient is ``None`` if the loss does not depend on the variable.
 
         Raises:
-            ValueError: There are no variables, or there is no such ``gate_gradients``.
-            RuntimeError: The loss is a tensor that has its value already.
+            ValueError: There are no variables, or ``gate_gradients`` is invalid.
+            RuntimeError: The loss is an eager tensor.
         """
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
@@ -132,14 +141,19 @@ class Optimizer(Slots):
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Change variables by gradients, which ``compute_gradients`` returned; see ``minimize``.
+        """Update variables by gradients. Returns the same as ``minimize``.
 
-        In a replica of ``Strategy.run`` gradients are first added up over all replicas, which all have to call this.
+        In a replica of ``Strategy.run`` the gradients of all replicas are added up first; each replica must call this.
+
+        Args:
+            grads_and_vars: Pairs of a gradient, or ``None``, and its variable, as ``compute_gradients`` returns them.
+            global_step: A variable to increase by one.
+            name: Name of the returned operation.
 
         Raises:
-            ValueError: There are no variables, or no gradient of any.
-            TypeError: Something is no gradient.
-            RuntimeError: Replicas give gradients of different numbers of variables.
+            ValueError: There are no variables, or all gradients are ``None``.
+            TypeError: A gradient cannot be converted to a tensor.
+            RuntimeError: Replicas pass different numbers of gradients.
         """
         pairs = tuple(grads_and_vars)
         if not pairs:
@@ -154,79 +168,77 @@ class Optimizer(Slots):
             self._apply_as_replica(scope.replica, known, global_step)
             return None
         with graph_of(variable for _, variable in known):
-            self._make_slots([variable for _, variable in known])
+            self._create_slots([variable for _, variable in known])
             if thread.state.graph is None:
                 self._apply(known)
-                self._conclude(global_step)
+                self._finish_step(global_step)
                 return None
-            return self._recorded(known, global_step, name or self._name)
+            return self._apply_in_graph(known, global_step, name or self._name)
 
     def _apply_as_replica(self, replica: Any, pairs: Pairs, global_step: Any) -> None:
-        """Change variables by the sums of the replicas' gradients.
+        """Update variables by the sums of the replicas' gradients.
 
-        Each replica changes its own copies, all in the same way. What has no copies is changed once for all.
+        Each replica updates its own copies. Variables without copies are updated once for all replicas.
         """
         variables = [variable for _, variable in pairs]
         sums = replica.all_reduce("SUM", [gradient for gradient, _ in pairs])
         if any(self._lacks_slots(variable) for variable in variables):
-            replica.merge_call(lambda strategy: self._make_slots(variables))  # noqa: ARG005
+            replica.merge_call(lambda strategy: self._create_slots(variables))  # noqa: ARG005
         summed = list(zip(sums, variables, strict=True))
-        # The copy by itself: what it says of aggregation is about values that differ.
+        # `_own` is the replica's copy, whose assignments are not aggregated: the values are equal in all replicas.
         self._apply([(each, variable._own()) for each, variable in summed if has_copies(variable)])
         whole = [pair for pair in summed if not has_copies(pair[1])]
 
-        def once(strategy: Any) -> None:  # noqa: ARG001 - what a merge call passes
+        def once(strategy: Any) -> None:  # noqa: ARG001 - the signature of a merge call
             self._apply(whole)
-            self._conclude(global_step)
+            self._finish_step(global_step)
 
         replica.merge_call(once)
 
-    def _conclude(self, global_step: Any) -> None:
-        self._finished()
+    def _finish_step(self, global_step: Any) -> None:
+        self._finish()
         if global_step is not None:
             global_step.assign_add(1, read_value=False)
 
     def _apply(self, pairs: Pairs) -> list[Any]:
-        """Change each variable on its own device. Returns what does it in a graph."""
-        done: list[Any] = []
+        """Update each variable on its own device; return the operations of a graph that do so."""
+        operations: list[Any] = []
         for gradient, variable in pairs:
-            with _beside(variable):
-                done += self._changed(gradient, variable)
+            with _device_of(variable):
+                operations += self._update(gradient, variable)
                 if variable.constraint is not None:
-                    done += self._projected(variable, done)
-        return done
+                    operations += self._constrain(variable, operations)
+        return operations
 
-    def _projected(self, variable: Any, before: list[Any]) -> list[Any]:
-        """Move a changed variable to where its constraint allows it to be."""
-        with _after(before):
+    def _constrain(self, variable: Any, before: list[Any]) -> list[Any]:
+        """Apply a variable's constraint to its updated value."""
+        with _control_dependencies(before):
             return [variable.assign(variable.constraint(variable), read_value=False)]
 
-    def _recorded(self, pairs: Pairs, global_step: Any, name: str) -> Any:
+    def _apply_in_graph(self, pairs: Pairs, global_step: Any, name: str) -> Any:
         graph = get_default_graph()
         with graph.name_scope(name) as scope:
-            done = self._apply(pairs)
-            with _after(done):
-                done += self._finished()
+            operations = self._apply(pairs)
+            with _control_dependencies(operations):
+                operations += self._finish()
             if global_step is None:
-                train = group(*done, name=scope)
+                train = group(*operations, name=scope)
             else:
-                with _after(done), _beside(global_step):
+                with _control_dependencies(operations), _device_of(global_step):
                     train = global_step.assign_add(1, name=scope, read_value=False)
         graph.add_to_collection("train_op", train)
         return train
 
-    def _changed(self, gradient: Any, variable: Any) -> list[Any]:
-        """Change a variable by its gradient. Returns what does it in a graph, the variable's own change last."""
-        raise NotImplementedError(
-            f"{type(self).__name__} does not say how a variable changes: override `_changed`."
-        )
+    def _update(self, gradient: Any, variable: Any) -> list[Any]:
+        """Update a variable by its gradient; return the operations of a graph that do so, the variable's last."""
+        raise NotImplementedError(f"{type(self).__name__} does not update variables: override `_update`.")
 
-    def _finished(self) -> list[Any]:
-        """What is done after all variables have been changed."""
+    def _finish(self) -> list[Any]:
+        """Run after all variables were updated; return the operations of a graph. Nothing by default."""
         return []
 
     def _number(self, value: Any, dtype: DType) -> Any:
-        """A setting as a tensor: a number, a tensor, or a function that returns one."""
+        """Convert a hyperparameter to a tensor: a number, a tensor, or a function that returns one."""
         return cast(
             to_tensor(value() if callable(value) and not hasattr(value, "_as_tensor") else value), dtype
         )
@@ -250,16 +262,16 @@ def _gradient(value: Any) -> Any:
         ) from None
 
 
-def _beside(variable: Any) -> AbstractContextManager[Any]:
-    """The scope of a variable's device."""
+def _device_of(variable: Any) -> AbstractContextManager[Any]:
+    """Return a scope that places operations on a variable's device."""
     if thread.state.graph is None:
         return device(variable.device)
     return get_default_graph().colocate_with(variable.op, ignore_existing=True)
 
 
-def _after(done: list[Any]) -> AbstractContextManager[Any]:
-    """Let what is recorded in a ``with`` block wait; eagerly everything happens in order."""
-    return nullcontext() if thread.state.graph is None else get_default_graph().control_dependencies(done)
+def _control_dependencies(before: list[Any]) -> AbstractContextManager[Any]:
+    """Return a scope whose operations run after those in ``before``; without effect in eager mode."""
+    return nullcontext() if thread.state.graph is None else get_default_graph().control_dependencies(before)
 
 
 __all__ = ["Optimizer"]

@@ -1,4 +1,4 @@
-"""``Saver``: the values of variables, written to checkpoints and read from them by the names of the variables."""
+"""``tf.compat.v1.train.Saver``: saves and restores variables by name."""
 
 import os
 import time
@@ -20,30 +20,30 @@ _HOUR = 3600.0
 
 
 class Saver:
-    """Writes and reads checkpoints. As ``tf.compat.v1.train.Saver``; the files are this package's own.
+    """Saves and restores variables by name. As ``tf.compat.v1.train.Saver``, with a file format of this package.
 
     Args:
-        var_list: Variables, or variables by the names that they are saved under; without it all of the default graph.
-        reshape: Whether a saved value may have another shape with as many elements.
+        var_list: Variables, or a dictionary from names in the file to variables; by default all of the default graph.
+        reshape: Whether a saved value may have another shape with the same number of elements.
         sharded: Has no effect.
-        max_to_keep: How many checkpoints to keep; ``None`` or 0 for all.
-        keep_checkpoint_every_n_hours: Keep one more for each such time.
+        max_to_keep: Number of checkpoints to keep; ``None`` or 0 for all.
+        keep_checkpoint_every_n_hours: Keep one more checkpoint for each interval of this many hours.
         name: Has no effect.
         restore_sequentially: Has no effect.
-        saver_def: Not offered.
-        builder: Not offered.
-        defer_build: Find the variables when the saver is first used.
+        saver_def: Not supported.
+        builder: Not supported.
+        defer_build: Whether to look up the variables at the first use of the saver.
         allow_empty: Whether there may be no variables.
         write_version: Has no effect.
-        pad_step_number: Whether steps in names have eight digits at least.
-        save_relative_paths: Has no effect: paths in a relative folder are relative to it.
-        filename: Not offered.
+        pad_step_number: Whether to pad the step in file names to eight digits.
+        save_relative_paths: Has no effect: paths in a relative folder are always relative to it.
+        filename: Not supported.
 
     Raises:
-        ValueError: There are no variables, or two have one name.
-        RuntimeError: No variables are given, and operations run eagerly.
-        TypeError: Something that is no variable.
-        NotImplementedError: An argument that is not offered.
+        ValueError: There are no variables, or two have the same name.
+        RuntimeError: ``var_list`` is missing in eager mode.
+        TypeError: An element of ``var_list`` is not a variable.
+        NotImplementedError: An argument that is not supported is given.
     """
 
     def __init__(
@@ -77,14 +77,14 @@ class Saver:
         self._every = keep_checkpoint_every_n_hours * _HOUR
         self._next_kept = time.time() + self._every
         self._pad = pad_step_number
-        #: Prefixes and times of the checkpoints that are kept, the oldest first.
+        #: Prefixes and times (seconds since the epoch) of the kept checkpoints, the oldest first.
         self._last: list[tuple[str, float]] = []
         self._variables: dict[str, Any] | None = None
         if not defer_build:
             self.build()
 
     def build(self) -> None:
-        """Find the variables, if that was not done."""
+        """Look up the variables to save, unless that is done already."""
         if self._variables is not None:
             return
         if thread.state.graph is None and self._given is None and not _all_variables():
@@ -98,19 +98,19 @@ class Saver:
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """The prefixes of the checkpoints that are kept, the oldest first."""
+        """The prefixes of the kept checkpoints, the oldest first."""
         return [prefix for prefix, _ in self._last]
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
-        """Say which checkpoints there are, the oldest first, without their times."""
+        """Set the list of kept checkpoints by their prefixes, the oldest first, without times."""
         self._last = [(prefix, np.inf) for prefix in last_checkpoints]
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Iterable[tuple[str, float]]) -> None:
-        """Say which checkpoints there are, and when they were written."""
+        """Set the list of kept checkpoints: pairs of a prefix and a time in seconds since the epoch."""
         self._last = [*last_checkpoints_with_time]
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Say which checkpoints there are, as far as they exist."""
+        """Set the list of kept checkpoints to those of the given prefixes that exist, with their files' times."""
         files = [(prefix, prefix + checkpoint_file.SUFFIX) for prefix in checkpoint_paths]
         self._last = [(prefix, os.path.getmtime(file)) for prefix, file in files if os.path.exists(file)]
 
@@ -126,16 +126,16 @@ class Saver:
         strip_default_attrs: bool = False,  # noqa: ARG002 - no graph is written
         save_debug_info: bool = False,  # noqa: ARG002 - no graph is written
     ) -> str:
-        """Write the values that variables have in a session.
+        """Write a checkpoint with the variables' values in a session.
 
         Args:
-            sess: The session; not looked at for eager variables.
-            save_path: The prefix of the checkpoint; its folder is made if it is missing.
-            global_step: A number that is put behind it, or a variable or tensor that holds one.
-            latest_filename: The name of the file that says which checkpoints there are, ``checkpoint`` unless given.
+            sess: The session; ignored for eager variables.
+            save_path: The prefix of the checkpoint; a missing folder is created.
+            global_step: A number to append to the prefix, or a variable or tensor that holds it.
+            latest_filename: The name of the file that lists the folder's checkpoints; ``checkpoint`` by default.
             meta_graph_suffix: Has no effect.
             write_meta_graph: Has no effect: graphs are not written.
-            write_state: Whether that file is written.
+            write_state: Whether to write the list of checkpoints.
             strip_default_attrs: Has no effect.
             save_debug_info: Has no effect.
 
@@ -143,10 +143,10 @@ class Saver:
             The prefix with the number, for ``restore``.
 
         Raises:
-            TypeError: No session, or a path that is no text.
-            ValueError: The path has no name of a file.
-            OSError: It cannot be written.
-            FailedPreconditionError: A variable has no value.
+            TypeError: ``sess`` is not a session, or ``save_path`` is not a path.
+            ValueError: The path does not end with a file name.
+            OSError: The file cannot be written.
+            FailedPreconditionError: A variable is not initialized.
         """
         variables = self._built()
         save_path = _path(save_path)
@@ -171,17 +171,17 @@ class Saver:
         return save_path
 
     def restore(self, sess: Any, save_path: str | None) -> None:
-        """Give variables the values of a checkpoint; none changes if one does not fit.
+        """Assign the values of a checkpoint to the variables. If one value does not match, no variable changes.
 
         Args:
-            sess: The session; not looked at for eager variables.
-            save_path: What ``save`` or ``tf.train.latest_checkpoint`` returned.
+            sess: The session; ignored for eager variables.
+            save_path: The prefix that ``save`` or ``tf.train.latest_checkpoint`` returned.
 
         Raises:
-            ValueError: No path, or there is no checkpoint.
-            NotFoundError: A variable is not in it.
-            InvalidArgumentError: A value has another shape or type than the variable.
-            DataLossError: The file is damaged, or no checkpoint of this package.
+            ValueError: ``save_path`` is ``None``, or the checkpoint does not exist.
+            NotFoundError: The checkpoint has no value for a variable.
+            InvalidArgumentError: A value has another shape or type than its variable.
+            DataLossError: The file is damaged or not a checkpoint of this package.
         """
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
@@ -228,7 +228,7 @@ class Saver:
         return self._variables
 
     def _keep(self, prefix: str) -> None:
-        """Enter a checkpoint, and remove the oldest ones that are too many."""
+        """Add a checkpoint to the kept ones, and remove the oldest ones beyond ``max_to_keep``."""
         self._last = [each for each in self._last if each[0] != prefix]
         self._last.append((prefix, time.time()))
         while self._max_to_keep and len(self._last) > self._max_to_keep:
@@ -253,11 +253,11 @@ def _all_variables() -> list[Any]:
 
 
 def _by_name(given: Any) -> dict[str, Any]:
-    """Variables by the names that they are saved under."""
+    """Return the variables by their names in the file."""
     if isinstance(given, Mapping):
         pairs = [(str(name), variable) for name, variable in given.items()]
     else:
-        # In the order of their names, as TensorFlow has them.
+        # TensorFlow orders the variables by name.
         pairs = sorted(((_name(each), each) for each in given), key=lambda pair: pair[0])
     found: dict[str, Any] = {}
     for name, variable in pairs:
@@ -297,7 +297,10 @@ def _number(step: Any, sess: Any) -> int:
 
 
 def _load(feeds: Sequence[tuple[Any, Any]], sess: Any) -> None:
-    """Give variables of a graph their values, as many in one run of the session as have first values of their own."""
+    """Assign values to variables of a graph by running their initializers with fed initial values.
+
+    Variables that share an initial value need separate runs of the session.
+    """
     left = [*feeds]
     while left:
         run: dict[Any, Any] = {}

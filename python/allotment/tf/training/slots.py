@@ -1,4 +1,4 @@
-"""Variables that optimizers keep beside those they change."""
+"""Slots: the variables in which optimizers keep their state for each variable that they update."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,60 +13,60 @@ from allotment.tf.variables.variable import Variable
 
 
 class Slots:
-    """The slots of an optimizer: for each variable some others of its shape, on its device."""
+    """Creates and holds the slots of an optimizer: variables of the shape and on the device of another variable."""
 
-    #: What the slots are called, and what they are filled with at first: a number, or the name of an attribute.
+    #: Name of each slot, and its initial value: a number, or the name of an attribute.
     _slots: ClassVar[Mapping[str, float | str]] = {}
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._made: dict[str, dict[Any, Any]] = {}
-        #: Others, of no variable, by name and graph.
-        self._others: dict[tuple[str, Any], Any] = {}
+        #: Slot variables by slot name and the key of the updated variable.
+        self._slot_variables: dict[str, dict[Any, Any]] = {}
+        #: State that does not depend on a variable, such as the powers of Adam's betas, by name and graph.
+        self._non_slot_variables: dict[tuple[str, Any], Any] = {}
 
     def get_slot_names(self) -> list[str]:
-        """Return the names of the slots that there are."""
-        return sorted(self._made)
+        """Return the names of the existing slots."""
+        return sorted(self._slot_variables)
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """Return the slot of a variable, ``None`` if there is none."""
-        return self._made.get(name, {}).get(var._source)
+        """Return the slot variable ``name`` of a variable; ``None`` if it does not exist."""
+        return self._slot_variables.get(name, {}).get(var._source)
 
     def variables(self) -> list[Any]:
-        """Return all variables that it keeps: in a graph those of the graph."""
+        """Return all variables of the optimizer's state, in a graph those of the graph, ordered by name."""
         graph = thread.state.graph
-        made = [each for slots in self._made.values() for each in slots.values()] + list(
-            self._others.values()
-        )
-        # One with copies is there once for each of them.
-        different = {id(each): each for each in made if getattr(each, "_graph", None) is graph}
+        created = [each for slots in self._slot_variables.values() for each in slots.values()]
+        created += self._non_slot_variables.values()
+        # A slot of a variable with copies is listed once for each copy.
+        different = {id(each): each for each in created if getattr(each, "_graph", None) is graph}
         return sorted(different.values(), key=lambda each: each.name)
 
     def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
-        for name, slots in self._made.items():
-            # One with copies is there once for each of them.
+        for name, slots in self._slot_variables.items():
+            # A slot of a variable with copies is listed once for each copy.
             yield name, list({id(slot): slot for slot in slots.values()}.values())
-        for (name, _), variable in self._others.items():
+        for (name, _), variable in self._non_slot_variables.items():
             yield f"others/{name}", variable
 
     def _lacks_slots(self, variable: Any) -> bool:
-        return any(variable._source not in self._made.get(name, {}) for name in self._slots)
+        return any(variable._source not in self._slot_variables.get(name, {}) for name in self._slots)
 
-    def _make_slots(self, variables: Sequence[Any]) -> None:
-        """Make the slots that variables do not have yet."""
+    def _create_slots(self, variables: Sequence[Any]) -> None:
+        """Create the slots that the variables lack."""
         for name, value in self._slots.items():
-            slots = self._made.setdefault(name, {})
+            slots = self._slot_variables.setdefault(name, {})
             for variable in variables:
                 if variable._source not in slots:
                     first = getattr(self, value) if isinstance(value, str) else value
-                    slot = self._beside(variable, first)
+                    slot = self._create_slot(variable, first)
                     for copy in variable.values if has_copies(variable) else (variable,):
                         slots[copy._source] = slot
-        if restoring.waiting:
-            restoring.variables_made()
+        if restoring.pending:
+            restoring.restore_pending()
 
-    def _beside(self, variable: Any, value: float) -> Any:
-        """A variable with the shape and type of another, on its device, called after it and the optimizer."""
+    def _create_slot(self, variable: Any, value: float) -> Any:
+        """Create a variable with the shape, type and device of another, filled with ``value``."""
         name = f"{variable.name.partition(':')[0]}/{self._name}"
 
         def first() -> Any:
@@ -81,29 +81,29 @@ class Slots:
         with variable.graph.name_scope(None), variable.graph.colocate_with(variable.op, ignore_existing=True):
             return GraphVariable(first, trainable=False, name=name, use_resource=variable._is_resource)
 
-    def _other(self, name: str, make: Callable[[], Any]) -> Any:
-        """A variable of no other one."""
+    def _non_slot_variable(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a state variable of the optimizer, created with the initial value ``make()`` at first."""
         graph = thread.state.graph
-        if (name, graph) not in self._others:
+        if (name, graph) not in self._non_slot_variables:
             if graph is None:
                 made: Any = Variable(make, trainable=False, name=name)
             else:
                 with get_default_graph().name_scope(None), get_default_graph().control_dependencies(None):
                     made = GraphVariable(make, trainable=False, name=name)
-            self._others[name, graph] = made
-            if restoring.waiting:
-                restoring.variables_made()
-        return self._others[name, graph]
+            self._non_slot_variables[name, graph] = made
+            if restoring.pending:
+                restoring.restore_pending()
+        return self._non_slot_variables[name, graph]
 
 
 def has_copies(variable: Any) -> bool:
-    """Whether a variable was made in the scope of a strategy, with a copy for each replica."""
+    """Whether a variable was created in the scope of a strategy, with a copy for each replica."""
     return hasattr(variable, "distribute_strategy")
 
 
 @contextmanager
 def outside_of_strategies() -> Iterator[None]:
-    """Make plain variables in a ``with`` block, whatever strategy is in force."""
+    """Context manager in which variables are created without copies, even in the scope of a strategy."""
     state = thread.state
     outer, state.strategy = state.strategy, None
     try:

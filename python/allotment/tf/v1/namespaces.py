@@ -1,4 +1,4 @@
-"""What names of ``compat.v1`` are in ``allotment.tf.v1``: the same, recording in the default graph."""
+"""Wraps the names of ``compat.v1`` for ``allotment.tf.v1``, so that operations are recorded in the default graph."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -15,8 +15,8 @@ from allotment.tf.graph.variables.graph_variable import GraphVariable
 from allotment.tf.names.missing_names import missing
 from allotment.tf.ops.name_scopes import name_scope
 
-#: They say what is recorded and what is not, or configure the process: they are not recorded themselves.
-_AS_THEY_ARE: Final = frozenset(
+#: Modules and functions that are not wrapped: they have no operations, or select the execution mode.
+_UNWRAPPED_MODULES: Final = frozenset(
     {
         "allotment.tf.config",
         "allotment.tf.errors",
@@ -29,7 +29,7 @@ _AS_THEY_ARE: Final = frozenset(
         "allotment.tf.sysconfig",
     }
 )
-_FUNCTIONS_AS_THEY_ARE: Final = frozenset(
+_UNWRAPPED_FUNCTIONS: Final = frozenset(
     {
         "disable_eager_execution",
         "disable_v2_behavior",
@@ -43,22 +43,23 @@ _FUNCTIONS_AS_THEY_ARE: Final = frozenset(
 
 
 class Variable(GraphVariable):
-    """A variable of the default graph: of the first releases' kind unless ``use_resource`` says otherwise."""
+    """A variable of the default graph; a reference variable unless ``use_resource`` is true."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["use_resource"] = bool(kwargs.get("use_resource"))
         with get_default_graph().as_default():
-            super().__init__(*args, **_referred(kwargs))
+            super().__init__(*args, **kwargs)
 
 
 class _DatasetType(type):
-    """Lets data sets be what ``isinstance`` takes them for."""
+    """Metaclass that makes every data set an instance of ``Dataset`` for ``isinstance``."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, AnyDataset)
 
 
-def _recording_maker(name: str) -> Any:
-    """A function that makes a data set whose iterators are nodes of the default graph."""
+def _recording_constructor(name: str) -> Any:
+    """Wrap a constructor of ``Dataset`` so that the data set's iterators are nodes of the default graph."""
     make = getattr(AnyDataset, name)
 
     @wraps(make)
@@ -73,25 +74,20 @@ def _recording_maker(name: str) -> Any:
 class Dataset(AnyDataset, metaclass=_DatasetType):
     """``tf.data.Dataset`` of TensorFlow 1: its iterators are nodes of the default graph."""
 
-    from_generator = _recording_maker("from_generator")
-    from_tensor_slices = _recording_maker("from_tensor_slices")
-    from_tensors = _recording_maker("from_tensors")
-    range = _recording_maker("range")
-    zip = _recording_maker("zip")
+    from_generator = _recording_constructor("from_generator")
+    from_tensor_slices = _recording_constructor("from_tensor_slices")
+    from_tensors = _recording_constructor("from_tensors")
+    range = _recording_constructor("range")
+    zip = _recording_constructor("zip")
 
 
 def _executing_eagerly() -> bool:
-    """Whether operations run when they are called: not those of this namespace."""
+    """Return false: the operations of this namespace are recorded in a graph."""
     return False
 
 
-def _referred(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a variable, which is no resource unless they say so."""
-    return {**options, "use_resource": bool(options.get("use_resource"))}
-
-
-def _by_name(make: Callable[..., Any]) -> Callable[..., Any]:
-    """``get_variable`` and its like: they make reference variables unless the scope or ``use_resource`` says not."""
+def _with_reference_variable(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``get_variable``, to create reference variables unless the scope or ``use_resource`` overrides it."""
 
     @wraps(make)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -103,8 +99,8 @@ def _by_name(make: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _with_references(make: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of ``tf.layers``, the variables of which are reference variables unless the scope says not."""
+def _with_reference_variables(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function of ``tf.layers``, to create reference variables unless the scope overrides it."""
 
     @wraps(make)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -121,7 +117,7 @@ def _with_references(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _GraphNamespace(ModuleType):
-    """A namespace of functions, recording."""
+    """A module with the names of another one, wrapped by ``recording``."""
 
     def __init__(self, module: ModuleType, name: str) -> None:
         super().__init__(name, module.__doc__)
@@ -130,7 +126,7 @@ class _GraphNamespace(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if not hasattr(self.__wrapped__, name):
             raise missing(self.__name__, name, dir(self))
-        made = in_graphs(getattr(self.__wrapped__, name), f"{self.__name__}.{name}")
+        made = recording(getattr(self.__wrapped__, name), f"{self.__name__}.{name}")
         setattr(self, name, made)
         return made
 
@@ -138,26 +134,31 @@ class _GraphNamespace(ModuleType):
         return sorted(getattr(self.__wrapped__, "__all__", None) or dir(self.__wrapped__))
 
 
-def in_graphs(given: Any, name: str) -> Any:
-    """What stands for a name of ``compat.v1``: functions record, classes and values are the same."""
+def recording(given: Any, name: str) -> Any:
+    """Wrap a function or module of ``compat.v1`` to record in the default graph; return other values unchanged.
+
+    Args:
+        given: The value in ``compat.v1``.
+        name: Its full name in this namespace.
+    """
     last = name.rpartition(".")[2]
     if given is AnyVariable:
         return Variable
     if given is AnyDataset:
         return Dataset
     if given in (compat.get_variable, compat.get_local_variable):
-        return _by_name(given)
+        return _with_reference_variable(given)
     if isinstance(given, FunctionType) and given.__module__ == "allotment.tf.compat.layers":
-        return _with_references(given)
+        return _with_reference_variables(given)
     if last in ("executing_eagerly", "executing_eagerly_outside_functions"):
         return _executing_eagerly
     if isinstance(given, ModuleType):
-        return given if given.__name__ in _AS_THEY_ARE else _GraphNamespace(given, name)
+        return given if given.__name__ in _UNWRAPPED_MODULES else _GraphNamespace(given, name)
     if given in (device, name_scope, compat.variable_scope) or (
-        isinstance(given, FunctionType | BuiltinFunctionType) and last not in _FUNCTIONS_AS_THEY_ARE
+        isinstance(given, FunctionType | BuiltinFunctionType) and last not in _UNWRAPPED_FUNCTIONS
     ):
         return in_graph(given)
     return given
 
 
-__all__ = ["in_graphs"]
+__all__ = ["recording"]

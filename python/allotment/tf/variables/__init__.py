@@ -1,1 +1,1 @@
-"""Variables, what combines their copies, and what waits for new ones."""
+"""Variables, rules to aggregate their copies, and checkpoint values that wait for new variables."""

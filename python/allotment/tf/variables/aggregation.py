@@ -1,10 +1,10 @@
-"""How several values become one: those of a variable on several devices, and gradients of one tensor."""
+"""Options for synchronizing the copies of a variable and for adding up gradients."""
 
 import enum
 
 
 class VariableSynchronization(enum.Enum):
-    """When copies of a variable on several devices are made equal. As ``tf.VariableSynchronization``."""
+    """When the copies of a variable on several devices are synchronized. As ``tf.VariableSynchronization``."""
 
     AUTO = 0
     NONE = 1
@@ -13,7 +13,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How values from several replicas become one. As ``tf.VariableAggregation``."""
+    """How values of several replicas are combined when they are assigned. As ``tf.VariableAggregation``."""
 
     NONE = 0
     SUM = 1
@@ -22,7 +22,7 @@ class VariableAggregation(enum.Enum):
 
 
 class AggregationMethod:
-    """How gradients of one tensor are added up: no value makes a difference here. As ``tf.AggregationMethod``."""
+    """How several gradients of one tensor are added up; has no effect here. As ``tf.AggregationMethod``."""
 
     ADD_N = 0
     DEFAULT = 0

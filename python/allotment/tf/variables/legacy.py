@@ -1,4 +1,4 @@
-"""What variables still have from the days of graphs, and their rarer ways to change."""
+"""Methods of ``tf.Variable`` from TensorFlow 1, most of which are defined for graphs only."""
 
 from typing import Any, NoReturn
 
@@ -25,47 +25,45 @@ _is_initialized = operation(
 
 
 class LegacyVariable:
-    """The part of ``Variable`` that programs for graphs use; eagerly little of it has a meaning."""
+    """Base class of ``Variable`` with the methods that TensorFlow 1 programs call on variables."""
 
     _shape: TensorShape
     _storage: Storage
 
     @property
     def initializer(self) -> None:
-        """Nothing: a variable is initialized when it is made."""
+        """``None``: an eager variable is initialized when it is created."""
         return None
 
     @property
     def initial_value(self) -> NoReturn:
-        """Defined for graphs only."""
+        """Raise ``RuntimeError``: defined for graphs only."""
         raise RuntimeError("This property is not supported when eager execution is enabled.")
 
     def initialized_value(self) -> Any:
-        """Defined for graphs only.
+        """Raise an error: defined for graphs only.
 
         Raises:
             NotImplementedError: Always.
         """
-        raise NotImplementedError(
-            "initialized_value() has a meaning in graphs only: use the variable itself."
-        )
+        raise NotImplementedError("initialized_value() is defined for graphs only: use the variable itself.")
 
     @property
     def op(self) -> NoReturn:
-        """Defined for graphs only."""
+        """Raise ``AttributeError``: defined for graphs only."""
         raise AttributeError("Tensor.op is undefined when eager execution is enabled.")
 
     @property
     def graph(self) -> NoReturn:
-        """Defined for graphs only."""
+        """Raise ``AttributeError``: defined for graphs only."""
         raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")
 
     def is_initialized(self, name: str | None = None) -> EagerTensor:
-        """Whether there is a value: always."""
+        """Return whether the variable has a value: a bool tensor of shape ``()``, true for eager variables."""
         return run_on(current_placement(), self._storage.device, _is_initialized, (), name=name)  # type: ignore[no-any-return]
 
     def eval(self, session: Any = None) -> NoReturn:  # noqa: ARG002 - TensorFlow's signature
-        """Defined for graphs only.
+        """Raise an error: defined for graphs only.
 
         Raises:
             RuntimeError: Always.
@@ -73,20 +71,20 @@ class LegacyVariable:
         raise RuntimeError("This operation is not supported when eager execution is enabled.")
 
     def load(self: Any, value: Any, session: Any = None) -> None:  # noqa: ARG002 - TensorFlow's signature
-        """Replace the value. Deprecated: ``assign`` does it."""
+        """Replace the value; deprecated in favour of ``assign``."""
         deprecated("Variable.load", "Prefer Variable.assign which has equivalent behavior in 2.X.")
         self.assign(value)
 
     def experimental_ref(self) -> Reference:
-        """Return ``ref()``. Deprecated."""
+        """Return ``ref()``; deprecated in favour of ``ref``."""
         deprecated("Variable.experimental_ref", "Use ref() instead.")
         return Reference(self)
 
     def set_shape(self, shape: Any) -> None:
-        """Say more of the shape: lengths that may change become those given.
+        """Refine the static shape: replace its unknown lengths by those of ``shape``.
 
         Raises:
-            ValueError: The shape is another.
+            ValueError: The shapes are incompatible.
         """
         wanted = as_shape(shape)
         if not self._shape.is_compatible_with(wanted):

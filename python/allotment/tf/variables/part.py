@@ -1,4 +1,4 @@
-"""Parts of variables: what ``variable[...]`` returns."""
+"""Slices of variables: the result of ``variable[...]``."""
 
 from typing import Any, Protocol
 
@@ -7,30 +7,30 @@ from allotment.tf.tensors.tensor import EagerTensor, key_of
 
 
 class HasParts(Protocol):
-    """A variable, parts of which can be assigned."""
+    """Protocol of a variable with slices that can be assigned."""
 
     def _assign_part(self, value: Any, index: Index, name: str | None) -> Any: ...
 
 
 class VariablePart(EagerTensor):
-    """A part of a variable that was read: a tensor, with a way back into the variable."""
+    """The value of a slice of a variable: a tensor whose ``assign`` changes the variable."""
 
     __slots__ = ("_index", "_variable", "_whole")
 
     def __init__(self, variable: HasParts, index: Index, tensor: EagerTensor) -> None:
         self._array, self._dtype = tensor._array, tensor._dtype
         self._device, self._home = tensor._device, tensor._home
-        # For gradients it is the same tensor, which does not end before it.
+        # Gradients treat this object as the same tensor, so it must keep that tensor alive.
         self._key, self._whole = key_of(tensor), tensor
         self._variable = variable
         self._index = index
 
     def assign(self, value: Any, name: str | None = None) -> Any:
-        """Replace this part of the variable. Returns the variable.
+        """Replace this slice of the variable, and return the variable.
 
         Raises:
-            ValueError: A tensor of another type.
-            InvalidArgumentError: Another shape.
+            ValueError: ``value`` is a tensor of another type.
+            InvalidArgumentError: ``value`` has another shape than the slice.
         """
         return self._variable._assign_part(value, self._index, name)
 

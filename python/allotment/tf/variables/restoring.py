@@ -1,27 +1,28 @@
-"""Values that wait for variables which are not made yet: layers, modules and optimizers ask here when they made some.
+"""Registry of restored checkpoint values whose variables do not exist yet.
 
-Below everything that makes variables: ``training.checkpoint`` enters what waits.
+``training.checkpoint`` adds an entry when it restores a checkpoint before all variables exist. Layers, modules and
+optimizers call ``restore_pending`` after they have created variables.
 """
 
 from typing import Final, Protocol
 
 
-class Waiting(Protocol):
-    """Values of a checkpoint that wait for variables."""
+class PendingRestoration(Protocol):
+    """Checkpoint values, some of whose variables do not exist yet."""
 
     def retry(self) -> bool:
-        """Give the values to variables that are there now; returns whether some values still wait."""
+        """Assign the values whose variables exist now; return whether values are left."""
 
 
-#: What waits. Empty unless a checkpoint was restored before its variables were made.
-waiting: Final[list[Waiting]] = []
+#: Restorations with values left. Empty unless a checkpoint was restored before its variables were created.
+pending: Final[list[PendingRestoration]] = []
 
 
-def variables_made() -> None:
-    """Give values that wait to variables that were made since."""
-    for each in tuple(waiting):
-        if not each.retry() and each in waiting:
-            waiting.remove(each)
+def restore_pending() -> None:
+    """Assign pending checkpoint values to the variables that have been created in the meantime."""
+    for each in tuple(pending):
+        if not each.retry() and each in pending:
+            pending.remove(each)
 
 
-__all__ = ["Waiting", "variables_made", "waiting"]
+__all__ = ["PendingRestoration", "pending", "restore_pending"]

@@ -1,4 +1,4 @@
-"""Variables: values that can be assigned, each on one device for its whole life."""
+"""``tf.Variable``: a mutable value in the memory of one device."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from allotment.tf.ops.variables import resources
 from allotment.tf.ops.variables.augmented import AUGMENTED
 from allotment.tf.ops.variables.resources import Storage
 from allotment.tf.tensors.dtype import DType, as_dtype
-from allotment.tf.tensors.tensor import EagerTensor, Operands, Reference, described
+from allotment.tf.tensors.tensor import EagerTensor, Operands, Reference, array_repr
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
 from allotment.tf.variables.legacy import LegacyVariable
@@ -25,32 +25,39 @@ from allotment.tf.variables.part import VariablePart
 
 
 class Variable(LegacyVariable, Operands):
-    """A value that can be assigned. As ``tf.Variable``.
+    """A mutable tensor in the memory of one device. As ``tf.Variable``.
 
-    It lives on the device of the scope it is made in: assigning and reading happen there under every scope, and
-    computing with what was read follows the scope. Its memory is freed when the last reference is gone.
+    The variable's device is that of the scope in which it is created. Reads and assignments always run on that device;
+    operations on the value follow the scope of their call. The memory is freed with the last reference.
+    Source: docs/spec/placement.md, section 5.2.
 
     Args:
         initial_value: The first value, or a function without arguments that returns it.
-        trainable: Whether gradients and optimizers see it, true unless given.
-        validate_shape: Not looked at, as in TensorFlow: ``shape`` says what may change.
-        caching_device: Not looked at.
-        name: The name, ``Variable`` unless given.
+        trainable: Whether tapes watch the variable and optimizers update it; true by default.
+        validate_shape: Has no effect, as in TensorFlow; use ``shape``.
+        caching_device: Has no effect.
+        name: The name; ``"Variable"`` by default.
         variable_def: Not supported.
-        dtype: The element type; without it that of the value.
-        import_scope: Not looked at.
-        constraint: Kept for optimizers, which project an updated value with it.
-        synchronization: Kept for strategies.
-        aggregation: Kept for strategies.
-        shape: The shape of all values, with ``None`` for lengths that may change; without it that of the first.
-        experimental_enable_variable_lifting: Not looked at.
+        dtype: The element type; by default that of the value.
+        import_scope: Has no effect.
+        constraint: A function that maps an updated value to an allowed one; optimizers call it.
+        synchronization: Used by strategies.
+        aggregation: Used by strategies.
+        shape: The static shape, with ``None`` for lengths that may change; by default that of the first value.
+        experimental_enable_variable_lifting: Has no effect.
 
     Raises:
-        ValueError: No value, or one of another shape or type.
+        ValueError: There is no initial value, or it has another shape or type.
+
+    Example::
+
+        v = tf.Variable([1.0, 2.0])
+        v.assign_add([1.0, 1.0])
+        v.numpy()  # array([2., 3.], dtype=float32)
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "Variable":
-        """Make an eager variable, or one of a graph or strategy while that is in force."""
+        """Create an eager variable, or a variable of the current graph or strategy if there is one."""
         if cls is not Variable:
             return object.__new__(cls)
         if thread.state.graph is not None:
@@ -98,7 +105,7 @@ class Variable(LegacyVariable, Operands):
 
     @property
     def name(self) -> str:
-        """The name with ``:0`` behind it, as in ``"Variable:0"``."""
+        """The name followed by ``:0``, such as ``"Variable:0"``."""
         return self._name
 
     @property
@@ -108,7 +115,7 @@ class Variable(LegacyVariable, Operands):
 
     @property
     def shape(self) -> TensorShape:
-        """The lengths of the axes; ``None`` where they may change."""
+        """The static shape, with ``None`` for lengths that may change."""
         return self._shape
 
     def get_shape(self) -> TensorShape:
@@ -117,27 +124,27 @@ class Variable(LegacyVariable, Operands):
 
     @property
     def device(self) -> str:
-        """Full name of the device on which the variable lives."""
+        """Full name of the device whose memory holds the variable."""
         return self._storage.device.name
 
     @property
     def trainable(self) -> bool:
-        """Whether gradients and optimizers see it."""
+        """Whether tapes watch the variable and optimizers update it."""
         return self._trainable
 
     @property
     def constraint(self) -> Callable[..., Any] | None:
-        """What optimizers project an updated value with."""
+        """The function by which optimizers map an updated value to an allowed one; ``None`` without one."""
         return self._constraint
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """When copies on several devices are made equal."""
+        """When the copies on several devices are synchronized."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """How values from several replicas become one."""
+        """How values of several replicas are combined when they are assigned."""
         return self._aggregation
 
     def value(self) -> EagerTensor:
@@ -145,20 +152,20 @@ class Variable(LegacyVariable, Operands):
         return self._as_tensor()
 
     def read_value(self) -> EagerTensor:
-        """Return the value as a tensor on the device of the scope."""
+        """Return the value as a tensor on the device of the current scope."""
         return identity(self._as_tensor())
 
     def numpy(self) -> Any:
-        """Return the value in NumPy's own memory: a scalar for rank 0, else a fresh array."""
+        """Return a copy of the value in host memory: a NumPy scalar for rank 0, else a NumPy array."""
         return self.read_value().numpy()
 
     @property
     def _source(self) -> Any:
-        """What gradients know the variable by: what keeps its value, so that it is one under all its names."""
+        """The key of the variable for gradients: its storage, which all Python objects of the variable share."""
         return self._storage
 
     def _as_tensor(self) -> EagerTensor:
-        """What operations compute with."""
+        """Read the value for an operation, and record the read on the active tapes."""
         value = resources.read(self._storage)
         recorder = thread.state.recorder
         if recorder is not None:
@@ -172,12 +179,19 @@ class Variable(LegacyVariable, Operands):
         name: str | None = None,
         read_value: bool = True,
     ) -> "Variable | None":
-        """Replace the value. Returns the variable, or ``None`` without ``read_value``.
+        """Replace the value. A tensor on the variable's device is shared, not copied.
 
-        A tensor on the variable's device is shared, not copied.
+        Args:
+            value: The new value, of the variable's shape and type.
+            use_locking: Has no effect.
+            name: Name of the operation.
+            read_value: Whether to return the variable.
+
+        Returns:
+            The variable, or ``None`` without ``read_value``.
 
         Raises:
-            ValueError: Another shape or type than the variable's.
+            ValueError: ``value`` has another shape or type than the variable.
         """
         tensor = to_tensor(value, self.dtype)
         if self._shape._dims != tensor._array.shape and not self._shape.is_compatible_with(tensor.shape):
@@ -195,11 +209,11 @@ class Variable(LegacyVariable, Operands):
         name: str | None = None,
         read_value: bool = True,
     ) -> "Variable | None":
-        """Add to the value. Returns the variable, or ``None`` without ``read_value``.
+        """Add ``delta`` to the value. Arguments and result are those of ``assign``.
 
         Raises:
-            ValueError: A tensor of another type.
-            InvalidArgumentError: Another shape.
+            ValueError: ``delta`` is a tensor of another type.
+            InvalidArgumentError: ``delta`` has another shape than the variable.
         """
         resources.change(resources.ADD, self._storage, to_tensor(delta, self.dtype), name=name)
         return self._unread() if read_value else None
@@ -211,25 +225,25 @@ class Variable(LegacyVariable, Operands):
         name: str | None = None,
         read_value: bool = True,
     ) -> "Variable | None":
-        """Subtract from the value. Returns the variable, or ``None`` without ``read_value``.
+        """Subtract ``delta`` from the value. Arguments and result are those of ``assign``.
 
         Raises:
-            ValueError: A tensor of another type.
-            InvalidArgumentError: Another shape.
+            ValueError: ``delta`` is a tensor of another type.
+            InvalidArgumentError: ``delta`` has another shape than the variable.
         """
         resources.change(resources.SUBTRACT, self._storage, to_tensor(delta, self.dtype), name=name)
         return self._unread() if read_value else None
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> "Variable":
-        """Replace elements or slices at places; see ``tf.tensor_scatter_nd_update``."""
+        """Replace the elements or slices at ``indices`` by ``updates``; see ``tf.tensor_scatter_nd_update``."""
         return self._scatter(resources.SCATTER_UPDATE, indices, updates, name)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> "Variable":
-        """Add to elements or slices at places; see ``tf.tensor_scatter_nd_add``."""
+        """Add ``updates`` to the elements or slices at ``indices``; see ``tf.tensor_scatter_nd_add``."""
         return self._scatter(resources.SCATTER_ADD, indices, updates, name)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> "Variable":
-        """Subtract from elements or slices at places; see ``tf.tensor_scatter_nd_sub``."""
+        """Subtract ``updates`` from the elements or slices at ``indices``; see ``tf.tensor_scatter_nd_sub``."""
         return self._scatter(resources.SCATTER_SUBTRACT, indices, updates, name)
 
     def _scatter(self, row: Any, indices: Any, updates: Any, name: str | None) -> "Variable":
@@ -238,25 +252,25 @@ class Variable(LegacyVariable, Operands):
         return self._unread()
 
     def _assign_part(self, value: Any, index: Index, name: str | None) -> "Variable":
-        """What ``variable[...].assign`` does."""
+        """Replace a slice of the value, for ``variable[...].assign``."""
         given = to_tensor(value, self.dtype)
         resources.change(resources.ASSIGN_PART, self._storage, given, index, name=name)
         return self._unread()
 
     def gather_nd(self, indices: Any, name: str | None = None) -> EagerTensor:
-        """Read elements or slices at places; see ``tf.gather_nd``."""
+        """Return the elements or slices at ``indices``; see ``tf.gather_nd``."""
         return gather_nd(self, indices, name=name)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> EagerTensor:
-        """Read slices along the first axis by number; see ``tf.gather``."""
+        """Return the slices along the first axis at ``indices``; see ``tf.gather``."""
         return gather(self, indices, name=name)
 
     def ref(self) -> Reference:
-        """Return a hashable stand-in, for sets and dictionaries."""
+        """Return a hashable reference to the variable, for sets and dictionaries."""
         return Reference(self)
 
     def _unread(self) -> "Variable":
-        """What assigning returns: the same variable under the name that TensorFlow prints then."""
+        """Return the same variable under the name that TensorFlow prints for the result of an assignment."""
         other = self.__copy__()
         other._name = "UnreadVariable"
         return other
@@ -281,7 +295,7 @@ class Variable(LegacyVariable, Operands):
         return complex(self.value())
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        # Not `read_value`, which is an operation: NumPy may ask from within one.
+        # Not `read_value`, which runs an operation: NumPy may call this during an operation.
         if copy is False:
             raise ValueError("a variable's memory is not shared with arrays: copy=False cannot be served")
         return np.array(resources.read(self._storage)._array, dtype=dtype)
@@ -310,12 +324,12 @@ class Variable(LegacyVariable, Operands):
         return _restored, (np.array(self.numpy()), fields)
 
     def __repr__(self) -> str:
-        text = described(self.read_value()._array)
+        text = array_repr(self.read_value()._array)
         return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}, numpy={text}>"
 
 
 def _restored(value: Any, fields: dict[str, Any]) -> Variable:
-    """Make a variable of what a pickle holds, on the device of the scope."""
+    """Create a variable from the contents of a pickle, on the device of the current scope."""
     return Variable(value, **fields)
 
 

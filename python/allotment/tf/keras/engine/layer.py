@@ -230,8 +230,8 @@ class Layer:
         self.build(shape)
         # A `build` of the user's own need not say so.
         self.built = True
-        if restoring.waiting:
-            restoring.variables_made()
+        if restoring.pending:
+            restoring.restore_pending()
 
     def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
         yield from attributes(self, _NO_PARTS)

@@ -168,8 +168,8 @@ class Optimizer:
                 self._storage(variable, name, start) for name, start in self._slots()
             )
         self.built = True
-        if restoring.waiting:
-            restoring.variables_made()
+        if restoring.pending:
+            restoring.restore_pending()
 
     def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
         yield "iterations", Number("iterations", int64, lambda: self._step, self._set_step)

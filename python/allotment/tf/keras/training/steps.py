@@ -19,7 +19,7 @@ from allotment.tf.ops.math.arithmetic import add, multiply
 from allotment.tf.ops.reduction.reduce import reduce_mean, reduce_sum
 from allotment.tf.ops.reduction.sums import add_n
 from allotment.tf.tensors.tensor import EagerTensor
-from allotment.tf.tf_function import warn_that_nothing_is_compiled
+from allotment.tf.tf_function import warn_jit_compile_ignored
 from allotment.tf.training.optimizer import Optimizer as TrainOptimizer
 from allotment.tf.variables.variable import Variable
 
@@ -74,7 +74,7 @@ class Steps(Layer):
         """
         self.steps_per_execution = positive(steps_per_execution, "steps_per_execution")
         if jit_compile is True:
-            warn_that_nothing_is_compiled()
+            warn_jit_compile_ignored()
         self.optimizer = optimizers.get(optimizer)
         self.loss = loss
         outputs = Outputs(getattr(self, "output_names", None))

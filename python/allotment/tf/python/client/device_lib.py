@@ -1,4 +1,7 @@
-"""``list_local_devices``: the devices of this machine, as programs for TensorFlow 1 ask for them."""
+"""``device_lib.list_local_devices``: the devices of this machine, for TensorFlow 1 programs.
+
+Source: docs/spec/device-config-api.md, section 10.
+"""
 
 import random
 from dataclasses import dataclass, field
@@ -9,13 +12,13 @@ from allotment.devices.names import short_name
 from allotment.devices.sessions import session_plans
 from allotment.tf.graph.options.device_options import CPU_MEMORY, options_of
 
-#: What tells devices of one process from those of another.
+#: Generator of the random numbers that identify the devices of a process.
 _incarnations: Final = random.SystemRandom()
 
 
 @dataclass
 class DeviceLocality:
-    """Where a device is in the machine."""
+    """The position of a device in the machine. As TensorFlow's message of this name."""
 
     bus_id: int = 0
     numa_node: int = 0
@@ -26,7 +29,7 @@ class DeviceLocality:
 
 @dataclass
 class DeviceAttributes:
-    """A device. As TensorFlow's message of this name."""
+    """Name, type and memory limit (bytes) of a device. As TensorFlow's message of this name."""
 
     name: str = ""
     device_type: str = ""
@@ -50,14 +53,14 @@ class DeviceAttributes:
 
 
 def list_local_devices(session_config: Any = None) -> list[DeviceAttributes]:
-    """Return the CPU and the GPUs with their limits, as a session would have them; no memory is reserved.
+    """Return the CPU and the GPUs with their limits, as a session would have them, without reserving memory.
 
     Args:
-        session_config: A ``ConfigProto``; without one what ``tf.config`` says holds.
+        session_config: A ``ConfigProto``; by default the settings of ``tf.config``.
 
     Raises:
-        TypeError: Something else.
-        OpError: It asks for devices that do not exist.
+        TypeError: ``session_config`` is not a ``ConfigProto``.
+        OpError: The configuration requires devices that do not exist.
     """
     made = []
     for plan in session_plans(context(), options_of(session_config)):
