@@ -1,7 +1,7 @@
-"""Train a small convolutional net on pictures of digits, on several simulated GPUs at once.
+"""Train a small convolutional network on images of digits, on several simulated GPUs at once.
 
-Each GPU holds a copy of the net and gets its part of every batch. The table at the end shows what that took of each
-one's memory.
+Each GPU holds a copy of the network and processes its part of every batch. The table at the end shows the memory used
+on each GPU.
 
     python examples/data_parallel_digits.py --replicas 4 --epochs 8
 """
@@ -19,12 +19,12 @@ from allotment.tf.keras import layers
 
 #: Samples in a batch of all replicas together.
 BATCH = 64
-#: What each simulated GPU has.
+#: Memory of each simulated GPU.
 MEMORY = "16MiB"
 
 
 def digits() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Pictures of 8 by 8 pixels and which digits they show: four fifths to train with, and the rest."""
+    """Load images of digits, shape (n, 8, 8, 1), and their labels, and split them into training (4/5) and test data."""
     data = load_digits()
     images = (data.images[..., None] / 16).astype(np.float32)
     order = np.random.default_rng(0).permutation(len(images))
@@ -33,7 +33,7 @@ def digits() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarra
 
 
 def net() -> keras.Model:
-    """Two convolutions and two dense layers."""
+    """Create a model with two convolutions and two dense layers."""
     inputs = keras.Input(shape=(8, 8, 1))
     x = layers.Conv2D(16, 3, activation="relu", padding="same")(inputs)
     x = layers.MaxPooling2D()(x)
@@ -44,7 +44,7 @@ def net() -> keras.Model:
 
 
 def memory() -> Table:
-    """What each GPU holds now, and the most that it held."""
+    """Create a table of the current and peak memory of each GPU."""
     table = Table("device", "now", "at most", title="Memory")
     for device in tf.config.list_logical_devices("GPU"):
         figures = tf.config.experimental.get_memory_info(device.name.removeprefix("/device:"))
@@ -55,10 +55,10 @@ def memory() -> Table:
 @click.command()
 @click.option("--replicas", default=4, show_default=True, type=click.IntRange(1, 64), help="Simulated GPUs.")
 @click.option(
-    "--epochs", default=8, show_default=True, type=click.IntRange(1), help="Times through the data."
+    "--epochs", default=8, show_default=True, type=click.IntRange(1), help="Passes over the training data."
 )
 def main(replicas: int, epochs: int) -> None:
-    """Train on pictures of digits, on several simulated GPUs at once."""
+    """Train on images of digits, on several simulated GPUs at once."""
     allotment.testing.simulate_gpus(f"{replicas}:{MEMORY}")
     tf.random.set_seed(0)
     train, test = digits()
@@ -74,7 +74,7 @@ def main(replicas: int, epochs: int) -> None:
     model.fit(*train, batch_size=BATCH, epochs=epochs, verbose=2)
     _, accuracy = model.evaluate(*test, verbose=0)
     console = Console()
-    console.print(f"\naccuracy on {len(test[0])} other pictures: {accuracy:.1%}\n")
+    console.print(f"\naccuracy on {len(test[0])} test images: {accuracy:.1%}\n")
     console.print(memory())
 
 

@@ -1,4 +1,4 @@
-"""What does an allocation object cost beside a plain address, and what do the counters cost?"""
+"""How long do an allocation object and a read of the statistics take?"""
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture

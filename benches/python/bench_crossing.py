@@ -1,7 +1,7 @@
-"""What does an empty call into the compiled module cost, and what does a pair of calls add to it?
+"""How much time does an empty call into the compiled module take, and how much a pair of malloc and free?
 
-The empty pair takes and gives back zero bytes: arguments, lock and result, and no chunk. The pair of a getter and a
-getter is less: no argument, no lock.
+The empty pair allocates and frees zero bytes: it converts arguments and results and takes the lock, but touches no
+chunk. A pair of getters neither converts arguments nor takes the lock.
 """
 
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -12,7 +12,7 @@ PAIRS = 1000
 
 
 def test_no_call(benchmark: BenchmarkFixture) -> None:
-    """What the other figures hold of the loop around the pairs."""
+    """The empty loop, which the other figures include."""
 
     def pairs() -> None:
         for _ in range(PAIRS):

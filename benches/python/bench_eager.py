@@ -1,9 +1,9 @@
-"""What does an eager operation cost beside NumPy's own and TensorFlow's, and what does a device scope?
+"""How long do an eager operation and a device scope take, compared with NumPy and TensorFlow?
 
-Budgets: the sum of two 2 by 2 tensors at most 3 times NumPy's on the CPU, 5 times on a simulated GPU, a fifth of
-TensorFlow's; a scope at most a fifth of TensorFlow's. Ours and NumPy's are measured in turns in this process,
-TensorFlow's in turns with them in a process of its own, if ``ALLOTMENT_TENSORFLOW`` names a Python that has it
-(``make bench`` sees to that).
+Budgets: the sum of two 2 by 2 tensors takes at most 3 times NumPy's time on the CPU, 5 times on a simulated GPU, and a
+fifth of TensorFlow's; a scope takes at most a fifth of TensorFlow's. This package and NumPy are measured alternately in
+this process; TensorFlow alternates with them in another process, if ``ALLOTMENT_TENSORFLOW`` names a Python interpreter
+with TensorFlow, as in ``make bench``.
 """
 
 import os
@@ -41,7 +41,7 @@ for line in sys.stdin:
 
 
 def once(call: Callable[[], object]) -> float:
-    """Nanoseconds a call, of one round."""
+    """Return the nanoseconds per call in one round."""
     start = perf_counter_ns()
     for _ in range(CALLS):
         call()

@@ -1,7 +1,7 @@
-"""What does a graph cost: to build and run it the first time, and later for each node beside NumPy?
+"""How long does it take to build a graph and run it first, and how much overhead per node have later runs?
 
-Budgets: a graph of 2,000 nodes is built and run the first time in a second; later runs cost at most 2 microseconds a
-node above NumPy's own time for the same program. Ours and NumPy's are measured in turns in this process.
+Budgets: a graph of 2,000 nodes is built and run the first time within a second; later runs take at most 2 microseconds
+a node more than the same program in NumPy. Both are measured alternately in this process.
 """
 
 import sys

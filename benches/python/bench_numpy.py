@@ -1,9 +1,9 @@
-"""What do NumPy's expressions cost with their arrays in a pool, beside NumPy's own memory, and glibc's tuned?
+"""How fast are NumPy expressions with their arrays in a pool, compared with NumPy's memory and tuned glibc?
 
-Budgets: at 16, 64 and 256 MiB 1.75 times as fast as NumPy's own in the geometric mean, and at no size below 0.97.
-What there is to gain at all, the side ``floor`` shows: the same work in arrays made before, so that no memory is taken.
-Each figure is the median over fresh processes, which take turns: machines are shared and their speed drifts. A script,
-not a part of the test runner: memory that one measurement leaves behind is what another would find.
+Budgets: at 16, 64 and 256 MiB 1.75 times as fast as with NumPy's own memory in the geometric mean, and at no size below
+0.97. The side ``floor`` shows the largest possible gain: the same work in preallocated arrays. Each figure is the
+median over new processes, which alternate, because the speed of shared machines drifts. This is a script and not a test,
+because the memory that one measurement leaves behind would affect the next one in the same process.
 """
 
 import argparse
@@ -21,17 +21,17 @@ import numpy as np
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [64, 256, KIB, 4 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB]
 HEADLINE = [16 * MIB, 64 * MIB, 256 * MIB]
-#: glibc's allocator, told never to give memory back, and to ask for huge pages.
+#: Setting of glibc's allocator to never return memory to the system, and to use huge pages.
 TUNED = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=68719476736:glibc.malloc.hugetlb=1"
-#: Columns of the expressions over rows, as far as an array has so many elements.
+#: Most columns of the two-dimensional arrays.
 COLUMNS = 1024
 
-#: Nanoseconds of wall and of CPU of each process, by expression, bytes and side.
+#: Nanoseconds of wall time and CPU time of each process, by expression, bytes and side.
 Figures = dict[tuple[str, int, str], list[tuple[float, float]]]
 
 
 def expressions(nbytes: int) -> dict[str, Callable[[], object]]:
-    """Expressions over arrays of so many bytes, by name."""
+    """Return the expressions over arrays of ``nbytes`` bytes by name."""
     n = max(nbytes // 8, 1)
     columns = min(COLUMNS, math.isqrt(n))
     a, b, c = (np.full(n, value) for value in (1.5, 2.5, 3.5))
@@ -68,7 +68,7 @@ def expressions(nbytes: int) -> dict[str, Callable[[], object]]:
 
 
 def without_memory(nbytes: int) -> dict[str, Callable[[], object]]:
-    """The expressions of the budget, step by step into arrays made before."""
+    """Return the expressions of the budget, computed step by step in preallocated arrays."""
     n = nbytes // 8
     a, b, c = (np.full(n, value) for value in (1.5, 2.5, 3.5))
     rows = np.linspace(0.0, 1.0, n)[: n // COLUMNS * COLUMNS].reshape(-1, COLUMNS)
@@ -90,7 +90,7 @@ def without_memory(nbytes: int) -> dict[str, Callable[[], object]]:
     def standardise() -> None:
         mean = rows.mean(axis=0)
         np.subtract(rows, mean, out=first)
-        # As `std` does it, with a mean of its own.
+        # `std` computes the mean again.
         np.subtract(rows, rows.mean(axis=0), out=second)
         np.multiply(second, second, out=second)
         np.divide(first, np.sqrt(second.sum(axis=0) / len(rows)) + 1.0, out=second)
@@ -107,7 +107,7 @@ def without_memory(nbytes: int) -> dict[str, Callable[[], object]]:
 
 
 def measure(side: str, nbytes: int, name: str, seconds: float) -> tuple[float, float]:
-    """Nanoseconds of wall and of CPU that a call takes, in this process."""
+    """Time an expression in this process; return nanoseconds of wall time and of CPU time per call."""
     if side in ("pool", "process", "floor"):
         import allotment
         from allotment.integrations import numpy as pooled
@@ -131,7 +131,7 @@ def measure(side: str, nbytes: int, name: str, seconds: float) -> tuple[float, f
 
 
 def in_fresh_process(side: str, nbytes: int, name: str, seconds: float) -> tuple[float, float]:
-    """The same, in a process of its own."""
+    """Time an expression in a new process; see ``measure``."""
     environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     if side == "tuned":
         environ["GLIBC_TUNABLES"] = TUNED
@@ -144,12 +144,12 @@ def in_fresh_process(side: str, nbytes: int, name: str, seconds: float) -> tuple
 
 
 def in_budget(name: str, nbytes: int) -> bool:
-    """Whether an expression counts for the budget of large arrays."""
+    """Whether an expression at a size counts for the budget of large arrays."""
     return nbytes in HEADLINE and "dropped" not in name and name != "matmul"
 
 
 def text(nbytes: int) -> str:
-    """A size, for people."""
+    """Format a size in bytes with its unit."""
     for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
         if nbytes >= unit:
             return f"{nbytes // unit} {name}"
@@ -157,7 +157,7 @@ def text(nbytes: int) -> str:
 
 
 def ratio(figures: Figures, name: str, nbytes: int, side: str, clock: int) -> float:
-    """How many times as fast as NumPy's own a side is."""
+    """Return how many times as fast as with NumPy's own memory a side is; ``clock`` 0 is wall time, 1 CPU time."""
     own, theirs = (
         statistics.median(pair[clock] for pair in figures[name, nbytes, each]) for each in ("own", side)
     )
@@ -165,7 +165,7 @@ def ratio(figures: Figures, name: str, nbytes: int, side: str, clock: int) -> fl
 
 
 def report(figures: Figures, sides: list[str]) -> None:
-    """Print how many times as fast as NumPy's own each side is, in CPU time and in wall time."""
+    """Print how many times as fast as with NumPy's own memory each side is, in CPU time and in wall time."""
     names = list(dict.fromkeys(name for name, _, _ in figures))
     sizes = list(dict.fromkeys(nbytes for _, nbytes, _ in figures))
     for side in sides:
@@ -197,7 +197,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="bytes of an array")
     parser.add_argument("--names", nargs="*", default=list(expressions(64)), help="expressions")
     parser.add_argument(
-        "--sides", nargs="*", default=["pool", "process", "tuned", "floor"], help="beside NumPy's own"
+        "--sides", nargs="*", default=["pool", "process", "tuned", "floor"], help="sides to compare"
     )
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -211,7 +211,7 @@ def main() -> None:
             beside = [side for side in arguments.sides if side != "floor" or in_budget(name, nbytes)]
             sides = ["own", *beside]
             for turn in range(arguments.rounds):
-                # Nobody always goes first.
+                # Alternate the order, so that no side always runs first.
                 for side in sides if turn % 2 else reversed(sides):
                     pair = in_fresh_process(side, nbytes, name, arguments.seconds)
                     figures.setdefault((name, nbytes, side), []).append(pair)

@@ -1,9 +1,9 @@
-"""What do operations on a million elements cost beside TensorFlow's, and what do steps of training?
+"""How long do operations on a million elements and training steps take, compared with TensorFlow's?
 
-Budget: 0.7 of TensorFlow's time, as geometric mean over all operations. Both packages compute on one thread, each in an
-interpreter of its own. They take turns, operation by operation, and the least CPU time of all rounds counts. The
-operations that take more than 3 times as long are in benches/README.md, each with the reason. Of TensorFlow's step of
-training as a ``tf.function``, an MLP's may take 1.5 times as long, and that of a convolutional network 2 times.
+Budget: 0.7 of TensorFlow's time, as geometric mean over all operations. Both packages compute on one thread, each in
+its own interpreter. They alternate operation by operation, and the least CPU time of all rounds counts.
+benches/README.md lists the operations that take more than 3 times as long, with the reasons. Compared with TensorFlow's
+training step as a ``tf.function``, that of an MLP may take 1.5 times as long, that of a convolutional network 2 times.
 
     ALLOTMENT_TENSORFLOW=python-with-tensorflow .venv/bin/python benches/python/bench_operations.py [part of a name ...]
 """
@@ -18,17 +18,17 @@ from pathlib import Path
 from statistics import fmean, median
 
 BUDGET = 0.7
-#: Of what is no single operation, and does not count for the mean.
+#: Budgets of the training steps, which are not part of the mean.
 STEPS = {"step of an MLP": 1.5, "step of a convolutional network": 2.0}
 CASES = Path(__file__).with_name("operation_cases.py")
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 class Side:
-    """One package in its interpreter."""
+    """A child interpreter that times operations of one package."""
 
     def __init__(self, python: str, package: str, stack: ExitStack) -> None:
-        """Start the interpreter; it is ended with the stack."""
+        """Start the interpreter; closing the stack ends it."""
         environment = {**os.environ, **ONE_THREAD, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
         self._process = stack.enter_context(
             subprocess.Popen(
@@ -50,7 +50,7 @@ class Side:
         return line.rstrip("\n")
 
     def time(self, name: str, seconds: float) -> tuple[float, float]:
-        """The least and the median of the microseconds of a call."""
+        """Time an operation for about ``seconds``; return the least and the median microseconds per call."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{name}\t{seconds}\n")
         self._process.stdin.flush()
@@ -58,13 +58,13 @@ class Side:
         return least, middle
 
     def close(self) -> None:
-        """Let the interpreter end."""
+        """Make the interpreter end, by closing its standard input."""
         assert self._process.stdin is not None
         self._process.stdin.close()
 
 
 def geometric_mean(ratios: list[float]) -> float:
-    """The geometric mean of positive numbers."""
+    """Return the geometric mean of positive numbers."""
     return exp(fmean(map(log, ratios)))
 
 
@@ -74,13 +74,13 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "parts", nargs="*", help="operations to measure: those with one of these in the name; else all"
+        "parts", nargs="*", help="measure only the operations whose name contains one of these texts"
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
-        "--seconds", type=float, default=0.03, help="of one operation in one round, for each side"
+        "--seconds", type=float, default=0.03, help="time of one operation in one round, for each package"
     )
-    parser.add_argument("--worst", type=int, default=20, help="how many of the slowest to print at the end")
+    parser.add_argument("--worst", type=int, default=20, help="number of the slowest to print at the end")
     options = parser.parse_args()
     tensorflow = os.environ.get("ALLOTMENT_TENSORFLOW")
     if not tensorflow:

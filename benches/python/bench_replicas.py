@@ -1,8 +1,8 @@
 """Do two replicas on two cores take less time than one for the same global batch?
 
-Budget: 0.65 of the time of one replica, for a model whose time goes into products of matrices, with one thread for
-each product. The two strategies are measured in turns in a process of their own, where OpenBLAS has one thread; beside
-them NumPy's product alone, on one thread and halved on two, which is what the machine has to give at that time.
+Budget: 0.65 of the time of one replica, for a model dominated by matrix products, with one thread for each product.
+Both strategies are measured alternately in one process, where OpenBLAS uses one thread. For comparison, NumPy's product
+alone, on one thread and split over two, shows the speed-up that the machine allows at that time.
 
     .venv/bin/python benches/python/bench_replicas.py
 """
@@ -81,7 +81,7 @@ print(json.dumps(times))
 
 
 def main() -> int:
-    """Measure, print, and say whether it is within the budget."""
+    """Measure, print the ratios, and return 1 if the budget is exceeded."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM)],
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
@@ -90,7 +90,7 @@ def main() -> int:
         timeout=300,
         check=True,
     )
-    # The fastest of the rounds: what the machine's other work takes away, it takes from some of them only.
+    # The fastest round, because other work on the machine slows down some of the rounds only.
     best = {name: min(times) * 1e3 for name, times in json.loads(done.stdout).items()}
     ratio = best["two"] / best["one"]
     print(f"one replica {best['one']:.1f} ms, two {best['two']:.1f} ms: {ratio:.2f} (budget {BUDGET})")

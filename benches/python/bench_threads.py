@@ -1,4 +1,4 @@
-"""How much does one pool lose to contention when two threads do nothing but allocate and free?"""
+"""How much time does contention cost when two threads allocate from and free to one pool?"""
 
 import threading
 

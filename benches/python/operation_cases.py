@@ -1,4 +1,4 @@
-"""Operations to time, run by one interpreter for each package: ``python operation_cases.py allotment.tf``.
+"""Child process that times operations of one package: ``python operation_cases.py allotment.tf``.
 
 It reads the name of a case and a number of seconds a line, and answers with the least and the median of the
 microseconds of CPU time that a call takes: those of other programs on the machine do not count. It imports nothing but
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 MILLION = 1_000_000
-#: One call is timed alone where it takes longer than this, and many together where it takes less.
+#: Calls that take longer are timed one by one, shorter ones many at once.
 SECONDS_A_SAMPLE = 2e-3
 
 
 def cases(tf: Any) -> dict[str, Callable[[], Any]]:
-    """Every case by name: a call without arguments on tensors that are there before."""
+    """Return all cases by name: functions without arguments that call an operation on existing tensors."""
     rng = np.random.default_rng(0)
     f32 = np.float32
     made: dict[str, Callable[[], Any]] = {}
@@ -40,7 +40,7 @@ def cases(tf: Any) -> dict[str, Callable[[], Any]]:
     cube = tf.constant(rng.normal(size=(100, 100, 100)).astype(f32))
     ascending = tf.sort(x)
 
-    # One element after the other.
+    # Element-wise operations.
     for name, operand in {
         "abs": x, "acos": unit, "acosh": above, "asin": unit, "asinh": x, "atan": x, "atanh": unit, "ceil": x,
         "cos": x, "cosh": x, "digamma": positive, "erf": x, "erfc": x, "erfcinv": share, "erfinv": unit, "exp": x,
@@ -258,7 +258,7 @@ def cases(tf: Any) -> dict[str, Callable[[], Any]]:
     made["shuffle"] = lambda: tf.random.shuffle(m)
     made["categorical"] = lambda: tf.random.categorical(m[:100], 100)
 
-    # Both ways: the operation and its gradient.
+    # Operations with their gradients.
     def gradient(name: str, function: Callable[..., Any], *operands: Any) -> None:
         def call() -> Any:
             with tf.GradientTape() as tape:
@@ -297,7 +297,7 @@ def cases(tf: Any) -> dict[str, Callable[[], Any]]:
     gradient("max_pool2d", lambda x: tf.nn.max_pool2d(x, 2, 2, "VALID"), images)
     gradient("avg_pool2d", lambda x: tf.nn.avg_pool2d(x, 2, 2, "VALID"), images)
 
-    # Small things that every program does.
+    # Small common operations.
     made["shape"] = lambda: x.shape
     made["tf.shape"] = lambda: tf.shape(x)
 
@@ -310,7 +310,7 @@ def cases(tf: Any) -> dict[str, Callable[[], Any]]:
 
 
 def steps(tf: Any) -> dict[str, Callable[[], Any]]:
-    """Steps of training, each a ``tf.function``."""
+    """Return the training steps by name, each a ``tf.function``."""
     rng = np.random.default_rng(0)
     f32 = np.float32
 
@@ -382,7 +382,7 @@ def _drain(dataset: Any) -> Callable[[], None]:
 
 
 def microseconds(call: Callable[[], Any], seconds: float) -> tuple[float, float]:
-    """The least and the median time of a call, of samples that together take about ``seconds``."""
+    """Time a call in samples of about ``seconds`` in total; return the least and the median time of a call."""
     start = process_time()
     call()
     calls = max(1, int(SECONDS_A_SAMPLE / (process_time() - start)))
@@ -399,7 +399,7 @@ def microseconds(call: Callable[[], Any], seconds: float) -> tuple[float, float]
 
 
 def main() -> None:
-    """Answer lines of standard input."""
+    """Time the operations named on standard input and print the results."""
     tf = importlib.import_module(sys.argv[1])
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)

@@ -1,4 +1,4 @@
-"""Compares the outcomes of one program in both packages."""
+"""Compares the outcomes of a program in this package and in TensorFlow."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +8,9 @@ import numpy as np
 from outcome import Array, Failed, Raised, Shape, Type
 from programs import Tolerance
 
-#: The kinds of difference. ``not finite``: of complex numbers, each of which has a part that is infinite or NaN here or
-#: there. ``sign of zero``: of nothing else. ``raises``: here alone. ``accepts``: TensorFlow alone. ``less known``:
-#: of a static shape that TensorFlow knows more of; ``more known``, which is no fault, is counted and not reported.
+#: The kinds of difference. ``not finite``: complex numbers differ, and all of them have an infinite or NaN part in one
+#: package. ``sign of zero``: only signs of zeros differ. ``raises``: only this package raises an error. ``accepts``:
+#: only TensorFlow raises an error. ``less known``: TensorFlow knows more of a static shape.
 KINDS = (
     "value",
     "not finite",
@@ -31,14 +31,14 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference: its kind and where in the results it is."""
+    """A difference between two outcomes: its kind, and its position in the results."""
 
     kind: str
     detail: str = ""
 
 
 def compare(here: Any, there: Any, tolerance: Tolerance) -> list[Difference]:
-    """Return the differences between the outcome here and TensorFlow's."""
+    """Return the differences between the outcome in this package (``here``) and in TensorFlow (``there``)."""
     if isinstance(here, Failed):
         return [Difference(here.how)]
     if isinstance(there, Failed):
@@ -129,7 +129,7 @@ def _difference(here: np.ndarray, there: np.ndarray, tolerance: Tolerance) -> st
         if here.dtype.kind == "f":
             far = _far(here, there, size, largest, tolerance)
         else:
-            # The error of a product of complex numbers follows the size of the number, not of the part.
+            # The error of a product of complex numbers is relative to the number's absolute value, not to the part.
             size = np.maximum(size, np.abs(here))
             parts = ((getattr(each, part) for each in (here, there)) for part in ("real", "imag"))
             far = np.logical_or.reduce([_far(a, b, size, largest, tolerance) for a, b in parts])
@@ -142,7 +142,7 @@ def _difference(here: np.ndarray, there: np.ndarray, tolerance: Tolerance) -> st
 
 
 def _far(here: np.ndarray, there: np.ndarray, size: np.ndarray, largest: float, allowed: Tolerance) -> Any:
-    """Where real numbers are further apart than is allowed."""
+    """Return a mask of the elements whose difference exceeds the tolerance, for real arrays."""
     info = np.finfo(there.dtype)
     a, b = here.astype(np.float64), there.astype(np.float64)
     scale = np.maximum(np.abs(a), np.where(np.isfinite(size), size, np.abs(b)))

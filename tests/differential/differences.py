@@ -1,6 +1,6 @@
-"""The table of differences from TensorFlow: ``differences.toml``, from which the manual's table is made.
+"""The table of accepted differences from TensorFlow, read from ``differences.toml``.
 
-python differences.py writes that table into ``docs/tensorflow-differences.md``.
+``python differences.py`` writes the table into ``docs/tensorflow-differences.md``.
 """
 
 import fnmatch
@@ -20,20 +20,20 @@ _HEAD = ("| where | TensorFlow 2.21 | here |", "|---|---|---|")
 
 @dataclass(frozen=True)
 class Match:
-    """The programs and outcomes that a row of the table is about; what is not given holds for all."""
+    """Pattern of the programs and outcomes that a row of the table covers; a field that is not given matches all."""
 
     functions: tuple[str, ...] = ("*",)
     modes: tuple[str, ...] = ("*",)
     kinds: tuple[str, ...] = ("*",)
-    #: Element types, of which an operand has one.
+    #: Element types; one operand at least must match.
     types: tuple[str, ...] = ("*",)
-    #: Regular expressions that are found in the source and in the outcomes as the report shows them.
+    #: Regular expressions to search in the program's source and in the texts of both outcomes.
     source: str = ""
     here: str = ""
     there: str = ""
 
     def fits(self, program: Program, difference: Difference, here: Any, there: Any) -> bool:
-        """Whether the row is about this difference."""
+        """Whether the pattern matches a difference."""
         return (
             _any(program.function, self.functions)
             and _any(program.mode, self.modes)
@@ -47,7 +47,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Row:
-    """One row: what differs, how TensorFlow does it, how the project does, and which programs show it."""
+    """Row of the table: what differs, TensorFlow's behaviour, ours, and the patterns of the programs concerned."""
 
     where: str
     tensorflow: str
@@ -57,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """All rows."""
+    """The table of accepted differences."""
 
     rows: tuple[Row, ...]
 
@@ -75,14 +75,14 @@ class Table:
         return cls(tuple(rows))
 
     def reason(self, program: Program, difference: Difference, here: Any, there: Any) -> str | None:
-        """Return which row a difference belongs to, ``None`` if it belongs to none."""
+        """Return the name of the row that covers a difference; ``None`` if no row does."""
         for row in self.rows:
             if any(match.fits(program, difference, here, there) for match in row.matches):
                 return row.where
         return None
 
     def markdown(self) -> str:
-        """Return the table as the manual shows it."""
+        """Return the table in Markdown, for the manual."""
         return "\n".join([*_HEAD, *(f"| {row.where} | {row.tensorflow} | {row.here} |" for row in self.rows)])
 
 

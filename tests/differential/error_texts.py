@@ -1,6 +1,6 @@
-"""Error texts that programs and people know from TensorFlow: recorded there, and the same here.
+"""Programs that fail, whose error texts are recorded from TensorFlow in ``error_texts.json``.
 
-ALLOTMENT_TENSORFLOW=PYTHON python error_texts.py    # records them anew
+ALLOTMENT_TENSORFLOW=PYTHON python error_texts.py    # records the texts again
 """
 
 import json
@@ -101,7 +101,7 @@ def source(program: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return an error text without nodes, devices and addresses, in one line."""
+    """Remove node names, devices and addresses from an error text, and join its lines."""
     text = re.sub(r"\{\{function_node [^}]*\}\} ", "", text)
     text = re.sub(r"\s*(; NodeDef: .*|\[Op:.*)", "", text, flags=re.DOTALL)
     text = re.sub(r"0x[0-9a-f]+", "0x…", text)

@@ -1,4 +1,4 @@
-"""All modules of the package: what is entered in tables when they are imported is there."""
+"""Imports every module of ``allotment.tf``, so that all operations are registered in the operation table."""
 
 import importlib
 import pkgutil

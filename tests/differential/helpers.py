@@ -1,4 +1,4 @@
-"""Functions that generated programs call besides those of the package: ways to run one call and report about it."""
+"""Helper functions for generated programs: run a call eagerly, with gradients or in a graph."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from operands import operand
 
 
 class Helpers:
-    """The helpers over one package; ``tf`` is it and ``v1`` its ``compat.v1``."""
+    """Helper functions bound to one package: ``tf``, and ``v1`` for its ``compat.v1``."""
 
     def __init__(self, tf: Any, v1: Any) -> None:
         self._tf, self._v1 = tf, v1
 
     def names(self) -> dict[str, Any]:
-        """The names that a program sees."""
+        """Return the global names of a generated program."""
         return {
             "tf": self._tf,
             "v1": self._v1,
@@ -34,11 +34,11 @@ class Helpers:
         }
 
     def eager(self, function: Callable[..., Any], *xs: Any) -> Any:
-        """Call the function with tensors made of the arrays."""
+        """Convert the arrays to tensors and call the function eagerly."""
         return function(*map(self._tensor, xs))
 
     def gradients(self, function: Callable[..., Any], *xs: Any, seed: int = 0, zero: bool = False) -> Any:
-        """The results and, for random gradients of them, those of each floating operand."""
+        """Return the results, and the gradient of each floating operand for random output gradients."""
         tensors = [self._tensor(x) for x in xs]
         watched = [each for each in tensors if self._is_floating(each)]
         with self._tf.GradientTape() as tape:
@@ -49,7 +49,7 @@ class Helpers:
         return made, tape.gradient(targets, watched, self._upstream(targets, seed, zero))
 
     def second_gradients(self, function: Callable[..., Any], *xs: Any, seed: int = 0) -> Any:
-        """The gradients of the gradients."""
+        """Return the first and second gradients of each floating operand."""
         tensors = [self._tensor(x) for x in xs]
         watched = [each for each in tensors if self._is_floating(each)]
         with self._tf.GradientTape() as outer:
@@ -66,7 +66,13 @@ class Helpers:
         return first, outer.gradient(connected, watched, self._upstream(connected, seed + 1, zero=False))
 
     def in_graph(self, function: Callable[..., Any], *xs: Any, shapes: Sequence[Any] = ()) -> Any:
-        """Static shapes of the results from placeholders of the given shapes, and the values of a run."""
+        """Call the function in a graph with placeholders; return the results' static shapes and values.
+
+        Args:
+            function: The function.
+            *xs: The arrays to feed.
+            shapes: Static shapes of the placeholders; by default those of the arrays.
+        """
         with self._v1.Graph().as_default():
             fed = self._placeholders(xs, shapes)
             made = self._flat(function(*(each for each, _ in fed)))
@@ -75,14 +81,14 @@ class Helpers:
                 return static, session.run(list(made), dict(fed))
 
     def static(self, function: Callable[..., Any]) -> Any:
-        """Types and static shapes of the results in a graph that is not run."""
+        """Return types and static shapes of the results in a graph, without running it."""
         with self._v1.Graph().as_default():
             return self.described(self._flat(function()))
 
     def graph_gradients(
         self, function: Callable[..., Any], *xs: Any, shapes: Sequence[Any] = (), seed: int = 0
     ) -> Any:
-        """The gradients of the results in a graph of placeholders."""
+        """Return which operands have a gradient, and the gradients, computed in a graph with placeholders."""
         with self._v1.Graph().as_default():
             fed = self._placeholders(xs, shapes)
             sources = [each for each, _ in fed if self._is_floating(each)]
@@ -100,13 +106,13 @@ class Helpers:
                 return [each is not None for each in found], session.run(connected, dict(fed))
 
     def described(self, value: Any) -> Any:
-        """Type and static shape of each tensor of a structure, without the values."""
+        """Return type and static shape of each tensor of a structure."""
         if isinstance(value, (list, tuple)):
             return [self.described(each) for each in value]
         return value.dtype, value.shape
 
     def rebuilt(self, values: Any, left: Any, right: Any = None) -> Any:
-        """The values of a decomposition and the matrix that it is of: its vectors are known up to their signs."""
+        """Return the values of a decomposition, and the product of its factors, as its vectors' signs are arbitrary."""
         tf = self._tf
         scaled = left * tf.cast(values, left.dtype)[..., None, :]
         return values, tf.matmul(scaled, left if right is None else right, adjoint_b=True)

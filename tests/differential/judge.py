@@ -1,4 +1,4 @@
-"""Runs programs in both packages, compares their outcomes and reports what the table of differences does not have.
+"""Runs generated programs in this package and in TensorFlow, and reports the differences that are not accepted.
 
 python judge.py --tensorflow PYTHON [--functions 'math.*,@reductions'] [--modes eager] [--count 50] [--seed 1] [--all]
 """
@@ -26,23 +26,23 @@ from outcome import Failed
 from programs import MODES, Program, programs
 
 HERE = Path(__file__).parent
-#: Faults that are known and not repaired yet: a function and a kind of difference on each line. It only gets shorter.
+#: Known bugs that are not fixed yet: a function and a kind of difference on each line.
 OPEN = HERE / "open_differences.txt"
-#: A program that takes longer hangs. Compiling a training takes TensorFlow many seconds on a busy machine.
+#: Time limit of a program. TensorFlow needs many seconds to compile a training on a busy machine.
 SECONDS = 90.0
-#: The start of a worker may take longer: it imports a package.
+#: Time limit of a worker's start, which imports a package.
 START_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A program with different outcomes."""
+    """A program whose outcomes differ."""
 
     program: Program
     difference: Difference
     here: Any
     there: Any
-    #: The reason in the table of differences, if it is there.
+    #: The row of the table that accepts the difference, if there is one.
     known: str | None
 
     def __str__(self) -> str:
@@ -53,9 +53,12 @@ class Finding:
 
 
 def judge(chosen: Sequence[Program], tensorflow: str, python: str = sys.executable) -> list[Finding]:
-    """Return all differences, those of the table marked.
+    """Run programs in both packages and return all differences, accepted or not.
 
-    ``tensorflow`` is a Python interpreter that has TensorFlow, ``python`` one that has the package.
+    Args:
+        chosen: The programs.
+        tensorflow: Path of a Python interpreter with TensorFlow.
+        python: Path of a Python interpreter with this package.
     """
     found_by: dict[str, list[Any]] = {}
 
@@ -80,9 +83,13 @@ def judge(chosen: Sequence[Program], tensorflow: str, python: str = sys.executab
 
 
 def choose(pattern: str, modes: Sequence[str], count: int, seed: int) -> list[Program]:
-    """Return ``count`` programs about each function that is chosen.
+    """Generate ``count`` programs for each selected function.
 
-    ``pattern`` has names of functions as file names have them, or families as ``@reductions``, separated by commas.
+    Args:
+        pattern: Glob patterns of functions, or names of families such as ``@reductions``, separated by commas.
+        modes: The modes to choose from.
+        count: Number of programs for each function.
+        seed: Seed of the random numbers.
     """
     wanted: set[str] = set()
     for each in pattern.split(","):
@@ -97,7 +104,7 @@ def choose(pattern: str, modes: Sequence[str], count: int, seed: int) -> list[Pr
 
 
 def outcomes(package: str, interpreter: str, sources: list[str]) -> Iterator[Any]:
-    """Run programs in workers and yield their outcomes: a new worker after each program that hangs or ends it."""
+    """Run programs in a worker process and yield their outcomes; start a new worker after a hang or crash."""
     done = 0
     while done < len(sources):
         worker = _Worker(package, interpreter, sources[done:])
@@ -110,7 +117,7 @@ def outcomes(package: str, interpreter: str, sources: list[str]) -> Iterator[Any
 
 
 class _Worker:
-    """A process that runs programs."""
+    """A process that runs programs with one package."""
 
     def __init__(self, package: str, interpreter: str, sources: list[str]) -> None:
         self._count = len(sources)
@@ -125,7 +132,7 @@ class _Worker:
         self._process.stdin.close()
 
     def outcomes(self) -> Iterator[Any]:
-        """Yield an outcome for each program, up to the first that fails."""
+        """Yield the outcome of each program, up to the first that hangs or crashes."""
         started = self._read(START_SECONDS)
         if started != "ready":
             raise RuntimeError(f"the worker did not start: {started!r}; set JUDGE_STDERR=1 to see why")
@@ -136,7 +143,7 @@ class _Worker:
                 return
 
     def end(self) -> None:
-        """End the process."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
         assert self._process.stdout is not None
@@ -164,13 +171,13 @@ class _Worker:
 
 
 def open_differences() -> set[tuple[str, str]]:
-    """Return the functions and kinds of difference that are known to be faults."""
+    """Return the pairs of function and kind of difference in the list of open differences."""
     pairs = (line.partition(": ") for line in OPEN.read_text().splitlines())
     return {(function, kind) for function, _, kind in pairs}
 
 
 def report(found: Sequence[Finding], total: int, examples: int, known: bool) -> None:
-    """Print the differences by function and kind, those with most programs first."""
+    """Print the differences grouped by function and kind, the largest group first."""
     groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for each in found:
         if each.known is None or known:
@@ -180,7 +187,7 @@ def report(found: Sequence[Finding], total: int, examples: int, known: bool) -> 
         for each in sorted(members, key=lambda finding: len(finding.program.source))[:examples]:
             print("  ", str(each).replace("\n", "\n   "))
     unknown = sum(each.known is None for each in found)
-    print(f"{total} programs, {unknown} differences, {len(found) - unknown} more that the table has")
+    print(f"{total} programs, {unknown} differences, {len(found) - unknown} accepted differences")
 
 
 def main() -> None:
@@ -193,10 +200,8 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--examples", type=int, default=2)
-    parser.add_argument(
-        "--open", action="store_true", help=f"write the differences into {OPEN.name}, beside those there"
-    )
-    parser.add_argument("--all", action="store_true", help="report differences of the table, too")
+    parser.add_argument("--open", action="store_true", help=f"add the differences to {OPEN.name}")
+    parser.add_argument("--all", action="store_true", help="report accepted differences, too")
     options = parser.parse_args()
     if options.tensorflow is None:
         parser.error("name a Python that has TensorFlow: --tensorflow, or ALLOTMENT_TENSORFLOW")

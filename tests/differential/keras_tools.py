@@ -1,4 +1,4 @@
-"""The tools of programs about Keras: fixed weights, figures as arrays, callbacks that set or record figures."""
+"""Helper functions for generated programs that use Keras: fixed weights, losses as arrays, test callbacks."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from operands import operand
 
 
 class KerasTools:
-    """The tools over one package."""
+    """Helper functions for Keras, bound to one package."""
 
     def __init__(self, tf: Any) -> None:
         self._keras = tf.keras
 
     def fixed(self, model: Any) -> Any:
-        """Give a model weights that follow from their shapes, and return it."""
+        """Set a model's weights to values that depend only on their shapes, and return the model."""
         weights = model.get_weights()
         model.set_weights(
             [operand("float32", w.shape, "unit", i).astype(w.dtype) for i, w in enumerate(weights)]
@@ -22,7 +22,7 @@ class KerasTools:
         return model
 
     def figures(self, found: Any) -> Any:
-        """A history, or losses and metrics by name or in a list, as arrays of float32."""
+        """Convert a history, or losses and metrics in a dictionary or list, to float32 arrays."""
         found = getattr(found, "history", found)
         if isinstance(found, dict):
             return {name: np.asarray(value, np.float32) for name, value in found.items()}
@@ -31,12 +31,12 @@ class KerasTools:
         return np.asarray(found, np.float32)
 
     def state(self, owner: Any, *names: str) -> list[Any]:
-        """Attributes that are numbers, as arrays of float32."""
+        """Return numeric attributes of an object as float32 arrays."""
         found = [getattr(owner, name) for name in names]
         return [None if each is None else np.asarray(each, np.float32) for each in found]
 
     def line(self) -> Any:
-        """A compiled model with one weight, which training does not change."""
+        """Return a compiled model with one weight and learning rate 0."""
         keras = self._keras
         model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
         model.set_weights([np.array([[0.5]], "float32")])
@@ -44,7 +44,7 @@ class KerasTools:
         return model
 
     def given(self, values: Any) -> Any:
-        """A callback that sets the figure ``v`` of each epoch, and the weight of ``line`` to the epoch's number."""
+        """Return a callback that sets the log ``v`` of each epoch, and the weight of ``line`` to the epoch's number."""
 
         class Given(self._keras.callbacks.Callback):  # type: ignore[misc, name-defined]
             def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -56,9 +56,12 @@ class KerasTools:
         return Given()
 
     def recorder(self, seen: list[Any], stop: int | None = None, stop_batch: int | None = None) -> Any:
-        """A callback that appends each call of a hook, with its number and the names of figures, to a list.
+        """Return a callback that appends each hook's call, with its number and the names in its logs, to a list.
 
-        It stops the training at the end of an epoch or of a batch.
+        Args:
+            seen: The list.
+            stop: The epoch after which the callback stops the training.
+            stop_batch: The batch after which the callback stops the training.
         """
 
         class Recorder(self._keras.callbacks.Callback):  # type: ignore[misc, name-defined]

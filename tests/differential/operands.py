@@ -1,4 +1,4 @@
-"""Operands of generated programs: arrays made from a seed, the same in both packages."""
+"""Creates the operands of generated programs: random arrays that depend on a seed only."""
 
 import math
 
@@ -48,11 +48,15 @@ _SPECIAL_FLOATS = (
 
 
 def operand(dtype: str, shape: tuple[int, ...], kind: str = "ordinary", seed: int = 0) -> np.ndarray:
-    """Return an array of a type and shape; its elements follow from the kind and the seed.
+    """Return a random array.
 
-    Kinds: ``ordinary`` (small numbers of both signs), ``positive``, ``unit`` (between -1 and 1), ``whole`` (whole
-    numbers in any type), ``index`` (0 to 3), ``special`` (NaN, infinities, both zeros, extreme integers), ``denormal``
-    (and others, both zeros among them) and ``distinct`` (no element twice).
+    Args:
+        dtype: Name of the element type.
+        shape: The shape.
+        kind: ``ordinary`` (small numbers of both signs), ``positive``, ``unit`` (between -1 and 1), ``whole`` (whole
+            numbers in any type), ``index`` (0 to 3), ``special`` (NaN, infinities, both zeros, extreme integers),
+            ``denormal`` (also some normal numbers and both zeros) or ``distinct`` (no element twice).
+        seed: Seed of the random numbers.
     """
     rng = np.random.default_rng(seed)
     size = math.prod(shape)

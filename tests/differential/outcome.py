@@ -1,4 +1,4 @@
-"""Outcomes of programs in a form that both packages share: nests of arrays, shapes, types and exceptions."""
+"""Outcomes of programs in a form common to both packages: nested arrays, shapes, types and exceptions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Raised:
-    """An exception: its class, the classes that an ``except`` clause could name, and its text."""
+    """An exception as an outcome: the names of its class and base classes, and its text."""
 
     def __init__(self, error: BaseException) -> None:
         self.name = type(error).__name__
@@ -19,7 +19,7 @@ class Raised:
 
 
 class Failed:
-    """The end of a program that gave no outcome: ``hang`` or ``crash``."""
+    """A program without an outcome: ``how`` is ``hang`` or ``crash``."""
 
     def __init__(self, how: str) -> None:
         self.how = how
@@ -29,7 +29,7 @@ class Failed:
 
 
 class Array:
-    """The value of a tensor or an array: element type and elements; texts are lists of bytes."""
+    """The value of a tensor or array as an outcome: element type and elements; texts are bytes."""
 
     def __init__(self, dtype: str, array: np.ndarray) -> None:
         self.dtype = dtype
@@ -41,7 +41,7 @@ class Array:
 
 
 class Shape:
-    """A static shape: ``None`` for an unknown rank, with ``None`` for unknown lengths."""
+    """A static shape as an outcome: ``None`` for an unknown rank, with ``None`` for unknown lengths."""
 
     def __init__(self, dims: list[int | None] | None) -> None:
         self.dims = dims
@@ -51,7 +51,7 @@ class Shape:
 
 
 class Type:
-    """An element type as a result."""
+    """An element type as an outcome."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -61,7 +61,7 @@ class Type:
 
 
 def described(value: Any, tf: Any) -> Any:
-    """Return a result of a program without anything of the package it came from."""
+    """Convert a program's result to the form common to both packages."""
     if value is None or isinstance(value, (bool, str, bytes)):
         return value
     if isinstance(value, (int, float, complex)) and not isinstance(value, np.generic):

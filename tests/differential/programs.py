@@ -1,4 +1,4 @@
-"""Programs for the judge: source texts over the names that ``helpers`` gives, made by recipes from a seed."""
+"""Generates random programs for the judge: source texts that call one public function each."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -6,32 +6,32 @@ from dataclasses import dataclass, field
 
 from operands import COMPLEX, FLOATS, TYPES
 
-#: The ways in which a call is run; each is a helper of that name.
+#: The modes in which a call is run; each is the name of a helper function.
 MODES = ("eager", "gradients", "second_gradients", "in_graph", "graph_gradients")
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far floating results may be apart."""
+    """Tolerance for floating-point results."""
 
-    #: In units of the last place of the larger value.
+    #: Allowed difference in units of the last place (ulps) of the larger value.
     ulps: float = 8
-    #: And in those of the largest element of the result: for sums, whose rounding errors follow the largest term.
+    #: Allowed difference in ulps of the result's largest element: for sums, whose errors follow the largest term.
     of_largest: float = 0
-    #: How large the terms are in any case: the result may be what is left of them.
+    #: Lower bound of the terms' size, for results that are much smaller than their terms (cancellation).
     terms: float = 0
 
 
 @dataclass(frozen=True)
 class Program:
-    """One program: it sets ``result``."""
+    """A generated program, which sets ``result``."""
 
-    #: The public function that it is about, as ``math.add``.
+    #: The public function under test, such as ``math.add``.
     function: str
     mode: str
     source: str
     tolerance: Tolerance = Tolerance()
-    #: Element types of its operands.
+    #: Element types of the operands.
     types: tuple[str, ...] = ()
 
 
@@ -44,22 +44,22 @@ class Call:
     operands: Sequence[tuple[str, tuple[int, ...], str]] = ()
     tolerance: Tolerance = Tolerance()
     modes: Sequence[str] = MODES
-    #: Operands that gradients are not asked for are made inside of the call.
+    #: Source text to run before the call.
     before: str = ""
 
 
-#: A recipe makes a random call of the function that it is given the name of.
+#: A function from a public function's name and a random generator to a random call of it.
 Recipe = Callable[[str, random.Random], Call]
 
 
 @dataclass
 class Family:
-    """Functions and their recipes."""
+    """A group of public functions with their recipes."""
 
     recipes: dict[str, Recipe] = field(default_factory=dict)
 
     def of(self, *functions: str) -> Callable[[Recipe], Recipe]:
-        """Decorate a recipe: it is that of the functions, whose names are given in one or several texts."""
+        """Register the decorated recipe for functions, whose names are given in texts separated by blanks."""
 
         def enter(recipe: Recipe) -> Recipe:
             for function in " ".join(functions).split():
@@ -72,13 +72,20 @@ class Family:
 
 
 def programs(function: str, recipe: Recipe, seed: int, modes: Sequence[str] = MODES) -> Iterator[Program]:
-    """Yield programs about one function, each in one of the modes: without end, if its recipe allows one of them."""
+    """Yield random programs for one function without end; stop if its recipe allows none of the modes.
+
+    Args:
+        function: The function's public name.
+        recipe: Creates random calls of the function.
+        seed: Seed of the random numbers.
+        modes: The modes to choose from.
+    """
     rng = random.Random(f"{function}/{seed}")
-    in_vain = 0
-    while in_vain < 100:
+    failures = 0
+    while failures < 100:
         call = recipe(function, rng)
         allowed = [mode for mode in ("eager", *call.modes) if mode in modes]
-        in_vain = 0 if allowed else in_vain + 1
+        failures = 0 if allowed else failures + 1
         if allowed:
             yield _program(function, call, rng.choice(allowed), rng)
 
@@ -99,7 +106,7 @@ def _program(function: str, call: Call, mode: str, rng: random.Random) -> Progra
     source = f"{call.before}result = {mode}(lambda {names}: {call.expression}{arguments}{options})"
     tolerance = call.tolerance
     if "gradients" in mode:
-        # Gradients are sums of products: rounding errors follow the largest term, and signs of zeros the order.
+        # Gradients are sums of products: rounding errors depend on the largest term, signs of zeros on the order.
         tolerance = Tolerance(tolerance.ulps, max(tolerance.of_largest, tolerance.ulps), terms=4)
     return Program(function, mode, source, tolerance, types)
 
@@ -114,12 +121,12 @@ def _partly_known(shape: tuple[int, ...], rng: random.Random) -> list[int | None
 
 
 def any_type(rng: random.Random, usual: Sequence[str] = ("float32", *FLOATS, *COMPLEX)) -> str:
-    """Return an element type: mostly one of the usual ones, sometimes any."""
+    """Return a random element type, mostly one of the usual ones."""
     return rng.choice(TYPES) if rng.random() < 0.3 else rng.choice(list(usual))
 
 
 def any_shape(rng: random.Random, ranks: Sequence[int] = (0, 1, 1, 2, 2, 3, 4)) -> tuple[int, ...]:
-    """Return a shape: short axes, some of length 1 and 0, sometimes a longer one."""
+    """Return a random shape with short axes, some of length 0 or 1, rarely a longer one."""
     shape = tuple(rng.choice((1, 2, 2, 3, 3, 4, 5)) for _ in range(rng.choice(list(ranks))))
     if shape and rng.random() < 0.12:
         at = rng.randrange(len(shape))
@@ -128,14 +135,14 @@ def any_shape(rng: random.Random, ranks: Sequence[int] = (0, 1, 1, 2, 2, 3, 4)) 
 
 
 def any_kind(rng: random.Random, *more: str) -> str:
-    """Return a kind of elements: mostly ordinary, or one of those given."""
+    """Return a random kind of elements, mostly ordinary, or one of those given."""
     if rng.random() < 0.02:
         return "denormal"
     return rng.choice(("ordinary", "ordinary", *(more or ("special", "positive"))))
 
 
 def broadcast_with(shape: tuple[int, ...], rng: random.Random) -> tuple[int, ...]:
-    """Return a shape to broadcast with another: mostly one that goes together with it."""
+    """Return a random shape to broadcast with another, mostly a compatible one."""
     how = rng.random()
     if how < 0.4:
         return shape
@@ -148,14 +155,14 @@ def broadcast_with(shape: tuple[int, ...], rng: random.Random) -> tuple[int, ...
 
 
 def any_axis(rng: random.Random, rank: int) -> int:
-    """Return an axis of a rank: negative or not, rarely out of range."""
+    """Return a random axis for a rank, rarely out of range."""
     if rng.random() < 0.06:
         return rng.choice((rank, -rank - 1, rank + 3))
     return rng.randrange(-rank, rank) if rank else rng.choice((0, -1))
 
 
 def any_axes(rng: random.Random, rank: int) -> object:
-    """Return the axes of a reduction: none, one, or several, rarely twice the same or out of range."""
+    """Return random axes of a reduction: ``None``, one or several, rarely repeated or out of range."""
     how = rng.random()
     if how < 0.25:
         return None

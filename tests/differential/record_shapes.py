@@ -1,7 +1,7 @@
-"""Records the static shapes that TensorFlow tells of the chains of ``families.graphs``: ``record_shapes.py``.
+"""Script that records TensorFlow's static shapes of the expressions in ``families.graphs``.
 
-Run it with an interpreter that has TensorFlow. The shapes go to ``tests/python/support/static_shapes.json``, which
-the tests read that have no TensorFlow.
+Run it with an interpreter that has TensorFlow. It writes ``tests/python/support/static_shapes.json``, for tests that
+run without TensorFlow.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Writes ``ops/types/kernel_types.py``: which element types TensorFlow's operations allow, and have a CPU kernel for.
+"""Script that records the element types of TensorFlow's operations in ``ops/types/kernel_types.py``.
 
 ALLOTMENT_TENSORFLOW=PYTHON python tests/differential/record_types.py
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 FILE = Path(__file__).parents[2] / "python" / "allotment" / "tf" / "ops" / "types" / "kernel_types.py"
 
-#: Runs where TensorFlow is: describes the operations whose names come over standard input.
+#: Program for TensorFlow's interpreter: reads names of operations from standard input and describes them as JSON.
 _ASK = r"""
 import json, os, sys
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -83,7 +83,7 @@ def _tables(found: dict[str, dict[str, Any]]) -> str:
         inputs = " ".join(f"{name}:{kind}{'*' * is_list}" for name, kind, is_list in each["inputs"])
         attributes = []
         for attribute, allowed in each["allowed"].items():
-            # A kernel without a constraint takes whatever is allowed.
+            # A kernel without a constraint takes all allowed types.
             constrained = [kernel.get(attribute, ()) for kernel in each["kernels"]]
             kernels = sorted({each for types in constrained for each in types}) if all(constrained) else []
             attributes.append(f"{attribute!r}: ({group(allowed)}, {group(kernels)})")

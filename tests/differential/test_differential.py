@@ -1,4 +1,4 @@
-"""Generated programs have the same outcomes here and in TensorFlow, but for the table of differences."""
+"""Generated programs have the same outcomes in this package and in TensorFlow, except the accepted differences."""
 
 import os
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ with_tensorflow = pytest.mark.skipif(
 
 
 def unexplained(chosen: Sequence[Program]) -> list[Finding]:
-    """The differences that neither the table nor the list of open ones has."""
+    """Return the differences that are neither in the table nor in the list of open differences."""
     assert TENSORFLOW is not None
     open_ones = open_differences()
     return [

@@ -1,4 +1,4 @@
-"""Errors begin with the text that TensorFlow has; ours may say more behind it."""
+"""Error texts begin with TensorFlow's text; this package may append more."""
 
 import json
 import sys

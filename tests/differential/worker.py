@@ -1,7 +1,7 @@
-"""Runs programs in one package and writes their outcomes: ``worker.py PACKAGE``, over standard input and output.
+"""Worker process of the judge that runs programs with one package: ``worker.py PACKAGE``.
 
-Standard input holds one pickled list of source texts. Each outcome is written as soon as it is known, so that the
-judge sees which program hangs or ends the process.
+Reads one pickled list of source texts from standard input and writes each outcome to standard output as soon as it is
+known, so that the judge can tell which program hangs or crashes.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-# TensorFlow takes oneDNN's kernels on some CPUs and its own on others: the judge's outcomes are to be the same on all.
+# TensorFlow uses oneDNN's kernels on some CPUs only; without them its results are the same on all CPUs.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 

@@ -1,7 +1,7 @@
-"""Record the public names of the installed TensorFlow by module, for `python/allotment/tf/names/public_names.txt`.
+"""Print the public names of the installed TensorFlow by module, for `python/allotment/tf/names/public_names.txt`.
 
-A line of the output is the versions of the interface that have the module's names (2, 1 or both), the module, and
-the names. `allotment.tf.compat.missing` reads it to tell a name that TensorFlow has from one that it has not.
+Each line of the output contains the API versions (2, 1 or both), a module, and the module's names in these versions.
+`allotment.tf.names.missing_names` reads the file to tell missing names of TensorFlow from typing errors.
 """
 
 import os
@@ -12,7 +12,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import tensorflow as tf
 
-#: Names that TensorFlow 1.15 had and 2.21 has lost or moved to Keras 2: programs of that time still use them.
+#: Names of TensorFlow 1.15 that 2.21 has removed or moved to Keras 2, but that older programs use.
 REMOVED = {
     "": "contrib estimator layers",
     "contrib": "",
@@ -25,17 +25,17 @@ REMOVED = {
     max_pooling3d separable_conv1d separable_conv2d
 """,
 }
-#: Modules that are recorded by their own name alone: they are long, and no part of them is offered.
+#: Long modules whose contents are not recorded, because this package implements none of them.
 WHOLE = ("raw_ops", "applications", "ops")
 
 
 def walk(module, path, found):
-    """Enter the names of a module, and those of the modules in it."""
+    """Add the names of a module and of its submodules to `found`."""
     found[path].update(each for each in dir(module) if not each.startswith("_"))
     for name in found[path].copy():
         below = f"{path}.{name}".lstrip(".")
         part = getattr(module, name)
-        # Not the interface of another version, nor a module that is loaded when it is used.
+        # Skip the other API versions, and modules that are loaded lazily.
         if name in ("v1", "v2") or type(part).__name__ == "KerasLazyLoader":
             continue
         if name in WHOLE:

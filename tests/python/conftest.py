@@ -1,4 +1,4 @@
-"""What all tests have in common."""
+"""Pytest configuration for all tests."""
 
 import signal
 

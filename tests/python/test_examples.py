@@ -34,7 +34,7 @@ def test_each_example_is_in_the_list_and_says_what_it_takes() -> None:
 def test_digits_are_learned_on_any_number_of_gpus(replicas: int) -> None:
     done = run("data_parallel_digits.py", "--replicas", str(replicas), "--epochs", "3")
     assert (done.returncode, done.stderr) == (0, "")
-    accuracy = re.search(r"accuracy on 360 other pictures: (\d+\.\d)%", done.stdout)
+    accuracy = re.search(r"accuracy on 360 test images: (\d+\.\d)%", done.stdout)
     assert accuracy is not None
     assert float(accuracy[1]) > 88
     rows = re.findall(r"/device:GPU:(\d+) │ (\d\.\d\d) MiB │ (\d\.\d\d) MiB", done.stdout)

@@ -1,6 +1,6 @@
-"""Random programs over a pool, judged by a dictionary of what is live.
+"""Runs random programs on a pool and compares it with a model after every step.
 
-Every step may run in another thread. Python's own collector is off, so objects die where a step says so.
+Every step may run in another thread. Python's garbage collector is off, so that objects die only in certain steps.
 """
 
 import gc
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from support.pool_machine.base import PoolBase
-from support.pool_machine.errands import Errands
+from support.pool_machine.callbacks import Callbacks
 from support.pool_machine.freeing import Freeing
 from support.pool_machine.misuse import Misuse
 from support.pool_machine.views import Views
@@ -29,7 +29,7 @@ class AddressSpaceMachine(HostMachine):
     kind = "address-space"
 
 
-class FickleMachine(Errands, Misuse, Whole):
+class FickleMachine(Callbacks, Misuse, Whole):
     kind = "fickle"
 
 
@@ -43,7 +43,7 @@ def run(machine: type[PoolBase], programs: int, steps: int, *, derandomize: bool
         print_blob=True,
         suppress_health_check=list(HealthCheck),
     )
-    # The programs collect garbage again and again; what is alive now need not be looked at each time.
+    # The programs collect garbage often; freezing the objects that exist now makes each collection faster.
     gc.collect()
     gc.freeze()
     try:

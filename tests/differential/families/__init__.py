@@ -1,4 +1,4 @@
-"""The recipes of all functions, by family."""
+"""Recipes for random calls of the public functions, one module for each family of functions."""
 
 from families import (
     arrays,
@@ -51,10 +51,10 @@ _FAMILIES = (
 
 
 def recipes() -> dict[str, Recipe]:
-    """Return the recipe of each function.
+    """Return the recipe of each public function.
 
     Raises:
-        ValueError: Two families have one function.
+        ValueError: Two families have the same function.
     """
     found: dict[str, Recipe] = {}
     for family in _FAMILIES:
@@ -69,7 +69,7 @@ def members(name: str) -> set[str]:
     """Return the functions of one family, by the name of its module.
 
     Raises:
-        KeyError: There is no such family.
+        KeyError: The family does not exist.
     """
     by_name = {family.__name__.rpartition(".")[2]: family.FAMILY for family in _FAMILIES}
     return set(by_name[name].recipes)

@@ -1,4 +1,4 @@
-"""Functions that change shapes and layouts."""
+"""Recipes for functions that change shapes and layouts."""
 
 import math
 import random
@@ -17,7 +17,7 @@ def _operand(
 
 
 def _factors(size: int, rng: random.Random) -> list[int]:
-    """A random shape of that many elements."""
+    """Return a random shape with ``size`` elements."""
     made: list[int] = []
     while size > 1 and len(made) < 3:
         divisors = [each for each in range(1, size + 1) if size % each == 0]
@@ -129,7 +129,7 @@ def repeated(function: str, rng: random.Random) -> Call:
             f"tf.constant({wanted}, tf.float32)" if rng.random() < 0.2 else repr(tuple(wanted)),
         )
     )
-    # Gradients are sums, whose order differs: TensorFlow adds up halves as they are.
+    # Gradients are sums in another order, and TensorFlow adds up float16 without a wider type.
     return Call(f"tf.{function}(x0, {text})", [operand], Tolerance(16, 16))
 
 
@@ -190,7 +190,7 @@ def rolled(function: str, rng: random.Random) -> Call:
     return Call(f"tf.roll(x0, {arguments})", [operand])
 
 
-#: An empty list is of floats.
+#: An empty array of integers; TensorFlow converts an empty list to float32.
 _NONE = "np.zeros(0, 'int32')"
 
 

@@ -1,4 +1,4 @@
-"""Functions that bring their own gradient, singular points that are masked, tapes and Jacobians."""
+"""Recipes for custom gradients, masked singular points, tapes and Jacobians."""
 
 import random
 
@@ -8,7 +8,7 @@ from programs import Call, Family, Tolerance, any_shape, broadcast_with
 FAMILY = Family()
 
 _SUMS = Tolerance(64, 16)
-#: Results and slopes of one argument.
+#: Pairs of result and gradient function of an argument ``a``.
 _BODIES = (
     "(a * a, lambda u: u * 3 * a)",
     "([a * a], lambda u: u * 3 * a)",
@@ -49,7 +49,7 @@ def wrapped(function: str, rng: random.Random) -> Call:
     if rng.random() < 0.5:
         functions = _FUNCTIONS if function == "recompute_grad" else ("lambda a: tf.round(a * 2)", "tf.sin")
         return Call(f"tf.{function}({rng.choice(functions)})(x0)", [(dtype, shape, "ordinary")], _SUMS, modes)
-    # The same tensor in two places, two tensors, and one that is a keyword's.
+    # One tensor as both arguments, two tensors, and computed tensors.
     made = f"tf.{function}({rng.choice(_PAIRS)})"
     operands = [(dtype, shape, "ordinary"), (dtype, shape, "ordinary")]
     return Call(

@@ -1,4 +1,4 @@
-"""Functions of one element or of pairs of elements."""
+"""Recipes for element-wise functions of one or two operands."""
 
 import random
 
@@ -34,7 +34,7 @@ def simple(function: str, rng: random.Random) -> Call:
     "tan tanh nn.elu nn.selu nn.silu nn.gelu math.softplus",
 )
 def transcendental(function: str, rng: random.Random) -> Call:
-    # TensorFlow's `elu` and `selu` near zero are what is left of `exp(x) - 1`, in vectors by another `exp`.
+    # TensorFlow computes `elu` and `selu` near zero as `exp(x) - 1`, with cancellation, and vectors with another `exp`.
     of_largest = 16 if function in ("nn.elu", "nn.selu") else 0
     return _one(function, rng, Tolerance(ulps=32, of_largest=of_largest))
 
@@ -61,11 +61,11 @@ def _two(
             ("2", "-1.5", "0", "True", "[1, 2]", "1 + 2j", "3000000000", "'a'", "None", "1e40")
         )
         if number in ("'a'", "None"):
-            # The type of the tensor is no fault beside that of the other operand.
+            # An error of the tensor's type would hide the error of the other operand.
             operands[0] = (types[0], *operands[0][1:])
         return Call(f"tf.{function}(x0, {number})", operands[:1], tolerance)
     if how < 0.2:
-        # Second derivatives of quotients of near-equal terms leave the rounding errors of terms of any size.
+        # Second derivatives of quotients cancel terms of any size, which leaves their rounding errors.
         modes = ("gradients", "in_graph", "graph_gradients") if function in QUOTIENTS else MODES
         return Call(f"tf.{function}(x0, x0)", operands[:1], tolerance, modes)
     if how < 0.25:
@@ -92,7 +92,7 @@ def powers(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("math.zeta math.polygamma")
 def of_order(function: str, rng: random.Random) -> Call:
-    # The exponential of the logarithm of the factorial of 100, which is 364, has an error of as many units.
+    # exp(lgamma(101)): the exponent is 364, which multiplies the relative error by as much.
     return _two(function, rng, ("float32", "float64"), Tolerance(ulps=512))
 
 

@@ -1,4 +1,4 @@
-"""Functions that take elements by index or by condition, and put them."""
+"""Recipes for functions that gather or scatter elements by index or condition."""
 
 import random
 
@@ -158,7 +158,7 @@ def ordered(function: str, rng: random.Random) -> Call:
     kind = any_kind(rng, "special", "index")
     dtype = any_type(rng, ("float32", *TYPES[:-2]))
     if dtype not in (*FLOATS, *INTEGERS):
-        axis = ""  # A type that cannot be sorted is fault enough.
+        axis = ""  # One error per call: the type cannot be sorted.
     return Call(f"tf.{function}(x0{axis}{how})", [(dtype, shape, kind)])
 
 

@@ -1,4 +1,4 @@
-"""Graphs as programs have them: what is known of shapes through chains, with lengths known, unknown and large."""
+"""Recipes for static shapes in graphs: chains of operations with known, unknown and large lengths."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ _IMAGES = ("float32", (3, 8, 8, 2))
 _FLAT_IMAGES = ("float32", (2, 784))
 _FILTERS = "tf.ones([3, 3, 2, 4])"
 
-#: Parts of a batch of which a graph does not know the length.
+#: Slices of a batch whose length may be statically unknown.
 SLICES: Sequence[Chain] = [
     (f"x0{index}", [_ROWS])
     for index in (
@@ -40,7 +40,7 @@ SLICES: Sequence[Chain] = [
     ("tf.unstack(x0, 12)", [_ROWS]),
 ]
 
-#: Shapes among the inputs.
+#: Operations that take a shape as an operand.
 ARRANGED: Sequence[Chain] = [
     ("tf.reshape(x0, [-1, 28, 28, 1])", [_FLAT_IMAGES]),
     ("tf.reshape(x0, [tf.shape(x0)[0], 28, 28, 1])", [_FLAT_IMAGES]),
@@ -87,7 +87,7 @@ ARRANGED: Sequence[Chain] = [
     ("tf.math.unsorted_segment_sum(x0, tf.range(12) % 3, tf.constant(3) + 1)", [_ROWS]),
 ]
 
-#: Several tensors.
+#: Operations on several tensors.
 JOINED: Sequence[Chain] = [
     ("tf.concat([x0, x0], 0)", [_ROWS]),
     ("tf.concat([x0, x1], 1)", [_ROWS, ("float32", (12, 3))]),
@@ -107,7 +107,7 @@ JOINED: Sequence[Chain] = [
     ("tf.linalg.matvec(x0, x0[0])", [_ROWS]),
 ]
 
-#: Networks.
+#: Operations of neural networks.
 LAYERS: Sequence[Chain] = [
     (f"tf.nn.conv2d(x0, {_FILTERS}, 1, 'SAME')", [_IMAGES]),
     (f"tf.nn.conv2d(x0, {_FILTERS}, 2, 'VALID')", [_IMAGES]),
@@ -151,7 +151,7 @@ LAYERS: Sequence[Chain] = [
     ("tf.nn.embedding_lookup(tf.ones([100, 7]), tf.argmax(x0, 1))", [_ROWS]),
 ]
 
-#: Operands longer than any small example, none of which runs: only the shapes are told.
+#: Operations on large operands, which are not run: only their static shapes are compared.
 LARGE: Sequence[str] = [
     "tf.split(tf.zeros([60000, 784]), 10)",
     "tf.split(tf.zeros([600, 784]), [100, -1, 200])",

@@ -1,4 +1,4 @@
-"""Functions that join tensors and take them apart."""
+"""Recipes for functions that concatenate, stack and split tensors."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Callbacks of Keras in trainings whose figures are given."""
+"""Recipes for Keras callbacks in trainings with prescribed losses."""
 
 import random
 
@@ -13,7 +13,7 @@ _HELPERS = "keras, tools = tf.keras, keras_tools()\nmodel, x = tools.line(), np.
 
 @FAMILY.of("keras.callbacks.EarlyStopping")
 def early_stopping(function: str, rng: random.Random) -> Call:
-    """Epochs, state and weights of a training that ends early, or not."""
+    """EarlyStopping: epochs, state and weights after a training."""
     falling = [5.0, 4.0, 3.0, 2.0, 1.0, 0.5]
     values = rng.choice(
         (
@@ -55,7 +55,7 @@ def early_stopping(function: str, rng: random.Random) -> Call:
     "keras.callbacks.LearningRateScheduler keras.callbacks.TerminateOnNaN keras.callbacks.LambdaCallback"
 )
 def others(function: str, rng: random.Random) -> Call:
-    """Learning rates, histories and calls."""
+    """Callbacks for learning rates, histories and lambda functions."""
     name = function.rpartition(".")[2]
     if name == "LearningRateScheduler":
         schedule = rng.choice(
@@ -95,7 +95,7 @@ def others(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.callbacks.Callback")
 def hooks(function: str, rng: random.Random) -> Call:
-    """The calls of all hooks in their order, and what ``params`` and ``logs`` have."""
+    """The order of all hooks' calls, and the contents of ``params`` and ``logs``."""
     run = rng.choice(
         (
             "model.fit(x, x, batch_size=1, epochs=2, verbose=0, callbacks=[tools.recorder(seen)])",

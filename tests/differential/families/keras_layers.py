@@ -1,4 +1,4 @@
-"""Layers of Keras with fixed weights, over every type and rank of inputs."""
+"""Recipes for Keras layers with fixed weights, for inputs of every type and rank."""
 
 import random
 
@@ -6,13 +6,13 @@ from programs import Call, Family, Tolerance
 
 FAMILY = Family()
 
-#: Sums of a few products.
+#: Tolerance for sums of a few products.
 SUMS = Tolerance(128, 32)
 
-#: Gradients of normalized numbers are what is left of terms as large as these.
+#: Tolerance for gradients of normalization, which cancel terms of this size.
 NORMALIZED = Tolerance(128, 32, terms=1)
 
-#: Gradients by inputs in float32 of what layers compute in float16, which has 13 bits less.
+#: Tolerance for float32 gradients of layers that compute in float16, which has 13 bits less.
 _OF_HALVES = Tolerance(16 * 2**13, 8 * 2**13, terms=1)
 
 _TYPES = ("float32", "float32", "float32", "float64", "float16", "int32", "int64", "uint8", "int8", "bool")
@@ -46,7 +46,7 @@ def _called(
     call: str = "",
     tolerance: Tolerance = SUMS,
 ) -> Call:
-    """Call a layer: built with fixed weights, by itself, in a functional model, or with its gradient."""
+    """Create a call of a layer with fixed weights: alone, in a functional model, or with its gradient."""
     shape, dtype = operands[0][1], operands[0][0]
     inner = _as_given("x0", rng)
     how = rng.random()
@@ -299,7 +299,7 @@ def merges(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.layers.Layer")
 def of_the_program(function: str, rng: random.Random) -> Call:
-    """A layer of the program's own: ``add_weight`` in its forms, and ``call`` with and without ``training``."""
+    """A subclassed layer: forms of ``add_weight``, and ``call`` with and without ``training``."""
     weight = rng.choice(
         (
             "shape=(input_shape[-1], 2)",
@@ -373,7 +373,7 @@ def activations(function: str, rng: random.Random) -> Call:
     return Call(
         f"tf.{function}({rng.choice(('x0', 'x0', 'x0.numpy()')) if not modes else 'x0'}{rng.choice(options)})",
         operands,
-        # What is left of one minus nearly one.
+        # Cancellation: one minus a number near one.
         Tolerance(SUMS.ulps, SUMS.of_largest, terms=1) if name == "gelu" else SUMS,
         modes,
     )
@@ -398,7 +398,7 @@ def by_name(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.initializers.Zeros keras.initializers.Ones keras.initializers.Constant")
 def initializers(function: str, rng: random.Random) -> Call:
-    """Those that draw nothing."""
+    """Initializers with fixed values."""
     value = (
         rng.choice(("0.5", "2", "-1.0", "np.ones(3)", "True", "[1., 2.]"))
         if function.endswith("Constant")
@@ -427,7 +427,7 @@ def initializers(function: str, rng: random.Random) -> Call:
     "keras.initializers.VarianceScaling keras.initializers.GlorotUniform keras.initializers.HeNormal"
 )
 def drawn(function: str, rng: random.Random) -> Call:
-    """Shapes, types and errors of those that draw."""
+    """Random initializers, compared by shapes, types and errors."""
     shape = rng.choice(("(2, 3)", "[3]", "()", "(2, 2, 3, 4)", "(0, 2)"))
     dtype = rng.choice(("", ", dtype='float64'", ", 'float16'", ", dtype=None", ", dtype='bool'"))
     if "Uniform" in function:

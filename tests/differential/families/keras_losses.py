@@ -1,4 +1,4 @@
-"""Losses of Keras."""
+"""Recipes for Keras losses."""
 
 import random
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ from programs import Call, Family, Tolerance
 
 FAMILY = Family()
 
-#: Means of a few logarithms.
+#: Tolerance for means of a few logarithms.
 CLOSE = Tolerance(64, 16)
 
-#: The same of losses in float16, whose gradients are of the types of operands: halves have 13 bits less than float32.
+#: Tolerance for losses in float16, which has 13 bits less than float32, the type of some gradients.
 OF_HALVES = Tolerance(8 * 2**13, 2 * 2**13)
 
 REDUCTIONS = ("'sum_over_batch_size'", "'sum'", "'mean'", "'mean_with_sample_weight'", "'none'", "None")
@@ -33,18 +33,18 @@ _SHAPES = (
 
 
 def any_float(rng: random.Random) -> str:
-    """Return a type of predictions: mostly that of Keras."""
+    """Return a random type of predictions, mostly Keras' default."""
     return "float32" if rng.random() < 0.6 else rng.choice((*FLOATS, "int32", "int64", "uint8", "bool"))
 
 
 def any_label(rng: random.Random) -> str:
-    """Return a type of labels."""
+    """Return a random type of labels."""
     every = ("float16", "float64", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
     return "float32" if rng.random() < 0.5 else rng.choice(every)
 
 
 def beside(shape: tuple[int, ...], rng: random.Random) -> tuple[int, ...]:
-    """Return the shape of labels for predictions: mostly the same, or an axis of length 1 more or less."""
+    """Return a random shape of labels: mostly that of the predictions, or with one axis of length 1 more or less."""
     how = rng.random()
     if how < 0.7:
         return shape
@@ -56,7 +56,7 @@ def beside(shape: tuple[int, ...], rng: random.Random) -> tuple[int, ...]:
 
 
 def any_weights(shape: Sequence[int], rng: random.Random) -> str:
-    """Return an expression of weights for predictions of a shape."""
+    """Return a random expression of sample weights for predictions of a shape."""
     n = shape[0] if shape else 1
     shapes: list[tuple[int, ...]] = [
         (n,),
@@ -78,7 +78,7 @@ def any_weights(shape: Sequence[int], rng: random.Random) -> str:
 
 
 def as_given(name: str, rng: random.Random) -> str:
-    """Return an operand as a tensor, an array or a list."""
+    """Return an expression that passes an operand as a tensor, an array or a list."""
     return (
         rng.choice((name, name, f"{name}.numpy()", f"{name}.numpy().tolist()"))
         if rng.random() < 0.3
@@ -87,12 +87,12 @@ def as_given(name: str, rng: random.Random) -> str:
 
 
 def any_shape_of_predictions(rng: random.Random) -> tuple[int, ...]:
-    """Return a shape of predictions."""
+    """Return a random shape of predictions."""
     return rng.choice(_SHAPES)
 
 
 def _arguments(name: str, rng: random.Random) -> list[str]:
-    """Arguments that the class and the function of a loss have."""
+    """Return random arguments that both the class and the function of a loss accept."""
     given = []
     if name.lower().replace("_", "") == "huber" and rng.random() < 0.5:
         given.append(f"delta={rng.choice((0.1, 0.5, 2.0, 1))}")
@@ -110,7 +110,7 @@ def _arguments(name: str, rng: random.Random) -> list[str]:
 
 
 def _values(name: str, rng: random.Random) -> list[tuple[str, tuple[int, ...], str]]:
-    """Labels and predictions."""
+    """Losses of labels and predictions."""
     if "parse" in name:
         shape: tuple[int, ...] = rng.choice(((4, 4), (4, 4), (2, 3, 4), (4, 3), (4,), (0, 4), (4, 1), (1, 5)))
         labels: tuple[int, ...] = shape[:-1] if rng.random() < 0.6 else (*shape[:-1], 1)
@@ -137,7 +137,7 @@ def _values(name: str, rng: random.Random) -> list[tuple[str, tuple[int, ...], s
 def _modes(
     operands: Sequence[tuple[str, tuple[int, ...], str]], labels: str, predictions: str
 ) -> tuple[str, ...]:
-    """Gradients of tensors, in the precision that losses have."""
+    """Gradients of losses with respect to predictions."""
     (true, _, _), (predicted, _, kind) = operands
     are_tensors = (labels, predictions) == ("x0", "x1")
     return ("gradients",) if are_tensors and kind != "special" and "float64" not in (true, predicted) else ()
@@ -218,7 +218,7 @@ def of_the_program(function: str, rng: random.Random) -> Call:
     return Call(
         f"Own({reduction})({as_given('x0', rng)}, {as_given('x1', rng)}{weights})",
         operands,
-        # What is left of a difference is as exact as its terms.
+        # Cancellation: a difference has the absolute error of its terms.
         Tolerance(CLOSE.ulps, CLOSE.of_largest, terms=4),
         (),
         before,

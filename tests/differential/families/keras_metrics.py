@@ -1,4 +1,4 @@
-"""Metrics of Keras."""
+"""Recipes for Keras metrics."""
 
 import random
 
@@ -43,7 +43,7 @@ _AFTER = (
 
 @FAMILY.of(_MEANS)
 def means(function: str, rng: random.Random) -> Call:
-    """Labels and predictions in one or two batches."""
+    """Metrics of labels and predictions, updated with one or two batches."""
     shape = rng.choice(_SHAPES)
     if "Sparse" in function:
         shape = rng.choice(((4, 4), (4, 4), (2, 3, 4), (4,), (0, 4), (4, 1), (1, 5)))
@@ -62,14 +62,14 @@ def means(function: str, rng: random.Random) -> Call:
     if rng.random() < 0.3:
         update = f"{update}, metric.update_state(x0, x1)"
     before = f"metric = {_construction(function, rng)}\n"
-    # Losses of halves are computed in halves, whatever the type of the mean.
+    # Losses of float16 are computed in float16, whatever the type of the mean.
     tolerance = OF_HALVES if operands[1][0] == "float16" else CLOSE
     return Call(f"[{update}, {rng.choice(_AFTER)}]", operands, tolerance, (), before)
 
 
 @FAMILY.of("keras.metrics.Mean keras.metrics.Sum")
 def sums(function: str, rng: random.Random) -> Call:
-    """Values in one or two batches."""
+    """Metrics of values, updated with one or two batches."""
     shape = rng.choice(_SHAPES)
     weights = f", {any_weights(shape, rng)}" if rng.random() < 0.6 else ""
     update = f"metric.update_state({as_given('x0', rng)}{weights})"
@@ -82,7 +82,7 @@ def sums(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.metrics.MeanMetricWrapper")
 def of_functions(function: str, rng: random.Random) -> Call:
-    """Means of functions: of Keras, of the program, losses as objects."""
+    """Metrics that average a function: one of Keras, one of the program, or a loss object."""
     measured = rng.choice(
         (
             "tf.keras.losses.huber",
@@ -103,7 +103,7 @@ def of_functions(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.metrics.Metric")
 def of_the_program(function: str, rng: random.Random) -> Call:
-    """A metric of the program's own."""
+    """A subclassed metric."""
     kind = rng.choice(
         (", initializer='ones'", ", initializer='zeros'", ", initializer='zeros', dtype='float64'")
     )
@@ -136,7 +136,7 @@ def of_the_program(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.metrics.get")
 def by_name(function: str, rng: random.Random) -> Call:
-    """Metrics of names."""
+    """Metrics given by name."""
     names = (
         "mse MSE mae MAE bce BCE rmse RMSE mean_squared_error MeanSquaredError accuracy Accuracy acc "
         "binary_accuracy mean Mean sum Sum ce crossentropy categorical_crossentropy SparseCategoricalAccuracy "

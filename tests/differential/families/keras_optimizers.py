@@ -1,4 +1,4 @@
-"""Optimizers of Keras: some steps of some variables."""
+"""Recipes for Keras optimizers: a few steps on a few variables."""
 
 import random
 
@@ -64,7 +64,7 @@ _SHAPES = ((), (), (3,), (2, 3), (1, 1), (0,), (2, 2, 2))
 
 
 def construction(function: str, rng: random.Random) -> str:
-    """Return an expression of an optimizer with random arguments."""
+    """Return an expression that creates an optimizer with random arguments."""
     name = function.rpartition(".")[2]
     given = []
     if rng.random() < 0.7:
@@ -78,7 +78,7 @@ def construction(function: str, rng: random.Random) -> str:
 
 @FAMILY.of("keras.optimizers.SGD keras.optimizers.Adam keras.optimizers.RMSprop keras.optimizers.Adagrad")
 def steps(function: str, rng: random.Random) -> Call:
-    """Five steps of one or two variables, whose gradients follow from their values."""
+    """Five steps on one or two variables, with gradients computed from their values."""
     dtype = rng.choice(("float32", "float32", "float32", "float64", "float16"))
     operands = [(dtype, rng.choice(_SHAPES), "ordinary") for _ in range(rng.choice((1, 1, 2)))]
     names = [f"x{i}" for i in range(len(operands))]
@@ -117,7 +117,7 @@ def steps(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.optimizers.Optimizer")
 def misuse(function: str, rng: random.Random) -> Call:
-    """Gradients that are missing, of other shapes or types, and names of optimizers."""
+    """Missing gradients, gradients of other shapes or types, and optimizers given by name."""
     made = rng.choice(("SGD", "Adam", "RMSprop", "Adagrad"))
     name = rng.choice(("sgd", "SGD", "Adam", "adam", "rmsprop", "RMSprop", "adagrad", "AdaGrad", "nothing"))
     what = rng.choice(

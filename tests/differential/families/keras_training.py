@@ -1,4 +1,4 @@
-"""Trainings of Keras: ``fit``, ``evaluate``, ``predict`` and single batches of models with fixed weights."""
+"""Recipes for Keras' ``fit``, ``evaluate``, ``predict`` and single batches, on models with fixed weights."""
 
 import random
 
@@ -6,14 +6,14 @@ from programs import Call, Family, Tolerance
 
 FAMILY = Family()
 
-#: Several steps of sums of a few hundred products.
+#: Tolerance for several steps with sums of a few hundred products.
 TRAINED = Tolerance(2000, 400)
 
 _HELPERS = "keras, tools = tf.keras, keras_tools()\n"
 
 
 def _single(units: int, activation: str, rng: random.Random) -> str:
-    """A model with one output."""
+    """Return an expression that creates a random model with one output."""
     kind = rng.choice(("sequential", "sequential", "functional", "own"))
     regularized = rng.choice(("", "", "", ", activity_regularizer='l2'", ", kernel_regularizer='l1'"))
     added = rng.choice(("", "", "self.add_loss(tf.reduce_mean(tf.square(x)))"))
@@ -44,7 +44,7 @@ def _single(units: int, activation: str, rng: random.Random) -> str:
 
 
 def _task(rng: random.Random, rows: int) -> tuple[str, str, str, str]:
-    """A model, its loss, labels and a metric that goes with them."""
+    """Return a random model with a matching loss, labels and metric."""
     kind = rng.choice(("values", "values", "column", "binary", "classes", "one hot"))
     if kind in ("values", "column"):
         labels = f"operand('float32', {(rows, 1) if kind == 'column' else (rows,)}, 'unit', 7)"
@@ -141,7 +141,7 @@ def _compiled(loss: str, metric: str, rng: random.Random) -> str:
     if rng.random() < 0.15:
         given.append(f"loss_weights={rng.choice(('2.0', '[0.5]', 'None', '[1.0, 2.0]'))}")
     if rng.random() < 0.8:
-        # Compiling takes TensorFlow seconds.
+        # TensorFlow takes seconds to compile.
         given.append("run_eagerly=True")
     return f"model.compile({', '.join(given)})\n"
 
@@ -153,7 +153,7 @@ def _weights(rows: int, rng: random.Random) -> str:
 
 @FAMILY.of("keras.Model.fit")
 def fits(function: str, rng: random.Random) -> Call:
-    """Histories and weights after a few epochs."""
+    """``fit``: history and weights after a few epochs."""
     rows = rng.choice((8, 10, 12))
     model, loss, labels, metric = _task(rng, rows)
     given = [f"epochs={rng.choice((1, 2, 3))}", "shuffle=False", "verbose=0"]
@@ -210,7 +210,7 @@ def fits(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.Model.evaluate keras.Model.train_on_batch keras.Model.test_on_batch")
 def evaluations(function: str, rng: random.Random) -> Call:
-    """Losses and metrics of a batch or of several."""
+    """``evaluate`` and single batches: losses and metrics."""
     rows = rng.choice((8, 10))
     model, loss, labels, metric = _task(rng, rows)
     method = function.rpartition(".")[2]
@@ -239,7 +239,7 @@ def evaluations(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.Model.predict keras.Model.predict_on_batch")
 def predictions(function: str, rng: random.Random) -> Call:
-    """Outputs for inputs of many forms."""
+    """``predict``: outputs for inputs of many forms."""
     method = function.rpartition(".")[2]
     shape, data = rng.choice(
         (
@@ -274,7 +274,7 @@ def predictions(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("keras.Model.compile")
 def two_outputs(function: str, rng: random.Random) -> Call:
-    """Losses, weights and metrics of a model with two outputs in every form that ``compile`` takes."""
+    """``compile`` of a model with two outputs: losses, weights and metrics in all accepted forms."""
     outputs = rng.choice(("[a, b]", "(a, b)", "{'a': a, 'b': b}"))
     loss = rng.choice(
         (
@@ -292,7 +292,7 @@ def two_outputs(function: str, rng: random.Random) -> Call:
         )
     )
     given = [f"loss={loss}"]
-    # Beside a fault of the losses or of the targets there is no other: Keras finds them in another order.
+    # One error per call: Keras checks losses and targets in another order.
     is_wrong = loss in ("['mse']", "{'a': 'mse'}", "{'a': 'mse', 'c': 'mae'}")
     is_alone = not is_wrong and rng.random() < 0.2
     is_wrong = is_wrong or is_alone

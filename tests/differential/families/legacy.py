@@ -1,4 +1,4 @@
-"""Functions of ``compat.v1`` whose parameters or results are not those of TensorFlow 2."""
+"""Recipes for functions of ``compat.v1`` whose parameters or results differ from TensorFlow 2's."""
 
 import random
 
@@ -130,7 +130,7 @@ def norms(function: str, rng: random.Random) -> Call:
     shape = any_shape(rng)
     axis = any_axis(rng, len(shape))
     names = ("axis", "dim") if function.endswith("normalize") else ("axis",)
-    # Gradients are differences of terms as large as the reciprocals of the norms.
+    # Gradients cancel terms of the size of the norms' reciprocals.
     tolerance = Tolerance(64, 2048) if function.endswith("normalize") else SUMS
     return Call(
         f"{function}(x0, {rng.choice(names)}={axis})", [(any_type(rng), shape, any_kind(rng))], tolerance
@@ -171,7 +171,7 @@ def gathered(function: str, rng: random.Random) -> Call:
     )
 
 
-#: Arguments in the order and by the names of TensorFlow 1.
+#: Calls with the order and names of TensorFlow 1's parameters.
 _PARAMETERS = {
     "boolean_mask": ("x0, x0 > 0", "x0, [True], 'name'", "x0, x0 > 0, axis=0"),
     "cond": (

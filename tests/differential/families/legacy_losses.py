@@ -1,4 +1,4 @@
-"""Losses of ``compat.v1``."""
+"""Recipes for the losses of ``compat.v1``."""
 
 import random
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ FAMILY = Family()
 
 SUMS = Tolerance(256, 64)
 
-#: The same of losses in float64, which are computed in float32: it has 29 bits less.
+#: Tolerance for float64 losses, which TensorFlow computes in float32 with 29 bits less.
 _IN_SINGLE = Tolerance(8 * 2**29, 8 * 2**29)
 
 _MODES = ("gradients", "in_graph", "graph_gradients")
@@ -97,7 +97,7 @@ def weighted(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("v1.losses.get_total_loss v1.losses.get_losses")
 def collected(function: str, rng: random.Random) -> Call:
-    """The losses that a graph has collected."""
+    """The collection of losses of a graph."""
     scope = rng.choice(("", "scope='own'"))
     found = f"{function}({scope})"
     if "total" in function:

@@ -1,4 +1,4 @@
-"""Functions of matrices."""
+"""Recipes for functions of matrices."""
 
 import random
 
@@ -105,10 +105,10 @@ def of_squares(function: str, rng: random.Random) -> Call:
     dtype, shape = _square(rng)
     x = "x0"
     if function == "linalg.logdet":
-        # Without a shift the determinant may be zero: its logarithm is then that of rounding errors.
+        # Shifted, because the logarithm of a zero determinant would be that of rounding errors.
         x = "tf.matmul(x0, x0, adjoint_b=True) + tf.eye(tf.shape(x0)[-2], dtype=x0.dtype)"
     more = rng.choice(("", "", ", adjoint=True")) if function == "linalg.inv" else ""
-    # An exponential is squared several times, each of which multiplies the rounding errors.
+    # The matrix exponential squares repeatedly, which multiplies rounding errors.
     ulps = 1 << (18 if dtype in ("float64", "complex128") else 15)
     tolerance = Tolerance(ulps, ulps) if function == "linalg.expm" else SOLUTIONS
     return Call(f"tf.{function}({x}{more})", [(dtype, shape, "ordinary")], tolerance)
@@ -117,7 +117,7 @@ def of_squares(function: str, rng: random.Random) -> Call:
 @FAMILY.of("linalg.cholesky linalg.eigvalsh")
 def of_positive(function: str, rng: random.Random) -> Call:
     dtype, shape = _square(rng)
-    # A product without a shift may be nearly singular: what differs then is rounding errors.
+    # Shifted, because a nearly singular product would amplify rounding errors.
     shift = "tf.eye(tf.shape(x0)[-1], dtype=x0.dtype)"
     x = (
         f"tf.matmul(x0, x0, adjoint_b=True) + {shift}"
@@ -129,7 +129,7 @@ def of_positive(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("linalg.eigh linalg.eig linalg.eigvals linalg.svd linalg.qr")
 def decompositions(function: str, rng: random.Random) -> Call:
-    """Vectors are determined up to signs, so that what is compared is what they are put together to."""
+    """Decompositions, compared by the product of their factors, as the signs of vectors are arbitrary."""
     dtype, shape = _square(rng)
     if function in ("linalg.svd", "linalg.qr") and rng.random() < 0.6 and len(shape) > 1:
         shape = (*shape[:-1], rng.randrange(1, 5))

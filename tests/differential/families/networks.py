@@ -1,4 +1,4 @@
-"""Functions of neural networks."""
+"""Recipes for functions of neural networks."""
 
 import random
 
@@ -39,7 +39,7 @@ def convolutions(function: str, rng: random.Random) -> Call:
         else rng.choice(("", "", ", dilations=[2, 2]"))
     )
     padding = _padding(rng) if rng.random() < 0.9 else "[[0, 0], [1, 0], [2, 1], [0, 0]]"
-    # One fault in a call: the elements are floats then.
+    # One error per call: the elements are floats then.
     dtype = "float32" if faulty or padding == "'same'" else _float(rng)
     kernel = (
         rng.randrange(1, 4),
@@ -88,7 +88,7 @@ def pools(function: str, rng: random.Random) -> Call:
     size = rng.choice((1, 2, 3, [1, 2, 3, 1], [2, 1]))
     stride, padding = rng.choice((1, 2, 3, [1, 2, 1, 1])), _padding(rng)
     if rng.random() < 0.04:
-        # One fault in a call: the elements are floats.
+        # One error per call: the elements are floats.
         stride, operand = rng.choice((0, -1, [1, 1])), ("float32", *operand[1:])
     if padding == "'same'":
         operand = ("float32", *operand[1:])
@@ -200,7 +200,7 @@ def crelu(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("nn.dropout")
 def dropouts(function: str, rng: random.Random) -> Call:
-    """What is drawn differs; what is compared is the shape, the type and what a rate of 0 and of nearly 1 leaves."""
+    """Dropout, compared by shape, type and the results for rates of 0 and nearly 1, as random numbers differ."""
     operand = (any_type(rng), any_shape(rng), "ordinary")
     rate = rng.choice(("0", "0.", "0.5", "1.", "-0.1", "1.5", "tf.constant(0.)", "0.999999", "'a'"))
     text = f"tf.nn.dropout(x0, {rate})"
@@ -216,6 +216,6 @@ def losses(function: str, rng: random.Random) -> Call:
         else ""
     )
     dtype = any_type(rng)
-    # TensorFlow multiplies with weights in float32.
+    # TensorFlow multiplies by the weights in float32.
     tolerance = Tolerance(1 << 30, 1 << 30) if dtype == "float64" and "sample_weight" in more else SUMS
     return Call(f"tf.{function}(x0{more})", [(dtype, shape, "ordinary")], tolerance)

@@ -1,4 +1,4 @@
-"""Functions that draw: the numbers differ, so what is compared is their types, shapes, ranges and errors."""
+"""Recipes for random functions, compared by types, shapes, ranges and errors, as the numbers differ."""
 
 import random
 
@@ -24,7 +24,7 @@ def normals(function: str, rng: random.Random) -> Call:
     seed = ", seed=[1, 2]" if "stateless" in function else rng.choice(("", ", seed=3"))
     if "stateless" in function and rng.random() < 0.08:
         seed = rng.choice((", seed=3", ", seed=[1]", ", seed=[1., 2.]", ", seed=[1, 2, 3]"))
-        # One fault to a call.
+        # One error per call.
         return Call(f"described(tf.{function}([2, 3]{seed}))", modes=())
     more = rng.choice(("", "", ", mean=2.", ", stddev=0.5", ", mean=[0., 1.]"))
     return Call(f"described(tf.{function}({_shape(rng)}{seed}{more}{_dtype(rng)}))", modes=())
@@ -46,7 +46,7 @@ def uniforms(function: str, rng: random.Random) -> Call:
             ", minval=None, maxval=None",
         )
     )
-    shape = "[2, 3]" if "None" in ends else _shape(rng)  # One fault to a call.
+    shape = "[2, 3]" if "None" in ends else _shape(rng)  # One error per call.
     return Call(f"described(tf.{function}({shape}{seed}{ends}{_dtype(rng)}))", modes=())
 
 

@@ -1,4 +1,4 @@
-"""Functions that reduce axes or go along one."""
+"""Recipes for reductions and scans along axes."""
 
 import random
 
@@ -161,6 +161,6 @@ def global_norms(function: str, rng: random.Random) -> Call:
     names = ", ".join(f"x{i}" for i in range(count))
     norm = rng.choice((", 1.", ", 0.5", ", 2", ", -1.")) if function.startswith("clip") else ""
     operands = [(dtype, any_shape(rng), any_kind(rng)) for _ in range(count)]
-    # Beside numbers like 1e30, gradients of all operands are what rounding leaves of such terms.
+    # With operands such as 1e30, all gradients contain rounding errors of terms of that size.
     modes = ("in_graph",) if any(kind == "special" for _, _, kind in operands) else MODES
     return Call(f"tf.{function}([{names}]{norm})", operands, Tolerance(64, 16), modes)

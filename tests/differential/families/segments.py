@@ -1,4 +1,4 @@
-"""Functions over segments of rows."""
+"""Recipes for reductions over segments of rows."""
 
 import random
 

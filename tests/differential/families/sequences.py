@@ -1,4 +1,4 @@
-"""Functions that make tensors of numbers."""
+"""Recipes for functions that create tensors, such as ``range`` and ``fill``."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Functions of texts."""
+"""Recipes for functions of strings."""
 
 import random
 
@@ -48,7 +48,7 @@ def simple(function: str, rng: random.Random) -> Call:
         return Call(f"tf.strings.to_number({numbers}{rng.choice(more)})", modes=())
     options = rng.choice(more)
     if options.endswith("'x'"):
-        # One fault to a call.
+        # One error per call.
         operand = ("string", *operand[1:])
     return Call(f"tf.{function}(x0{options})", [operand], modes=("in_graph",))
 

@@ -1,1 +1,1 @@
-"""What several tests share."""
+"""Helper functions and data for several test files."""

@@ -1,4 +1,4 @@
-"""Random arrays, the same in each run."""
+"""Random arrays with a fixed seed."""
 
 from typing import Any
 
@@ -8,21 +8,21 @@ _random = np.random.default_rng(3)
 
 
 def reals(*shape: int) -> Any:
-    """Numbers of both signs."""
+    """Return normally distributed numbers."""
     return np.asarray(_random.normal(size=shape))
 
 
 def between(low: float, high: float, *shape: int) -> Any:
-    """Numbers in an interval."""
+    """Return numbers between `low` and `high`."""
     return np.asarray(_random.uniform(low, high, shape))
 
 
 def complexes(*shape: int) -> Any:
-    """Complex numbers."""
+    """Return complex numbers."""
     return reals(*shape) + 1j * reals(*shape)
 
 
 def apart(*shape: int) -> Any:
-    """Numbers in a random order, no two of them near each other: what sorts or chooses keeps its choice."""
+    """Return well separated numbers in random order, so that small changes do not change their order."""
     count = int(np.prod(shape))
     return _random.permutation(np.linspace(-2, 2, count) + 0.013).reshape(shape)

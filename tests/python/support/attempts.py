@@ -1,24 +1,29 @@
-"""Calls whose outcome is looked at, whatever it is, on this thread or on others."""
+"""Runs calls on this thread or on others and captures their results or exceptions."""
 
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: No call here takes longer, unless it hangs.
+#: Time limit of a call; a longer one hangs.
 DEADLINE_SECONDS = 30
 
 
 @dataclass
 class Outcome:
-    """What a call returned, or raised."""
+    """The value that a call returned, or the exception that it raised."""
 
     value: Any = None
     error: BaseException | None = None
 
 
 def attempt(call: Callable[[], Any], *, elsewhere: bool = False) -> Outcome:
-    """Make a call, in a thread of its own if `elsewhere`; nothing that comes back refers to its frames."""
+    """Make a call and capture its outcome, without references to its frames.
+
+    Args:
+        call: The function to call.
+        elsewhere: Whether to call it in another thread.
+    """
     if elsewhere:
         return at_once([call])[0]
     try:
@@ -28,7 +33,7 @@ def attempt(call: Callable[[], Any], *, elsewhere: bool = False) -> Outcome:
 
 
 def at_once(calls: Sequence[Callable[[], Any]]) -> list[Outcome]:
-    """Make every call in a thread of its own, all at the same moment."""
+    """Make every call in a thread of its own, all starting at the same moment, and capture the outcomes."""
     outcomes = [Outcome() for _ in calls]
     start = threading.Barrier(len(calls))
 
@@ -48,7 +53,7 @@ def at_once(calls: Sequence[Callable[[], Any]]) -> list[Outcome]:
 
 
 def without_frames(error: BaseException) -> BaseException:
-    """Drop the frames of an exception and of its causes: they keep objects alive."""
+    """Remove the tracebacks of an exception and of its causes, because frames keep objects alive."""
     links: list[BaseException | None] = [error]
     while links:
         link = links.pop()

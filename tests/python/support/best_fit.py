@@ -1,7 +1,7 @@
-"""Best fit with coalescing, slow and obvious: what a replay is compared with.
+"""Reference implementation of best fit with coalescing, slow and simple, to compare replays with.
 
-Written from the public description of TensorFlow's allocator, not from ours: one list of chunks in address
-order, searched from end to end each time.
+Written from the public description of TensorFlow's allocator, independently of the Rust core: one list of chunks in
+address order, searched completely for each request.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ KEEP_REMAINDERS_FROM = 128 * 1024 * 1024
 
 @dataclass
 class Piece:
-    """A chunk."""
+    """A chunk of the reference allocator."""
 
     start: int
     size: int
@@ -116,7 +116,7 @@ class BestFit:
 
 @dataclass
 class Expected:
-    """What a replay must report."""
+    """The expected figures of a replay's report."""
 
     offsets: list[int]
     refused: int
@@ -128,7 +128,7 @@ class Expected:
 
 
 def replay(model: BestFit, events: Iterable[tuple[int, int, int]]) -> Expected:
-    """Play events of (1 allocates or 2 frees, name of the block, bytes)."""
+    """Replay events: triples of operation (1 allocates, 2 frees), block's number and bytes."""
     where: dict[int, int | None] = {}
     offsets: list[int] = []
     refusals: list[int] = []

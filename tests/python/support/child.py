@@ -1,15 +1,15 @@
-"""Programs run in an interpreter of their own."""
+"""Runs programs in a new interpreter."""
 
 import subprocess
 import sys
 import textwrap
 
-#: No child of these tests needs longer; a hang is a failure.
+#: Time limit of a child process; a longer one hangs.
 DEADLINE_SECONDS = 60
 
 
 def run_program(text: str, *, timeout: float = DEADLINE_SECONDS) -> subprocess.CompletedProcess[str]:
-    """Run a program and return what it printed and its exit status."""
+    """Run a program in a new interpreter and return its output and exit status."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(text)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""The command line, run in an interpreter of its own."""
+"""Runs the command line in a new interpreter."""
 
 import json
 import os
@@ -15,7 +15,7 @@ Done = subprocess.CompletedProcess[str]
 def allotment(
     *arguments: str | Path, cwd: Path | None = None, environment: dict[str, str] | None = None
 ) -> Done:
-    """Run `allotment` with stdout and stderr caught."""
+    """Run `allotment` and capture stdout and stderr."""
     return subprocess.run(
         [sys.executable, "-m", "allotment", *map(str, arguments)],
         capture_output=True,
@@ -37,7 +37,7 @@ def replay_json(*arguments: str | Path, status: int = 0) -> dict[str, Any]:
 
 
 def complaint(done: Done, status: int = 2) -> str:
-    """Check that a run failed as it must: nothing on stdout, one line on stderr; return the line."""
+    """Check that a run failed with an empty stdout and one line on stderr, and return the line."""
     assert done.returncode == status, done
     assert done.stdout == ""
     assert done.stderr.endswith("\n")

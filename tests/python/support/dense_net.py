@@ -1,4 +1,4 @@
-"""A net of two dense layers and its training, written out with NumPy: what Keras is compared with."""
+"""Reference implementation in NumPy of a network with two dense layers and its training, to compare Keras with."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-#: Those of Adam, in the precision that Keras corrects the start at zero in.
+#: Adam's decay factors, rounded to float32 as in Keras' bias correction.
 BETAS = float(np.float32(0.9)), float(np.float32(0.999))
 
 
@@ -32,7 +32,7 @@ class DenseNet:
         self.second = [np.zeros_like(each) for each in self.weights]
 
     def probabilities(self, x: Array) -> tuple[Array, Array]:
-        """What the hidden layer gives, and the shares of the classes."""
+        """Return the output of the hidden layer and the probabilities of the classes."""
         a, b, c, d = self.weights
         hidden = np.maximum(x @ a + b, 0)
         logits = hidden @ c + d
@@ -40,15 +40,15 @@ class DenseNet:
         return hidden, grown / grown.sum(1, keepdims=True)
 
     def loss(self, x: Array, y: Array) -> float:
-        """The mean cross entropy."""
+        """Return the mean cross entropy."""
         return float(-np.log(self.probabilities(x)[1][np.arange(len(y)), y]).mean())
 
     def accuracy(self, x: Array, y: Array) -> float:
-        """The share of samples whose likeliest class is the right one."""
+        """Return the share of samples whose most probable class is the label."""
         return float((self.probabilities(x)[1].argmax(1) == y).mean())
 
     def gradients(self, x: Array, y: Array) -> list[Array]:
-        """The derivatives of the loss by the weights."""
+        """Return the derivatives of the loss with respect to the weights."""
         hidden, shares = self.probabilities(x)
         error = shares.copy()
         error[np.arange(len(y)), y] -= 1
@@ -57,7 +57,7 @@ class DenseNet:
         return [x.T @ back, back.sum(0), hidden.T @ error, error.sum(0)]
 
     def step(self, x: Array, y: Array) -> None:
-        """Train with one batch."""
+        """Update the weights with one batch."""
         self.steps += 1
         for index, gradient in enumerate(self.gradients(x, y)):
             self.weights[index] = self.weights[index] - self._change(index, gradient)
@@ -72,13 +72,13 @@ class DenseNet:
         self.second[index] = 0.999 * self.second[index] + 0.001 * gradient**2
         mean = self.first[index] / (1 - BETAS[0] ** self.steps)
         root = np.sqrt(self.second[index] / (1 - BETAS[1] ** self.steps))
-        # Where Keras adds its epsilon: to the root before that is corrected for its start at zero.
+        # Keras adds epsilon to the root before the bias correction.
         change: Array = self.rate * mean / (root + 1e-7 / np.sqrt(1 - BETAS[1] ** self.steps))
         return change
 
 
 def classes_of_points(samples: int, seed: int = 0) -> tuple[Array, Array]:
-    """Points around three centres, and which of them each belongs to."""
+    """Return random points around three centres, shape (samples, 4), and their classes, shape (samples,)."""
     draw = np.random.default_rng(seed)
     y = draw.integers(0, 3, samples)
     centres = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1]])

@@ -1,4 +1,4 @@
-"""Gradients against differences: the slope of a weighted sum of results along random directions."""
+"""Compares gradients with central differences of a weighted sum of results along random directions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,17 +12,17 @@ Function = Callable[..., Any]
 
 
 def floating(tensor: Any) -> bool:
-    """Whether a tensor can have a gradient."""
+    """Whether a tensor's type is differentiable."""
     return bool(differentiation.is_differentiable(tensor.dtype))
 
 
 def flat(result: Any) -> list[Any]:
-    """The results that can have a gradient."""
+    """Flatten a result and return its differentiable tensors."""
     return [each for each in tf.nest.flatten(result) if floating(each)]
 
 
 def weights_of(results: Sequence[Any]) -> list[Any]:
-    """A random number for each element of the results, of their types."""
+    """Return random output gradients of the results' shapes and types."""
     random = np.random.default_rng(5)
     made = []
     for each in results:
@@ -34,7 +34,10 @@ def weights_of(results: Sequence[Any]) -> list[Any]:
 
 
 def taped(function: Function, arrays: Sequence[Any], weights: Sequence[Any] | None = None) -> list[Any]:
-    """The gradients of a weighted sum of a function's results, as arrays, by its arguments; ``None`` of some."""
+    """Return the gradient of a weighted sum of a function's results for each argument, computed by a tape.
+
+    The gradients are arrays, or ``None`` for unconnected arguments.
+    """
     inputs = [tf.constant(each) for each in arrays]
     with tf.GradientTape() as tape:
         tape.watch([each for each in inputs if floating(each)])
@@ -47,7 +50,7 @@ def taped(function: Function, arrays: Sequence[Any], weights: Sequence[Any] | No
 
 
 def loss(function: Function, arrays: Sequence[Any]) -> float:
-    """The weighted sum of a function's results: of complex ones the real part of the product."""
+    """Return the weighted sum of a function's results; for complex ones the real part of the product."""
     results = flat(function(*map(tf.constant, arrays)))
     weights = weights_of(results)
     return float(
@@ -77,7 +80,7 @@ def check(
                 moved[index] = arrays[index] + sign * step * direction
                 ends.append(loss(function, moved))
             expected = (ends[0] - ends[1]) / (2 * step)
-            # TensorFlow's gradient of a complex number points uphill: it is the conjugate of the derivative.
+            # TensorFlow's gradient of a complex number is the conjugate of the derivative.
             actual = 0.0 if slopes is None else float(np.sum(np.real(np.conj(slopes) * direction)))
             scale = max(1.0, abs(expected), abs(actual))
             assert abs(actual - expected) <= tolerance * scale, (
@@ -86,7 +89,7 @@ def check(
 
 
 def slope(function: Function) -> Function:
-    """The gradients of a function, as a function of its arguments, for a tape around it to record."""
+    """Return the gradient of a function as a function of the same arguments, for second derivatives."""
 
     def call(*inputs: Any) -> list[Any]:
         watched = [each for each in inputs if floating(each)]

@@ -1,4 +1,4 @@
-"""A runtime of the test's own: another context in the place of the process's one."""
+"""Replaces the process-wide device context for a test, and creates devices in it."""
 
 import subprocess
 import sys
@@ -24,24 +24,33 @@ CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
 def fresh(monkeypatch: pytest.MonkeyPatch, gpus: str = "0", **environ: str) -> Context:
-    """Let the functions of `allotment.tf.config` see these simulated GPUs and variables, in a new context."""
+    """Replace the process-wide context by a new one for the test.
+
+    Args:
+        monkeypatch: Restores the former context.
+        gpus: Value of `ALLOTMENT_SIMULATED_GPUS`.
+        **environ: Further environment variables.
+    """
     made = Context({"ALLOTMENT_SIMULATED_GPUS": gpus, **environ})
     monkeypatch.setattr(module, "_context", made)
     return made
 
 
 def notes(error: BaseException) -> str:
-    """What a traceback shows behind the text."""
+    """Return the notes of an exception, one on each line."""
     return "\n".join(getattr(error, "__notes__", ()))
 
 
 def next_line() -> int:
-    """Number of the line after the one that calls this."""
+    """Return the number of the source line after the caller's."""
     return sys._getframe(1).f_lineno + 1
 
 
 def run_on_gpus(gpus: str, program: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in an interpreter with these variables and no other of ours. Its text starts on line 2."""
+    """Run a program in a new interpreter with simulated GPUs, without other variables of this package.
+
+    The program's text starts on line 2 of the source.
+    """
     ours = [variable.name for variable in VARIABLES]
     wanted = {"ALLOTMENT_SIMULATED_GPUS": gpus, **environ}
     first = f"import os; [os.environ.pop(name, None) for name in {ours}]; os.environ.update({wanted})"
@@ -49,17 +58,17 @@ def run_on_gpus(gpus: str, program: str, **environ: str) -> subprocess.Completed
 
 
 def gpus() -> list[PhysicalDevice]:
-    """The GPUs of the runtime at hand."""
+    """Return the physical GPUs of the current context."""
     return list_physical_devices("GPU")
 
 
 def pools(context: Context) -> list[Pool]:
-    """The pools of its logical devices, by index."""
+    """Return the pools of a context's logical devices, ordered by index."""
     return [device.pool for device in context.ready().devices if device.pool is not None]
 
 
 def limits(context: Context) -> list[tuple[str, int]]:
-    """Of each logical GPU the physical one, such as ``GPU:0``, and the limit in MiB."""
+    """Return for each logical GPU its physical GPU, such as ``GPU:0``, and its limit in MiB."""
     return [
         (device.physical.device.name.removeprefix("/physical_device:"), device.plan.limit.nbytes // MIB)
         for device in context.ready().devices
@@ -68,7 +77,7 @@ def limits(context: Context) -> list[tuple[str, int]]:
 
 
 def split(gpu: PhysicalDevice, *wanted: Any) -> None:
-    """Configure logical devices: configurations, or memory limits in MiB."""
+    """Split a GPU into logical devices, given by configurations or memory limits in MiB."""
     mine = [
         one if isinstance(one, LogicalDeviceConfiguration) else LogicalDeviceConfiguration(one)
         for one in wanted

@@ -1,11 +1,11 @@
-"""A region source that behaves, refuses, breaks or lies, as it is told."""
+"""A region source that grants, refuses, raises errors or gives invalid answers on request."""
 
 from collections.abc import Callable
 from typing import Literal, get_args
 
 GRANULE = 256
 
-#: What the source does when it is asked. All but ``grant`` are done until it is told otherwise.
+#: How the source answers. A mood stays until it is changed.
 Mood = Literal[
     "grant",
     "refuse",
@@ -23,7 +23,7 @@ Mood = Literal[
 ]
 MOODS: tuple[Mood, ...] = get_args(Mood)
 
-#: Moods whose grant is no region; the request ends with a `RuntimeError` that says so.
+#: Moods with an invalid grant, each with a part of the message of the request's `RuntimeError`.
 FAULTY: dict[Mood, str] = {
     "odd address": "multiple of 256",
     "odd length": "multiple of 256",
@@ -34,41 +34,41 @@ FAULTY: dict[Mood, str] = {
 
 
 class BrokenError(Exception):
-    """What the source raises when it is told to."""
+    """The exception that the source raises in the mood ``raise``."""
 
 
 class FickleSource:
-    """Made-up addresses in order, `gap` bytes apart."""
+    """Source of made-up, ascending addresses, `gap` bytes apart, whose `mood` determines its answers."""
 
     def __init__(self, gap: int, *, joins_regions: bool) -> None:
         self.gap = gap
         self.joins_regions = joins_regions
         self.mood: Mood = "grant"
-        #: Done once, before the next answer.
-        self.errand: Callable[[], None] | None = None
+        #: Called once, before the next answer.
+        self.callback: Callable[[], None] | None = None
         self.release_raises = False
-        #: Exceptions that came out of `release`.
+        #: Number of exceptions that `release` raised.
         self.raised_in_release = 0
         self.next = 1 << 20
-        #: What is out: address to length.
+        #: Live grants: address to length.
         self.out: dict[int, int] = {}
-        #: Calls of `reserve` in another mood than ``grant``.
+        #: Number of calls of `reserve` in another mood than ``grant``.
         self.misbehaved = 0
-        #: Answers of no use, on their way back.
-        self._false: set[tuple[int, int]] = set()
+        #: Invalid grants that the pool has not released yet.
+        self._invalid: set[tuple[int, int]] = set()
 
     @property
     def used(self) -> int:
-        """Bytes that are out."""
+        """Total bytes of the live grants."""
         return sum(self.out.values())
 
     def reserve(self, nbytes: int, alignment: int) -> object:
-        """Answer in the mood of the moment."""
+        """Run the callback, and answer according to the mood."""
         assert nbytes > 0
         assert nbytes % GRANULE == 0
-        errand, self.errand = self.errand, None
-        if errand is not None:
-            errand()
+        callback, self.callback = self.callback, None
+        if callback is not None:
+            callback()
         if self.mood == "grant":
             return self._grant(nbytes)
         self.misbehaved += 1
@@ -87,17 +87,17 @@ class FickleSource:
             case "less":
                 return self._grant(nbytes // 2 // GRANULE * GRANULE or GRANULE)
             case "nothing":
-                return self._lie(self.next, 0)
+                return self._grant_invalid(self.next, 0)
             case "odd address":
-                return self._lie(self.next + 1, nbytes)
+                return self._grant_invalid(self.next + 1, nbytes)
             case "odd length":
-                return self._lie(self.next, nbytes + 1)
+                return self._grant_invalid(self.next, nbytes + 1)
             case "address 0":
-                return self._lie(0, nbytes)
+                return self._grant_invalid(0, nbytes)
             case "past the end":
-                return self._lie((1 << 63) - GRANULE, nbytes)
+                return self._grant_invalid((1 << 63) - GRANULE, nbytes)
             case "overlap" if self.out:
-                # Never given back: its bytes are those of a region that is still held.
+                # The pool does not release it, because its bytes are those of a live region.
                 return max(self.out), nbytes
             case "overlap":
                 return None
@@ -110,14 +110,14 @@ class FickleSource:
         self.out[address] = nbytes
         return address, nbytes
 
-    def _lie(self, address: int, nbytes: int) -> tuple[int, int]:
-        self._false.add((address, nbytes))
+    def _grant_invalid(self, address: int, nbytes: int) -> tuple[int, int]:
+        self._invalid.add((address, nbytes))
         return address, nbytes
 
     def release(self, address: int, nbytes: int) -> None:
-        """Take back a grant, a lie, or the span of several grants that were joined."""
-        if (address, nbytes) in self._false:
-            self._false.remove((address, nbytes))
+        """Take back a grant, an invalid grant, or the span of several joined grants."""
+        if (address, nbytes) in self._invalid:
+            self._invalid.remove((address, nbytes))
             return
         end = address + nbytes
         while address < end:

@@ -1,4 +1,4 @@
-"""Calls of operations with arrays, for gradients: each row of the operation table that has one is in one of them."""
+"""Sample calls for tests of gradients; together they cover every differentiable operation of the operation table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from support.matrix_samples import MATRIX_SAMPLES, Sample
 
 
 def _binary(function: Callable[..., Any], low: float = 0.2, high: float = 1.8) -> dict[str, Sample]:
-    """A function of two tensors, broadcast in all ways."""
+    """Return samples of a function of two tensors, one for each kind of broadcasting."""
     shapes: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
         "alike": ((3, 4), (3, 4)),
         "a row": ((3, 4), (4,)),
@@ -31,7 +31,7 @@ def _binary(function: Callable[..., Any], low: float = 0.2, high: float = 1.8) -
 
 
 def samples() -> dict[str, Sample]:
-    """Every sample by a name."""
+    """Return all samples by name: pairs of a function and its arguments."""
     found: dict[str, Sample] = {}
     for function in (
         m.add,
@@ -301,7 +301,7 @@ _NN: dict[str, Sample] = {
     ),
 }
 
-#: Python runs loops and branches, and the tape sees what they call.
+#: Control flow, which runs in Python while the tape records the operations inside.
 _CONTROL: dict[str, Sample] = {
     "map_fn": (lambda x: tf.map_fn(lambda row: row * row[0], x), [reals(3, 2)]),
     "foldl": (lambda x: tf.foldl(lambda total, each: total * 0.5 + each**2, x), [reals(4)]),
@@ -325,7 +325,7 @@ _CONTROL: dict[str, Sample] = {
 }
 
 
-#: What is drawn from a seed is the same each time.
+#: Random functions with a fixed seed, which return the same numbers in each call.
 _CHANCE: dict[str, Sample] = {
     kind: (
         lambda a, b, draw=draw: draw([3], [1, 2], a, b, tf.float64),

@@ -1,4 +1,4 @@
-"""Calls of linear algebra with arrays, for gradients."""
+"""Sample calls of linear algebra for tests of gradients."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ Sample = tuple[Callable[..., Any], Sequence[Any]]
 
 
 def _own(matrix: Any) -> Any:
-    """A self-adjoint matrix made of any."""
+    """Return the self-adjoint part of a matrix."""
     return (matrix + linalg.adjoint(matrix)) / 2
 
 
@@ -23,7 +23,7 @@ def _positive(size: int, make: Callable[..., Any] = reals) -> Any:
 
 
 def _phaseless(vectors: Any) -> Any:
-    """What does not change if a vector is multiplied with a number on the unit circle."""
+    """Return the squared absolute values of vectors, which do not depend on their phases."""
     return vectors * m.conj(vectors)
 
 

@@ -1,4 +1,4 @@
-"""Programs run in several processes at once, as MPI starts them."""
+"""Runs a program in several processes with `mpirun`."""
 
 import json
 import os
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from support.child import DEADLINE_SECONDS
 
-#: For Open MPI, in containers: as root, with more processes than cores, and over shared memory alone, so that no
-#: network is looked for.
+#: Settings of Open MPI for containers: as root, more processes than cores, and shared memory only, so that it does
+#: not search for a network.
 _ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -36,17 +36,17 @@ def tell(**facts):
 
 
 class Ran(NamedTuple):
-    """What became of the processes."""
+    """Exit status, output and duration of a run of several processes."""
 
     status: int
-    #: What all of them wrote.
+    #: The output of all processes.
     stdout: str
     stderr: str
     seconds: float
 
 
 def run_processes(program: str, count: int, **environment: str) -> Ran:
-    """Run a program in several processes."""
+    """Run a program in `count` processes, with additional environment variables."""
     begun = time.monotonic()
     ran = subprocess.run(
         [
@@ -63,7 +63,7 @@ def run_processes(program: str, count: int, **environment: str) -> Ran:
 
 
 def facts(stdout: str) -> list[dict[str, Any]]:
-    """What the processes told, by rank."""
+    """Parse the JSON objects that the processes printed, ordered by rank."""
     return sorted((json.loads(line) for line in stdout.splitlines()), key=lambda each: int(each["rank"]))
 
 

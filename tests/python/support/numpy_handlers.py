@@ -1,4 +1,4 @@
-"""NumPy's memory handlers, looked at from outside: names, and the functions of the one that is installed."""
+"""Access to NumPy's memory handlers through its C API: names, and direct calls of the installed handler."""
 
 import ctypes
 import importlib
@@ -15,7 +15,7 @@ OURS, DEFAULT = "allotment", "default_allocator"
 
 
 def handler_name(*array: "np.ndarray[Any, Any]") -> str | None:
-    """The name of an array's handler, or of the current context's; `None` for an array without data of its own."""
+    """Return the name of an array's handler, or of the current context's; `None` if the array does not own its data."""
     from numpy._core.multiarray import get_handler_name
 
     name: str | None = get_handler_name(*array)
@@ -28,7 +28,7 @@ def address_of(array: "np.ndarray[Any, Any]") -> int:
 
 
 class Functions(ctypes.Structure):
-    """NumPy's `PyDataMemAllocator`."""
+    """The C structure `PyDataMemAllocator` of NumPy."""
 
     _fields_ = (
         ("ctx", ctypes.c_void_p),
@@ -40,7 +40,7 @@ class Functions(ctypes.Structure):
 
 
 class CurrentHandler:
-    """The functions of the current context's handler, called as NumPy calls them, without the interpreter's lock."""
+    """Calls the functions of the current context's handler without the interpreter's lock, as NumPy does."""
 
     def __init__(self) -> None:
         capsule = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
@@ -48,7 +48,7 @@ class CurrentHandler:
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
         table = ctypes.cast(pointer(capsule, None), ctypes.POINTER(ctypes.c_void_p))
-        #: Keeps the handler's functions.
+        #: Keeps the handler alive.
         self.capsule = ctypes.PYFUNCTYPE(ctypes.py_object)(table[305] or 0)()
         self._functions = Functions.from_address(pointer(self.capsule, b"mem_handler") + 128)
 
@@ -68,7 +68,7 @@ class CurrentHandler:
         self._functions.free(self._functions.ctx, address, nbytes)
 
 
-#: What programs of tests start with.
+#: First lines of the tests' programs.
 PROGRAM = f"""
 import sys
 sys.path.append({str(Path(__file__).resolve().parents[1])!r})
@@ -88,6 +88,6 @@ def run_numpy_program(text: str) -> "subprocess.CompletedProcess[str]":
 
 
 def passes(text: str) -> None:
-    """Run a program that starts with `PROGRAM`: it says nothing and ends well."""
+    """Run a program that starts with `PROGRAM`, and check that it prints nothing and succeeds."""
     done = run_numpy_program(text)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")

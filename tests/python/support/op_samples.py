@@ -1,4 +1,4 @@
-"""One call of every operation of arithmetic, reductions, linear algebra and networks, on the device of the scope."""
+"""Sample calls of arithmetic, reductions, linear algebra and networks, on the device of the current scope."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ Sample = Callable[[dict[str, Any]], Any]
 
 
 def inputs() -> dict[str, Any]:
-    """The tensors that samples take, by a name of one letter or two."""
+    """Return the tensors that the samples use, by short names."""
     random = np.random.default_rng(11)
     square = random.normal(size=(3, 3)).astype(np.float32)
     arrays: dict[str, Any] = {
@@ -52,18 +52,18 @@ _ACTIVATE = "relu relu6 leaky_relu elu selu gelu silu"
 
 
 def _of(function: Callable[..., Any], *arguments: Any, **more: Any) -> Sample:
-    """Call a function with tensors, by name, and with other values as they are."""
+    """Return a sample: a call of a function, whose text arguments name tensors of ``inputs``."""
     return lambda t: function(*(t[each] if isinstance(each, str) else each for each in arguments), **more)
 
 
 def samples() -> dict[str, Sample]:
-    """Every sample by what it calls."""
+    """Return all samples by the name of the called function."""
     found: dict[str, Sample] = {}
     for module, names in ((m, _UNARY), (nn, _ACTIVATE)):
         for name in names.split():
             function = getattr(module, name)
             found[name] = _of(function, "x")
-            if name != "rint":  # halves have no kernel
+            if name != "rint":  # has no kernel for float16
                 found[f"{name}, half"] = _of(function, "h")
     for name in _BINARY.split():
         function = getattr(m, name)

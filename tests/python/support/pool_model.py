@@ -1,4 +1,4 @@
-"""What a pool ought to hold, kept in a dictionary."""
+"""Reference model of a pool: a dictionary of live blocks, and counters."""
 
 import ctypes
 import weakref
@@ -7,28 +7,29 @@ from dataclasses import dataclass
 from allotment import Allocation, Pool, PoolStats, Snapshot
 
 GRANULE = 256
-#: Blocks up to this long are filled and compared whole, longer ones at both ends.
+#: Blocks of at most this many bytes are filled and compared completely, longer ones at both ends.
 WHOLE = 1 << 16
 EDGE = 1 << 10
 
 
 def rounded(nbytes: int) -> int:
-    """The next multiple of the granule."""
+    """Round a size up to a multiple of the granule."""
     return -(-nbytes // GRANULE) * GRANULE
 
 
 @dataclass(eq=False)
 class Block:
-    """A chunk in use."""
+    """A chunk in use, as the model expects it."""
 
     start: int
     size: int
     requested: int
     id: int
-    #: First byte for the caller: behind `start` where the alignment is above the granule.
+    #: Address returned to the caller; above `start` if the alignment exceeds the granule.
     address: int
+    #: The byte value that the block is filled with.
     stamp: int
-    #: The object whose death frees it; none for a plain address.
+    #: The object whose finaliser frees the block; ``None`` for a plain address.
     holder: "weakref.ref[Allocation] | None" = None
 
     def _edges(self) -> list[tuple[int, int]]:
@@ -37,18 +38,18 @@ class Block:
         return [(self.address, EDGE), (self.address + self.requested - EDGE, EDGE)]
 
     def fill(self) -> None:
-        """Write the stamp."""
+        """Fill the memory with the stamp."""
         for address, nbytes in self._edges():
             ctypes.memset(address, self.stamp, nbytes)
 
     def check(self) -> None:
-        """Fail if anybody has written over the stamp."""
+        """Check that the memory still contains the stamp."""
         for address, nbytes in self._edges():
             assert ctypes.string_at(address, nbytes) == bytes([self.stamp]) * nbytes, self
 
 
 class PoolModel:
-    """Blocks and counters of one pool."""
+    """Expected blocks and counters of one pool."""
 
     def __init__(self, pool: Pool, *, is_memory: bool) -> None:
         self.pool = pool
@@ -66,7 +67,7 @@ class PoolModel:
 
     @property
     def requested(self) -> int:
-        """Bytes asked for and held."""
+        """Bytes requested by the live blocks."""
         return sum(block.requested for block in self.blocks.values())
 
     @property
@@ -75,14 +76,14 @@ class PoolModel:
         return sum(block.size for block in self.blocks.values())
 
     def add(self, requested: int, address: int, alignment: int, holder: Allocation | None) -> Block:
-        """Note what was handed out; the chunk behind it is looked up in a snapshot."""
+        """Add an allocation, check it against a snapshot of the pool, and return its block."""
         chunks = [
             chunk
             for region in self.pool.snapshot().regions
             for chunk in region.chunks
             if chunk.in_use and chunk.address <= address < chunk.address + chunk.size
         ]
-        assert len(chunks) == 1, "what was handed out lies in one chunk in use"
+        assert len(chunks) == 1, "the allocation must lie in one chunk in use"
         chunk = chunks[0]
         assert address % alignment == 0
         assert address - chunk.address < max(alignment, GRANULE)
@@ -102,23 +103,23 @@ class PoolModel:
         return block
 
     def settle_peaks(self) -> None:
-        """Take the amounts of now for peaks where they are higher."""
+        """Raise the peaks to the current amounts."""
         self.peak_requested = max(self.peak_requested, self.requested)
         self.peak_in_use = max(self.peak_in_use, self.in_use)
 
     def remove(self, block: Block) -> None:
-        """Note that a block was freed."""
+        """Remove a freed block."""
         del self.blocks[block.start]
         self.former.append(block.start)
 
-    def bury(self) -> None:
-        """Note the blocks whose objects are dead."""
+    def remove_dead(self) -> None:
+        """Remove the blocks whose objects are dead."""
         for block in list(self.blocks.values()):
             if block.holder is not None and block.holder() is None:
                 self.remove(block)
 
     def would_serve(self, nbytes: int, before: Snapshot, *, trim_on_oom: bool) -> bool:
-        """Whether a request is served from what a snapshot shows, if the source grants all it is asked for."""
+        """Whether a pool in the state of a snapshot serves a request, if the source grants every region."""
         if self.closed or nbytes > (1 << 63) - GRANULE:
             return False
         needed = rounded(nbytes)
@@ -131,7 +132,7 @@ class PoolModel:
         return nbytes == 0 or needed <= max(free, default=0) or needed <= room or grows_after_trim
 
     def check(self) -> None:
-        """Compare everything the pool says about itself with the blocks."""
+        """Compare the pool's statistics and snapshot with the model."""
         snapshot = self.pool.snapshot()
         stats = self.pool.stats()
         assert snapshot.stats == stats

@@ -1,4 +1,4 @@
-"""Programs with several replicas, each in an interpreter of its own with simulated GPUs."""
+"""Runs programs with several replicas in a new interpreter with simulated GPUs."""
 
 import textwrap
 from pathlib import Path
@@ -23,7 +23,7 @@ def rid():
     return int(ctx().replica_id_in_sync_group)
 
 def own():
-    # A value that tells replicas apart: 1, 2, ...
+    # The replica's number, starting at 1.
     return tf.cast(ctx().replica_id_in_sync_group, tf.float32) + 1.0
 
 def pools():
@@ -33,7 +33,7 @@ def in_use():
     return [pool.stats().in_use for pool in pools()]
 
 def raised(call):
-    # What a call raises; nothing holds on to its frames.
+    # The exception that a call raises, without its frames.
     error = attempt(call).error
     assert error is not None, "nothing was raised"
     return error
@@ -44,7 +44,7 @@ def note(error):
 
 
 def run(program: str, gpus: str = "2:64MiB", **environ: str) -> str:
-    """Run a program and return what it wrote to standard output."""
+    """Run a program, check that it succeeds, and return its standard output."""
     done = run_on_gpus(gpus, PATH + SETUP + textwrap.dedent(program), **environ)
     assert done.returncode == 0, done.stderr
     return done.stdout

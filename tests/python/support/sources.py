@@ -1,11 +1,11 @@
-"""Region sources written in Python."""
+"""Region sources in Python, for tests of pools."""
 
 import mmap
 from collections.abc import Callable
 
 
 class MappedSource:
-    """Real memory from anonymous maps, at most `capacity` bytes at once; keeps a log of its calls."""
+    """Source of real memory from anonymous maps, at most `capacity` bytes in total; logs its calls."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -36,7 +36,7 @@ class MappedSource:
 
 
 class NumberSource:
-    """Made-up addresses; `before` is called with the size before each answer and may raise or refuse."""
+    """Source of made-up addresses; calls `before(nbytes)` first, which may raise, or return false to refuse."""
 
     def __init__(self, before: Callable[[int], bool] = lambda nbytes: True) -> None:
         self.before = before

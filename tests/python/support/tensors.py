@@ -1,4 +1,4 @@
-"""Short ways to make tensors and to check them."""
+"""Creates tensors and checks them."""
 
 import re
 from collections.abc import Callable
@@ -16,12 +16,12 @@ TOLERANCES = {"float16": 2e-3, "float32": 1e-6, "float64": 1e-13, "complex64": 1
 
 
 def tensor(value: Any, dtype: str | None = None) -> EagerTensor:
-    """Make a tensor of a value."""
+    """Create a tensor from a value."""
     return constant(value, dtype)
 
 
 def check(result: Any, expected: Any, dtype: str, rtol: float | None = None, atol: float = 0) -> None:
-    """Check a tensor's type, shape and values, and that it holds its own elements in order."""
+    """Check a tensor's type, shape and values, and that its array is C-contiguous."""
     assert isinstance(result, EagerTensor)
     assert result.dtype.name == dtype
     wanted = np.asarray(expected)
@@ -35,6 +35,6 @@ def check(result: Any, expected: Any, dtype: str, rtol: float | None = None, ato
 
 
 def check_refused(call: Callable[..., Any], *args: Any, text: str, **kwargs: Any) -> None:
-    """Check that a call is an `InvalidArgumentError` whose text contains a text."""
+    """Check that a call raises an `InvalidArgumentError` whose message contains `text`."""
     with pytest.raises(InvalidArgumentError, match=re.escape(text)):
         call(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""The command line on a terminal."""
+"""Runs the command line on a pseudo-terminal."""
 
 import os
 import pty
@@ -8,7 +8,16 @@ from pathlib import Path
 
 
 def on_a_terminal(*arguments: str | Path, stream: str, columns: int = 100) -> tuple[int, str, str]:
-    """Run with `stream`, stdout or stderr, on a terminal; return status, terminal, other stream."""
+    """Run the command line with one stream on a terminal.
+
+    Args:
+        *arguments: Arguments of the command line.
+        stream: The stream on the terminal: `"stdout"` or `"stderr"`.
+        columns: Width of the terminal.
+
+    Returns:
+        The exit status, the text on the terminal, and the text of the other stream.
+    """
     master, slave = pty.openpty()
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {stream: slave}
     environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "CI")}
@@ -24,7 +33,7 @@ def on_a_terminal(*arguments: str | Path, stream: str, columns: int = 100) -> tu
         while block := os.read(master, 65536):
             shown += block
     except OSError:
-        pass  # the last one closed the terminal
+        pass  # raised when the child has closed the terminal
     finally:
         os.close(master)
     out, err = child.communicate(timeout=60)

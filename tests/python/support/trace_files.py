@@ -1,4 +1,4 @@
-"""Trace files for tests: the recorded ones, and small ones made up on the spot."""
+"""Trace files for tests: paths of recorded ones, and functions that write small ones."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ SMALL: Events = [(1, 1, 100), (1, 2, 5000), (2, 1, 100), (1, 3, 7), (2, 2, 5000)
 
 
 def columns(events: Events) -> dict[str, Any]:
-    """The three columns of a trace."""
+    """Return the three columns of a trace as arrays."""
     op, ids, size = zip(*events, strict=True) if events else ((), (), ())
     return {
         "op": np.array(op, np.int8),
@@ -25,15 +25,15 @@ def columns(events: Events) -> dict[str, Any]:
 
 
 def write_trace(path: Path, events: Events = SMALL, /, **members: Any) -> Path:
-    """Write a trace; `members` are put beside or instead of the columns, None leaves one out."""
+    """Write a trace file; `members` adds or replaces columns, and `None` leaves one out."""
     arrays = {**columns(events), **members}
     with path.open("wb") as file:
-        # Through an open file: given a name, NumPy would add the suffix.
+        # An open file, because NumPy would add a suffix to a name.
         np.savez_compressed(file, **{name: array for name, array in arrays.items() if array is not None})
     return path
 
 
 def read_events(path: Path) -> Events:
-    """The events of a trace, read with NumPy alone."""
+    """Read the events of a trace with NumPy only."""
     with np.load(path, allow_pickle=False) as arrays:
         return list(zip(*(arrays[name].tolist() for name in ("op", "id", "size")), strict=True))

@@ -1,4 +1,4 @@
-"""Zip files that lie, byte by byte."""
+"""Creates zip files with invalid contents, byte by byte."""
 
 import io
 import struct
@@ -12,14 +12,14 @@ from support.trace_files import SMALL, Events, columns
 
 
 def npy(array: Any) -> bytes:
-    """An array as NumPy writes it."""
+    """Return the bytes of an array as an `.npy` file."""
     file = io.BytesIO()
     np.save(file, array, allow_pickle=True)
     return file.getvalue()
 
 
 def npy_with_head(head: str, body: bytes = b"", version: tuple[int, int] = (1, 0)) -> bytes:
-    """An array whose head says what it likes."""
+    """Return the bytes of an `.npy` file with any header text."""
     text = head.encode() + b"\n"
     length = struct.pack("<H" if version == (1, 0) else "<I", len(text))
     return b"\x93NUMPY" + bytes(version) + length + text + body
@@ -36,7 +36,7 @@ def write_members(
     /,
     **members: bytes | None,
 ) -> Path:
-    """Write the columns of `events` with some members replaced by raw bytes, or left out."""
+    """Write a trace with some members replaced by raw bytes, or left out if `None`."""
     raw = {name: npy(array) for name, array in columns(events).items()} | members
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, content in raw.items():
@@ -46,7 +46,7 @@ def write_members(
 
 
 def member_span(path: Path, name: str) -> tuple[int, int]:
-    """Where the packed bytes of a member start and end."""
+    """Return the positions in the file where the compressed bytes of a member start and end."""
     with zipfile.ZipFile(path) as archive:
         member = archive.getinfo(f"{name}.npy")
     content = path.read_bytes()
@@ -59,7 +59,7 @@ def patch_directory(path: Path, name: str, offset: int, value: bytes) -> None:
     """Overwrite bytes of a member's entry in the central directory, `offset` bytes into the entry."""
     content = bytearray(path.read_bytes())
     full = f"{name}.npy".encode()
-    # The name stands twice: before the member and, last, in the directory, 46 bytes into its entry.
+    # The file contains the name twice: before the member, and last in the directory, 46 bytes into its entry.
     entry = content.rindex(full) - 46
     assert content[entry : entry + 4] == b"PK\x01\x02"
     content[entry + offset : entry + offset + len(value)] = value

@@ -1,1 +1,1 @@
-"""The parts of a machine that plays random programs over a pool: each adds rules of one kind."""
+"""Parts of a Hypothesis state machine that runs random programs on a pool: each module adds rules of one kind."""

@@ -1,4 +1,4 @@
-"""Arguments of the rules: right ones and wrong ones."""
+"""Hypothesis strategies for the rules' arguments, valid and invalid."""
 
 from hypothesis import strategies as some
 
@@ -17,7 +17,7 @@ SIZES = some.one_of(
     some.sampled_from([MIB, 2 * MIB, 2 * MIB + 1, 4 * MIB]),
     some.sampled_from([64 * MIB, MAX_BYTES - 1, MAX_BYTES]),
 )
-#: Drawn from a list: a range would give mostly its lower end, and a pool that serves nothing shows little.
+#: A list, because a range would mostly give its lower end, and a pool that refuses everything tests little.
 LIMITS = some.sampled_from(
     [300, 5000, MIB - 1, 2 * MIB, 3 * MIB, 6 * MIB, 10_000_001, 16 * MIB, 64 * MIB, 64 * MIB + 77]
 )
@@ -30,7 +30,7 @@ BAD_SIZES = some.one_of(
     some.binary(max_size=3),
     some.sampled_from(["", "12 parsecs", "-3MiB", "1e30", "9000000TiB", "MiB"]),
 )
-#: What is no number at all; every other bad address is one that was never handed out.
+#: Values that are not numbers. All other invalid addresses are numbers that the pool never returned.
 NO_NUMBERS = some.one_of(some.floats(), some.booleans(), some.none(), some.text(max_size=3), some.binary())
 BAD_ALIGNMENTS = some.one_of(
     some.integers().filter(lambda n: n not in {1 << power for power in range(13)}),

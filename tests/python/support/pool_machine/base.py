@@ -1,4 +1,4 @@
-"""The pool, what the program holds of it, and what must hold after every step."""
+"""State machine over a pool: the pool, the program's allocations, and the invariants after every step."""
 
 import gc
 import sys
@@ -21,7 +21,7 @@ from support.pool_model import GRANULE, Block, PoolModel
 
 @dataclass(eq=False)
 class Held:
-    """An allocation that the program has a name for."""
+    """An allocation that the program refers to."""
 
     allocation: Allocation
     block: Block
@@ -29,22 +29,23 @@ class Held:
 
 
 class PoolBase(RuleBasedStateMachine):
-    """A pool, what the program holds of it, and the model."""
+    """State machine with a pool, the program's references to its memory, and the model."""
 
-    #: What the pools are over: ``host``, ``capped`` (host memory of a size), ``address-space`` or ``fickle``.
+    #: The pools' source: ``host``, ``capped`` (host memory of limited size), ``address-space`` or ``fickle``.
     kind: str
 
     def __init__(self) -> None:
         super().__init__()
         self.objects: list[Held] = []
-        #: Arrays over allocations, with the blocks they are over.
+        #: Arrays over the memory of allocations, with the allocations' blocks.
         self.views: list[tuple[NDArray[np.uint8], Block]] = []
-        #: Blocks held by nothing but garbage.
+        #: Blocks that only garbage in cycles refers to.
         self.cycles: list[Block] = []
-        #: What went wrong where nobody could be told.
+        #: Types of the exceptions that Python could not raise.
         self.unraisable: list[object] = []
-        self.errands = 0
-        self.errand_errors: list[BaseException] = []
+        #: Number of the source's callbacks so far, and the exceptions that they raised.
+        self.callbacks = 0
+        self.callback_errors: list[BaseException] = []
         gc.disable()
         self.former_hook = sys.unraisablehook
         sys.unraisablehook = lambda report: self.unraisable.append(type(report.exc_value))
@@ -97,7 +98,7 @@ class PoolBase(RuleBasedStateMachine):
         self.objects.clear()
         self.cycles.clear()
         gc.collect()
-        self.model.bury()
+        self.model.remove_dead()
         self.model.check()
         for block in list(self.model.blocks.values()):
             self.pool.free(block.start)
@@ -105,9 +106,9 @@ class PoolBase(RuleBasedStateMachine):
         self.model.check()
 
     def source_has_everything_back(self) -> None:
-        # The last reference to a pool gives back what a trim would.
+        # Dropping the last reference to a pool releases its regions.
         del self.pool, self.model.pool
-        self.fickle.errand = None
+        self.fickle.callback = None
         gc.collect()
         assert (self.capped.used, self.fickle.used) == (0, 0)
         self.nothing_went_wrong_unseen()
@@ -128,7 +129,7 @@ class PoolBase(RuleBasedStateMachine):
 
     @invariant()
     def the_pool_is_what_the_model_says(self) -> None:
-        self.model.bury()
+        self.model.remove_dead()
         self.model.check()
         stats = self.pool.stats()
         if self.kind == "capped":
@@ -138,5 +139,5 @@ class PoolBase(RuleBasedStateMachine):
 
     @invariant()
     def nothing_went_wrong_unseen(self) -> None:
-        assert not self.errand_errors, self.errand_errors
+        assert not self.callback_errors, self.callback_errors
         assert self.unraisable == [BrokenError] * self.fickle.raised_in_release

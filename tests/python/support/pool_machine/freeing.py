@@ -1,4 +1,4 @@
-"""Giving memory back, by every way there is."""
+"""Rules that free memory in every supported way."""
 
 import gc
 
@@ -18,7 +18,7 @@ from support.pool_model import GRANULE
 
 
 class Freeing(Requests):
-    """By address, by object, by death, by `with`, and by several threads at once."""
+    """Frees by address, by object, by finaliser, by `with`, and by several threads at once."""
 
     @rule(which=PLACES, elsewhere=ELSEWHERE)
     def free(self, which: int, elsewhere: bool) -> None:
@@ -73,12 +73,12 @@ class Freeing(Requests):
         else:
             del held
             assert attempt(box.clear, elsewhere=elsewhere) == Outcome()
-        self.model.bury()
+        self.model.remove_dead()
 
     @rule(elsewhere=ELSEWHERE)
     def collect_garbage(self, elsewhere: bool) -> None:
         assert attempt(gc.collect, elsewhere=elsewhere).error is None
-        self.model.bury()
+        self.model.remove_dead()
         assert not self.garbage_is_there()
 
     @rule(

@@ -1,4 +1,4 @@
-"""Arguments that make no sense: the right error, and nothing changes."""
+"""Rules with invalid arguments: they raise the documented error and leave the pool unchanged."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from support.pool_machine.base import PoolBase
 
 
 class Misuse(PoolBase):
-    """Wrong sizes, wrong alignments, wrong addresses."""
+    """Invalid sizes, alignments and addresses."""
 
     @contextmanager
     def nothing_changes(self) -> Iterator[None]:

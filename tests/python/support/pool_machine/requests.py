@@ -1,4 +1,4 @@
-"""Asking for memory, and what may come of it."""
+"""Rules that request memory, and checks of the outcomes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from support.pool_model import GRANULE, Block, rounded
 
 
 class Requests(PoolBase):
-    """Requests of every kind."""
+    """Requests by `malloc` and `allocate`, with all sizes and alignments."""
 
     @rule(nbytes=SIZES, elsewhere=ELSEWHERE)
     def malloc(self, nbytes: int, elsewhere: bool) -> None:
@@ -36,29 +36,29 @@ class Requests(PoolBase):
         self.request(nbytes, alignment, lambda: self.pool.allocate(nbytes, alignment=alignment), elsewhere)
 
     def request(self, nbytes: int, alignment: int, call: Callable[[], Any], elsewhere: bool) -> bool:
-        """Make a request and judge its outcome; whether it was served."""
+        """Make a request, check its outcome against the model, and return whether it was served."""
         padded = nbytes + max(0, alignment - GRANULE) if nbytes else 0
         before = self.pool.snapshot()
         expected = self.model.would_serve(padded, before, trim_on_oom=self.trim_on_oom)
         expected_after_collection = expected or self.garbage_is_there()
-        mood, misbehaved, errands = self.fickle.mood, self.fickle.misbehaved, self.errands
+        mood, misbehaved, callbacks = self.fickle.mood, self.fickle.misbehaved, self.callbacks
         outcome = attempt(call, elsewhere=elsewhere)
-        self.model.bury()
-        # After one request the source is its usual self again.
+        self.model.remove_dead()
+        # The source misbehaves for one request only.
         if self.fickle.misbehaved > misbehaved:
             self.fickle.mood = "grant"
         behaved = self.fickle.misbehaved == misbehaved and self.kind != "capped"
         if outcome.error is not None:
-            said = mood if self.fickle.misbehaved > misbehaved else "grant"
-            self.judge_refusal(outcome.error, nbytes, padded, said)
-            assert not expected or not behaved or self.errands > errands, outcome.error
+            effective_mood = mood if self.fickle.misbehaved > misbehaved else "grant"
+            self.judge_refusal(outcome.error, nbytes, padded, effective_mood)
+            assert not expected or not behaved or self.callbacks > callbacks, outcome.error
             return False
-        assert expected_after_collection or self.errands > errands, "it was served though nothing fits"
+        assert expected_after_collection or self.callbacks > callbacks, "it was served though nothing fits"
         self.take(outcome.value, nbytes, alignment)
         return True
 
     def take(self, value: "int | Allocation", nbytes: int, alignment: int) -> None:
-        """Note what was served."""
+        """Add a served request to the model and to the program's allocations."""
         allocation = value if isinstance(value, Allocation) else None
         address = value.address if isinstance(value, Allocation) else value
         assert (address == 0) == (nbytes == 0)
@@ -99,7 +99,7 @@ class Requests(PoolBase):
             assert (error.verdict == "fragmented") == (needed <= stats.limit - stats.in_use)
         if error.verdict == "slack":
             assert needed <= stats.limit - stats.requested
-        # A failed source ends a request at once, and no collection helps a hopeless one.
+        # The pool collects garbage only if the source did not fail and the limit allows the request.
         if error.__cause__ is None and error.verdict != "limit":
             assert not self.garbage_is_there(), "it was refused while garbage held memory"
 
@@ -107,5 +107,5 @@ class Requests(PoolBase):
     def can_allocate(self, nbytes: int, elsewhere: bool) -> None:
         expected = self.model.would_serve(nbytes, self.pool.snapshot(), trim_on_oom=self.trim_on_oom)
         outcome = attempt(lambda: self.pool.can_allocate(nbytes), elsewhere=elsewhere)
-        # A capped source has less than the limit allows, and says so.
+        # A capped source may have less memory than the limit allows.
         assert outcome == Outcome(expected) or (self.kind == "capped" and outcome == Outcome(False))

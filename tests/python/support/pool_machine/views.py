@@ -1,4 +1,4 @@
-"""Arrays over the memory of an allocation."""
+"""Rules that create and drop NumPy arrays over the memory of allocations."""
 
 import numpy as np
 from hypothesis import strategies as some
@@ -11,7 +11,7 @@ from support.pool_machine.base import PoolBase
 
 
 class Views(PoolBase):
-    """Arrays, and arrays over parts of them; they outlive every other name."""
+    """Arrays over allocations and over parts of them, which keep the allocations alive."""
 
     @rule(which=PLACES, start=some.integers(0, 300), elsewhere=ELSEWHERE)
     def look_at_an_object(self, which: int, start: int, elsewhere: bool) -> None:
@@ -28,7 +28,7 @@ class Views(PoolBase):
         assert not array.nbytes or array.ctypes.data == held.block.address
         assert (array[:10] == held.block.stamp).all()
         array[:10] = held.block.stamp
-        # A view of a view keeps the memory as the first does.
+        # A view of a view keeps the memory alive, too.
         self.views.append((array[start:], held.block))
 
     @rule(which=PLACES, elsewhere=ELSEWHERE)
@@ -37,4 +37,4 @@ class Views(PoolBase):
             return
         box = [self.views.pop(which % len(self.views))[0]]
         assert attempt(box.clear, elsewhere=elsewhere) == Outcome()
-        self.model.bury()
+        self.model.remove_dead()

@@ -1,4 +1,4 @@
-"""What is done to a pool as a whole, and everything at once."""
+"""Rules on the whole pool: trim, reset peaks, close, and work in several threads."""
 
 from hypothesis import strategies as some
 from hypothesis.stateful import rule
@@ -11,7 +11,7 @@ from support.pool_model import GRANULE
 
 
 class Whole(PoolBase):
-    """Trimming, peaks, closing, and several threads that work."""
+    """Trims, resets peaks, closes, and runs several threads."""
 
     @rule(elsewhere=ELSEWHERE)
     def trim(self, elsewhere: bool) -> None:
@@ -30,9 +30,9 @@ class Whole(PoolBase):
 
     @rule(programs=some.lists(some.lists(some.integers(1, 300_000), max_size=6), min_size=2, max_size=4))
     def work_in_several_threads(self, programs: list[list[int]]) -> None:
-        """Each thread allocates, gives half of it back as a dropped object, and looks on."""
+        """Run threads that each allocate, drop half of the allocations, and read statistics."""
         pool = self.pool
-        self.fickle.mood, self.fickle.errand = "grant", None
+        self.fickle.mood, self.fickle.callback = "grant", None
 
         def work(sizes: list[int]) -> tuple[list[tuple[int, int]], list[int], int]:
             kept, dropped, refused = [], [], 0
@@ -55,7 +55,7 @@ class Whole(PoolBase):
         if self.model.closed:
             return
         outcomes = at_once([lambda sizes=sizes: work(sizes) for sizes in programs])  # type: ignore[misc]
-        self.model.bury()
+        self.model.remove_dead()
         for outcome in outcomes:
             assert outcome.error is None, outcome
             kept, dropped, refused = outcome.value
@@ -65,7 +65,7 @@ class Whole(PoolBase):
             self.model.largest_requested = max(self.model.largest_requested, *dropped, 0)
             self.model.num_refused += refused
         self.model.settle_peaks()
-        # Between the highest of now and before, and what all of it together can have come to.
+        # The exact peaks depend on the threads' order: check the bounds, and take over the pool's.
         stats = pool.stats()
         assert self.model.peak_requested <= stats.peak_requested <= stats.peak_in_use
         assert self.model.peak_in_use <= stats.peak_in_use <= stats.peak_reserved

@@ -1,4 +1,4 @@
-"""What the source is told to do."""
+"""Rules that change the behaviour of the source, and callbacks of the source into its own pool."""
 
 from typing import Literal
 
@@ -12,8 +12,8 @@ from support.pool_machine.freeing import Freeing
 from support.pool_model import GRANULE
 
 
-class Errands(Freeing):
-    """Moods of the source, and what it does to its own pool while it is asked."""
+class Callbacks(Freeing):
+    """Sets the mood of the source, and makes the source use its own pool during a request."""
 
     @rule(mood=some.sampled_from(MOODS), more=some.integers(1, 100_000), elsewhere=ELSEWHERE)
     def ask_a_source_in_a_mood(self, mood: Mood, more: int, elsewhere: bool) -> None:
@@ -21,7 +21,7 @@ class Errands(Freeing):
         self.ask_for_more_than_fits(more, elsewhere)
 
     def ask_for_more_than_fits(self, more: int, elsewhere: bool) -> None:
-        """A request that has to ask the source, if the limit leaves room for it."""
+        """Make a request that needs a new region from the source, if the limit allows one."""
         nbytes = self.pool.stats().largest_free + more
         self.request(nbytes, GRANULE, lambda: self.pool.malloc(nbytes), elsewhere)
 
@@ -30,47 +30,47 @@ class Errands(Freeing):
         self.fickle.release_raises = raises
 
     @rule(
-        errand=some.sampled_from(["free", "malloc", "forget", "collect", "trim", "close", "look"]),
+        action=some.sampled_from(["free", "malloc", "forget", "collect", "trim", "close", "look"]),
         nbytes=some.integers(1, 100_000),
         which=PLACES,
         mood=some.sampled_from(["grant", "grant", "refuse", "less"]),
         elsewhere=ELSEWHERE,
     )
-    def ask_a_source_with_an_errand(
+    def ask_a_source_that_uses_its_pool(
         self,
-        errand: Literal["free", "malloc", "forget", "collect", "trim", "close", "look"],
+        action: Literal["free", "malloc", "forget", "collect", "trim", "close", "look"],
         nbytes: int,
         which: int,
         mood: Mood,
         elsewhere: bool,
     ) -> None:
         def run() -> None:
-            self.errands += 1
-            outcome = attempt(lambda: self.run_errand(errand, nbytes, which))
+            self.callbacks += 1
+            outcome = attempt(lambda: self.run_action(action, nbytes, which))
             if outcome.error is not None:
-                self.errand_errors.append(outcome.error)
+                self.callback_errors.append(outcome.error)
 
-        self.fickle.errand, self.fickle.mood = run, mood
+        self.fickle.callback, self.fickle.mood = run, mood
         self.ask_for_more_than_fits(nbytes, elsewhere)
 
-    def run_errand(self, errand: str, nbytes: int, which: int) -> None:
-        """What a source may do while it is asked, and what it may not."""
-        if errand == "free" and self.model.blocks:
+    def run_action(self, action: str, nbytes: int, which: int) -> None:
+        """Use the pool during a request: allowed actions succeed, the others raise a ``RuntimeError``."""
+        if action == "free" and self.model.blocks:
             self.free(which, False)
-        elif errand == "forget" and self.objects:
+        elif action == "forget" and self.objects:
             self.forget_an_object(which, "dies", False)
-        elif errand == "collect":
+        elif action == "collect":
             self.collect_garbage(False)
-        elif errand == "look":
+        elif action == "look":
             self.can_allocate(nbytes, False)
-        elif errand == "malloc":
+        elif action == "malloc":
             outcome = attempt(lambda: self.pool.malloc(nbytes))
             if outcome.error is None:
                 self.take(outcome.value, nbytes, GRANULE)
             else:
                 assert type(outcome.error) is RuntimeError, outcome
                 assert self.pool.stats().largest_free < nbytes
-        elif errand in ("trim", "close"):
-            outcome = attempt(getattr(self.pool, errand))
+        elif action in ("trim", "close"):
+            outcome = attempt(getattr(self.pool, action))
             assert type(outcome.error) is RuntimeError, outcome
             assert "its own pool" in str(outcome.error)
