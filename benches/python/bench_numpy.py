@@ -2,7 +2,7 @@
 
 Budgets: at 16, 64 and 256 MiB 1.75 times as fast as with NumPy's own memory in the geometric mean, and at no size below
 0.97. The side ``floor`` shows the largest possible gain: the same work in preallocated arrays. Each figure is the
-median over new processes, which alternate, because the speed of shared machines drifts. This is a script and not a test,
+median over new processes, which alternate, because the speed of shared machines drifts. This is a script, not a test,
 because the memory that one measurement leaves behind would affect the next one in the same process.
 """
 
