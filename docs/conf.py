@@ -19,6 +19,8 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"allotment {release}"
 html_show_sourcelink = False
+# `--limit` keeps its two dashes.
+smartquotes = False
 
 add_module_names = False
 # Names of other libraries in annotations have no page here to link to, so that `-n` would complain of each.

@@ -14,83 +14,98 @@ __version__: str
 _Size: TypeAlias = SupportsIndex | str
 
 class OutOfMemoryError(MemoryError):
-    """No free chunk fits and the pool cannot grow. All figures are in bytes, from the moment of the refusal."""
+    """A pool refused a request: no free chunk fits, and its limit or its source has no more.
 
-    #: Bytes asked for.
+    All figures are of the moment of the refusal. ``str()`` of the error is a report of at most 25 lines.
+
+    Attributes:
+        requested (int): Bytes of the request.
+        limit (int): The most bytes that the pool may reserve.
+        limit_set_by (str): The setting that decided the limit.
+        live_requested (int): Bytes requested by the allocations that are live.
+        in_use (int): Bytes of the chunks in use.
+        internal_fragmentation (int): Bytes lost inside chunks, ``in_use - live_requested``.
+        reserved (int): Bytes of all regions.
+        free (int): Free bytes in the regions, ``reserved - in_use``.
+        largest_free (int): Bytes of the largest free chunk, 0 if there is none.
+        num_live (int): Number of live allocations.
+        verdict (str): The reason. ``"full"``: the bytes in use and the request together exceed the limit.
+            ``"fragmented"``: enough is free, in pieces that are too small. ``"slack"``: enough would be free
+            without the bytes lost inside chunks. ``"limit"``: the request alone exceeds the limit. ``"source"``:
+            the limit allows the request, the source refused it. ``"scope"``: the limit of a scope does not allow
+            it.
+        scope (str | None): The scope whose limit does not allow the request, after the scopes around it; ``None``
+            for other verdicts.
+        advice (tuple[Advice, ...]): Changes that make the request succeed, the most useful first.
+        suggestion (str): The advice in one sentence; empty if there is none.
+        by_size (tuple[SizeGroup, ...]): The allocations that take most, grouped by size, the largest first; at most
+            four.
+        by_owner (tuple[OwnerGroup, ...]): The owners that hold most, the largest first; at most four, and empty in
+            a pool without ``owner_tags``.
+        splitter (Splitter | None): The allocation between the largest free chunks, if there is one.
+    """
+
     requested: int
-    #: The most the pool may reserve.
     limit: int
-    #: Bytes that the allocations held asked for.
     live_requested: int
-    #: Bytes of the chunks in use.
     in_use: int
-    #: ``in_use - live_requested``: bytes lost inside chunks.
     internal_fragmentation: int
-    #: Bytes of all regions.
     reserved: int
-    #: ``reserved - in_use``.
     free: int
-    #: Size of the largest free chunk, 0 if there is none.
     largest_free: int
-    #: Allocations held.
     num_live: int
-    #: ``"full"``: in use and the request together are above the limit. ``"fragmented"``: there is room, in
-    #: pieces that are too small. ``"slack"``: chunks are larger than what was asked for, and without the bytes
-    #: lost in them the request would be within the limit. ``"limit"``: the request alone is above the limit.
-    #: ``"source"``: the limit allows it, the source refused. ``"scope"``: the limit of a scope does not allow it.
     verdict: Literal["full", "fragmented", "slack", "limit", "source", "scope"]
-    #: What set the limit.
     limit_set_by: str
-    #: The scope whose limit does not allow it, after the scopes around it; ``None`` for other verdicts.
     scope: str | None
-    #: Changes that make the request succeed, the most useful first.
     advice: tuple[Advice, ...]
-    #: The advice in one sentence; empty if there is none.
     suggestion: str
-    #: The allocations that take most, by size, the most first: at most four groups.
     by_size: tuple[SizeGroup, ...]
-    #: The owners that hold most, the most first: at most four; empty where none are noted.
     by_owner: tuple[OwnerGroup, ...]
-    #: The allocation that splits the largest free chunks, if one does.
     splitter: Splitter | None
 
     def _asdict(self) -> dict[str, Any]:
-        """The message and the fields, by name."""
+        """Return the message and the public attributes by name."""
 
 class InvalidFreeError(ValueError):
-    """No allocation starts at the address: it was freed before, or never allocated. The pool is unchanged."""
+    """An address is not the start of a live allocation: it was freed before, or never handed out.
+
+    The pool is unharmed.
+    """
 
     def _asdict(self) -> dict[str, Any]:
-        """The message, by name."""
+        """Return the message and the public attributes by name."""
 
 class MemoryDamageError(RuntimeError):
-    """Guard mode found an invalid write: before an allocation, past its end, or into it after its free."""
+    """A program wrote before an allocation, past its end, or into it after its free. Only guard mode finds this.
 
-    #: ``"before"``, ``"behind"`` or ``"freed"``.
+    Attributes:
+        place (str): ``"before"``, ``"behind"`` or ``"freed"``.
+        address (int): First byte of the allocation.
+        requested (int): Bytes that were requested.
+        id (int): Number of the allocation.
+        offset (int): Distance of the first damaged byte from ``address``, negative before it.
+    """
+
     place: Literal["before", "behind", "freed"]
-    #: First byte of the allocation.
     address: int
-    #: Bytes that were asked for.
     requested: int
-    #: Number of the allocation.
     id: int
-    #: The first damaged byte: its distance from ``address``, negative in front of it.
     offset: int
 
     def _asdict(self) -> dict[str, Any]:
-        """The message and the fields, by name."""
+        """Return the message and the public attributes by name."""
 
 @final
 class Advice:
-    """One change that makes a refused request succeed; ``str()`` of it says so in words.
+    """One change that makes a refused request succeed; ``str()`` of it is one sentence.
 
     ===============  =============================================================================
-    ``action``       what to do, and what ``bytes`` is
+    ``action``       the change, and the meaning of ``bytes``
     ===============  =============================================================================
     ``free``         free all of ``allocations``; the bytes of their chunks
     ``raise_limit``  set the pool's limit to ``bytes``, or start the program again with that limit
     ``ask_for``      request ``bytes`` bytes instead
-    ``trim``         trim the pool, or the pools in ``targets`` on the same memory; what they hand back
+    ``trim``         trim the pool, or the pools in ``targets`` on the same memory; the bytes that go back
     ``raise_scope``  set the limit of each scope in ``targets`` to the number there; the largest of them
     ``policy``       start the program again with ``policy="tight"``; bytes lost inside chunks now
     ===============  =============================================================================
@@ -112,38 +127,39 @@ class Advice:
     ) -> tuple[type[Self], tuple[str, int, str, str, list[int], list[tuple[str, int]], bool, bool]]: ...
     @property
     def action(self) -> str:
-        """What to change: ``free``, ``raise_limit``, ``ask_for``, ``trim``, ``raise_scope`` or ``policy``."""
+        """The change: ``free``, ``raise_limit``, ``ask_for``, ``trim``, ``raise_scope`` or ``policy``."""
     @property
     def bytes(self) -> int:
-        """The number that belongs to the action, in bytes."""
+        """The number of bytes that belongs to the action."""
     @property
     def when(self) -> str:
-        """``now``: change it on the pool as it is. ``next run``: start the same program with the change."""
+        """``now`` for a change of the pool as it is, ``next run`` for one before the program starts again."""
     @property
     def text(self) -> str:
-        """The advice in words, one line."""
+        """The advice as one line of text."""
     @property
     def allocations(self) -> list[int]:
-        """With ``free``, the ids of the allocations to free, in ascending order."""
+        """The ids of the allocations to free, ascending; empty unless the action is ``free``."""
     @property
     def targets(self) -> list[tuple[str, int]]:
-        """With ``raise_scope``, the scopes and their new limits; with ``trim``, other pools and what each hands back.
+        """Names and bytes that belong to the action; empty unless it is ``raise_scope`` or ``trim``.
 
-        Scopes stand in order, the outermost first.
+        With ``raise_scope``, the scopes and their new limits, the outermost first. With ``trim``, other pools and
+        the bytes that each gives back.
         """
     @property
     def exact(self) -> bool:
-        """Whether no smaller limit serves, or no larger size is served."""
+        """Whether the number is the best one: no smaller limit serves, no larger size is served."""
     @property
     def needs_grant(self) -> bool:
-        """Whether it holds only if the source grants more, where it is not known to."""
+        """Whether the advice holds only if the source grants more, where the pool cannot know that."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
 
 @final
 class SizeGroup:
-    """Allocations of one size, or of a range of sizes."""
+    """Live allocations whose chunks have one size, or a range of sizes."""
 
     def __new__(cls, bytes: int, count: int, smallest: int, largest: int) -> Self: ...
     def __reduce__(self) -> tuple[type[Self], tuple[int, int, int, int]]: ...
@@ -152,29 +168,29 @@ class SizeGroup:
         """Bytes of all their chunks."""
     @property
     def count(self) -> int:
-        """How many."""
+        """Number of allocations."""
     @property
     def smallest(self) -> int:
-        """Size of the smallest chunk, in bytes."""
+        """Bytes of the smallest chunk."""
     @property
     def largest(self) -> int:
-        """Size of the largest chunk, in bytes."""
+        """Bytes of the largest chunk."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
 
 @final
 class OwnerGroup:
-    """Allocations of one owner."""
+    """Live allocations of one owner."""
 
     def __new__(cls, bytes: int, count: int, owner: str) -> Self: ...
     def __reduce__(self) -> tuple[type[Self], tuple[int, int, str]]: ...
     @property
     def bytes(self) -> int:
-        """Bytes asked for, in whole granules of 256."""
+        """Bytes requested, each request in whole granules of 256."""
     @property
     def count(self) -> int:
-        """How many."""
+        """Number of allocations."""
     @property
     def owner(self) -> str:
         """The tag or scope, after the scopes around it."""
@@ -184,7 +200,7 @@ class OwnerGroup:
 
 @final
 class Splitter:
-    """An allocation between two free chunks: without it they would be one."""
+    """An allocation between two free chunks, which would be one chunk without it."""
 
     def __new__(
         cls, address: int, size: int, id: int, owner: str | None, before: int, after: int
@@ -201,7 +217,7 @@ class Splitter:
         """Number of the allocation."""
     @property
     def owner(self) -> str | None:
-        """Whose it is, if that is noted."""
+        """Its owner; ``None`` in a pool without ``owner_tags``."""
     @property
     def before(self) -> int:
         """Bytes of the free chunk before it."""
@@ -214,55 +230,59 @@ class Splitter:
 
 @final
 class Explanation:
-    """Whether a request would be served, and why not."""
+    """Whether a request would be served, and if not, the reason: the result of ``Pool.explain``."""
 
     @property
     def fits(self) -> bool:
-        """Whether it would be served now, provided the source grants what the limit allows."""
+        """Whether the request would be served now, provided the source grants what the limit allows."""
     @property
     def verdict(self) -> Literal["fits", "full", "fragmented", "slack", "limit", "source", "scope"]:
-        """What would stand in the way, as in ``OutOfMemoryError``; ``"fits"`` if nothing would."""
+        """The reason why it would be refused, as in ``OutOfMemoryError``; ``"fits"`` if it would be served."""
     @property
     def text(self) -> str:
-        """The text that the refusal would have, in at most 25 lines."""
+        """The report that the refusal would have, at most 25 lines."""
     @property
     def advice(self) -> tuple[Advice, ...]:
         """Changes that make the request succeed, the most useful first; empty if it would be served."""
     @property
     def suggestion(self) -> str | None:
-        """The advice in one sentence; ``None`` if it would be served."""
+        """The advice in one sentence; ``None`` if the request would be served."""
     @property
     def by_size(self) -> tuple[SizeGroup, ...]:
-        """The allocations that take most, by size, the most first: at most four groups."""
+        """The allocations that take most, grouped by size, the largest first; at most four groups."""
     @property
     def by_owner(self) -> tuple[OwnerGroup, ...]:
-        """The owners that hold most, the most first: at most four; empty where none are noted."""
+        """The owners that hold most, the largest first; at most four, empty in a pool without ``owner_tags``."""
     @property
     def splitter(self) -> Splitter | None:
-        """The allocation that splits the largest free chunks, if one does."""
+        """The allocation between the largest free chunks, if there is one."""
 
 @final
 class Scope:
-    """Counts what is allocated from a pool in a ``with`` block, and caps it if asked to.
+    """Counts what a ``with`` block allocates from a pool, and optionally limits it. ``Pool.scope`` makes one.
 
-    Scopes nest, and what an inner one holds counts for the outer ones. Figures are bytes asked for, in whole
-    granules of 256: of now while the block runs, of its end afterwards. Any thread can leave it, and its last
-    reference leaves it, as that of a generator that was never finished. In a forked child leaving it does nothing.
+    Scopes nest: an allocation counts for its scope and for the scopes around it. Figures are bytes requested, each
+    request in whole granules of 256 bytes. They are current while the block runs, and those of its end afterwards.
+    Any thread can leave the scope; the last reference to it leaves it, too, such as that of a generator that was
+    never finished. In a forked child leaving it does nothing.
     """
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The scope's name in reports."""
     @property
     def limit(self) -> int | None:
-        """The most it may hold, in bytes, if that is capped."""
+        """The most bytes that the scope may hold; ``None`` without a limit."""
     def set_limit(self, limit: _Size | None) -> None:
-        """Change the limit, or take it away with ``None``, before the block or while it runs.
+        """Change the limit, or remove it with ``None``, before the block or while it runs.
 
-        What the scope holds may be above its new limit: then it gets nothing more until it is below.
+        A scope that holds more than its new limit gets no memory until it holds less.
+
+        Args:
+            limit: Bytes, a text such as ``"64MiB"``, or ``None``.
 
         Raises:
-            ValueError: Not a size.
+            ValueError: The limit is not a size.
             RuntimeError: The block has ended.
         """
     @property
@@ -270,21 +290,21 @@ class Scope:
         """The most bytes that were held at once."""
     @property
     def allocated(self) -> int:
-        """Bytes ever allocated in it."""
+        """Bytes allocated since the start of the block."""
     @property
     def freed(self) -> int:
-        """Bytes given back of those."""
+        """Bytes freed of those that the scope allocated."""
     @property
     def live(self) -> int:
-        """Bytes held: now, or when the block ended."""
+        """Bytes held now, or when the block ended."""
     @property
     def num_live(self) -> int:
-        """Allocations held: now, or when the block ended."""
+        """Number of allocations held now, or when the block ended."""
     def __enter__(self) -> Self:
         """Begin to count.
 
         Raises:
-            RuntimeError: It was entered before.
+            RuntimeError: The scope was entered before.
         """
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None, /
@@ -292,12 +312,12 @@ class Scope:
         """Stop counting.
 
         Raises:
-            RuntimeError: It is not entered.
+            RuntimeError: The scope is not entered.
         """
 
 @final
 class PoolStats:
-    """What a pool holds and has done: one consistent copy. Amounts are bytes."""
+    """The counters of a pool at one moment. Amounts are bytes."""
 
     def __new__(
         cls,
@@ -321,60 +341,60 @@ class PoolStats:
     ) -> Self: ...
     @property
     def requested(self) -> int:
-        """Bytes that callers asked for and still hold."""
+        """Bytes requested by the live allocations."""
     @property
     def in_use(self) -> int:
         """Bytes of the chunks in use."""
     @property
     def internal_fragmentation(self) -> int:
-        """``in_use - requested``: bytes lost inside chunks.
+        """Bytes lost inside chunks, ``in_use - requested``.
 
-        They go to rounding, alignment, red zones, and remainders that were not split off.
+        Rounding, alignment, red zones of guard mode, and remainders that were not split off take them.
         """
     @property
     def reserved(self) -> int:
-        """Bytes of all regions, in use or not."""
+        """Bytes of all regions, in use or free."""
     @property
     def limit(self) -> int:
-        """The most that may be reserved."""
+        """The most bytes that the pool may reserve."""
     @property
     def free(self) -> int:
-        """``reserved - in_use``."""
+        """Free bytes in the regions, ``reserved - in_use``."""
     @property
     def largest_free(self) -> int:
-        """Size of the largest free chunk, 0 if there is none."""
+        """Bytes of the largest free chunk, 0 if there is none."""
     @property
     def fragmentation(self) -> float:
-        """``(free - largest_free) / free``, 0 when nothing is free."""
+        """Share of the free bytes outside the largest free chunk, from 0 to 1; 0 if nothing is free."""
     @property
     def peak_requested(self) -> int:
-        """The most ``requested`` was since the last ``reset_peaks()``."""
+        """The highest value of ``requested`` since the last ``reset_peaks()``."""
     @property
     def peak_in_use(self) -> int:
-        """The most ``in_use`` was since the last ``reset_peaks()``."""
+        """The highest value of ``in_use`` since the last ``reset_peaks()``."""
     @property
     def peak_reserved(self) -> int:
-        """The most ``reserved`` was since the last ``reset_peaks()``."""
+        """The highest value of ``reserved`` since the last ``reset_peaks()``."""
     @property
     def largest_requested(self) -> int:
-        """The largest request ever served."""
+        """Bytes of the largest request that was served."""
     @property
     def num_allocs(self) -> int:
-        """Allocations ever made; zero-byte requests do not count."""
+        """Number of allocations since the pool was made, without those of zero bytes."""
     @property
     def num_live(self) -> int:
-        """Allocations held now."""
+        """Number of live allocations."""
     @property
     def num_regions(self) -> int:
-        """Regions held now."""
+        """Number of regions now."""
     @property
     def num_grants(self) -> int:
-        """Regions ever got from the source."""
+        """Number of regions that the source has granted since the pool was made."""
     @property
     def num_refused(self) -> int:
-        """Requests that were refused."""
+        """Number of requests that were refused since the pool was made."""
     def _asdict(self) -> dict[str, Any]:
-        """The fields by name, each as it is."""
+        """Return the fields by name."""
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
@@ -382,7 +402,7 @@ class PoolStats:
 
 @final
 class Chunk:
-    """A piece of a region, wholly in use or wholly free."""
+    """A part of a region, wholly in use or wholly free."""
 
     def __new__(
         cls, address: int, size: int, requested: int, id: int, in_use: bool, owner: str | None
@@ -395,18 +415,18 @@ class Chunk:
         """Length in bytes."""
     @property
     def requested(self) -> int:
-        """Bytes the caller asked for, 0 when free."""
+        """Bytes that were requested, 0 if the chunk is free."""
     @property
     def id(self) -> int:
-        """Number of the allocation, 0 when free."""
+        """Number of the allocation, 0 if the chunk is free."""
     @property
     def in_use(self) -> bool:
-        """Whether an allocation holds it."""
+        """Whether an allocation holds the chunk."""
     @property
     def owner(self) -> str | None:
-        """Whose allocation it is, after the scopes around it, if that is noted."""
+        """Owner of the allocation, after the scopes around it; ``None`` if none is recorded."""
     def _asdict(self) -> dict[str, Any]:
-        """The fields by name, each as it is."""
+        """Return the fields by name."""
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
@@ -414,7 +434,7 @@ class Chunk:
 
 @final
 class Region:
-    """One span got from the source, or several that touched and were joined."""
+    """A span of memory from the source, or several that touched and were joined."""
 
     def __new__(cls, address: int, size: int, chunks: Sequence[Chunk]) -> Self: ...
     @property
@@ -425,9 +445,9 @@ class Region:
         """Length in bytes."""
     @property
     def chunks(self) -> tuple[Chunk, ...]:
-        """Chunks in address order; they cover the region without gaps."""
+        """The chunks in address order; they cover the region without gaps."""
     def _asdict(self) -> dict[str, Any]:
-        """The fields by name, each as it is."""
+        """Return the fields by name."""
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
@@ -435,7 +455,7 @@ class Region:
 
 @final
 class KeptRegion:
-    """A region that a trim leaves, because something in it is in use."""
+    """A region that a trim cannot give back, because an allocation in it is live."""
 
     def __new__(
         cls, address: int, size: int, in_use: int, num_live: int, largest: int, owner: str | None
@@ -451,15 +471,15 @@ class KeptRegion:
         """Bytes of its chunks in use."""
     @property
     def num_live(self) -> int:
-        """Allocations in it."""
+        """Number of live allocations in it."""
     @property
     def largest(self) -> int:
-        """Number of the largest of them."""
+        """Number (``Allocation.id``) of the largest of them."""
     @property
     def owner(self) -> str | None:
-        """Whose that is, if it is noted."""
+        """Owner of the largest of them; ``None`` if none is recorded."""
     def _asdict(self) -> dict[str, Any]:
-        """The fields by name, each as it is."""
+        """Return the fields by name."""
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
@@ -467,7 +487,7 @@ class KeptRegion:
 
 @final
 class Snapshot:
-    """Every region and every chunk of a pool, as of one moment."""
+    """The regions, chunks and counters of a pool at one moment: the result of ``Pool.snapshot``."""
 
     def __new__(cls, name: str, stats: PoolStats, regions: Sequence[Region]) -> Self: ...
     @property
@@ -478,13 +498,13 @@ class Snapshot:
         """The counters of the same moment."""
     @property
     def regions(self) -> tuple[Region, ...]:
-        """Regions in address order."""
+        """The regions in address order."""
     def summary(self) -> str:
-        """A few lines for people: totals and the largest groups of allocations."""
+        """Return a few lines of text: the totals and the largest groups of allocations."""
     def to_json(self) -> str:
-        """The whole picture as one JSON object, with the same names."""
+        """Return all of it as one JSON object whose keys are the names of the fields."""
     def _asdict(self) -> dict[str, Any]:
-        """The fields by name, each as it is."""
+        """Return the fields by name."""
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
@@ -492,9 +512,10 @@ class Snapshot:
 
 @final
 class Allocation(Buffer):
-    """What ``Pool.allocate`` hands out; freed by ``free()``, by leaving ``with``, or with its last reference.
+    """Memory of a pool, the result of ``Pool.allocate``.
 
-    Over host memory it is a writable buffer of ``requested`` bytes, as in ``numpy.frombuffer(a)``.
+    ``free()``, the end of its ``with`` block, or its last reference frees it. Over host memory it is a writable
+    buffer of ``requested`` bytes, as in ``numpy.frombuffer(allocation)``.
     """
 
     @property
@@ -502,23 +523,23 @@ class Allocation(Buffer):
         """First byte, a multiple of the alignment; 0 for zero bytes."""
     @property
     def requested(self) -> int:
-        """Bytes asked for."""
+        """Bytes requested."""
     @property
     def size(self) -> int:
-        """Bytes from ``address`` to the end of the chunk: the request in granules of 256, or more.
+        """Usable bytes, from ``address`` to the end of the chunk.
 
-        In guard mode the request exactly.
+        This is the request in whole granules of 256 bytes, or more; in guard mode it is the request.
         """
     @property
     def id(self) -> int:
-        """Counts up from 1 with every allocation of the pool and is never used again; 0 for zero bytes."""
+        """Number of the allocation in its pool, from 1 on, never used again; 0 for zero bytes."""
     def free(self) -> None:
-        """Give the memory back.
+        """Free the memory.
 
         Raises:
             InvalidFreeError: It was freed before.
-            MemoryDamageError: In guard mode; it was freed nevertheless.
-            BufferError: A ``memoryview`` or an array over it is still alive.
+            MemoryDamageError: Guard mode found damage; the memory was freed nevertheless.
+            BufferError: A ``memoryview`` or an array over it is alive.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -529,78 +550,85 @@ class Allocation(Buffer):
 
 @final
 class HostMemory:
-    """Host memory of a fixed size, for several pools to share: what one has reserved, the others cannot.
+    """Host memory of a fixed size that several pools can share.
 
-    Reserving takes address space only; physical memory appears where something is written.
+    Bytes that one pool has reserved, the others cannot reserve. Reserving takes address space only; the system adds
+    physical memory when a program writes to it.
 
     Args:
-        capacity: The most that may be reserved from it at once.
-        within_machine: Refuse arrays for which the machine has no memory left, and addresses when it has next to none;
-            else the kernel ends the program that fills them. Where the system tells how much there is: on Linux, also
-            in control groups.
+        capacity: The most bytes that pools may reserve from it together: a number, or a text such as ``"8GiB"``.
+        within_machine: Refuse arrays for which the machine has no memory left, and addresses when it has next to
+            none; otherwise the kernel ends a program that fills them. False by default. It has an effect where the
+            system tells how much memory there is: on Linux, also in control groups.
     """
 
     def __new__(cls, capacity: _Size, *, within_machine: bool = False) -> Self: ...
     @property
     def within_machine(self) -> bool:
-        """Whether pools over it refuse what the machine has no memory for."""
+        """Whether its pools refuse requests for which the machine has no memory."""
     @property
     def capacity(self) -> int:
-        """The most that may be reserved from it at once, in bytes."""
+        """The most bytes that pools may reserve from it together."""
     @property
     def used(self) -> int:
-        """Bytes reserved from it now, over all pools."""
+        """Bytes that all pools have reserved from it now."""
 
 @final
 class Pool:
-    """A best-fit allocator over regions from one source, under a limit that holds exactly.
+    """A best-fit allocator over regions from one source, with an exact limit.
+
+    With the default policy it makes the decisions of TensorFlow's allocator, offset for offset. Threads may share
+    it.
 
     Args:
-        limit: The most the pool may reserve: bytes, or a text such as ``"1GiB"``.
-        growth: Start with 2 MiB and double, or reserve the whole limit at first use.
-        source: ``"host"`` (real host memory), a ``HostMemory`` (the same, of a fixed size, shared),
-            ``"address-space"`` (made-up addresses), or a ``Source``.
-        trim_on_oom: Before refusing, hand back wholly free regions and grow again.
-        joins_regions: Whether a region that starts where another ends is joined to it; ``None`` leaves
-            that to the source.
-        wait_seconds: How long a refused request waits for another thread's free.
-        fragmentation_fraction: Under TensorFlow's policy: split off a remainder from this share of the limit
-            on; 0 means from 128 MiB on.
-        policy: ``"tensorflow"`` splits a chunk if the remainder is as large as the request, or reaches 128 MiB:
-            TensorFlow's decisions, and up to half of a chunk lost inside it. ``"tight"`` splits off every
-            remainder.
-        name: Name in reports; one is made if there is none.
-        owner_tags: Note for each allocation which line of Python asked for it, or which operation; ``None``
-            leaves that to ``ALLOTMENT_OWNER_TAGS``.
-        idle_trim_seconds: Hand wholly free regions back whenever the pool was not used for so long. One thread of the
-            process does so for all pools, and ends with the last of them.
-        limit_set_by: Who set the limit, for reports.
-        guard: Find overruns and writes after a free, in host memory. ``None``: as ``ALLOTMENT_GUARD`` says (0 or
-            1), where the source is host memory.
-        quarantine: In guard mode, the most bytes of freed chunks that wait, filled with poison, for a look at them
-            before they are used again; ``None``: an eighth of the limit, at most 64 MiB.
-        collect_garbage: Run Python's collector before a request is refused. ``None``: as ``ALLOTMENT_COLLECT_GARBAGE``
-            says (0 or 1), or without it unless the program has switched the collector off (``gc.disable()``).
+        limit: The most bytes that the pool may reserve: a number, or a text such as ``"1GiB"``. Required.
+        growth: True (default): the first region has 2 MiB, each later one is twice as large. False: the first
+            request reserves the whole limit.
+        source: Where regions come from. ``"host"`` (default): host memory that programs can read and write. A
+            ``HostMemory``: the same with a fixed size, shared by its pools. ``"address-space"``: made-up addresses
+            with no memory behind them. Any other object: a ``Source``.
+        trim_on_oom: True (default): before a refusal, give wholly free regions back to the source and grow again.
+        joins_regions: Whether a region that starts where another ends is joined to it. ``None`` (default): as the
+            source says.
+        wait_seconds: Seconds that a refused request waits for another thread's free; 0 by default.
+        fragmentation_fraction: Under the policy ``"tensorflow"``, split off a remainder from this share of the
+            limit on, between 0 and 1. 0 (default) means from 128 MiB on.
+        policy: ``"tensorflow"`` (default): split a chunk if it is at least twice as large as the request or leaves
+            128 MiB. ``"tight"``: split off every remainder.
+        name: The pool's name in reports; ``pool-1``, ``pool-2``, ... by default.
+        owner_tags: Record for each allocation the operation or the line of Python that requested it. ``None``
+            (default): as the environment variable ``ALLOTMENT_OWNER_TAGS`` says (0 or 1, 0 if unset).
+        idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
+            (default): never. One thread of the process does so for all pools.
+        limit_set_by: The setting that decided the limit, for reports; ``"limit"`` by default.
+        guard: Find writes outside of allocations, and after a free, in host memory. ``None`` (default): as the
+            environment variable ``ALLOTMENT_GUARD`` says (0 or 1, 0 if unset), where the source is host memory.
+        quarantine: In guard mode, the most bytes of freed memory that wait, filled with poison, for a check before
+            they are used again. ``None`` (default): an eighth of the limit, at most 64 MiB.
+        collect_garbage: Run Python's garbage collector before a refusal. ``None`` (default): as the environment
+            variable ``ALLOTMENT_COLLECT_GARBAGE`` says (0 or 1); if that is unset, unless the program has called
+            ``gc.disable()``.
 
     Raises:
-        ValueError: An option is out of range; the text names it, the value and what is allowed.
-        TypeError: An option is of the wrong type.
+        ValueError: An option is out of range; the text names it, its value and the range.
+        TypeError: An option has the wrong type.
 
     Warns:
         UserWarning: An option has no effect beside the others.
 
-    Before a request is refused, Python's garbage is collected once: memory may be held by nothing else. That takes
-    milliseconds, so refusals in a row, with nothing allocated or freed in the pool between them, collect once for all
-    of them. A program that drops a reference cycle with memory of the pool between two of them calls ``gc.collect()``.
+    Before a refusal Python's garbage collector runs once, as reference cycles may hold memory. That takes
+    milliseconds, so of several refusals with no allocation and no free of the pool between them only the first runs
+    it. A program that drops a reference cycle between two such refusals calls ``gc.collect()`` itself.
 
-    In a forked child, a pool of the parent raises ``RuntimeError``, except at the end of a ``with`` block, which does
-    nothing there; memory written before stays readable. A request to a source that is asked by its own thread, or
-    that grants what cannot be a region, is a ``RuntimeError``, too.
+    In a forked child, each call on a pool of the parent raises ``RuntimeError``, except for the end of a ``with``
+    block, which does nothing. Memory that the parent had written stays readable. A source that requests memory of
+    its own pool which only the source could grant, and a grant that cannot be a region, are a ``RuntimeError``,
+    too.
 
-    In guard mode each request takes at least 512 bytes more, for a red zone on both sides. Damage is a
-    ``MemoryDamageError`` at the free, or at the next call that allocates, frees, trims or closes; the logger
-    ``allotment.guard`` gets what no call could tell, and what is still allocated when the pool is closed, or gone,
-    or the interpreter ends.
+    In guard mode each request takes at least 512 bytes more, for a red zone on both sides. Damage raises
+    ``MemoryDamageError`` at the free, or at the next call that allocates, frees, trims or closes. The logger
+    ``allotment.guard`` gets the damage that no call could report, and the allocations that are live when the pool
+    is closed or collected or the interpreter ends.
     """
 
     def __new__(
@@ -624,100 +652,124 @@ class Pool:
     ) -> Self: ...
     @property
     def limit(self) -> int:
-        """The most the pool may reserve, in bytes."""
+        """The most bytes that the pool may reserve."""
     def set_limit(self, limit: _Size, *, trim: bool = False, limit_set_by: str = "set_limit") -> None:
         """Change the limit, up or down, while the pool is in use.
 
-        With ``trim``, wholly free regions go back first, if that is needed and enough.
+        Args:
+            limit: Bytes, or a text such as ``"1GiB"``.
+            trim: Give wholly free regions back first, if that is needed and enough. False by default.
+            limit_set_by: The setting that decided the limit, for reports; ``"set_limit"`` by default.
 
         Raises:
-            ValueError: The limit is out of range, or below what stays reserved. Nothing changed then.
+            ValueError: The limit is out of range, or below the bytes that stay reserved. Nothing has changed then.
         """
     @property
     def growth(self) -> bool:
-        """Whether it starts small and doubles."""
+        """Whether regions start at 2 MiB and double."""
     def set_growth(self, growth: bool) -> None:
-        """Turn growth on or off, for regions to come: off, the next one is all that the limit leaves."""
+        """Turn growth on or off for later regions.
+
+        Args:
+            growth: Without growth the next region has all that the limit leaves.
+        """
     @property
     def owner_tags(self) -> bool:
-        """Whether allocations are noted under the tag of their thread, or the line that asks."""
+        """Whether the pool records the owner of each allocation: its thread's tag, or the line that requested it."""
     @property
     def policy(self) -> Literal["tensorflow", "tight"]:
-        """The split policy."""
+        """The split policy, ``"tensorflow"`` or ``"tight"``."""
     @property
     def name(self) -> str:
-        """Name in reports."""
+        """The pool's name in reports."""
     @property
     def guard(self) -> bool:
-        """Whether it finds overruns and writes after a free."""
+        """Whether guard mode is on, which finds writes outside of allocations and after a free."""
     @property
     def collect_garbage(self) -> bool | None:
-        """Whether Python's collector runs before a refusal; ``None``: unless the program has switched it off."""
+        """Whether Python's garbage collector runs before a refusal.
+
+        ``None`` means unless the program has disabled it.
+        """
     def allocate(self, nbytes: _Size, *, alignment: int = 256) -> Allocation:
         """Allocate at least ``nbytes`` bytes.
 
-        Zero bytes give an allocation with address 0 and size 0. ``alignment`` is a power of two up to 4096;
-        above 256 the chunk is that much longer.
+        Args:
+            nbytes: Bytes, or a text such as ``"3MiB"``. Zero bytes give an allocation with address 0 and size 0.
+            alignment: What the address is a multiple of, in bytes: a power of two up to 4096, 256 by default. Above
+                256 the chunk is longer by up to the alignment.
 
         Raises:
-            OutOfMemoryError: No free chunk fits and there is no more to get.
-            MemoryDamageError: In guard mode, for damage found before; the next call goes on.
+            OutOfMemoryError: No free chunk fits, and the limit or the source has no more.
+            MemoryDamageError: Guard mode found damage before; the next call goes on.
             ValueError: A size or an alignment is out of range, or the pool is closed.
         """
     def malloc(self, nbytes: _Size) -> int:
-        """Allocate at least ``nbytes`` bytes and return their address: the door with the least overhead.
+        """Allocate at least ``nbytes`` bytes and return their address: the call with the least overhead.
 
-        Zero bytes give 0. Whoever calls this keeps the pool alive and frees the address.
+        The caller keeps a reference to the pool and frees the address with ``free``.
+
+        Args:
+            nbytes: Bytes, or a text such as ``"3MiB"``. Zero bytes give the address 0.
 
         Raises:
-            OutOfMemoryError: No free chunk fits and there is no more to get.
-            MemoryDamageError: In guard mode, for damage found before; the next call goes on.
+            OutOfMemoryError: No free chunk fits, and the limit or the source has no more.
+            MemoryDamageError: Guard mode found damage before; the next call goes on.
             ValueError: The size is out of range, or the pool is closed.
         """
     def free(self, address: int) -> None:
-        """Free what starts at ``address``; 0 does nothing.
+        """Free the allocation that starts at ``address``.
+
+        Args:
+            address: The result of ``malloc``, or the ``address`` of an allocation. 0 does nothing.
 
         Raises:
-            InvalidFreeError: No allocation starts there: freed twice, or never handed out.
-            BufferError: A buffer or an array over it is alive; so is each array whose data NumPy has in the pool.
-            MemoryDamageError: In guard mode; it was freed nevertheless.
+            InvalidFreeError: No live allocation starts there. Nothing has changed.
+            BufferError: A buffer or an array over it is alive, or NumPy has an array's data there.
+            MemoryDamageError: Guard mode found damage; the memory was freed nevertheless.
         """
     def stats(self) -> PoolStats:
-        """What the pool holds and has done."""
+        """Return a copy of the pool's counters."""
     def reset_peaks(self) -> None:
-        """Make every ``peak_…`` what it is now; cumulative counters stay."""
+        """Set every ``peak_...`` counter to its current value; cumulative counters stay."""
     def snapshot(self) -> Snapshot:
-        """Every region and every chunk."""
+        """Return a copy of all regions and chunks, with the counters of the same moment."""
     def can_allocate(self, nbytes: _Size) -> bool:
-        """Whether a request would be served now, provided the source grants what the limit allows.
+        """Return whether a request would be served now, provided the source grants what the limit allows.
 
-        A closed pool serves nothing, and more bytes than can be counted fit nowhere.
+        Args:
+            nbytes: Bytes, or a text such as ``"3MiB"``. The answer is False for a closed pool, and for any number
+                that is too large.
         """
     def explain(self, nbytes: _Size) -> Explanation:
-        """Whether a request would be served now; if not, why, and what would help.
+        """Explain whether a request would be served now, and if not, why and what would help.
+
+        Args:
+            nbytes: Bytes, or a text such as ``"3MiB"``.
 
         Raises:
             ValueError: The size is out of range, or the pool is closed.
         """
     def scope(self, name: str, *, limit: _Size | None = None, every_thread: bool = False) -> Scope:
-        """Count what is allocated in a ``with`` block, and cap it if asked to.
+        """Return a context manager that counts what its block allocates, with an optional limit.
 
         Args:
-            name: Name in reports.
-            limit: The most it may hold: bytes, or a text such as ``"64MiB"``.
-            every_thread: Count what any thread allocates that is in no scope of its own, instead of what this
-                one does.
+            name: The scope's name in reports.
+            limit: The most bytes that the scope may hold: a number, or a text such as ``"64MiB"``. ``None``
+                (default): no limit.
+            every_thread: Count the allocations of every thread that is in no scope of its own, instead of those of
+                this thread. False by default.
         """
     def trim(self) -> int:
-        """Hand every wholly free region back to the source; return their bytes.
+        """Give every wholly free region back to the source, and return their bytes.
 
         Raises:
-            MemoryDamageError: In guard mode, for damage in what had been freed; the regions went back.
+            MemoryDamageError: Guard mode found damage in freed memory; the regions went back nevertheless.
         """
     def kept_regions(self) -> tuple[KeptRegion, ...]:
-        """The regions that a trim leaves, and what is in them, in address order."""
+        """Return the regions that a trim cannot give back, in address order, with what keeps them."""
     def close(self) -> None:
-        """Take no more requests. Regions go back when the last allocation is gone."""
+        """Refuse all further requests. Regions go back to the source when the last allocation is freed."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None, /
@@ -725,39 +777,40 @@ class Pool:
 
 @final
 class ArrayMemory:
-    """A NumPy memory handler (NEP 49) over a pool, to be installed in a context of ``contextvars``.
+    """A NumPy memory handler (NEP 49) over a pool, for a context of ``contextvars`` or the whole process.
 
-    An array's data goes back to the pool when the array dies, on any thread, and keeps the pool until then.
+    The data of an array goes back to the pool when the array is collected, on any thread; until then it keeps the
+    pool alive.
 
     Args:
-        pool: Where the data is to be.
-        keeps_small_data: Keep some data of dead small arrays for the next ones. Whatever is asked of the pool finds it
-            given back; its peaks and its number of allocations may show it.
+        pool: The pool that holds the data.
+        keeps_small_data: Keep some data of small arrays that were collected, for the next ones. Every query of the
+            pool counts such data as free; its peaks and its number of allocations may include it. False by default.
         serves_forked_children: In a forked child, which cannot use the pool, give out NumPy's own memory instead of
-            refusing.
+            refusing. False by default.
 
     Raises:
         ValueError: The pool's memory is not memory of this process.
         ImportError: NumPy is missing, or too old for memory handlers.
-        RuntimeError: NumPy's handlers are of a kind that this does not know.
+        RuntimeError: NumPy's memory handlers have an unknown version.
     """
 
     def __new__(
         cls, pool: Pool, *, keeps_small_data: bool = False, serves_forked_children: bool = False
     ) -> Self: ...
     def install(self) -> object:
-        """From here on, the data of arrays made in the current context is in the pool; return the former handler."""
+        """Put the data of later arrays of the current context into the pool; return the former handler."""
     @staticmethod
     def restore(former: object) -> None:
         """Make a handler that ``install`` returned the current context's again.
 
         Raises:
-            ValueError: Not a handler.
+            ValueError: ``former`` is not a handler.
         """
     def holds(self, address: SupportsIndex) -> bool:
-        """Whether data of an array starts at ``address`` in the pool."""
+        """Return whether the data of an array starts at ``address`` in the pool."""
     def install_process_wide(self) -> None:
-        """From here on, the data of arrays made in any context without a handler of its own is in the pool.
+        """Put the data of arrays of every context without a handler of its own into the pool.
 
         The pool then lives as long as the process.
 
@@ -766,28 +819,29 @@ class ArrayMemory:
         """
     @staticmethod
     def stop_process_wide() -> bool:
-        """End ``install_process_wide``, for new arrays; return whether there was anything to end."""
+        """End ``install_process_wide`` for new arrays; return whether it was in effect."""
     @staticmethod
     def take_refusal(at: tuple[str, int] | None = None) -> BaseException | None:
-        """Why a pool refused memory to an array last, on this thread; asked once for each refusal.
+        """Return why a pool last refused memory to an array on this thread, once for each refusal.
 
-        Its attribute ``pool`` is the pool's name.
+        The attribute ``pool`` of the exception is the pool's name.
 
         Args:
-            at: File and line: only if the array was to be made there, as far as that is known.
+            at: File name and line number. Given, the answer is ``None`` unless the array was to be made there, as
+                far as that is known.
         """
 
 @final
 class Program:
-    """A recorded program that makes sense: every free has its allocation.
+    """A recorded program of allocations and frees in which every free has its allocation.
 
     Args:
-        op: One number an event: 1 allocates, 2 frees. A buffer of 64-bit signed integers, as the others.
-        id: Names the block; may be used again after its free.
+        op: One number an event: 1 allocates, 2 frees. A buffer of 64-bit signed integers, as are the others.
+        id: The block's number, which may be used again after its free.
         size: Bytes requested; a free repeats them.
 
     Raises:
-        ValueError: At the first event that makes no sense; the text starts with ``event N:``, N from 0.
+        ValueError: An event makes no sense; the text starts with ``event N:``, where N counts from 0.
     """
 
     def __new__(cls, op: Buffer, id: Buffer, size: Buffer) -> Self: ...
@@ -796,21 +850,21 @@ class Program:
         """Number of events."""
     @property
     def peak_live(self) -> int:
-        """The most bytes live at once, as requested."""
+        """The most bytes, as requested, that are live at once."""
 
 @final
 class Replay:
-    """What came of a replay."""
+    """The result of a replay."""
 
     @property
     def refused(self) -> int:
-        """Requests that were refused."""
+        """Number of requests that were refused."""
     @property
     def first_refused(self) -> int | None:
-        """The event of the first refusal, counted from 0."""
+        """Number of the event of the first refusal, from 0 on; ``None`` without one."""
     @property
     def ns_per_event(self) -> float:
-        """Nanoseconds an event, of the loop of allocations and frees alone; 0 without events."""
+        """Nanoseconds an event of the loop of allocations and frees alone; 0 without events."""
     @property
     def stats(self) -> PoolStats:
         """The pool's counters at the end."""
@@ -821,16 +875,16 @@ class Limits:
 
     @property
     def min_limit(self) -> int:
-        """The smallest limit at which a replay refuses nothing; the smallest that was found if not complete."""
+        """The smallest limit at which a replay refuses nothing; of those that were tried, if not complete."""
     @property
     def safe_limit(self) -> int:
-        """Every limit from here up to 1.25 times this serves; the smallest such limit if complete."""
+        """A limit from which up to 1.25 times it every limit serves; the smallest one, if complete."""
     @property
     def complete(self) -> bool:
-        """Whether every limit was tried that has to be."""
+        """Whether the search tried every limit that it has to."""
     @property
     def untried(self) -> tuple[int, int] | None:
-        """Where time ran out, the first and the last limit that was not tried."""
+        """The first and the last limit that the search did not try; ``None`` if it is complete."""
 
 def replay(
     program: Program,
@@ -843,11 +897,19 @@ def replay(
     policy: Literal["tensorflow", "tight"] = "tensorflow",
     offsets: Buffer | None = None,
 ) -> Replay:
-    """Play a program into a fresh pool on made-up addresses.
+    """Play a program into a new pool of made-up addresses.
 
-    Regions lie ``gap`` bytes apart, a multiple of 256. Those that touch are joined if ``joined``, by default when
-    ``gap`` is 0. ``offsets`` is a writable buffer of 64-bit signed integers, one an event, for the distances from
-    the first region's start: -1 for a refusal and for the free of a refused block; a free repeats what it frees.
+    Args:
+        program: The program.
+        limit: The most bytes that the pool may reserve: a number, or a text such as ``"64GiB"``.
+        growth: Start with 2 MiB and double (default), or reserve the limit at the first request.
+        trim_on_oom: Before a refusal, give wholly free regions back and grow again. False by default.
+        gap: Bytes between one region and the next, a multiple of 256; 0 by default.
+        joined: Join regions that touch. ``None`` (default): if ``gap`` is 0.
+        policy: The split policy, ``"tensorflow"`` (default) or ``"tight"``.
+        offsets: A writable buffer of 64-bit signed integers, one an event, that receives the distances from the
+            first region's start: -1 for a refusal and for the free of a refused block; a free repeats what it
+            frees.
 
     Raises:
         ValueError: An option is out of range, or ``offsets`` has the wrong length.
@@ -867,61 +929,64 @@ def find_limits(
 ) -> Limits:
     """Find the smallest limit at which a replay refuses nothing, and one from which on limits are safe.
 
-    Best fit is not monotone: a limit may serve while a larger one refuses. So every multiple of ``granularity`` is
-    tried, from the peak of live bytes up to 1.25 times the safe limit, on all cores, for as long as ``seconds``.
-    Where regions lie apart, a safe limit serves both with rising and with falling addresses of regions: of equal
-    chunks the pool uses the one with the lower address.
+    Best fit is not monotone: a limit may serve while a larger one refuses. So the search tries every multiple of
+    ``granularity`` from the peak of live bytes up to 1.25 times the safe limit, on all cores. Where regions stay
+    apart, a safe limit serves with rising and with falling addresses of regions, because of equal chunks the pool
+    uses the one with the lower address.
 
     Args:
-        program: What is replayed.
-        granularity: Limits are multiples of this; itself a multiple of 256.
-        seconds: When the search ends at the latest. What it did not try is in the result.
+        program: The program to replay.
+        granularity: Limits are multiples of this many bytes, itself a multiple of 256; 64 KiB by default.
+        seconds: The search ends after this time at the latest, 60 s by default; ``Limits.untried`` says what it
+            left out.
         growth: As for :func:`replay`.
         trim_on_oom: As for :func:`replay`.
         gap: As for :func:`replay`.
         joined: As for :func:`replay`.
         policy: As for :func:`replay`.
-        progress: Called now and then with the number of limits that are known to serve or not, and of all.
+        progress: A function that is called now and then with the number of limits that are decided, and of all.
 
     Raises:
         ValueError: An option is out of range, or no limit serves the program.
     """
 
 def parse_size(size: _Size, /) -> int:
-    """Bytes of a size such as ``4096``, ``"512KiB"``, ``"1.5GiB"`` or ``"2gb"``, or of what ``format_size`` writes.
+    """Return the bytes of a size such as ``4096``, ``"512KiB"``, ``"1.5GiB"`` or ``"2gb"``.
+
+    The results of ``format_size`` are sizes, too.
 
     Raises:
-        ValueError: Not a size, negative, or above 2**63 - 256.
-        TypeError: Neither a whole number nor a text.
+        ValueError: The value is not a size, is negative, or is above 2**63 - 256.
+        TypeError: The value is neither a whole number nor a text.
     """
 
 def format_size(nbytes: int, /) -> str:
-    """A size for people: ``24 MiB``, ``1.51 GiB``, ``300 B``."""
+    """Return a size as text for people: ``24 MiB``, ``1.51 GiB``, ``300 B``."""
 
 def collect_garbage(pool: Pool | None) -> bool:
-    """Run Python's collector before memory is refused; return whether it ran.
+    """Run Python's garbage collector before a refusal; return whether it ran.
 
-    It does not run where the pool, or for memory without a pool the environment, says so, nor where it would be the
-    second time with nothing allocated or freed in the pool since the first, which freed nothing of it.
+    It does not run where the pool's option, or for memory without a pool the environment, turns it off. It does not
+    run a second time with no allocation and no free of the pool since a first run that freed nothing of the pool.
 
     Raises:
         ValueError: ``ALLOTMENT_COLLECT_GARBAGE`` is neither 0 nor 1.
     """
 
 def show_text(text: str, /) -> str:
-    """A text as messages show it: characters that do not print as escapes, cut at 200 characters."""
+    """Return a text as messages show it: unprintable characters as escapes, cut at 200 characters."""
 
 def show_value(value: object, /) -> str:
-    """A value as messages show it: its ``repr``, what does not print in it as escapes, cut at 200 characters."""
+    """Return a value as messages show it: its ``repr``, unprintable characters as escapes, cut at 200 characters."""
 
 def machine_memory() -> int | None:
-    """Bytes of memory that this machine has, under the limits of the control groups that the process is in.
+    """Return the bytes of memory that this machine has, within the limits of the process's control groups.
 
     ``None`` where the system does not tell.
     """
 
 def set_tag(tag: str | None) -> str | None:
-    """Set what this thread calls its work, in pools with ``owner_tags``; return what it called it before."""
+    """Set this thread's tag, the owner of its allocations in pools with ``owner_tags``; return the former tag."""
 
 def all_stats() -> list[tuple[str, int, PoolStats]]:
-    """Name, number and figures of every pool that is alive, in the order in which they were made."""
+    """Return name, number and counters of every pool that is alive, in the order in which they were made."""

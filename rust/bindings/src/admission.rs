@@ -55,9 +55,9 @@ fn refusal(pool: &Pool, requested: u64, full: MachineOutOfMemory) -> AllocError 
     }
 }
 
-/// Return the bytes of memory of this machine, or the lowest limit of the process's control groups.
+/// Return the bytes of memory that this machine has, within the limits of the process's control groups.
 ///
-/// `None` if the system does not report it.
+/// ``None`` where the system does not tell.
 #[pyfunction]
 pub(crate) fn machine_memory() -> Option<u64> {
     MachineMemory::now().map(|machine| machine.total)

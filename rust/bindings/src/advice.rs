@@ -3,26 +3,39 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
-/// One change that makes a refused request succeed.
+/// One change that makes a refused request succeed; ``str()`` of it is one sentence.
+///
+/// ===============  =============================================================================
+/// ``action``       the change, and the meaning of ``bytes``
+/// ===============  =============================================================================
+/// ``free``         free all of ``allocations``; the bytes of their chunks
+/// ``raise_limit``  set the pool's limit to ``bytes``, or start the program again with that limit
+/// ``ask_for``      request ``bytes`` bytes instead
+/// ``trim``         trim the pool, or the pools in ``targets`` on the same memory; the bytes that go back
+/// ``raise_scope``  set the limit of each scope in ``targets`` to the number there; the largest of them
+/// ``policy``       start the program again with ``policy="tight"``; bytes lost inside chunks now
+/// ===============  =============================================================================
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Advice {
-    /// The kind of change.
+    /// The change: ``free``, ``raise_limit``, ``ask_for``, ``trim``, ``raise_scope`` or ``policy``.
     action: String,
-    /// The number of the action, in bytes.
+    /// The number of bytes that belongs to the action.
     bytes: u64,
-    /// The time from which the advice applies: `now` or `next run`.
+    /// ``now`` for a change of the pool as it is, ``next run`` for one before the program starts again.
     when: String,
-    /// The advice as a sentence.
+    /// The advice as one line of text.
     text: String,
-    /// For `free`, the numbers of the allocations to free.
+    /// The ids of the allocations to free, ascending; empty unless the action is ``free``.
     allocations: Vec<u64>,
-    /// For `raise_scope`, the scopes and their new limits; for `trim`, the other pools and the bytes that each
-    /// releases.
+    /// Names and bytes that belong to the action; empty unless it is ``raise_scope`` or ``trim``.
+    ///
+    /// With ``raise_scope``, the scopes and their new limits, the outermost first. With ``trim``, other pools and
+    /// the bytes that each gives back.
     targets: Vec<(String, u64)>,
-    /// Whether the number is known to be optimal.
+    /// Whether the number is the best one: no smaller limit serves, no larger size is served.
     exact: bool,
-    /// Whether the advice requires a grant that the source does not guarantee.
+    /// Whether the advice holds only if the source grants more, where the pool cannot know that.
     needs_grant: bool,
 }
 

@@ -11,7 +11,10 @@ use crate::error::{IntoPyErr, InvalidFreeError};
 use crate::interpreter::detach;
 use crate::size::whole_number;
 
-/// A piece of a pool's memory. Over host memory it is a writable buffer of `requested` bytes.
+/// Memory of a pool, the result of ``Pool.allocate``.
+///
+/// ``free()``, the end of its ``with`` block, or its last reference frees it. Over host memory it is a writable
+/// buffer of ``requested`` bytes, as in ``numpy.frombuffer(allocation)``.
 #[pyclass(frozen, weakref, module = "allotment")]
 pub(crate) struct Allocation {
     pool: Arc<allotment::Pool>,
@@ -81,26 +84,32 @@ impl Allocation {
         self.address
     }
 
-    /// Requested bytes.
+    /// Bytes requested.
     #[getter]
     pub(crate) fn requested(&self) -> u64 {
         self.inner.requested
     }
 
-    /// Bytes from `address` to the end of the chunk: the request in whole granules of 256, or more. In guard mode
-    /// exactly the request.
+    /// Usable bytes, from ``address`` to the end of the chunk.
+    ///
+    /// This is the request in whole granules of 256 bytes, or more; in guard mode it is the request.
     #[getter]
     fn size(&self) -> u64 {
         self.inner.size_from(self.address)
     }
 
-    /// Number of the allocation: counts up from 1 within the pool and is never reused; 0 for zero bytes.
+    /// Number of the allocation in its pool, from 1 on, never used again; 0 for zero bytes.
     #[getter]
     fn id(&self) -> u64 {
         self.inner.id
     }
 
     /// Free the memory.
+    ///
+    /// Raises:
+    ///     InvalidFreeError: It was freed before.
+    ///     MemoryDamageError: Guard mode found damage; the memory was freed nevertheless.
+    ///     BufferError: A ``memoryview`` or an array over it is alive.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         match self.exports.retire() {
             Retired::Now => self.give_back(py),

@@ -17,20 +17,57 @@ pyo3::create_exception!(
     allotment,
     OutOfMemoryError,
     PyMemoryError,
-    "No free chunk fits and the pool cannot grow. All figures are in bytes, from the moment of the refusal."
+    r#"A pool refused a request: no free chunk fits, and its limit or its source has no more.
+
+All figures are of the moment of the refusal. ``str()`` of the error is a report of at most 25 lines.
+
+Attributes:
+    requested (int): Bytes of the request.
+    limit (int): The most bytes that the pool may reserve.
+    limit_set_by (str): The setting that decided the limit.
+    live_requested (int): Bytes requested by the allocations that are live.
+    in_use (int): Bytes of the chunks in use.
+    internal_fragmentation (int): Bytes lost inside chunks, ``in_use - live_requested``.
+    reserved (int): Bytes of all regions.
+    free (int): Free bytes in the regions, ``reserved - in_use``.
+    largest_free (int): Bytes of the largest free chunk, 0 if there is none.
+    num_live (int): Number of live allocations.
+    verdict (str): The reason. ``"full"``: the bytes in use and the request together exceed the limit.
+        ``"fragmented"``: enough is free, in pieces that are too small. ``"slack"``: enough would be free
+        without the bytes lost inside chunks. ``"limit"``: the request alone exceeds the limit. ``"source"``:
+        the limit allows the request, the source refused it. ``"scope"``: the limit of a scope does not allow
+        it.
+    scope (str | None): The scope whose limit does not allow the request, after the scopes around it; ``None``
+        for other verdicts.
+    advice (tuple[Advice, ...]): Changes that make the request succeed, the most useful first.
+    suggestion (str): The advice in one sentence; empty if there is none.
+    by_size (tuple[SizeGroup, ...]): The allocations that take most, grouped by size, the largest first; at most
+        four.
+    by_owner (tuple[OwnerGroup, ...]): The owners that hold most, the largest first; at most four, and empty in
+        a pool without ``owner_tags``.
+    splitter (Splitter | None): The allocation between the largest free chunks, if there is one."#
 );
 pyo3::create_exception!(
     allotment,
     InvalidFreeError,
     PyValueError,
-    "No allocation starts at the address: it was freed before, or never allocated. The pool is unchanged."
+    "An address is not the start of a live allocation: it was freed before, or never handed out.
+
+The pool is unharmed."
 );
 
 pyo3::create_exception!(
     allotment,
     MemoryDamageError,
     PyRuntimeError,
-    "Guard mode found an invalid write: before an allocation, past its end, or into it after its free."
+    r#"A program wrote before an allocation, past its end, or into it after its free. Only guard mode finds this.
+
+Attributes:
+    place (str): ``"before"``, ``"behind"`` or ``"freed"``.
+    address (int): First byte of the allocation.
+    requested (int): Bytes that were requested.
+    id (int): Number of the allocation.
+    offset (int): Distance of the first damaged byte from ``address``, negative before it."#
 );
 
 /// An exception raised by a source written in Python, wrapped for the core.

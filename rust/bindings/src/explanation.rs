@@ -8,47 +8,47 @@ use crate::fields::quoted;
 
 use crate::advice::advice_of;
 
-/// Allocations of one size, or of a range of sizes.
+/// Live allocations whose chunks have one size, or a range of sizes.
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct SizeGroup {
-    /// Total size of their chunks in bytes.
+    /// Bytes of all their chunks.
     bytes: u64,
     /// Number of allocations.
     count: u64,
-    /// Size of the smallest chunk, in bytes.
+    /// Bytes of the smallest chunk.
     smallest: u64,
-    /// Size of the largest chunk, in bytes.
+    /// Bytes of the largest chunk.
     largest: u64,
 }
 
-/// Allocations of one owner.
+/// Live allocations of one owner.
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct OwnerGroup {
-    /// Requested bytes, rounded up to granules of 256.
+    /// Bytes requested, each request in whole granules of 256.
     bytes: u64,
     /// Number of allocations.
     count: u64,
-    /// The tag or scope, with the enclosing scopes.
+    /// The tag or scope, after the scopes around it.
     owner: String,
 }
 
-/// An allocation between two free chunks; its free would merge them.
+/// An allocation between two free chunks, which would be one chunk without it.
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Splitter {
     /// First byte of its chunk.
     address: u64,
-    /// Size of its chunk in bytes.
+    /// Bytes of its chunk.
     size: u64,
     /// Number of the allocation.
     id: u64,
-    /// Its owner, if one is recorded.
+    /// Its owner; ``None`` in a pool without ``owner_tags``.
     owner: Option<String>,
-    /// Size of the free chunk before it, in bytes.
+    /// Bytes of the free chunk before it.
     before: u64,
-    /// Size of the free chunk after it, in bytes.
+    /// Bytes of the free chunk after it.
     after: u64,
 }
 
@@ -111,31 +111,31 @@ impl Splitter {
     }
 }
 
-/// Whether a request would be served, and if not, why.
+/// Whether a request would be served, and if not, the reason: the result of ``Pool.explain``.
 #[pyclass(frozen, module = "allotment")]
 pub(crate) struct Explanation(pub(crate) Option<Box<OutOfMemory>>);
 
 #[pymethods]
 impl Explanation {
-    /// Whether it would be served now, provided the source grants what the limit allows.
+    /// Whether the request would be served now, provided the source grants what the limit allows.
     #[getter]
     fn fits(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The reason for a refusal, as in `OutOfMemoryError`; `"fits"` if it would be served.
+    /// The reason why it would be refused, as in ``OutOfMemoryError``; ``"fits"`` if it would be served.
     #[getter]
     fn verdict(&self) -> &'static str {
         self.0.as_ref().map_or("fits", |refused| refused.verdict.as_str())
     }
 
-    /// The text of the refusal, in at most 25 lines.
+    /// The report that the refusal would have, at most 25 lines.
     #[getter]
     fn text(&self) -> String {
         self.0.as_ref().map_or_else(|| "the request would be served".to_owned(), ToString::to_string)
     }
 
-    /// The advice as one sentence; `None` if it would be served.
+    /// The advice in one sentence; ``None`` if the request would be served.
     #[getter]
     fn suggestion(&self) -> Option<String> {
         self.0.as_ref().map(|refused| refused.suggestion())
@@ -147,19 +147,19 @@ impl Explanation {
         advice_of(py, self.0.as_ref().map_or(&[][..], |refused| &refused.advice))
     }
 
-    /// The size groups with the most bytes, in descending order.
+    /// The allocations that take most, grouped by size, the largest first; at most four groups.
     #[getter]
     fn by_size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         by_size(py, self.details())
     }
 
-    /// The owners with the most bytes, in descending order.
+    /// The owners that hold most, the largest first; at most four, empty in a pool without ``owner_tags``.
     #[getter]
     fn by_owner<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         by_owner(py, self.details())
     }
 
-    /// The allocation that splits the largest free chunks, if there is one.
+    /// The allocation between the largest free chunks, if there is one.
     #[getter]
     fn splitter(&self) -> Option<Splitter> {
         splitter(self.details())

@@ -73,7 +73,11 @@ impl Garbage {
 
 /// Run Python's garbage collector before a refusal; return whether it ran.
 ///
-/// The pool's setting decides whether it runs; without a pool, the environment does.
+/// It does not run where the pool's option, or for memory without a pool the environment, turns it off. It does not
+/// run a second time with no allocation and no free of the pool since a first run that freed nothing of the pool.
+///
+/// Raises:
+///     ValueError: ``ALLOTMENT_COLLECT_GARBAGE`` is neither 0 nor 1.
 #[pyfunction]
 pub(crate) fn collect_garbage(py: Python<'_>, pool: Option<&Bound<'_, Pool>>) -> PyResult<bool> {
     match pool {

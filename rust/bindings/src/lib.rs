@@ -1,6 +1,10 @@
 //! The compiled module `allotment._core`: converts arguments, results and errors between Python and the core.
 
 #![deny(unsafe_code)]
+#![allow(
+    clippy::doc_markdown,
+    reason = "doc comments of classes and methods are docstrings of Python, in reStructuredText"
+)]
 
 use pyo3::prelude::*;
 

@@ -6,7 +6,7 @@ use pyo3::types::{PyInt, PyString};
 /// The most characters of a value that a message shows.
 const MAX_SHOWN: usize = 200;
 
-/// Return a text for a message: unprintable characters escaped, truncated after 200 characters.
+/// Return a text as messages show it: unprintable characters as escapes, cut at 200 characters.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn show_text(text: &Bound<'_, PyString>) -> PyResult<String> {
@@ -20,7 +20,7 @@ pub(crate) fn show_text(text: &Bound<'_, PyString>) -> PyResult<String> {
     Ok(truncate(&quoted[1..quoted.len() - 1]))
 }
 
-/// Return the `repr` of a value for a message: unprintable characters escaped, truncated after 200 characters.
+/// Return a value as messages show it: its ``repr``, unprintable characters as escapes, cut at 200 characters.
 #[pyfunction]
 #[pyo3(signature = (value, /))]
 pub(crate) fn show_value(value: &Bound<'_, PyAny>) -> String {

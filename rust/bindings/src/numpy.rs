@@ -26,7 +26,22 @@ mod numpy_api;
 mod process_wide;
 mod small_cache;
 
-/// A memory handler over a pool, for the current context (of `contextvars`) or for the whole process.
+/// A NumPy memory handler (NEP 49) over a pool, for a context of ``contextvars`` or the whole process.
+///
+/// The data of an array goes back to the pool when the array is collected, on any thread; until then it keeps the
+/// pool alive.
+///
+/// Args:
+///     pool: The pool that holds the data.
+///     keeps_small_data: Keep some data of small arrays that were collected, for the next ones. Every query of the
+///         pool counts such data as free; its peaks and its number of allocations may include it. False by default.
+///     serves_forked_children: In a forked child, which cannot use the pool, give out NumPy's own memory instead of
+///         refusing. False by default.
+///
+/// Raises:
+///     ValueError: The pool's memory is not memory of this process.
+///     ImportError: NumPy is missing, or too old for memory handlers.
+///     RuntimeError: NumPy's memory handlers have an unknown version.
 #[pyclass(frozen, module = "allotment._core")]
 pub(crate) struct ArrayMemory {
     capsule: Py<PyCapsule>,
@@ -59,24 +74,32 @@ impl ArrayMemory {
         Ok(Self { capsule, backend, numpy_api })
     }
 
-    /// Put the data of new arrays of the current context into the pool; return the former handler.
+    /// Put the data of later arrays of the current context into the pool; return the former handler.
     fn install<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.numpy_api.set(self.capsule.bind(py).as_any())
     }
 
-    /// Restore a handler that `install` returned.
+    /// Make a handler that ``install`` returned the current context's again.
+    ///
+    /// Raises:
+    ///     ValueError: ``former`` is not a handler.
     #[staticmethod]
     fn restore(former: &Bound<'_, PyAny>) -> PyResult<()> {
         NumpyApi::find(former.py())?.set(former).map(drop)
     }
 
-    /// Return whether the data of an array starts at `address` in the pool.
+    /// Return whether the data of an array starts at ``address`` in the pool.
     fn holds(&self, address: &Bound<'_, PyAny>) -> PyResult<bool> {
         let address = whole_number(address, "address")?;
         Ok(self.backend.pool.is_held(address).unwrap_or(false))
     }
 
-    /// Put the data of new arrays of all contexts without their own handler into the pool.
+    /// Put the data of arrays of every context without a handler of its own into the pool.
+    ///
+    /// The pool then lives as long as the process.
+    ///
+    /// Raises:
+    ///     RuntimeError: Another pool serves the process, or NumPy's default handler cannot be replaced.
     fn install_process_wide(&self, py: Python<'_>) -> PyResult<()> {
         if process_wide::is_serving() {
             return Err(PyRuntimeError::new_err(
@@ -86,14 +109,19 @@ impl ArrayMemory {
         process_wide::serve(py, self.numpy_api, &self.backend)
     }
 
-    /// Undo `install_process_wide`; return whether a pool was installed.
+    /// End ``install_process_wide`` for new arrays; return whether it was in effect.
     #[staticmethod]
     fn stop_process_wide(py: Python<'_>) -> PyResult<bool> {
         if process_wide::is_serving() { process_wide::stop(py, NumpyApi::find(py)?) } else { Ok(false) }
     }
 
-    /// Remove and return the reason of this thread's last refused array; with a file and a line, only if the refusal
-    /// happened there.
+    /// Return why a pool last refused memory to an array on this thread, once for each refusal.
+    ///
+    /// The attribute ``pool`` of the exception is the pool's name.
+    ///
+    /// Args:
+    ///     at: File name and line number. Given, the answer is ``None`` unless the array was to be made there, as
+    ///         far as that is known.
     #[staticmethod]
     #[pyo3(signature = (at = None))]
     #[expect(clippy::needless_pass_by_value, reason = "made for this call, of what Python passes")]

@@ -29,6 +29,59 @@ use crate::stats::PoolStats;
 mod requests;
 
 /// A best-fit allocator over regions from one source, with an exact limit.
+///
+/// With the default policy it makes the decisions of TensorFlow's allocator, offset for offset. Threads may share
+/// it.
+///
+/// Args:
+///     limit: The most bytes that the pool may reserve: a number, or a text such as ``"1GiB"``. Required.
+///     growth: True (default): the first region has 2 MiB, each later one is twice as large. False: the first
+///         request reserves the whole limit.
+///     source: Where regions come from. ``"host"`` (default): host memory that programs can read and write. A
+///         ``HostMemory``: the same with a fixed size, shared by its pools. ``"address-space"``: made-up addresses
+///         with no memory behind them. Any other object: a ``Source``.
+///     trim_on_oom: True (default): before a refusal, give wholly free regions back to the source and grow again.
+///     joins_regions: Whether a region that starts where another ends is joined to it. ``None`` (default): as the
+///         source says.
+///     wait_seconds: Seconds that a refused request waits for another thread's free; 0 by default.
+///     fragmentation_fraction: Under the policy ``"tensorflow"``, split off a remainder from this share of the
+///         limit on, between 0 and 1. 0 (default) means from 128 MiB on.
+///     policy: ``"tensorflow"`` (default): split a chunk if it is at least twice as large as the request or leaves
+///         128 MiB. ``"tight"``: split off every remainder.
+///     name: The pool's name in reports; ``pool-1``, ``pool-2``, ... by default.
+///     owner_tags: Record for each allocation the operation or the line of Python that requested it. ``None``
+///         (default): as the environment variable ``ALLOTMENT_OWNER_TAGS`` says (0 or 1, 0 if unset).
+///     idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
+///         (default): never. One thread of the process does so for all pools.
+///     limit_set_by: The setting that decided the limit, for reports; ``"limit"`` by default.
+///     guard: Find writes outside of allocations, and after a free, in host memory. ``None`` (default): as the
+///         environment variable ``ALLOTMENT_GUARD`` says (0 or 1, 0 if unset), where the source is host memory.
+///     quarantine: In guard mode, the most bytes of freed memory that wait, filled with poison, for a check before
+///         they are used again. ``None`` (default): an eighth of the limit, at most 64 MiB.
+///     collect_garbage: Run Python's garbage collector before a refusal. ``None`` (default): as the environment
+///         variable ``ALLOTMENT_COLLECT_GARBAGE`` says (0 or 1); if that is unset, unless the program has called
+///         ``gc.disable()``.
+///
+/// Raises:
+///     ValueError: An option is out of range; the text names it, its value and the range.
+///     TypeError: An option has the wrong type.
+///
+/// Warns:
+///     UserWarning: An option has no effect beside the others.
+///
+/// Before a refusal Python's garbage collector runs once, as reference cycles may hold memory. That takes
+/// milliseconds, so of several refusals with no allocation and no free of the pool between them only the first runs
+/// it. A program that drops a reference cycle between two such refusals calls ``gc.collect()`` itself.
+///
+/// In a forked child, each call on a pool of the parent raises ``RuntimeError``, except for the end of a ``with``
+/// block, which does nothing. Memory that the parent had written stays readable. A source that requests memory of
+/// its own pool which only the source could grant, and a grant that cannot be a region, are a ``RuntimeError``,
+/// too.
+///
+/// In guard mode each request takes at least 512 bytes more, for a red zone on both sides. Damage raises
+/// ``MemoryDamageError`` at the free, or at the next call that allocates, frees, trims or closes. The logger
+/// ``allotment.guard`` gets the damage that no call could report, and the allocations that are live when the pool
+/// is closed or collected or the interpreter ends.
 #[pyclass(frozen, weakref, module = "allotment")]
 pub(crate) struct Pool {
     core: Arc<allotment::Pool>,
@@ -122,13 +175,21 @@ impl Pool {
         Ok(Self { core, is_host_memory: chosen.is_host_memory, small_cache, garbage, admission })
     }
 
-    /// The most bytes the pool may reserve.
+    /// The most bytes that the pool may reserve.
     #[getter]
     fn limit(&self, py: Python<'_>) -> PyResult<u64> {
         detach(py, || self.core.limit()).map_err(|error| error.into_py_err(py))
     }
 
-    /// Change the limit; with `trim`, release wholly free regions first if that is needed and enough.
+    /// Change the limit, up or down, while the pool is in use.
+    ///
+    /// Args:
+    ///     limit: Bytes, or a text such as ``"1GiB"``.
+    ///     trim: Give wholly free regions back first, if that is needed and enough. False by default.
+    ///     limit_set_by: The setting that decided the limit, for reports; ``"set_limit"`` by default.
+    ///
+    /// Raises:
+    ///     ValueError: The limit is out of range, or below the bytes that stay reserved. Nothing has changed then.
     #[pyo3(signature = (limit, *, trim = false, limit_set_by = "set_limit"))]
     fn set_limit(
         &self,
@@ -142,25 +203,28 @@ impl Pool {
         set.map(drop).map_err(|error| error.into_py_err(py))
     }
 
-    /// Whether regions start small and double.
+    /// Whether regions start at 2 MiB and double.
     #[getter]
     fn growth(&self, py: Python<'_>) -> PyResult<bool> {
         detach(py, || self.core.growth()).map_err(|error| error.into_py_err(py))
     }
 
     /// Turn growth on or off for later regions.
+    ///
+    /// Args:
+    ///     growth: Without growth the next region has all that the limit leaves.
     #[pyo3(signature = (growth))]
     fn set_growth(&self, py: Python<'_>, growth: bool) -> PyResult<()> {
         detach(py, || self.core.set_growth(growth)).map_err(|error| error.into_py_err(py))
     }
 
-    /// Whether allocations are recorded under the tag of their thread, or the calling line.
+    /// Whether the pool records the owner of each allocation: its thread's tag, or the line that requested it.
     #[getter]
     fn owner_tags(&self) -> bool {
         self.core.options().owner_tags
     }
 
-    /// The split policy: `tensorflow` or `tight`.
+    /// The split policy, ``"tensorflow"`` or ``"tight"``.
     #[getter]
     fn policy(&self) -> &'static str {
         self.core.options().policy.as_str()
@@ -172,13 +236,15 @@ impl Pool {
         &self.core.options().name
     }
 
-    /// Whether guard mode is on: it finds overruns and writes after a free.
+    /// Whether guard mode is on, which finds writes outside of allocations and after a free.
     #[getter]
     fn guard(&self) -> bool {
         self.core.options().guard
     }
 
-    /// Whether Python's garbage collector runs before a refusal; `None`: unless the program has disabled it.
+    /// Whether Python's garbage collector runs before a refusal.
+    ///
+    /// ``None`` means unless the program has disabled it.
     #[getter(collect_garbage)]
     fn when_to_collect(&self) -> Option<bool> {
         match self.garbage.when {
@@ -188,7 +254,17 @@ impl Pool {
         }
     }
 
-    /// Allocate at least `nbytes` bytes.
+    /// Allocate at least ``nbytes`` bytes.
+    ///
+    /// Args:
+    ///     nbytes: Bytes, or a text such as ``"3MiB"``. Zero bytes give an allocation with address 0 and size 0.
+    ///     alignment: What the address is a multiple of, in bytes: a power of two up to 4096, 256 by default. Above
+    ///         256 the chunk is longer by up to the alignment.
+    ///
+    /// Raises:
+    ///     OutOfMemoryError: No free chunk fits, and the limit or the source has no more.
+    ///     MemoryDamageError: Guard mode found damage before; the next call goes on.
+    ///     ValueError: A size or an alignment is out of range, or the pool is closed.
     #[pyo3(signature = (nbytes, *, alignment = None))]
     #[pyo3(text_signature = "(self, nbytes, *, alignment=256)")]
     fn allocate(
@@ -202,13 +278,31 @@ impl Pool {
         Ok(Allocation::new(Arc::clone(&self.core), inner, alignment, self.is_host_memory))
     }
 
-    /// Allocate at least `nbytes` bytes and return their address: the call with the least overhead.
+    /// Allocate at least ``nbytes`` bytes and return their address: the call with the least overhead.
+    ///
+    /// The caller keeps a reference to the pool and frees the address with ``free``.
+    ///
+    /// Args:
+    ///     nbytes: Bytes, or a text such as ``"3MiB"``. Zero bytes give the address 0.
+    ///
+    /// Raises:
+    ///     OutOfMemoryError: No free chunk fits, and the limit or the source has no more.
+    ///     MemoryDamageError: Guard mode found damage before; the next call goes on.
+    ///     ValueError: The size is out of range, or the pool is closed.
     #[pyo3(signature = (nbytes))]
     fn malloc(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<u64> {
         Ok(self.take(py, size_argument(nbytes, "nbytes")?, GRANULE)?.address)
     }
 
-    /// Free the allocation at `address`; 0 does nothing.
+    /// Free the allocation that starts at ``address``.
+    ///
+    /// Args:
+    ///     address: The result of ``malloc``, or the ``address`` of an allocation. 0 does nothing.
+    ///
+    /// Raises:
+    ///     InvalidFreeError: No live allocation starts there. Nothing has changed.
+    ///     BufferError: A buffer or an array over it is alive, or NumPy has an array's data there.
+    ///     MemoryDamageError: Guard mode found damage; the memory was freed nevertheless.
     #[pyo3(signature = (address))]
     fn free(&self, py: Python<'_>, address: &Bound<'_, PyAny>) -> PyResult<()> {
         let address = address_argument(address)?;
@@ -221,23 +315,27 @@ impl Pool {
         freed.map_err(|error| error.into_py_err(py))
     }
 
-    /// Return the pool's counters.
+    /// Return a copy of the pool's counters.
     fn stats(&self, py: Python<'_>) -> PyResult<PoolStats> {
         detach(py, || self.flushed().stats()).map(PoolStats).map_err(|error| error.into_py_err(py))
     }
 
-    /// Set every peak to its current value; cumulative counters stay.
+    /// Set every ``peak_...`` counter to its current value; cumulative counters stay.
     fn reset_peaks(&self, py: Python<'_>) -> PyResult<()> {
         detach(py, || self.flushed().reset_peaks()).map_err(|error| error.into_py_err(py))
     }
 
-    /// Return a copy of all regions and chunks.
+    /// Return a copy of all regions and chunks, with the counters of the same moment.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
         let snapshot = detach(py, || self.flushed().snapshot()).map_err(|error| error.into_py_err(py))?;
         Ok(Snapshot(Arc::new(snapshot)))
     }
 
     /// Return whether a request would be served now, provided the source grants what the limit allows.
+    ///
+    /// Args:
+    ///     nbytes: Bytes, or a text such as ``"3MiB"``. The answer is False for a closed pool, and for any number
+    ///         that is too large.
     fn can_allocate(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<bool> {
         // A number above the range does not fit; a negative number is an error.
         let bytes = size_argument(nbytes, "nbytes").or_else(|error| {
@@ -248,13 +346,26 @@ impl Pool {
     }
 
     /// Explain whether a request would be served now, and if not, why and what would help.
+    ///
+    /// Args:
+    ///     nbytes: Bytes, or a text such as ``"3MiB"``.
+    ///
+    /// Raises:
+    ///     ValueError: The size is out of range, or the pool is closed.
     fn explain(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<Explanation> {
         let bytes = size_argument(nbytes, "nbytes")?;
         let refused = detach(py, || self.flushed().explain(bytes)).map_err(|error| error.into_py_err(py))?;
         Ok(Explanation(refused))
     }
 
-    /// Return a context manager that counts the allocations of its block, with an optional limit.
+    /// Return a context manager that counts what its block allocates, with an optional limit.
+    ///
+    /// Args:
+    ///     name: The scope's name in reports.
+    ///     limit: The most bytes that the scope may hold: a number, or a text such as ``"64MiB"``. ``None``
+    ///         (default): no limit.
+    ///     every_thread: Count the allocations of every thread that is in no scope of its own, instead of those of
+    ///         this thread. False by default.
     #[pyo3(signature = (name, *, limit = None, every_thread = false))]
     fn scope(
         &self,
@@ -270,20 +381,23 @@ impl Pool {
         Ok(Scope::new(Arc::clone(&self.core), self.small_cache.clone(), name, limit, every_thread))
     }
 
-    /// Release all wholly free regions to the source; return their bytes.
+    /// Give every wholly free region back to the source, and return their bytes.
+    ///
+    /// Raises:
+    ///     MemoryDamageError: Guard mode found damage in freed memory; the regions went back nevertheless.
     fn trim(&self, py: Python<'_>) -> PyResult<u64> {
         let released = detach(py, || self.flushed().trim()).map_err(|error| error.into_py_err(py))?;
         guard::raise_damage(py, &self.core)?;
         Ok(released)
     }
 
-    /// Return the regions that a trim keeps, and their content.
+    /// Return the regions that a trim cannot give back, in address order, with what keeps them.
     fn kept_regions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let kept = detach(py, || self.flushed().kept_regions()).map_err(|error| error.into_py_err(py))?;
         PyTuple::new(py, kept.into_iter().map(KeptRegion::from))
     }
 
-    /// Refuse new requests; release the regions once the last allocation is freed.
+    /// Refuse all further requests. Regions go back to the source when the last allocation is freed.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.shut(py)?;
         guard::raise_damage(py, &self.core)
@@ -361,7 +475,9 @@ impl Pool {
         .map_err(|error: Unusable| error.into_py_err(py))
     }
 
-    /// Runs Python's garbage collector if it may free memory of this pool; returns whether it ran.
+    /// Whether Python's garbage collector runs before a refusal.
+    ///
+    /// ``None`` means unless the program has disabled it.
     pub(crate) fn collect_garbage(&self) -> bool {
         self.garbage.collect(self.flushed())
     }

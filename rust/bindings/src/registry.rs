@@ -80,7 +80,7 @@ pub(crate) fn alive() -> Vec<Arc<allotment::Pool>> {
     pools
 }
 
-/// Return name, number and figures of every live pool, in order of creation.
+/// Return name, number and counters of every pool that is alive, in the order in which they were made.
 #[pyfunction]
 pub(crate) fn all_stats(py: Python<'_>) -> Vec<(String, u64, PoolStats)> {
     detach(py, || {

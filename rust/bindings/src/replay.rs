@@ -14,7 +14,15 @@ use crate::policy::policy_argument;
 use crate::size::size_argument;
 use crate::stats::PoolStats;
 
-/// A valid recorded program: every free has its allocation.
+/// A recorded program of allocations and frees in which every free has its allocation.
+///
+/// Args:
+///     op: One number an event: 1 allocates, 2 frees. A buffer of 64-bit signed integers, as are the others.
+///     id: The block's number, which may be used again after its free.
+///     size: Bytes requested; a free repeats them.
+///
+/// Raises:
+///     ValueError: An event makes no sense; the text starts with ``event N:``, where N counts from 0.
 #[pyclass(frozen, module = "allotment")]
 pub(crate) struct Program(core::Program);
 
@@ -34,7 +42,7 @@ impl Program {
         self.0.events().len()
     }
 
-    /// High-water mark of live requested bytes.
+    /// The most bytes, as requested, that are live at once.
     #[getter]
     fn peak_live(&self) -> u64 {
         self.0.peak_live()
@@ -50,19 +58,19 @@ pub(crate) struct Replay {
 
 #[pymethods]
 impl Replay {
-    /// Number of refused requests.
+    /// Number of requests that were refused.
     #[getter]
     fn refused(&self) -> u64 {
         self.outcome.refused
     }
 
-    /// The event of the first refusal, counted from 0.
+    /// Number of the event of the first refusal, from 0 on; ``None`` without one.
     #[getter]
     fn first_refused(&self) -> Option<usize> {
         self.outcome.first_refused
     }
 
-    /// Nanoseconds per event of the replay loop alone; 0 without events.
+    /// Nanoseconds an event of the loop of allocations and frees alone; 0 without events.
     #[getter]
     fn ns_per_event(&self) -> f64 {
         self.outcome.nanoseconds_per(self.events)
@@ -75,38 +83,53 @@ impl Replay {
     }
 }
 
-/// The limits that a search found.
+/// The limits that a search found, in bytes.
 #[pyclass(frozen, module = "allotment")]
 pub(crate) struct Limits(core::Limits);
 
 #[pymethods]
 impl Limits {
-    /// The smallest limit at which a replay refuses nothing.
+    /// The smallest limit at which a replay refuses nothing; of those that were tried, if not complete.
     #[getter]
     fn min_limit(&self) -> u64 {
         self.0.min_limit
     }
 
-    /// Every limit from here up to 1.25 times it serves.
+    /// A limit from which up to 1.25 times it every limit serves; the smallest one, if complete.
     #[getter]
     fn safe_limit(&self) -> u64 {
         self.0.safe_limit
     }
 
-    /// Whether the search tried every limit that it had to.
+    /// Whether the search tried every limit that it has to.
     #[getter]
     fn complete(&self) -> bool {
         self.0.complete()
     }
 
-    /// The first and the last limit that was not tried because time ran out.
+    /// The first and the last limit that the search did not try; ``None`` if it is complete.
     #[getter]
     fn untried(&self) -> Option<(u64, u64)> {
         self.0.untried.as_ref().map(|limits| (*limits.start(), *limits.end()))
     }
 }
 
-/// Replay a program in a new pool on made-up addresses.
+/// Play a program into a new pool of made-up addresses.
+///
+/// Args:
+///     program: The program.
+///     limit: The most bytes that the pool may reserve: a number, or a text such as ``"64GiB"``.
+///     growth: Start with 2 MiB and double (default), or reserve the limit at the first request.
+///     trim_on_oom: Before a refusal, give wholly free regions back and grow again. False by default.
+///     gap: Bytes between one region and the next, a multiple of 256; 0 by default.
+///     joined: Join regions that touch. ``None`` (default): if ``gap`` is 0.
+///     policy: The split policy, ``"tensorflow"`` (default) or ``"tight"``.
+///     offsets: A writable buffer of 64-bit signed integers, one an event, that receives the distances from the
+///         first region's start: -1 for a refusal and for the free of a refused block; a free repeats what it
+///         frees.
+///
+/// Raises:
+///     ValueError: An option is out of range, or ``offsets`` has the wrong length.
 #[pyfunction]
 #[pyo3(signature = (program, *, limit, growth = true, trim_on_oom = false, gap = None, joined = None, policy = None,
     offsets = None),
@@ -141,7 +164,27 @@ pub(crate) fn replay(
     Ok(Replay { outcome, events })
 }
 
-/// Find the smallest limit at which a replay refuses nothing, and a limit from which on limits are safe.
+/// Find the smallest limit at which a replay refuses nothing, and one from which on limits are safe.
+///
+/// Best fit is not monotone: a limit may serve while a larger one refuses. So the search tries every multiple of
+/// ``granularity`` from the peak of live bytes up to 1.25 times the safe limit, on all cores. Where regions stay
+/// apart, a safe limit serves with rising and with falling addresses of regions, because of equal chunks the pool
+/// uses the one with the lower address.
+///
+/// Args:
+///     program: The program to replay.
+///     granularity: Limits are multiples of this many bytes, itself a multiple of 256; 64 KiB by default.
+///     seconds: The search ends after this time at the latest, 60 s by default; ``Limits.untried`` says what it
+///         left out.
+///     growth: As for :func:`replay`.
+///     trim_on_oom: As for :func:`replay`.
+///     gap: As for :func:`replay`.
+///     joined: As for :func:`replay`.
+///     policy: As for :func:`replay`.
+///     progress: A function that is called now and then with the number of limits that are decided, and of all.
+///
+/// Raises:
+///     ValueError: An option is out of range, or no limit serves the program.
 #[pyfunction]
 #[pyo3(signature = (program, *, granularity = None, seconds = 60.0, growth = true, trim_on_oom = false, gap = None,
     joined = None, policy = None, progress = None),

@@ -11,7 +11,12 @@ use crate::interpreter::detach;
 use crate::numpy::PoolSmallCache;
 use crate::size::size_argument;
 
-/// Counts what is allocated from a pool in a `with` block, with an optional limit.
+/// Counts what a ``with`` block allocates from a pool, and optionally limits it. ``Pool.scope`` makes one.
+///
+/// Scopes nest: an allocation counts for its scope and for the scopes around it. Figures are bytes requested, each
+/// request in whole granules of 256 bytes. They are current while the block runs, and those of its end afterwards.
+/// Any thread can leave the scope; the last reference to it leaves it, too, such as that of a generator that was
+/// never finished. In a forked child leaving it does nothing.
 #[pyclass(frozen, weakref, module = "allotment")]
 pub(crate) struct Scope {
     pool: Arc<allotment::Pool>,
@@ -87,19 +92,28 @@ impl Scope {
 
 #[pymethods]
 impl Scope {
-    /// The scope's name.
+    /// The scope's name in reports.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// The most bytes it may hold; `None` without a limit.
+    /// The most bytes that the scope may hold; ``None`` without a limit.
     #[getter]
     fn limit(&self) -> Option<u64> {
         *self.limit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Change the limit, or remove it with `None`, before the block or inside it.
+    /// Change the limit, or remove it with ``None``, before the block or while it runs.
+    ///
+    /// A scope that holds more than its new limit gets no memory until it holds less.
+    ///
+    /// Args:
+    ///     limit: Bytes, a text such as ``"64MiB"``, or ``None``.
+    ///
+    /// Raises:
+    ///     ValueError: The limit is not a size.
+    ///     RuntimeError: The block has ended.
     #[pyo3(signature = (limit))]
     fn set_limit(&self, py: Python<'_>, limit: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let limit = limit.map(|limit| size_argument(limit, "limit")).transpose()?;
@@ -120,36 +134,40 @@ impl Scope {
         Ok(())
     }
 
-    /// High-water mark of the bytes held.
+    /// The most bytes that were held at once.
     #[getter]
     fn peak(&self, py: Python<'_>) -> PyResult<u64> {
         self.figure(py, |stats| stats.peak)
     }
 
-    /// Total bytes allocated in it.
+    /// Bytes allocated since the start of the block.
     #[getter]
     fn allocated(&self, py: Python<'_>) -> PyResult<u64> {
         self.figure(py, |stats| stats.allocated)
     }
 
-    /// Total bytes freed of those.
+    /// Bytes freed of those that the scope allocated.
     #[getter]
     fn freed(&self, py: Python<'_>) -> PyResult<u64> {
         self.figure(py, |stats| stats.freed)
     }
 
-    /// Bytes held now, or at the end of the block.
+    /// Bytes held now, or when the block ended.
     #[getter]
     fn live(&self, py: Python<'_>) -> PyResult<u64> {
         self.figure(py, |stats| stats.live)
     }
 
-    /// Allocations held now, or at the end of the block.
+    /// Number of allocations held now, or when the block ended.
     #[getter]
     fn num_live(&self, py: Python<'_>) -> PyResult<u64> {
         self.figure(py, |stats| stats.num_live)
     }
 
+    /// Begin to count.
+    ///
+    /// Raises:
+    ///     RuntimeError: The scope was entered before.
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
         if !slf.claim() {
             return Err(PyRuntimeError::new_err(format!(
@@ -168,6 +186,10 @@ impl Scope {
         Ok(slf)
     }
 
+    /// Stop counting.
+    ///
+    /// Raises:
+    ///     RuntimeError: The scope is not entered.
     fn __exit__(
         &self,
         py: Python<'_>,

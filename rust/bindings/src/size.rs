@@ -51,7 +51,13 @@ fn out_of_range(value: &Bound<'_, PyAny>, what: &str) -> PyErr {
     PyValueError::new_err(format!("{what} must be between 0 and {MAX_BYTES}, not {}", show_value(value)))
 }
 
-/// Return the bytes of a size such as `4096`, `"512KiB"`, `"1.5GiB"` or `"2GB"`.
+/// Return the bytes of a size such as ``4096``, ``"512KiB"``, ``"1.5GiB"`` or ``"2gb"``.
+///
+/// The results of ``format_size`` are sizes, too.
+///
+/// Raises:
+///     ValueError: The value is not a size, is negative, or is above 2**63 - 256.
+///     TypeError: The value is neither a whole number nor a text.
 #[pyfunction]
 #[pyo3(signature = (size, /))]
 pub(crate) fn parse_size(size: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -59,7 +65,7 @@ pub(crate) fn parse_size(size: &Bound<'_, PyAny>) -> PyResult<u64> {
     if bytes > MAX_BYTES { Err(out_of_range(size, "size")) } else { Ok(bytes) }
 }
 
-/// Format a number of bytes with a unit: `24 MiB`, `1.51 GiB`, `300 B`.
+/// Return a size as text for people: ``24 MiB``, ``1.51 GiB``, ``300 B``.
 #[pyfunction]
 #[pyo3(signature = (nbytes, /))]
 pub(crate) fn format_size(nbytes: u64) -> String {

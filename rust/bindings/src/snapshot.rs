@@ -11,7 +11,7 @@ use crate::fields::{Reduced, quoted, reduced};
 use crate::interpreter::detach;
 use crate::stats::PoolStats;
 
-/// A consistent copy of all regions and chunks of a pool.
+/// The regions, chunks and counters of a pool at one moment: the result of ``Pool.snapshot``.
 #[pyclass(frozen, eq, module = "allotment")]
 #[derive(PartialEq)]
 pub(crate) struct Snapshot(pub(crate) Arc<allotment::Snapshot>);
@@ -37,7 +37,7 @@ impl Snapshot {
         PoolStats(self.0.stats)
     }
 
-    /// Regions in address order.
+    /// The regions in address order.
     #[getter]
     fn regions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let region = |index| Region(Whole::Part(Arc::clone(&self.0), index));
@@ -45,12 +45,12 @@ impl Snapshot {
         PyTuple::new(py, regions.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Return a short text: totals and the largest groups of allocations.
+    /// Return a few lines of text: the totals and the largest groups of allocations.
     fn summary(&self) -> String {
         self.0.to_string()
     }
 
-    /// Return the whole snapshot as one JSON object with the same names.
+    /// Return all of it as one JSON object whose keys are the names of the fields.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         let json = detach(py, || serde_json::to_string(&*self.0));
         json.map_err(|error| PyValueError::new_err(error.to_string()))
@@ -83,7 +83,7 @@ impl Snapshot {
     }
 }
 
-/// One granted span, or several adjacent ones that were joined.
+/// A span of memory from the source, or several that touched and were joined.
 #[pyclass(frozen, eq, module = "allotment")]
 pub(crate) struct Region(Whole);
 
@@ -131,7 +131,7 @@ impl Region {
         self.get().size
     }
 
-    /// Chunks in address order; they cover the region without gaps.
+    /// The chunks in address order; they cover the region without gaps.
     #[getter]
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let chunks = self.get().chunks.iter().map(|chunk| Bound::new(py, Chunk(chunk.clone())));
@@ -158,7 +158,7 @@ impl Region {
     }
 }
 
-/// A piece of a region, wholly in use or wholly free.
+/// A part of a region, wholly in use or wholly free.
 #[pyclass(frozen, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Chunk(ChunkSnapshot);
@@ -182,25 +182,25 @@ impl Chunk {
         self.0.size
     }
 
-    /// Requested bytes, 0 when free.
+    /// Bytes that were requested, 0 if the chunk is free.
     #[getter]
     fn requested(&self) -> u64 {
         self.0.requested
     }
 
-    /// Number of the allocation, 0 when free.
+    /// Number of the allocation, 0 if the chunk is free.
     #[getter]
     fn id(&self) -> u64 {
         self.0.id
     }
 
-    /// Whether an allocation is in it.
+    /// Whether an allocation holds the chunk.
     #[getter]
     fn in_use(&self) -> bool {
         self.0.in_use
     }
 
-    /// Owner of the allocation with the enclosing scopes, if one is recorded.
+    /// Owner of the allocation, after the scopes around it; ``None`` if none is recorded.
     #[getter]
     fn owner(&self) -> Option<&str> {
         self.0.owner.as_deref()
@@ -233,7 +233,7 @@ impl Chunk {
     }
 }
 
-/// A region that a trim keeps because an allocation is in it.
+/// A region that a trim cannot give back, because an allocation in it is live.
 #[pyclass(frozen, get_all, eq, module = "allotment", skip_from_py_object)]
 #[derive(PartialEq)]
 pub(crate) struct KeptRegion {
@@ -243,11 +243,11 @@ pub(crate) struct KeptRegion {
     size: u64,
     /// Bytes of its chunks in use.
     in_use: u64,
-    /// Number of allocations in it.
+    /// Number of live allocations in it.
     num_live: u64,
-    /// Number of the largest allocation.
+    /// Number (``Allocation.id``) of the largest of them.
     largest: u64,
-    /// Owner of that allocation, if one is recorded.
+    /// Owner of the largest of them; ``None`` if none is recorded.
     owner: Option<String>,
 }
 

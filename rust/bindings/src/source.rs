@@ -11,7 +11,16 @@ use pyo3::types::{PyString, PyTuple, PyType};
 use crate::error::PythonError;
 use crate::size::size_argument;
 
-/// Host memory of a fixed size that several pools share: memory reserved by one is unavailable to the others.
+/// Host memory of a fixed size that several pools can share.
+///
+/// Bytes that one pool has reserved, the others cannot reserve. Reserving takes address space only; the system adds
+/// physical memory when a program writes to it.
+///
+/// Args:
+///     capacity: The most bytes that pools may reserve from it together: a number, or a text such as ``"8GiB"``.
+///     within_machine: Refuse arrays for which the machine has no memory left, and addresses when it has next to
+///         none; otherwise the kernel ends a program that fills them. False by default. It has an effect where the
+///         system tells how much memory there is: on Linux, also in control groups.
 #[pyclass(frozen, module = "allotment")]
 pub(crate) struct HostMemory {
     cap: Arc<Cap>,
@@ -34,19 +43,19 @@ impl HostMemory {
         Ok(Self { cap: Cap::new(bytes), siblings: Arc::default(), within_machine })
     }
 
-    /// The most bytes that may be reserved from it at once.
+    /// The most bytes that pools may reserve from it together.
     #[getter]
     fn capacity(&self) -> u64 {
         self.cap.bytes()
     }
 
-    /// Whether its pools refuse requests that the machine has no memory for.
+    /// Whether its pools refuse requests for which the machine has no memory.
     #[getter]
     fn within_machine(&self) -> bool {
         self.within_machine
     }
 
-    /// Bytes reserved from it now, over all pools.
+    /// Bytes that all pools have reserved from it now.
     #[getter]
     fn used(&self) -> u64 {
         self.cap.used()

@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 
 use crate::fields::{Reduced, reduced};
 
-/// The counters of a pool: one consistent copy. Amounts are in bytes.
+/// The counters of a pool at one moment. Amounts are bytes.
 #[pyclass(frozen, eq, module = "allotment", skip_from_py_object)]
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct PoolStats(pub(crate) Stats);
@@ -24,7 +24,7 @@ macro_rules! getters {
 
             $($(#[$doc])* #[getter] fn $field(&self) -> $kind { self.0.$field })*
 
-            /// Return the counters by name.
+            /// Return the fields by name.
             #[pyo3(name = "_asdict")]
             fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
                 let fields = PyDict::new(py);
@@ -45,38 +45,40 @@ macro_rules! getters {
 }
 
 getters! {
-    /// Requested bytes of all live allocations.
+    /// Bytes requested by the live allocations.
     requested: u64,
     /// Bytes of the chunks in use.
     in_use: u64,
-    /// `in_use - requested`: bytes lost inside chunks.
+    /// Bytes lost inside chunks, ``in_use - requested``.
+    ///
+    /// Rounding, alignment, red zones of guard mode, and remainders that were not split off take them.
     internal_fragmentation: u64,
-    /// Bytes of all regions, in use or not.
+    /// Bytes of all regions, in use or free.
     reserved: u64,
-    /// The most bytes that may be reserved.
+    /// The most bytes that the pool may reserve.
     limit: u64,
-    /// `reserved - in_use`.
+    /// Free bytes in the regions, ``reserved - in_use``.
     free: u64,
-    /// Size of the largest free chunk, 0 if there is none.
+    /// Bytes of the largest free chunk, 0 if there is none.
     largest_free: u64,
-    /// `(free - largest_free) / free`, 0 when nothing is free.
+    /// Share of the free bytes outside the largest free chunk, from 0 to 1; 0 if nothing is free.
     fragmentation: f64,
-    /// High-water mark of `requested` since the last reset of the peaks.
+    /// The highest value of ``requested`` since the last ``reset_peaks()``.
     peak_requested: u64,
-    /// High-water mark of `in_use` since the last reset of the peaks.
+    /// The highest value of ``in_use`` since the last ``reset_peaks()``.
     peak_in_use: u64,
-    /// High-water mark of `reserved` since the last reset of the peaks.
+    /// The highest value of ``reserved`` since the last ``reset_peaks()``.
     peak_reserved: u64,
-    /// The largest request ever served.
+    /// Bytes of the largest request that was served.
     largest_requested: u64,
-    /// Allocations ever made; zero-byte requests do not count.
+    /// Number of allocations since the pool was made, without those of zero bytes.
     num_allocs: u64,
-    /// Live allocations.
+    /// Number of live allocations.
     num_live: u64,
-    /// Current regions.
+    /// Number of regions now.
     num_regions: u64,
-    /// Regions ever granted by the source.
+    /// Number of regions that the source has granted since the pool was made.
     num_grants: u64,
-    /// Refused requests.
+    /// Number of requests that were refused since the pool was made.
     num_refused: u64,
 }

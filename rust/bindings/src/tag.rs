@@ -26,7 +26,7 @@ struct Tag {
     is_numpy: bool,
 }
 
-/// Set the tag of this thread; return the former tag.
+/// Set this thread's tag, the owner of its allocations in pools with ``owner_tags``; return the former tag.
 #[pyfunction]
 #[pyo3(name = "set_tag", signature = (tag))]
 pub(crate) fn set_tag_of_thread(tag: Option<String>) -> Option<String> {

@@ -31,7 +31,7 @@ proptest! {
         let mut allocator = with_a_region(size, limit, SplitRule { policy, fraction });
         let allocation = allocator.try_allocate(Request { bytes: needed, needed, owner: None, held: false }).expect("it fits");
 
-        // Allocator, section 8, with a threshold of at least 1 (section 20, defect 4), in integers that cannot
+        // Allocator, section 8, with a threshold of at least 1 (allocator, section 20, defect 4), in integers that cannot
         // overflow.
         let threshold = if policy == Policy::Tight {
             1
