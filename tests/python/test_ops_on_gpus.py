@@ -10,8 +10,10 @@ from allotment.tf import random, strings
 from allotment.devices.context import context
 from allotment.devices.placement import device
 from allotment.tf.ops import operators
-from allotment.tf.ops.array import array, creation, joining, layout, repetition
-from allotment.tf.ops.indexing import gathering, scattering, slicing, sorting
+from allotment.tf.ops.array import array, constants, creation, joining, layout, padding, reordering, repetition
+from allotment.tf.ops.array import shapes, splitting
+from allotment.tf.ops.indexing import gathering, indicators, masking, scattering, searching, slicing, sorting
+from allotment.tf.ops.math import sequences
 from allotment.tf.ops.random import initializers
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.variables.variable import Variable

@@ -18,6 +18,7 @@ from allotment.tf.tensors.tensor import Reference
 
 
 def head_of(message: str | None) -> str:
+    """The head of an error's text: the caller's message, if there is one."""
     return f"{message}.  " if message else ""
 
 

@@ -92,6 +92,7 @@ def _gather_shape(c: Inference, axis: Any, batch_dims: Any) -> list[Output]:
 
 
 def _check_rank(c: Inference, params: tuple[int | None, ...], axis: int, batch: int) -> None:
+    """Refuse a tensor with too few axes for the gathered axis and those of the batch."""
     least = max(axis + 1 if axis >= 0 else -axis, batch + 1)
     if len(params) < least:
         c.refuse(f"Shape must be at least rank {least} but is rank {len(params)}")

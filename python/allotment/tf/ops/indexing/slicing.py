@@ -92,6 +92,7 @@ def part_shape(c: Inference, dims: Dims, index: tuple[Any, ...]) -> Dims:
 
 
 def _interval(c: Inference, length: int | None, part: slice, axis: int) -> int | None:
+    """How many elements of an axis a slice takes."""
     if part.step == 0 and is_known(part):
         c.refuse(f"strides[{axis}] must be non-zero")
     if not is_known(part):
@@ -103,6 +104,7 @@ def _interval(c: Inference, length: int | None, part: slice, axis: int) -> int |
 
 
 def _check_place(c: Inference, length: int | None, place: int | None, axis: int) -> None:
+    """Refuse the number of an element that the axis does not have."""
     if length is not None and place is not None and not -length <= place < length:
         c.refuse(f"slice index {place} of dimension {axis} out of bounds.")
 
@@ -206,6 +208,7 @@ def _slice_shape(c: Inference, begins: Any, sizes: Any) -> list[Output]:
 def _run_length(
     c: Inference, length: int | None, begin: int | None, size: int | None, axis: int
 ) -> int | None:
+    """How many elements of an axis follow a beginning; a size of -1 takes all."""
     # Whether there are so many elements is left to the session, as in TensorFlow, to which -1 is an unknown number.
     for what, given in (("begin", begin), ("size", size)):
         if given is not None and given < -1:

@@ -54,6 +54,7 @@ def reduced(c: Inference, axes: Any, keepdims: bool, *args: Any) -> list[Output]
 
 
 def _without(c: Inference, axes: Any, keepdims: bool) -> Dims:
+    """The shape of the input without some axes, or with these of length 1."""
     dims = c.shape()
     if is_known(axes) and axes and type(axes[0]) is tuple:
         c.refuse("Shape must be at most rank 1 but is rank 2")

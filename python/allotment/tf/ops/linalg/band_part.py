@@ -44,6 +44,7 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
 
 def number_of_lines(value: Any) -> int:
+    """A number of diagonals, rows or columns among the arguments."""
     return number_argument(value, "a number of diagonals, rows or columns")
 
 

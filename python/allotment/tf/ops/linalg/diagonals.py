@@ -184,6 +184,7 @@ def _diagonals(c: Inference, band: Band) -> int | None:
 
 
 def _check_bounds(c: Inference, band: Band, dims: tuple[int | None, ...]) -> None:
+    """Refuse diagonals that matrices of the shape do not have."""
     rows, columns = dims[-2:]
     if rows is None or columns is None:
         return

@@ -104,6 +104,7 @@ def _svd_shape(c: Inference, full: bool, vectors: bool) -> list[Output]:
 
 
 def _smaller(one: int | None, other: int | None) -> int | None:
+    """The smaller of two lengths; zero if one is, whatever the other."""
     if 0 in (one, other):
         return 0
     return None if one is None or other is None else min(one, other)
@@ -118,6 +119,7 @@ def _eig_shape(c: Inference, vectors: bool) -> list[Output]:
 
 
 def _eigen_shape(c: Inference, vectors: bool, dtype: Any) -> list[Output]:
+    """Eigenvalues of a type, and with ``vectors`` the eigenvectors."""
     dims = square(c)
     values: Output = (dtype, None if dims is None else dims[:-1])
     return [values, (dtype, dims)] if vectors else [values]

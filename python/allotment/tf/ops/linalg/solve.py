@@ -130,6 +130,7 @@ def _least_squares_shape(c: Inference, regularizer: float) -> list[Output]:
 
 
 def _system_shape(c: Inference, *, is_square: bool) -> list[Output]:
+    """The solutions of systems of equations, one matrix for each."""
     matrix, rhs = square(c) if is_square else c.at_least(0, 2), c.at_least(1, 2)
     batch = c.merged(None if matrix is None else matrix[:-2], None if rhs is None else rhs[:-2])
     if batch is None:

@@ -41,11 +41,13 @@ def _log_softmax(logits: Array) -> Any:
 
 
 def log_sum(shifted: Array) -> Any:
+    """The logarithm of the sum of exponentials along the last axis."""
     total = np.asarray(np.sum(np.exp(shifted), -1))
     return np.log(total, out=total)
 
 
 def vector_fault(logits: Array) -> str | None:
+    """What is wrong with logits that have no axis of classes, or ``None``."""
     return None if logits.ndim else f"logits must have >= 1 dimension, got {dims(logits)}"
 
 

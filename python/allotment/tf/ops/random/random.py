@@ -44,10 +44,12 @@ def integers_between(low: Array, high: Array, shape: tuple[int, ...], dtype: DTy
 
 
 def drawn_shape(c: Inference, shape: Any, dtype: Any, source: Any) -> list[Output]:
+    """One output of the requested shape and type."""
     return c.one(c.requested(shape, least=0), dtype)
 
 
 def integers_shape(c: Inference, shape: Any, dtype: Any, source: Any) -> list[Output]:
+    """``drawn_shape`` of numbers between two scalars."""
     c.ranked(0, 0)
     c.ranked(1, 0)
     return c.one(c.requested(shape, least=0), dtype)
@@ -168,6 +170,7 @@ def _categorical_fault(logits: Array, samples: int, *rest: Any) -> str | None:
 
 
 def categories_shape(c: Inference, samples: Any, dtype: Any, source: Any) -> list[Output]:
+    """For each row of logits so many numbers of columns."""
     return c.one((c.ranked(0, 2)[0], number(samples)), dtype)
 
 
@@ -222,6 +225,7 @@ def _gamma_shape(c: Inference, shape: Any, source: Any) -> list[Output]:
 
 
 def _shape_behind(c: Inference, shape: Any) -> Dims:
+    """The requested shape, with that of the first input's behind it."""
     first, rest = c.requested(shape, least=0), c.shape()
     return None if first is None or rest is None else first + rest
 
