@@ -14,9 +14,11 @@ PAGES = {
     "placement": "placement.md",
 }
 NUMBER = r"\d+(?:\.\d+)*"
-#: "placement, section 3", "GPU memory, sections 5 and 7"; a citation without a page has an empty first group.
+#: "placement, section 3", "GPU memory, sections 5 and 7", "docs/spec/placement.md, section 3"; a citation without a page
+#: has empty groups in front.
 CITATION = re.compile(
-    rf"(?:({'|'.join(PAGES)}), )?sections? ({NUMBER}(?:(?:, | and |, and ){NUMBER})*)", re.IGNORECASE
+    rf"(?:(?:({'|'.join(PAGES)})|docs/spec/([\w-]+\.md)), )?sections? ({NUMBER}(?:(?:, | and |, and ){NUMBER})*)",
+    re.IGNORECASE,
 )
 #: The end of a line inside a comment or a docstring, and what the next one starts with.
 LINE_BREAK = re.compile(r"\n\s*(?://[/!]?|#:?)?\s*")
@@ -29,11 +31,11 @@ def sections(page: str) -> set[str]:
 
 
 def citations(text: str) -> list[tuple[str, str]]:
-    """Return the page, which may be missing, and the section of each citation in a source text."""
+    """Return the page's file, which may be missing, and the section of each citation in a source text."""
     flat = LINE_BREAK.sub(" ", text)
     return [
-        (page.lower(), number)
-        for page, numbers in CITATION.findall(flat)
+        (file or PAGES.get(name.lower(), ""), number)
+        for name, file, numbers in CITATION.findall(flat)
         for number in re.findall(NUMBER, numbers)
     ]
 
@@ -51,18 +53,19 @@ def sources() -> list[Path]:
 
 
 def test_citations_are_found_across_lines_and_in_lists() -> None:
-    assert citations("# As in placement,\n    # section 3.") == [("placement", "3")]
-    assert citations("(GPU memory, sections 5 and 7)") == [("gpu memory", "5"), ("gpu memory", "7")]
+    assert citations("# As in placement,\n    # section 3.") == [("placement.md", "3")]
+    assert citations("(GPU memory, sections 5 and 7)") == [("gpu-memory.md", "5"), ("gpu-memory.md", "7")]
+    assert citations("Source: docs/spec/placement.md, section 5.6, and") == [("placement.md", "5.6")]
     assert citations("/// See section 6.4.") == [("", "6.4")]
 
 
 def test_each_cited_section_exists() -> None:
-    known = {page: sections(file) for page, file in PAGES.items()}
+    known = {file: sections(file) for file in PAGES.values()}
     found = 0
     for path in sources():
-        for page, number in citations(path.read_text(encoding="utf-8")):
-            assert page, f"{path}: section {number} of which specification?"
-            assert number in known[page], f"{path}: {page} has no section {number}"
+        for file, number in citations(path.read_text(encoding="utf-8")):
+            assert file, f"{path}: section {number} of which specification?"
+            assert number in known.get(file, ()), f"{path}: {file} has no section {number}"
             found += 1
     assert found > 30
 
@@ -79,6 +82,5 @@ def test_sections_are_numbered_without_a_gap(file: str) -> None:
 
 @pytest.mark.parametrize("file", [*PAGES.values(), "index.md"])
 def test_sections_that_pages_refer_to_exist(file: str) -> None:
-    own = next((page for page, name in PAGES.items() if name == file), "")
-    for page, number in citations((ROOT / "docs/spec" / file).read_text(encoding="utf-8")):
-        assert number in sections(PAGES[page or own]), (page, number)
+    for cited, number in citations((ROOT / "docs/spec" / file).read_text(encoding="utf-8")):
+        assert number in sections(cited or file), (cited, number)
