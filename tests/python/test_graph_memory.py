@@ -174,6 +174,29 @@ with tf.device("/gpu:0"):
     assert split.startswith(f"gpu_options.experimental.internal_fragmentation_fraction = 0.5 {made} 0")
 
 
+def test_a_fed_value_that_the_cpu_pool_does_not_hold_is_refused_by_the_name_of_its_placeholder() -> None:
+    done = run_program(
+        """
+        import os
+        os.environ |= {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": "8"}
+        import numpy as np
+        import allotment.tf as tf
+        v1 = tf.compat.v1
+        with tf.Graph().as_default(), v1.Session() as session:
+            fed = v1.placeholder(tf.float32, [None], name="fed")
+            first = fed[:1]
+            try:
+                session.run(first, {fed: np.zeros(4 << 20, np.float32)})
+            except tf.errors.ResourceExhaustedError as error:
+                print(error.op.name)
+                print("OOM when allocating tensor with shape[4194304] and type float" in error.message)
+                print("set by TF_CPU_BFC_MEM_LIMIT_IN_MB" in error.message)
+            print(session.run(first, {fed: np.ones(1 << 20, np.float32)}))
+        """
+    )
+    assert done.stdout.split() == ["fed", "True", "True", "[1.]"], done.stderr
+
+
 def test_tags_name_nodes() -> None:
     done = run_program(
         "import os\nos.environ['ALLOTMENT_OWNER_TAGS'] = '1'\n"

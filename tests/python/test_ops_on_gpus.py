@@ -13,6 +13,7 @@ from allotment.tf.ops import operators
 from allotment.tf.ops.array import array, constants, creation, joining, layout, padding, reordering, repetition
 from allotment.tf.ops.array import shapes, splitting
 from allotment.tf.ops.indexing import gathering, indicators, masking, scattering, searching, slicing, sorting
+from allotment.tf.ops.linalg import matrices
 from allotment.tf.ops.math import sequences
 from allotment.tf.ops.random import initializers
 from allotment.tf.tensors.tensor import EagerTensor
@@ -70,7 +71,7 @@ scattering.scatter_nd([[0], [3]], [1.0, 2.0], [5])
 scattering.tensor_scatter_nd_add(y, [[0]], [[1.0, 2.0, 3.0]])
 sequences.range(5.0)
 sequences.linspace(0.0, 1.0, 7)
-sequences.eye(3, batch_shape=[2])
+matrices.eye(3, batch_shape=[2])
 indicators.one_hot([0, 2], 3)
 indicators.sequence_mask([1, 2], 4)
 sorting.sort(x, 1, "DESCENDING")

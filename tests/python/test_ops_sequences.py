@@ -9,6 +9,7 @@ import pytest
 
 from allotment.errors import ResourceExhaustedError
 from allotment.tf.ops.indexing import indicators
+from allotment.tf.ops.linalg import matrices
 from allotment.tf.ops.math import sequences
 from support.tensors import check, check_refused, tensor
 
@@ -100,14 +101,14 @@ def test_steps_that_cannot_be_taken() -> None:
 
 
 def test_unit_matrices() -> None:
-    check(sequences.eye(2), [[1, 0], [0, 1]], "float32")
-    check(sequences.eye(2, 3, dtype="int32"), [[1, 0, 0], [0, 1, 0]], "int32")
-    check(sequences.eye(3, 1, dtype="bool"), [[True], [False], [False]], "bool")
-    check(sequences.eye(2, batch_shape=[2, 1]), [[[[1, 0], [0, 1]]]] * 2, "float32")
-    check(sequences.eye(0), np.zeros((0, 0)), "float32")
-    check_refused(sequences.eye, -1, text="Dimension -1 must be >= 0 [Op:Fill]")
+    check(matrices.eye(2), [[1, 0], [0, 1]], "float32")
+    check(matrices.eye(2, 3, dtype="int32"), [[1, 0, 0], [0, 1, 0]], "int32")
+    check(matrices.eye(3, 1, dtype="bool"), [[True], [False], [False]], "bool")
+    check(matrices.eye(2, batch_shape=[2, 1]), [[[[1, 0], [0, 1]]]] * 2, "float32")
+    check(matrices.eye(0), np.zeros((0, 0)), "float32")
+    check_refused(matrices.eye, -1, text="Dimension -1 must be >= 0 [Op:Fill]")
     with pytest.raises(TypeError, match="num_rows must be one whole number"):
-        sequences.eye(2.0)
+        matrices.eye(2.0)
 
 
 def test_marks() -> None:

@@ -191,6 +191,9 @@ from .ops.indexing.sorting import (
 from .ops.linalg.einsum import (
     einsum,
 )
+from .ops.linalg.matrices import (
+    eye,
+)
 from .ops.linalg.products import (
     matmul,
 )
@@ -257,7 +260,6 @@ from .ops.math.real import (
     tanh,
 )
 from .ops.math.sequences import (
-    eye,
     linspace,
     range,
 )

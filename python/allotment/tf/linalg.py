@@ -6,7 +6,7 @@ from allotment.tf.ops.linalg.diagonals import diag, diag_part, set_diag, trace
 from allotment.tf.ops.linalg.einsum import einsum
 from allotment.tf.ops.linalg.exponential import expm
 from allotment.tf.ops.linalg.factor import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd
-from allotment.tf.ops.linalg.matrices import matrix_rank, normalize, pinv
+from allotment.tf.ops.linalg.matrices import eye, matrix_rank, normalize, pinv
 from allotment.tf.ops.linalg.products import adjoint, matmul, matrix_transpose, matvec
 from allotment.tf.ops.linalg.solve import (
     cholesky_solve,
@@ -19,7 +19,6 @@ from allotment.tf.ops.linalg.solve import (
     triangular_solve,
 )
 from allotment.tf.ops.linalg.tensor_products import cross, tensordot
-from allotment.tf.ops.math.sequences import eye
 from allotment.tf.ops.reduction.norms import global_norm
 from allotment.tf.ops.reduction.statistics import l2_normalize, norm
 

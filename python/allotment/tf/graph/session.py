@@ -55,12 +55,10 @@ class BaseSession:
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"')
         if not isinstance(target, str | bytes):
-            hint = (
-                ' Did you do "Session(config)" instead of "Session(config=config)"?'
-                if isinstance(target, ConfigProto)
-                else ""
-            )
-            raise TypeError(f'Argument `target` must be a string, but got "{type(target).__name__}".{hint}')
+            text = f'Argument `target` must be a string, but got "{type(target).__name__}".'
+            if isinstance(target, ConfigProto):
+                text += ' Did you do "Session(config)" instead of "Session(config=config)"?'
+            raise TypeError(text)
         if target:
             raise errors.NotFoundError(
                 None,

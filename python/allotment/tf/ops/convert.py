@@ -5,6 +5,11 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import thread
+from allotment.tf.ops.conversion.casting import cast_tensor
+from allotment.tf.ops.conversion.constants import eager_const
+from allotment.tf.ops.conversion.packing import PACK
+from allotment.tf.ops.conversion.ranges import range_of
+from allotment.tf.ops.execute import run
 from allotment.tf.ops.values import TensorsInsideError, to_array
 from allotment.tf.tensors.dtype import DType, as_dtype, int32, int64
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
@@ -37,13 +42,9 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
                 f"{converted._dtype.name}. (Variable: {value!r})"
             )
         return converted
-    from allotment.tf.ops.array.creation import eager_const
-
     wanted = dtype or like
     if type(value) is range:
-        from allotment.tf.ops.math.sequences import range as numbers
-
-        return numbers(value.start, value.stop, value.step, wanted)
+        return range_of([eager_const(each, wanted) for each in (value.start, value.stop, value.step)], wanted)
     if isinstance(value, TensorShape):
         wanted = _type_of_shape(value, wanted)
         return eager_const(value.as_list(), wanted)
@@ -51,9 +52,53 @@ def to_tensor(value: Any, dtype: DType | None = None, like: DType | None = None)
         return eager_const(value, wanted)
     except TensorsInsideError:
         pass
-    from allotment.tf.ops.array.joining import packed
-
     return packed(value, wanted)
+
+
+def packed(values: Any, dtype: DType | None) -> EagerTensor:
+    """Make a tensor of nested sequences with tensors in them.
+
+    Other values take the type of the first tensor. If ``dtype`` is another one, all tensors are cast to it.
+    """
+    first = _first_type(values)
+    assert first is not None, "called for tensors only"
+    return _packed(values, dtype or first, cast_tensors=dtype is not None and dtype is not first)
+
+
+def _packed(values: Any, dtype: DType, *, cast_tensors: bool) -> EagerTensor:
+    tensors = []
+    for value in values:
+        if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
+            tensor = to_tensor(value)
+            tensors.append(cast_tensor(tensor, dtype) if cast_tensors else tensor)
+        elif holds_tensors(value):
+            tensors.append(_packed(value, dtype, cast_tensors=cast_tensors))
+        else:
+            tensors.append(eager_const(value, dtype))
+    name = "packed" if all(isinstance(value, Tensor) for value in values) else None
+    return run(PACK, tensors, axis=0, name=name)  # type: ignore[no-any-return]
+
+
+def _first_type(values: Any) -> DType | None:
+    """The type of the first tensor in nested sequences."""
+    for value in values:
+        found = _first_type(value) if isinstance(value, list | tuple) else dtype_of(value)
+        if found is not None:
+            return found
+    return None
+
+
+def holds_tensors(values: Any) -> bool:
+    """Whether nested sequences have tensors or variables in them."""
+    return isinstance(values, list | tuple) and any(
+        holds_tensors(value) or isinstance(value, Tensor) or hasattr(value, "_as_tensor") for value in values
+    )
+
+
+def dtype_of(value: Any) -> DType | None:
+    """Return the type of a tensor or variable, ``None`` of anything else."""
+    dtype = getattr(value, "dtype", None)
+    return dtype if isinstance(dtype, DType) else None
 
 
 def to_tensor_if_it_fits(value: Any, hint: DType | None) -> EagerTensor:
@@ -140,6 +185,9 @@ def dtype_argument(dtype: Any) -> DType | None:
 
 __all__ = [
     "dtype_argument",
+    "dtype_of",
+    "holds_tensors",
+    "packed",
     "to_array",
     "to_fixed_type",
     "to_pair",

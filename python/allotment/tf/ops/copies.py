@@ -9,7 +9,7 @@ from allotment.devices.context import context
 from allotment.devices.placement import current_placement
 from allotment.tf.names.deprecation import deprecated
 from allotment.tf.ops.array.array import IDENTITY
-from allotment.tf.ops.array.creation import eager_const
+from allotment.tf.ops.conversion.constants import eager_const
 from allotment.tf.ops.execute import compute
 from allotment.tf.tensors.dtype import DType, int32, string
 from allotment.tf.tensors.tensor import EagerTensor, tensor_of

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.tf.ops import copies
-from allotment.tf.ops.arguments.integers import dtype_of
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.array.creation import eager_const
-from allotment.tf.ops.convert import to_pair, to_tensor
+from allotment.tf.ops.conversion.constants import eager_const
+from allotment.tf.ops.convert import dtype_of, to_pair, to_tensor
 from allotment.tf.ops.indexing.subscripts import getitem
 from allotment.tf.ops.linalg.products import matmul
 from allotment.tf.ops.math import arithmetic as math

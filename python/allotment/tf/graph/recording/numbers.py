@@ -4,8 +4,8 @@ from typing import Any
 
 from allotment.tf.graph.nodes.node import SymbolicTensor
 from allotment.tf.ops.arguments.shapes import plain_numbers
-from allotment.tf.ops.array.joining import packed
 from allotment.tf.ops.array.shapes import shape
+from allotment.tf.ops.convert import packed
 from allotment.tf.ops.deferred import Deferred, operand
 from allotment.tf.ops.inference.abstract import UnknownLength
 from allotment.tf.ops.inference.known_values import constant_value, known_numbers

@@ -9,8 +9,10 @@ import numpy as np
 
 from allotment import errors
 from allotment._core import format_size
+from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.placement import inside_of
 from allotment.tf.graph.nodes.errors import graph_error, of_node
+from allotment.tf.graph.nodes.node import Operation
 from allotment.tf.graph.running.program import NOTHING, ONE, TWO, Program, Segment, Step
 from allotment.tf.ops import faults
 from allotment.tf.ops.executor import call_in_memory
@@ -45,11 +47,17 @@ def execute(
     """
     values = program.values.copy()
     for slot, value in zip(program.fed, fed, strict=True):
-        # Fed values count against the pool of the host, if it has one, as all arrays of a program do.
-        values[slot] = value if program.host.pool is None else inside_of(program.host)(np.copy, value)
+        values[slot] = value if program.host.pool is None else _fed(program, slot, value)
     for segment in program.segments:
         _run_segment(program, segment, values, report_upon_oom, trace)
     return [_result(values[slot]) for slot in program.fetched]
+
+
+def _fed(program: Program, slot: int, value: Any) -> Any:
+    """Copy a fed value to the host's memory, so that it counts against the pool, as all arrays of a program do."""
+    host = program.host
+    context = program.tensors[slot].op, host, host
+    return call_in_memory(inside_of(host), host.pool, np.copy, (value,), {}, _too_large, context)
 
 
 def _result(array: Any) -> Any:
@@ -155,15 +163,23 @@ def _exhausted(
     error: MemoryError | ValueError,
 ) -> BaseException:
     """Make the error of a device whose memory is too short for a node; ``report`` adds the tensors in that memory."""
-    operation, device = segment.operations[at], segment.devices[at]
-    plain = faults.exhausted(operation.type, device, segment.home, None, error)
+    made = _too_large(segment.operations[at], segment.devices[at], segment.home, error)
+    if isinstance(made, errors.OpError):
+        made._message += f"\n{_allocations(program, segment, values)}" if report else f"\n{_HINT}"
+    return made
+
+
+def _too_large(
+    operation: Operation, device: Device, home: Device, error: MemoryError | ValueError
+) -> BaseException:
+    """Make the error of a node whose array ``home`` does not hold."""
+    plain = faults.exhausted(operation.type, device, home, None, error)
     if not isinstance(plain, errors.OpError):
         return plain
     line, _, rest = plain.message.partition("\n")
     line = line.partition("}} ")[2].rpartition(" [Op:")[0]
     plain._message = f"{line}\n{rest}" if rest else line
     made: errors.OpError = of_node(plain, operation)
-    made._message += f"\n{_allocations(program, segment, values)}" if report else f"\n{_HINT}"
     return made
 
 

@@ -7,7 +7,9 @@ import numpy as np
 from allotment.devices.placement import thread
 from allotment.tf.ops.arguments.shapes import shape_argument
 from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.conversion.reshaping import RESHAPE
 from allotment.tf.ops.deferred import Deferred
+from allotment.tf.ops.execute import run
 from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import DType, float32, float64, string
 
@@ -36,9 +38,7 @@ def axes_argument(axis: Any) -> Axes:
         # One axis that only a session knows.
         return (axes,)  # type: ignore[return-value]
     if type(axes) is Deferred and axes.tensor.shape.rank is None:
-        from allotment.tf.ops.array.layout import reshape
-
-        return Deferred(reshape(axes.tensor, [-1]), None)  # type: ignore[return-value]
+        return Deferred(run(RESHAPE, (axes.tensor,), (-1,)), None)  # type: ignore[return-value]
     return axes  # type: ignore[no-any-return]
 
 

@@ -6,9 +6,8 @@ from typing import Any
 from allotment import errors
 from allotment.devices.placement import thread
 from allotment.tf.ops.arguments.shapes import refused, shape_argument
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.convert import dtype_of, to_tensor
 from allotment.tf.ops.deferred import Deferred
-from allotment.tf.tensors.dtype import DType
 from allotment.tf.tensors.tensor import EagerTensor
 
 
@@ -106,17 +105,10 @@ def to_tensors(values: Sequence[Any]) -> list[EagerTensor]:
     return tensors
 
 
-def dtype_of(value: Any) -> DType | None:
-    """The type of a tensor or variable, ``None`` of anything else."""
-    dtype = getattr(value, "dtype", None)
-    return dtype if isinstance(dtype, DType) else None
-
-
 __all__ = [
     "attribute_argument",
     "axis_of",
     "check_scalar",
-    "dtype_of",
     "kernel_error",
     "number_argument",
     "numbers_argument",

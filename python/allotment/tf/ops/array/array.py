@@ -8,15 +8,15 @@ import numpy as np
 from allotment import errors
 from allotment.devices.placement import thread
 from allotment.tf.ops import faults
-from allotment.tf.ops.arguments.integers import dtype_of
 from allotment.tf.ops.arrays import Array
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.conversion.casting import cast_tensor
+from allotment.tf.ops.convert import dtype_of, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import cast_to, each_unchanged, unchanged
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import Host, dims, operation
 from allotment.tf.ops.types.element_types import check_attribute
-from allotment.tf.tensors.dtype import BY_NUMPY, DType, as_dtype, int32, int64, string
+from allotment.tf.tensors.dtype import DType, as_dtype, int32, int64
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 
@@ -71,21 +71,6 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> EagerTensor:
     return run(_ensure_shape, (to_tensor(x),), as_shape(shape), name=name)  # type: ignore[no-any-return]
 
 
-def _cast(array: Array, dtype: DType) -> Array:
-    if string.numpy in (array.dtype, dtype.numpy):
-        raise errors.UnimplementedError(None, None, _no_cast(BY_NUMPY[array.dtype], dtype))
-    if array.dtype.kind == "c" and dtype.numpy.kind not in "cb":
-        array = array.real
-    return array.astype(dtype.numpy)
-
-
-_cast_row = operation("Cast", _cast, shape=cast_to, host=Host.NEVER)
-
-
-def _no_cast(have: DType, wanted: DType) -> str:
-    return f"Cast {have.error_name} to {wanted.error_name} is not supported"
-
-
 def widened(value: Any) -> Any:
     """A tensor of narrow or unsigned integers as one of int64, for arguments that take all; anything else as it is."""
     dtype = dtype_of(value)
@@ -112,10 +97,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> EagerTensor:
     tensor = to_tensor(x)
     if tensor._dtype is wanted:
         return tensor
-    if (tensor._dtype is string or wanted is string) and thread.state.graph is None:
-        text = _no_cast(tensor._dtype, wanted)
-        raise errors.UnimplementedError(None, None, text + faults.tail("Cast", name))
-    return run(_cast_row, (tensor,), wanted, name=name)  # type: ignore[no-any-return]
+    return cast_tensor(tensor, wanted, name)
 
 
 def _saturate(array: Array, dtype: DType) -> Array:

@@ -7,8 +7,10 @@ import numpy as np
 
 from allotment.devices.placement import current_placement, thread
 from allotment.tf.ops.arguments.shapes import shape_argument
-from allotment.tf.ops.array.creation import eager_const, fill_row, shape_input
-from allotment.tf.ops.array.layout import reshape, reshape_row
+from allotment.tf.ops.array.creation import fill_row, shape_input
+from allotment.tf.ops.array.layout import reshape
+from allotment.tf.ops.conversion.constants import eager_const
+from allotment.tf.ops.conversion.reshaping import RESHAPE
 from allotment.tf.ops.convert import dtype_argument, to_tensor, to_tensor_if_it_fits
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.values import TensorsInsideError
@@ -54,7 +56,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     if lengths == made._array.shape:
         return made
     if math.prod(lengths) == made._array.size:
-        return run(reshape_row, (made,), shape_input(lengths))  # type: ignore[no-any-return]
+        return run(RESHAPE, (made,), shape_input(lengths))  # type: ignore[no-any-return]
     if made._array.size == 1:
         return run(fill_row, (reshape(made, ()),), shape_input(lengths))  # type: ignore[no-any-return]
     raise TypeError(

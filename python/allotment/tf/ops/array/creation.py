@@ -7,52 +7,24 @@ import numpy as np
 import numpy.typing as npt
 
 from allotment import errors
-from allotment.devices import placement_log
-from allotment.devices.placement import Placement, current_placement, thread
+from allotment.devices.placement import current_placement, thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.shapes import shape_argument
 from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.conversion.constants import eager_const, host_const
 from allotment.tf.ops.convert import to_array, to_tensor
-from allotment.tf.ops.execute import bring, compute, run
-from allotment.tf.ops.executor import value_memory
+from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import unchanged
 from allotment.tf.ops.inference.shape_functions import Inference, Output
-from allotment.tf.ops.table import CPU_ONLY, EVERYWHERE, Host, operation
 from allotment.tf.ops.table import dims as shown
+from allotment.tf.ops.table import operation
 from allotment.tf.ops.values import TensorsInsideError
-from allotment.tf.tensors.dtype import BY_NUMPY, DType, as_dtype, float32, int32, string
-from allotment.tf.tensors.tensor import EagerTensor, Tensor, tensor_of
+from allotment.tf.tensors.dtype import DType, as_dtype, float32, int32, string
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from allotment.tf.tensors.tensor_shape import TensorShape
 
 _INT32_MAX = 2**31 - 1
-
-_const = operation("_EagerConst", np.copy, shape=unchanged, host=Host.NEVER)
-
-
-def eager_const(value: Any, dtype: DType | None = None) -> EagerTensor:
-    """Make a tensor of a Python value or an array, on the device of the scope.
-
-    Texts and int32 stay in host memory, whatever the device (placement, section 5.3).
-    """
-    placement = current_placement()
-    if placement.graph is not None:
-        return placement.constant(value, dtype)
-    host = placement.host
-    # Made on the host first: the element type decides which devices can have it.
-    array = compute(placement, host, host, _const.name, None, to_array, value, dtype)
-    return _settle(placement, tensor_of(array, BY_NUMPY[array.dtype], host, host))
-
-
-def _settle(placement: Placement, made: EagerTensor) -> EagerTensor:
-    kinds = CPU_ONLY if made._dtype is string else EVERYWHERE
-    device = placement.place(kinds, _const.name, None)
-    home = value_memory(made._dtype, device, placement.host)
-    if device is not placement.host:
-        made = tensor_of(bring(placement, _const, device, home, 0, made, None), made._dtype, device, home)
-    if placement.logging:
-        placement_log.executing(_const.name, device.name)
-    return made
 
 
 def shape_input(shape: Any, vector_for: str | None = None, *, or_length: bool = False) -> tuple[int, ...]:
@@ -126,13 +98,7 @@ def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:
     placement = current_placement()
     if placement.graph is not None or isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
         return to_tensor(value, None if isinstance(value, Tensor) else dtype)
-    host = placement.host
-    array = compute(placement, host, host, _const.name, None, to_array, value, dtype)
-    made = tensor_of(array, BY_NUMPY[array.dtype], host, host)
-    device = placement.place(CPU_ONLY if made._dtype is string else EVERYWHERE, _const.name, None)
-    if placement.logging:
-        placement_log.executing(_const.name, device.name)
-    return made
+    return host_const(value, dtype)
 
 
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> EagerTensor:

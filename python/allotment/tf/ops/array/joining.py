@@ -6,17 +6,12 @@ import numpy as np
 
 from allotment import errors
 from allotment.tf.ops import faults
-from allotment.tf.ops.arguments.integers import (
-    attribute_argument,
-    axis_of,
-    dtype_of,
-    number_argument,
-    to_tensors,
-)
-from allotment.tf.ops.array.array import cast, identity
-from allotment.tf.ops.array.creation import eager_const
+from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, number_argument, to_tensors
+from allotment.tf.ops.array.array import identity
 from allotment.tf.ops.arrays import Array
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.conversion.constants import eager_const
+from allotment.tf.ops.conversion.packing import PACK
+from allotment.tf.ops.convert import holds_tensors, to_tensor
 from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import (
@@ -28,8 +23,8 @@ from allotment.tf.ops.inference.shape_functions import (
 )
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import dims, operation
-from allotment.tf.tensors.dtype import DType, int32
-from allotment.tf.tensors.tensor import EagerTensor, Tensor
+from allotment.tf.tensors.dtype import int32
+from allotment.tf.tensors.tensor import EagerTensor
 
 
 def _concat_fault(*arrays: Array, axis: int) -> str | None:
@@ -105,32 +100,6 @@ def concat(values: Any, axis: Any, name: str = "concat") -> EagerTensor:
     return run(_concat, to_tensors(values), axis=place, name=name)  # type: ignore[no-any-return]
 
 
-def _stack_fault(*arrays: Array, axis: int) -> str | None:
-    for index, array in enumerate(arrays):
-        if array.shape != arrays[0].shape:
-            return (
-                f"Shapes of all inputs must match: values[0].shape = {dims(arrays[0])} != "
-                f"values[{index}].shape = {dims(array)}"
-            )
-    return None
-
-
-def _pack_shape(c: Inference, axis: int) -> list[Output]:
-    dims = c.all_merged(c.shapes())
-    if dims is None:
-        return c.one(None)
-    place = c.axis(axis, len(dims) + 1)
-    return c.one((*dims[:place], len(c.inputs), *dims[place:]))
-
-
-_pack = operation(
-    "Pack",
-    lambda *arrays, axis: np.stack(arrays, axis),
-    shape=_pack_shape,
-    fault=_stack_fault,
-)
-
-
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> EagerTensor:
     """Join tensors of one shape along a new axis. As ``tf.stack``.
 
@@ -139,7 +108,7 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> EagerTensor:
         InvalidArgumentError: The shapes differ.
     """
     place = attribute_argument(axis, "axis")
-    if place == 0 and not _holds_tensors(values):
+    if place == 0 and not holds_tensors(values):
         try:
             return to_tensor(values)
         except (TypeError, ValueError):
@@ -151,46 +120,7 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> EagerTensor:
         raise ValueError(f"Argument `axis` = {place} not in range [{-rank}, {rank})")
     if not tensors:
         return eager_const(np.zeros(0, np.float32))
-    return run(_pack, tensors, axis=place, name=name)  # type: ignore[no-any-return]
-
-
-def packed(values: Any, dtype: DType | None) -> EagerTensor:
-    """Make a tensor of nested sequences with tensors in them.
-
-    Everything else takes the type of the first tensor. If another type is asked for, all of them are cast to it.
-    """
-    first = _first_type(values)
-    assert first is not None, "called for tensors only"
-    return _packed(values, dtype or first, cast_tensors=dtype is not None and dtype is not first)
-
-
-def _packed(values: Any, dtype: DType, *, cast_tensors: bool) -> EagerTensor:
-    tensors = []
-    for value in values:
-        if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
-            tensor = to_tensor(value)
-            tensors.append(cast(tensor, dtype) if cast_tensors else tensor)
-        elif _holds_tensors(value):
-            tensors.append(_packed(value, dtype, cast_tensors=cast_tensors))
-        else:
-            tensors.append(eager_const(value, dtype))
-    name = "packed" if all(isinstance(value, Tensor) for value in values) else None
-    return run(_pack, tensors, axis=0, name=name)  # type: ignore[no-any-return]
-
-
-def _first_type(values: Any) -> DType | None:
-    """The type of the first tensor in nested sequences."""
-    for value in values:
-        found = _first_type(value) if isinstance(value, list | tuple) else dtype_of(value)
-        if found is not None:
-            return found
-    return None
-
-
-def _holds_tensors(values: Any) -> bool:
-    return isinstance(values, list | tuple) and any(
-        _holds_tensors(value) or isinstance(value, Tensor) or hasattr(value, "_as_tensor") for value in values
-    )
+    return run(PACK, tensors, axis=place, name=name)  # type: ignore[no-any-return]
 
 
 __all__ = ["concat", "stack"]

@@ -9,6 +9,7 @@ from allotment.tf.ops.arguments.integers import number_argument, numbers_argumen
 from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.array.creation import ones, shape_input
 from allotment.tf.ops.array.layout import reshape
+from allotment.tf.ops.array.shapes import size_of
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import is_known
@@ -21,7 +22,7 @@ from allotment.tf.ops.inference.shape_functions import (
     numbers,
     unknown,
 )
-from allotment.tf.ops.known_shapes import rank_of, size_of
+from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import Host, dims, operation
 from allotment.tf.tensors.dtype import int32
 from allotment.tf.tensors.tensor import EagerTensor

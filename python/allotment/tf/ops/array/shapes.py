@@ -84,4 +84,17 @@ def _out_type(op: str, out_type: Any, name: str | None) -> DType:
     return wanted
 
 
-__all__ = ["rank", "shape", "shape_n", "size"]
+def shape_of(tensor: Any) -> Any:
+    """The lengths of a tensor's axes as an argument: numbers, or in a graph that does not know them a tensor."""
+    if type(tensor) is EagerTensor:
+        return tensor._array.shape
+    return tuple(tensor.shape) if tensor.shape.is_fully_defined() else shape(tensor)
+
+
+def size_of(tensor: Any) -> Any:
+    """The number of elements as an argument: a number, or in a graph that does not know it a tensor."""
+    count = tensor.shape.num_elements()
+    return size(tensor) if count is None else count
+
+
+__all__ = ["rank", "shape", "shape_n", "shape_of", "size", "size_of"]

@@ -11,14 +11,13 @@ from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.integers import (
     attribute_argument,
     axis_of,
-    dtype_of,
     kernel_error,
     number_argument,
     numbers_argument,
 )
 from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.convert import dtype_of, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import (
     Inference,

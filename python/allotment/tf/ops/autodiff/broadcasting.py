@@ -8,11 +8,11 @@ import numpy as np
 from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.array.repetition import broadcast_to
 from allotment.tf.ops.array.shapes import shape
+from allotment.tf.ops.array.shapes import shape_of as _shape_of
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.autodiff.differentiation import Call, Outline, gradient
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import as_requested
-from allotment.tf.ops.known_shapes import shape_of as _shape_of
 from allotment.tf.ops.table import Needed, dims, operation
 from allotment.tf.tensors.tensor import EagerTensor
 

@@ -6,20 +6,14 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.ops.arguments.integers import (
-    attribute_argument,
-    axis_of,
-    check_scalar,
-    dtype_of,
-    number_argument,
-)
+from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, check_scalar, number_argument
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.arrays import Array
-from allotment.tf.ops.convert import to_tensor, to_tensor_if_it_fits
+from allotment.tf.ops.conversion.ranges import RANGE
+from allotment.tf.ops.convert import dtype_of, to_tensor, to_tensor_if_it_fits
 from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.execute import check_types, run
 from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output, number
-from allotment.tf.ops.math.sequences import range_row
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.ops.types.element_types import REALS
 from allotment.tf.tensors.dtype import as_dtype, float32, int32
@@ -173,7 +167,7 @@ def sequence_mask(
             )
         # Its type is the one in which places are counted.
         tensor = cast(tensor, as_dtype(getattr(maxlen, "dtype", int32)))
-    check_types(range_row, (tensor,), name)
+    check_types(RANGE, (tensor,), name)
     if maxlen is not None:
         maxlen = number_argument(maxlen, "maxlen")
     return cast(run(_sequence_mask_row, (tensor,), maxlen, name=name), dtype)

@@ -7,10 +7,9 @@ import numpy as np
 
 from allotment.devices.placement import thread
 from allotment.tf.ops import faults
-from allotment.tf.ops.arguments.integers import dtype_of
 from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.arrays import Array
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.convert import dtype_of, to_tensor
 from allotment.tf.ops.execute import check_types, run
 from allotment.tf.ops.indexing.gathering import places_fault
 from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output, lengths, multiplied

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
-from allotment.tf.ops.arguments.integers import dtype_of, kernel_error, numbers_argument
+from allotment.tf.ops.arguments.integers import kernel_error, numbers_argument
 from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.convert import dtype_of, to_tensor
 from allotment.tf.ops.deferred import is_known
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output, number, numbers, unknown

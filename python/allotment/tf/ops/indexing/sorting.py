@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, dtype_of, number_argument
+from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, number_argument
 from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array, owned
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.convert import dtype_of, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.nan_order import LONGEST, largest_places
 from allotment.tf.ops.inference.shape_functions import Inference, Output, number

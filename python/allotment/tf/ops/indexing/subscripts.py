@@ -7,10 +7,10 @@ import numpy as np
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.placement import current_placement
-from allotment.tf.ops.arguments.integers import dtype_of, number_argument
+from allotment.tf.ops.arguments.integers import number_argument
 from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array
-from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.convert import dtype_of, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.masking import boolean_mask
 from allotment.tf.ops.indexing.slicing import Index, strided_slice_row, take

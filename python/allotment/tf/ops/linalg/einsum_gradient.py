@@ -8,8 +8,8 @@ from allotment.tf.ops.array.repetition import broadcast_to
 from allotment.tf.ops.autodiff.broadcasting import lengths_of, summed_to
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.linalg.einsum import einsum
+from allotment.tf.ops.linalg.matrices import eye
 from allotment.tf.ops.math.complex_numbers import conj
-from allotment.tf.ops.math.sequences import eye
 
 
 @gradient("Einsum", inputs="beside others")

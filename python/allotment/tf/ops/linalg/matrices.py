@@ -1,24 +1,65 @@
-"""What is made of decompositions of matrices: pseudo-inverses, ranks and normalised tensors."""
+"""Identity matrices, and what decompositions of matrices give: pseudo-inverses, ranks and normalised tensors."""
 
 from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.arguments.integers import number_argument
+from allotment.tf.ops.arguments.shapes import shape_argument
+from allotment.tf.ops.array.array import cast, widened
+from allotment.tf.ops.array.creation import fill
 from allotment.tf.ops.array.layout import expand_dims
 from allotment.tf.ops.array.shapes import shape
+from allotment.tf.ops.conversion.constants import eager_const
 from allotment.tf.ops.convert import to_tensor
+from allotment.tf.ops.deferred import is_known, operand
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.known_shapes import rank_of
+from allotment.tf.ops.linalg.diagonals import diag
 from allotment.tf.ops.linalg.factor import svd
 from allotment.tf.ops.linalg.products import matmul
-from allotment.tf.ops.math.arithmetic import multiply
+from allotment.tf.ops.math.arithmetic import minimum, multiply
 from allotment.tf.ops.math.comparison import greater
 from allotment.tf.ops.math.division import realdiv, truediv
 from allotment.tf.ops.reduction.reduce import reduce_max, reduce_sum
 from allotment.tf.ops.reduction.statistics import norm
-from allotment.tf.tensors.dtype import int32
+from allotment.tf.tensors.dtype import as_dtype, float32, int32, string
 from allotment.tf.tensors.tensor import EagerTensor
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> EagerTensor:
+    """A matrix with ones on its diagonal, or a batch of them. As ``tf.eye``.
+
+    Raises:
+        TypeError: A number of rows or columns that is not whole.
+    """
+    for given in (num_rows, num_columns):
+        if isinstance(given, list | tuple):
+            raise TypeError(
+                "Arguments `num_rows` and `num_columns` must be positive integer values. Received: "
+                f"num_rows={num_rows}, num_columns={num_columns}"
+            )
+    rows = number_argument(widened(num_rows), "num_rows")
+    columns = rows if num_columns is None else number_argument(widened(num_columns), "num_columns")
+    wanted = as_dtype(dtype)
+    batch = () if batch_shape is None else shape_argument(batch_shape)
+    side = rows if columns is rows else _smaller(rows, columns)
+    one = eager_const(np.ones((), wanted.numpy)) if wanted is not string else to_tensor(1, wanted)
+    ones = fill([*batch, side], one)
+    return diag(ones, num_rows=rows, num_cols=columns, name=name or "diag")
+
+
+def _smaller(one: Any, other: Any) -> Any:
+    """The smaller of two numbers among the arguments; of what is not known, a tensor."""
+    if is_known(one) and is_known(other):
+        return min(one, other)
+    return minimum(operand(one), operand(other))
 
 
 def _matrix(a: Any) -> EagerTensor:
@@ -89,4 +130,4 @@ def normalize(
     return truediv(tensor, size, name), size
 
 
-__all__ = ["matrix_rank", "normalize", "pinv"]
+__all__ = ["eye", "matrix_rank", "normalize", "pinv"]

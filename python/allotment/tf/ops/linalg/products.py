@@ -6,6 +6,7 @@ import numpy as np
 
 from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.array.array import cast
+from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.layout import expand_dims, squeeze, transpose
 from allotment.tf.ops.array.shapes import rank as number_of_axes
 from allotment.tf.ops.arrays import Array
@@ -13,6 +14,7 @@ from allotment.tf.ops.convert import to_pair_by_first, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.known_shapes import rank_of
+from allotment.tf.ops.math.sequences import range as range_of
 from allotment.tf.ops.public import binary
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import as_dtype
@@ -190,9 +192,6 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
     Raises:
         ValueError: There are no two axes.
     """
-    from allotment.tf.ops.array.joining import concat
-    from allotment.tf.ops.math.sequences import range as range_of
-
     tensor, conjugated = to_tensor(a), flag_argument(conjugate, "conjugate")
     rank = rank_of(tensor)
     if rank is None:

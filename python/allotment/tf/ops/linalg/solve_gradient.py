@@ -8,10 +8,10 @@ from allotment.tf.ops.autodiff.broadcasting import length_of, shape_of, summed_t
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.linalg.band_part import band_part
 from allotment.tf.ops.linalg.factor import svd
+from allotment.tf.ops.linalg.matrices import eye
 from allotment.tf.ops.linalg.products import matmul
 from allotment.tf.ops.linalg.solve import inv, solve, triangular_solve
 from allotment.tf.ops.math.complex_numbers import conj
-from allotment.tf.ops.math.sequences import eye
 
 
 @gradient("MatrixInverse", inputs=False, outputs=True)

@@ -7,15 +7,22 @@ import numpy as np
 
 from allotment.tf.ops import faults
 from allotment.tf.ops.array.array import is_tensor
+from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.layout import reshape, transpose
 from allotment.tf.ops.array.shapes import rank as number_of_axes
-from allotment.tf.ops.array.shapes import shape
+from allotment.tf.ops.array.shapes import shape, shape_of
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.indexing.gathering import gather
+from allotment.tf.ops.indexing.masking import boolean_mask, where
 from allotment.tf.ops.inference.shape_functions import Inference, Output
-from allotment.tf.ops.known_shapes import rank_of, shape_of
+from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.linalg.products import matmul
+from allotment.tf.ops.math.arithmetic import add
+from allotment.tf.ops.math.comparison import less, not_equal
+from allotment.tf.ops.math.sequences import range as range_of
+from allotment.tf.ops.reduction.reduce import reduce_all, reduce_prod
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import int32
 from allotment.tf.tensors.tensor import EagerTensor
@@ -53,14 +60,6 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> EagerTensor
 
 def _of_any_rank(a: EagerTensor, b: EagerTensor, axes: Any, name: str | None) -> EagerTensor:
     """``tensordot`` in a graph that does not know how many axes a tensor has."""
-    from allotment.tf.ops.array.joining import concat
-    from allotment.tf.ops.indexing.gathering import gather
-    from allotment.tf.ops.indexing.masking import boolean_mask, where
-    from allotment.tf.ops.math.arithmetic import add
-    from allotment.tf.ops.math.comparison import less, not_equal
-    from allotment.tf.ops.math.sequences import range as range_of
-    from allotment.tf.ops.reduction.reduce import reduce_all, reduce_prod
-
     if isinstance(axes, int | np.integer):
         last = number_of_axes(a)
         pair: Any = (range_of(last - axes, last), range_of(axes))

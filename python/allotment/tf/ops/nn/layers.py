@@ -13,6 +13,7 @@ from allotment.tf.ops.array.array import cast, get_static_value, is_tensor, stop
 from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.layout import squeeze
 from allotment.tf.ops.array.shapes import rank as number_of_axes
+from allotment.tf.ops.array.shapes import shape_of, size_of
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import is_known
@@ -20,12 +21,13 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.gathering import gather
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.inference.shape_functions import Inference, Output
-from allotment.tf.ops.known_shapes import rank_of, shape_of, size_of
+from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.math.arithmetic import add, multiply, negative, squared_difference, subtract
 from allotment.tf.ops.math.comparison import greater_equal
 from allotment.tf.ops.math.division import realdiv
 from allotment.tf.ops.math.real import rsqrt
 from allotment.tf.ops.math.sequences import range as range_of
+from allotment.tf.ops.random.random import uniform
 from allotment.tf.ops.reduction.norms import clip_by_norm
 from allotment.tf.ops.reduction.reduce import reduce_mean
 from allotment.tf.ops.reduction.statistics import count_nonzero
@@ -101,8 +103,6 @@ def dropout(
     Raises:
         ValueError: The rate is not in that interval, no number or of another type than ``x``, or ``x`` has no floats.
     """
-    from allotment.tf.ops.random.random import uniform
-
     tensor = to_tensor(x)
     dtype = tensor._dtype
     if not dtype.is_floating:
