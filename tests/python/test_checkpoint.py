@@ -45,7 +45,7 @@ def test_what_matches_and_what_does_not(tmp_path: Path) -> None:
     part = train.Checkpoint(v=tf.Variable(0.0))
     status = part.restore(path).assert_existing_objects_matched().assert_nontrivial_match().expect_partial()
     assert part.v.numpy() == 1.0
-    with pytest.raises(AssertionError, match="no variable is at things/0, things/1/k"):
+    with pytest.raises(AssertionError, match="no variable has the key things/0, things/1/k"):
         status.assert_consumed()
     other = train.Checkpoint(zz=tf.Variable(5.0))
     with pytest.raises(

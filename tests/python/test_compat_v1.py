@@ -111,7 +111,7 @@ def test_names_that_are_missing_say_so() -> None:
         (v1.nn, "reluu", "module 'allotment.tf.compat.v1.nn' has no attribute 'reluu'; there is 'relu'"),
         (v1.random, "nothing", "module 'allotment.tf.compat.v1.random' has no attribute 'nothing'"),
         (v1.debugging, "assert_eqal", "has no attribute 'assert_eqal'; there is 'assert_equal'"),
-        (v1, "summary", r"allotment\.tf\.compat\.v1\.summary is not offered\. What is: "),
+        (v1, "summary", r"allotment\.tf\.compat\.v1\.summary is not offered\. Available: "),
     ):
         with pytest.raises(AttributeError, match=words):
             getattr(module, name)

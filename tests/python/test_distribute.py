@@ -250,7 +250,7 @@ s = tf.distribute.MirroredStrategy()
 with tf.Graph().as_default():
     error = raised(lambda: s.run(own))
 assert type(error) is NotImplementedError and "eager" in str(error)
-assert "What is: " in str(raised(lambda: tf.distribute.TPUStrategy))
+assert "Available: " in str(raised(lambda: tf.distribute.TPUStrategy))
 """)
 
 

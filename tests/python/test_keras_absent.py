@@ -27,11 +27,11 @@ def model() -> keras.Sequential:
 def test_what_is_absent_says_what_there_is(owner: Any, name: str, instead: str) -> None:
     assert not hasattr(owner, name)
     with pytest.raises(
-        NotImplementedError, match=rf"{name} is not offered\. What is: .*\b{instead}\b"
+        NotImplementedError, match=rf"{name} is not offered\. Available: .*\b{instead}\b"
     ) as caught:
         getattr(owner, name)
     assert isinstance(caught.value, AttributeError)
-    assert name not in str(caught.value).split("What is:")[1].replace(".", ",").split(", ")
+    assert name not in str(caught.value).split("Available:")[1].replace(".", ",").split(", ")
 
 
 def test_a_layer_of_ones_own_may_have_a_shape() -> None:

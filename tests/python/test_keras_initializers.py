@@ -61,7 +61,7 @@ def test_names_of_initializers() -> None:
         assert type(initializers.get(name)) is initializers.TruncatedNormal
     assert type(initializers.get("uniform")) is initializers.RandomUniform
     assert type(keras.initializers.get("normal")) is initializers.RandomNormal
-    with pytest.raises(ValueError, match=r"identifier: orthogonal. What is offered: constant, .*, zeros\."):
+    with pytest.raises(ValueError, match=r"identifier: orthogonal. Available: constant, .*, zeros\."):
         layers.Dense(1, kernel_initializer="orthogonal")
 
 

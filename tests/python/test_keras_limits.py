@@ -27,7 +27,7 @@ def test_methods_that_a_model_has_not_say_which_it_has(name: str) -> None:
     for owner in (linear(), keras.Sequential, keras.Model):
         assert not hasattr(owner, name)
         with pytest.raises(
-            NotOfferedError, match=rf"\.{name} is not offered. What is: .*save_weights"
+            NotOfferedError, match=rf"\.{name} is not offered. Available: .*save_weights"
         ) as raised:
             getattr(owner, name)
         assert f" {name}," not in str(raised.value)
@@ -42,7 +42,7 @@ def test_methods_that_layers_optimizers_losses_and_metrics_have_not() -> None:
         (metrics.Mean(), "from_config"),
     ):
         with pytest.raises(
-            NotOfferedError, match=rf"{type(owner).__name__}.{name} is not offered. What is: "
+            NotOfferedError, match=rf"{type(owner).__name__}.{name} is not offered. Available: "
         ):
             getattr(owner, name)
 
@@ -67,7 +67,7 @@ def test_names_that_nothing_has_say_which_there_are() -> None:
         (metrics.get, "auc", "accuracy"),
         (optimizers.get, "lion", "adam"),
     ):
-        with pytest.raises(ValueError, match=rf"identifier: {name}. What is offered: .*{known}"):
+        with pytest.raises(ValueError, match=rf"identifier: {name}. Available: .*{known}"):
             get(name)
 
 

@@ -45,7 +45,7 @@ def test_a_name_that_is_missing_lists_what_there_is(module: ModuleType) -> None:
         with pytest.raises(NotImplementedError) as refused:
             getattr(module, name)
         text = str(refused.value)
-        assert text.startswith(f"{module.__name__}.{name} is not offered. What is: ")
+        assert text.startswith(f"{module.__name__}.{name} is not offered. Available: ")
         assert all(f" {name}," in text or f" {name}." in text for name in module.__all__)
 
 

@@ -50,7 +50,7 @@ def test_each_name_of_tensorflow_is_there_or_says_that_it_is_not_offered(path: s
         try:
             getattr(namespace(tf, path), name)
         except NotOfferedError as error:
-            assert f".{name} is not offered. What is: " in str(error)  # noqa: PT017 - it may be there
+            assert f".{name} is not offered. Available: " in str(error)  # noqa: PT017 - it may be there
             assert not hasattr(namespace(tf, path), name)
 
 
@@ -61,7 +61,7 @@ def test_each_name_of_tensorflow_1_is_there_or_says_that_it_is_not_offered(root:
             try:
                 getattr(namespace(root, path), name)
             except NotOfferedError as error:
-                assert f".{name} is not offered. What is: " in str(error)  # noqa: PT017
+                assert f".{name} is not offered. Available: " in str(error)  # noqa: PT017
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_namespace_that_is_missing_lists_those_there_are(name: str) -> None:
     for root in (tf, tf.compat.v1, tf.compat.v2, v1):
         assert not hasattr(root, name)
         with pytest.raises(
-            NotImplementedError, match=rf"{name} is not offered\. What is: .*\bmath, .*\bnn, .*see dir"
+            NotImplementedError, match=rf"{name} is not offered\. Available: .*\bmath, .*\bnn, .*see dir"
         ):
             getattr(root, name)
 

@@ -173,7 +173,7 @@ def test_flattened_shapes(shape: Any, expected: Any) -> None:
         (
             lambda: L.conv3d,
             NotImplementedError,
-            r"layers\.conv3d is not offered\. What is: average_pooling2d, batch",
+            r"layers\.conv3d is not offered\. Available: average_pooling2d, batch",
         ),
     ],
 )

@@ -186,7 +186,7 @@ class AllotmentSetup(WorkerPlugin):
 
     def _report(self, worker: "Worker", pool: Pool, undo: ExitStack) -> None:
         metrics: dict[str, Callable[[Any], int]] = {
-            f"allotment_{figure}": partial(_figure, pool, figure) for figure in _FIGURES
+            f"allotment_{figure}": partial(_stat, pool, figure) for figure in _FIGURES
         }
         if self._total is not None:
             metrics[dask_limits.TOTAL] = partial(_constant, self._total)
@@ -243,7 +243,7 @@ def _require_own_process(worker: "Worker") -> None:
         )
 
 
-def _figure(pool: Pool, figure: str, _worker: "Worker") -> int:
+def _stat(pool: Pool, figure: str, _worker: "Worker") -> int:
     value: int = getattr(pool.stats(), figure)
     return value
 

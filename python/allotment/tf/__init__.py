@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import lazy_loader
 
-from allotment.tf.names.missing_names import missing
+from allotment.tf.names.missing_names import missing_name_error
 from allotment.tf.ops import operators as _operators  # noqa: F401 - gives tensors their operators
 from allotment.tf.version import VERSION
 
@@ -25,7 +25,7 @@ if not TYPE_CHECKING:
     def __getattr__(name):
         if name in __all__:
             return _load(name)
-        raise missing(__name__, name, __all__)
+        raise missing_name_error(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:

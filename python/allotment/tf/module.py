@@ -73,7 +73,7 @@ class Module:
     @property
     def variables(self) -> tuple[Any, ...]:
         """The variables of this module, then those of its submodules, each in the order of the attributes' names."""
-        return tuple(_once(_variables(self, set())))
+        return tuple(_unique(_variables(self, set())))
 
     @property
     def trainable_variables(self) -> tuple[Any, ...]:
@@ -88,11 +88,11 @@ class Module:
     @property
     def submodules(self) -> tuple["Module", ...]:
         """All modules inside this one, at any depth."""
-        found = _once(_modules(self, {id(self)}))
+        found = _unique(_modules(self, {id(self)}))
         return tuple(found)
 
 
-def _parts(owner: Any) -> Iterator[Any]:
+def _attribute_values(owner: Any) -> Iterator[Any]:
     """Yield the values of an object's attributes, flattening lists, tuples and dictionaries."""
     for _, value in sorted(vars(owner).items()):
         yield from _leaves(value)
@@ -113,7 +113,7 @@ def _variables(owner: Any, seen: set[int]) -> Iterator[Any]:
     own: list[Any] = []
     inner: list[Any] = []
     seen.add(id(owner))
-    for part in _parts(owner):
+    for part in _attribute_values(owner):
         (own if _is_variable(part) else inner).append(part)
     # First the module's own variables, then those of its submodules, as TensorFlow orders them.
     yield from own
@@ -128,7 +128,7 @@ def _variables(owner: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def _modules(owner: Module, seen: set[int]) -> Iterator[Module]:
-    for part in _parts(owner):
+    for part in _attribute_values(owner):
         if isinstance(part, Module) and id(part) not in seen:
             seen.add(id(part))
             yield part
@@ -144,7 +144,7 @@ def _has_variables(value: Any) -> bool:
     return not isinstance(value, type) and isinstance(getattr(value, "variables", None), list | tuple)
 
 
-def _once(values: Iterator[Any]) -> Iterator[Any]:
+def _unique(values: Iterator[Any]) -> Iterator[Any]:
     seen: set[int] = set()
     for value in values:
         if id(value) not in seen:

@@ -50,23 +50,25 @@ class Function:
             TypeError: An argument does not match the input signature.
         """
         if self._signature is not None:
-            args = self._checked(args)
-        return nest.map_structure(_returned, self._python_function(*_arrays(args), **_arrays(kwargs)))
+            args = self._check_arguments(args)
+        return nest.map_structure(
+            _to_tensors, self._python_function(*_arrays_to_tensors(args), **_arrays_to_tensors(kwargs))
+        )
 
-    def _checked(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _check_arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         assert self._signature is not None
         if len(args) > len(self._signature):
             raise TypeError(
                 f"{self.__name__} takes {len(self._signature)} arguments by its input_signature, and got {len(args)}"
             )
         return tuple(
-            self._fitting(spec, value)
+            self._check_argument(spec, value)
             if isinstance(spec, TensorSpec)
-            else nest.map_structure(self._fitting, spec, value)
+            else nest.map_structure(self._check_argument, spec, value)
             for spec, value in zip(self._signature, args, strict=False)
         )
 
-    def _fitting(self, spec: Any, value: Any) -> Any:
+    def _check_argument(self, spec: Any, value: Any) -> Any:
         if hasattr(type(value), "_with_values"):
             if not spec.is_compatible_with(value):
                 raise TypeError(
@@ -136,17 +138,17 @@ def warn_jit_compile_ignored() -> None:
     _logger.warning("jit_compile=True has no effect: functions run eagerly here, none is compiled.")
 
 
-def _arrays(arguments: Any) -> Any:
+def _arrays_to_tensors(arguments: Any) -> Any:
     """Convert the NumPy arrays among a function's arguments to tensors; Python's numbers stay as they are."""
     return nest.map_structure(
         lambda each: to_tensor(each) if isinstance(each, np.ndarray | np.generic) else each, arguments
     )
 
 
-def _returned(value: Any) -> Any:
+def _to_tensors(value: Any) -> Any:
     if hasattr(value, "_with_values"):
         # Per-replica values, as `Strategy.run` returns them, cannot be one tensor: convert each.
-        return value._with_values([nest.map_structure(_returned, each) for each in value.values])
+        return value._with_values([nest.map_structure(_to_tensors, each) for each in value.values])
     return to_tensor(value) if isinstance(value, _VALUES) or hasattr(value, "_as_tensor") else value
 
 

@@ -75,7 +75,7 @@ class Report:
             "peak_live": self.trace.program.peak_live,
             **asdict(self.options),
             "joined": self.options.joins_regions,
-            **self._found(),
+            **self._search_figures(),
             "refused": self.result.refused,
             "first_refused": self.result.first_refused,
             "regions": stats.num_regions,
@@ -96,7 +96,7 @@ class Report:
             "ns_per_event": self.result.ns_per_event,
         }
 
-    def _found(self) -> dict[str, Any]:
+    def _search_figures(self) -> dict[str, Any]:
         if self.search is None or self.limits is None:
             return {}
         return {

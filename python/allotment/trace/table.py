@@ -31,20 +31,20 @@ def render_table(reports: Sequence[Report], stream: TextIO) -> str:
         console = Console(
             file=text, highlight=False, force_terminal=False, color_system=None, width=_NO_WIDTH
         )
-    lines = _several(reports)
+    lines = _summary_table(reports)
     wanted = console.measure(lines, options=console.options.update(width=_NO_WIDTH)).maximum
     if len(reports) > 1 and wanted <= console.width:
         console.print(lines)
     else:
         for number, report in enumerate(reports):
-            console.print("\n" * (number > 0), _one(report), sep="", end="")
+            console.print("\n" * (number > 0), _full_table(report), sep="", end="")
     if (search := reports[0].search) is not None:
         out_of_time = any(report.limits is not None and report.limits.untried for report in reports)
-        console.print(Text(_meaning(search, out_of_time=out_of_time)))
+        console.print(Text(_limits_note(search, out_of_time=out_of_time)))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
-def _one(report: Report) -> Table:
+def _full_table(report: Report) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     # File names fold; figures are short.
@@ -67,7 +67,7 @@ def _one(report: Report) -> Table:
     else:
         amount("smallest limit", report.limits.min_limit)
         amount("safe limit", report.limits.safe_limit)
-        line("search", _search(report.limits))
+        line("search", _search_state(report.limits))
     line("growth", "on" if options.growth else "off")
     line("trim on oom", "on" if options.trim_on_oom else "off")
     amount("gap", options.gap)
@@ -86,7 +86,7 @@ def _one(report: Report) -> Table:
     return table
 
 
-def _several(reports: Sequence[Report]) -> Table:
+def _summary_table(reports: Sequence[Report]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("trace", overflow="fold")
     limits = ["limit"] if reports[0].limits is None else ["smallest limit", "safe limit", "search"]
@@ -100,7 +100,7 @@ def _several(reports: Sequence[Report]) -> Table:
             Text(one_line(report.trace.path)),
             str(report.trace.program.events),
             *map(format_size, sizes),
-            *([] if found is None else [_search(found)]),
+            *([] if found is None else [_search_state(found)]),
             format_size(report.trace.program.peak_live),
             format_size(stats.peak_in_use),
             format_size(stats.peak_reserved),
@@ -113,14 +113,14 @@ def _several(reports: Sequence[Report]) -> Table:
     return table
 
 
-def _search(limits: Limits) -> str:
+def _search_state(limits: Limits) -> str:
     if limits.untried is None:
         return "complete"
     first, last = limits.untried
     return f"out of time: {first} to {last} bytes not tried"
 
 
-def _meaning(search: Search, *, out_of_time: bool) -> str:
+def _limits_note(search: Search, *, out_of_time: bool) -> str:
     step = format_size(search.granularity)
     text = (
         f"smallest limit: nothing is refused, and no smaller multiple of {step} serves; a larger one may refuse.\n"

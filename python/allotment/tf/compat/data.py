@@ -9,7 +9,7 @@ from allotment.tf.data.graph_iterators import (
     make_one_shot_iterator,
 )
 from allotment.tf.data.structure import map_values
-from allotment.tf.names.missing_names import missing
+from allotment.tf.names.missing_names import missing_name_error
 from allotment.tf.tensors.tensor import Tensor
 
 
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> Any:
         return _OWN[name]
     if name in data.__all__:
         return getattr(data, name)
-    raise missing("allotment.tf.compat.v1.data", name, __dir__())
+    raise missing_name_error("allotment.tf.compat.v1.data", name, __dir__())
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from allotment.tf import debugging
 from allotment.tf.compat.assertions import ASSERTIONS, verify_tensor_all_finite
-from allotment.tf.names.missing_names import missing
+from allotment.tf.names.missing_names import missing_name_error
 
 assert_all_finite = verify_tensor_all_finite
 
@@ -14,7 +14,7 @@ def __getattr__(name: str) -> Any:
         return ASSERTIONS[name]
     if name in debugging.__all__:
         return getattr(debugging, name)
-    raise missing("allotment.tf.compat.v1.debugging", name, __dir__())
+    raise missing_name_error("allotment.tf.compat.v1.debugging", name, __dir__())
 
 
 def __dir__() -> list[str]:

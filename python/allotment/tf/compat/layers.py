@@ -12,7 +12,7 @@ from allotment.tf.compat.get_variable import get_variable
 from allotment.tf.compat.variable_scopes import variable_scope
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
-from allotment.tf.names.missing_names import absent
+from allotment.tf.names.missing_names import module_getattr
 from allotment.tf.ops.array.array import cast, identity, is_tensor
 from allotment.tf.ops.array.layout import reshape, transpose
 from allotment.tf.ops.array.shapes import shape as shape_of
@@ -491,4 +491,4 @@ __all__ = [
     "max_pooling2d",
 ]
 
-__getattr__ = absent("allotment.tf.compat.v1.layers", __all__)
+__getattr__ = module_getattr("allotment.tf.compat.v1.layers", __all__)

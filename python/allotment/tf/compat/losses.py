@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
-from allotment.tf.names.missing_names import absent
+from allotment.tf.names.missing_names import module_getattr
 from allotment.tf.ops.array.array import cast, executing_eagerly, stop_gradient
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.array.creation import ones_like, zeros_like
@@ -448,4 +448,4 @@ __all__ = [
     "sparse_softmax_cross_entropy",
 ]
 
-__getattr__ = absent(__name__, __all__)
+__getattr__ = module_getattr(__name__, __all__)

@@ -7,7 +7,7 @@ from allotment.tf import linalg, math, strings
 from allotment.tf.compat import initializers
 from allotment.tf.compat.nn import in_top_k
 from allotment.tf.compat.signatures import as_in_1
-from allotment.tf.names.missing_names import missing
+from allotment.tf.names.missing_names import missing_name_error
 
 
 class Namespace(ModuleType):
@@ -22,7 +22,7 @@ class Namespace(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._module.__all__:
-            raise missing(self.__name__, name, dir(self))
+            raise missing_name_error(self.__name__, name, dir(self))
         return as_in_1(name, getattr(self._module, name))
 
     def __dir__(self) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from allotment.tf import nn
 from allotment.tf.compat.signatures import as_in_1
-from allotment.tf.names.missing_names import missing
+from allotment.tf.names.missing_names import missing_name_error
 from allotment.tf.ops.array.array import cast, is_tensor, stop_gradient
 from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.layout import reshape
@@ -142,7 +142,7 @@ def __getattr__(name: str) -> Any:
         return _FUNCTIONS[name]
     if name in nn.__all__:
         return as_in_1(name, getattr(nn, name))
-    raise missing("allotment.tf.compat.v1.nn", name, __dir__())
+    raise missing_name_error("allotment.tf.compat.v1.nn", name, __dir__())
 
 
 def __dir__() -> list[str]:

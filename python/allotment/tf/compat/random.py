@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from allotment.tf import random
 from allotment.tf.compat.signatures import as_in_1
-from allotment.tf.names.missing_names import missing
+from allotment.tf.names.missing_names import missing_name_error
 
 
 def multinomial(
@@ -27,7 +27,7 @@ def __getattr__(name: str) -> Any:
         return _FUNCTIONS[name]
     if name in random.__all__:
         return as_in_1(name, getattr(random, name))
-    raise missing("allotment.tf.compat.v1.random", name, __dir__())
+    raise missing_name_error("allotment.tf.compat.v1.random", name, __dir__())
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from allotment.tf import train
-from allotment.tf.names.missing_names import missing
+from allotment.tf.names.missing_names import missing_name_error
 from allotment.tf.training.checkpoint_state import (
     checkpoint_exists,
     remove_checkpoint,
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> Any:
         return _OWN[name]
     if name in train.__all__:
         return getattr(train, name)
-    raise missing("allotment.tf.compat.v1.train", name, __dir__())
+    raise missing_name_error("allotment.tf.compat.v1.train", name, __dir__())
 
 
 def __dir__() -> list[str]:

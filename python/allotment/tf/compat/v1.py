@@ -87,7 +87,7 @@ from allotment.tf.graph.variables.kinds import (
     enable_resource_variables,
     resources_by_default,
 )
-from allotment.tf.names.missing_names import missing
+from allotment.tf.names.missing_names import missing_name_error
 from allotment.tf.variables.variable import Variable as _Variable
 from allotment.tf.version import (
     COMPILER_VERSION,
@@ -259,7 +259,7 @@ def __getattr__(name: str) -> Any:
     if name in MOVED or name in package.__all__:
         path = MOVED.get(name, name).split(".")
         return as_in_1(path[-1], functools.reduce(getattr, path, package))
-    raise missing(__name__, name, __dir__())
+    raise missing_name_error(__name__, name, __dir__())
 
 
 #: Namespaces that are imported when they are asked for.

@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from allotment.tf import version
-from allotment.tf.names.missing_names import missing
+from allotment.tf.names.missing_names import missing_name_error
 
 #: TensorFlow's, for programs that look at it; that of this package is ``allotment.__version__``.
 __version__ = version.VERSION
@@ -20,7 +20,7 @@ def __getattr__(name: str) -> Any:
     package = sys.modules["allotment.tf"]
     if name in package.__all__:
         return getattr(package, name)
-    raise missing(__name__, name, package.__all__)
+    raise missing_name_error(__name__, name, package.__all__)
 
 
 def __dir__() -> list[str]:

@@ -73,7 +73,7 @@ class GraphIterator:
             NotImplementedError: Always.
         """
         raise NotOfferedError(
-            "Iterator.from_string_handle is not offered. What is: from_structure, make_initializer, get_next."
+            "Iterator.from_string_handle is not offered. Available: from_structure, make_initializer, get_next."
         )
 
     def make_initializer(self, dataset: ElementSource, name: str | None = None) -> Operation:

@@ -62,9 +62,9 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
                 "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
                 f"{variables}"
             )
-        row = _row(back, len(results), len(arguments), variables)
+        row = _create_operation(back, len(results), len(arguments), variables)
         inputs = [*arguments, *(to_tensor(each) for each in variables)]
-        return nest.pack_sequence_as(result, _recorded(row, results, inputs))
+        return nest.pack_sequence_as(result, _record(row, results, inputs))
 
     return call
 
@@ -78,7 +78,9 @@ def _takes_variables(back: Callable[..., Any]) -> bool:
     return "variables" in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
 
-def _row(back: Callable[..., Any], results: int, arguments: int, variables: Sequence[Any]) -> Operation:
+def _create_operation(
+    back: Callable[..., Any], results: int, arguments: int, variables: Sequence[Any]
+) -> Operation:
     """Create the operation to record for a call: its inputs are the results, the arguments and the variables."""
 
     def gradients(call: Call, *given: Any) -> list[Any]:  # noqa: ARG001 - ``back`` has the call in its closure
@@ -108,7 +110,7 @@ def _row(back: Callable[..., Any], results: int, arguments: int, variables: Sequ
     )
 
 
-def _recorded(row: Operation, results: list[Any], inputs: list[Any]) -> list[Any]:
+def _record(row: Operation, results: list[Any], inputs: list[Any]) -> list[Any]:
     if thread.state.graph is not None:
         return list(run(row, [*results, *inputs], len(results)))
     with paused():

@@ -161,14 +161,14 @@ class GradientTape:
             ValueError: ``unconnected_gradients`` is neither ``"none"`` nor ``"zero"``.
             LookupError: An operation between source and target has no gradient.
         """
-        tape = self._opened()
+        tape = self._tape_for_gradient()
         if target is None:
             raise TypeError(
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to "
                 "be differentiated, but received None."
             )
         unconnected = unconnected_argument(unconnected_gradients)
-        targets, flat = _flat(target, "target"), _flat(sources, "source")
+        targets, flat = _flatten_checked(target, "target"), _flatten_checked(sources, "source")
         given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
         keys = [source_key(each) for each in flat]
         with graph_of(targets):
@@ -196,7 +196,7 @@ class GradientTape:
             tape.clear()
         return steps
 
-    def _opened(self) -> Tape:
+    def _tape_for_gradient(self) -> Tape:
         """Return the tape for a gradient computation; stop the recording unless the tape is persistent."""
         if self._tape is None:
             raise RuntimeError(_USED)
@@ -238,14 +238,14 @@ class GradientTape:
             RuntimeError: The tape is not persistent and was used already, or must be persistent.
             TypeError: The target or a source is neither a tensor nor a variable.
         """
-        tape = self._opened()
+        tape = self._tape_for_gradient()
         self._check_loop("jacobian", experimental_use_pfor)
         unconnected = unconnected_argument(unconnected_gradients)
         _check_one(target, "jacobian", "target")
-        flat = _flat(sources, "source")
-        made = self._rows(tape, target, flat, _places(target))
+        flat = _flatten_checked(sources, "source")
+        made = self._gradients_for_seeds(tape, target, flat, _one_hot_seeds(target))
         jacobians = [
-            _joined(rows, tuple(target.shape) + tuple(source.shape), source.dtype)
+            _stack_gradients(rows, tuple(target.shape) + tuple(source.shape), source.dtype)
             if rows is not None or unconnected is UnconnectedGradients.ZERO
             else None
             for rows, source in zip(made, flat, strict=True)
@@ -277,7 +277,7 @@ class GradientTape:
             TypeError: The target or the source is neither a tensor nor a variable.
             ValueError: The lengths of the first axes differ, or a shape has fewer than two axes.
         """
-        tape = self._opened()
+        tape = self._tape_for_gradient()
         self._check_loop("batch_jacobian", experimental_use_pfor)
         unconnected_argument(unconnected_gradients)
         _check_one(target, "batch_jacobian", "target")
@@ -286,7 +286,7 @@ class GradientTape:
             raise ValueError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match."
             )
-        rows = self._rows(tape, target, [source], _columns(target))[0]
+        rows = self._gradients_for_seeds(tape, target, [source], _batch_one_hot_seeds(target))[0]
         shape = tuple(target.shape) + tuple(source.shape)[1:]
         if not rows:
             return zeros(shape, target.dtype)
@@ -300,7 +300,7 @@ class GradientTape:
                 "and with  experimental_use_pfor set to False."
             )
 
-    def _rows(
+    def _gradients_for_seeds(
         self, tape: Tape, target: Any, sources: list[Any], seeds: Iterator[Any]
     ) -> list[list[Any] | None]:
         """Return the list of gradients of each source, one for each seed; ``None`` for an unconnected source."""
@@ -314,19 +314,19 @@ class GradientTape:
         return [[each[key] for each in made] if key in connected else None for key in keys]
 
 
-def _joined(rows: list[Any] | None, shape: tuple[int, ...], dtype: Any) -> Any:
+def _stack_gradients(rows: list[Any] | None, shape: tuple[int, ...], dtype: Any) -> Any:
     """Stack the gradients of all elements into a tensor of the given shape; zeros if there are none."""
     return reshape(stack(rows), shape) if rows else zeros(shape, dtype)
 
 
-def _places(target: Any) -> Iterator[Any]:
+def _one_hot_seeds(target: Any) -> Iterator[Any]:
     """Yield for each element of a tensor a tensor of the same shape that is one there and zero elsewhere."""
     size = target.shape.num_elements()
     for place in range(size):
         yield reshape(one_hot(place, size, dtype=target.dtype), target.shape)
 
 
-def _columns(target: Any) -> Iterator[Any]:
+def _batch_one_hot_seeds(target: Any) -> Iterator[Any]:
     """Yield for each element of an example a tensor that is one there in all examples and zero elsewhere."""
     size = target.shape[1:].num_elements()
     for place in range(size):
@@ -347,7 +347,7 @@ def _check_one(value: Any, method: str, what: str) -> None:
         )
 
 
-def _flat(structure: Any, what: str) -> list[Any]:
+def _flatten_checked(structure: Any, what: str) -> list[Any]:
     flat = nest.flatten(structure)
     for each in flat:
         if not is_tensor_or_variable(each):

@@ -28,7 +28,7 @@ from allotment.tf.keras.models.model import Model
 from allotment.tf.keras.models.sequential import Sequential
 from allotment.tf.keras.optimizers import Optimizer
 from allotment.tf.keras.regularizers import Regularizer
-from allotment.tf.names.missing_names import absent
+from allotment.tf.names.missing_names import module_getattr
 
 __all__ = [
     "Functional",
@@ -56,4 +56,4 @@ __all__ = [
     "utils",
 ]
 
-__getattr__ = absent(__name__, __all__)
+__getattr__ = module_getattr(__name__, __all__)

@@ -21,7 +21,7 @@ class Absent:
             for name in dir(owner)
             if not name.startswith("_") and not isinstance(inspect.getattr_static(owner, name), Absent)
         )
-        raise NotOfferedError(f"{owner.__name__}.{self._name} is not offered. What is: {names}.")
+        raise NotOfferedError(f"{owner.__name__}.{self._name} is not offered. Available: {names}.")
 
 
 def lacks(*names: str) -> Callable[[type[_Class]], type[_Class]]:
@@ -38,7 +38,7 @@ def lacks(*names: str) -> Callable[[type[_Class]], type[_Class]]:
 def not_interpreted(what: str, identifier: object, offered: Iterable[str]) -> ValueError:
     """Make the error that nothing is called so."""
     return ValueError(
-        f"Could not interpret {what} identifier: {identifier}. What is offered: {', '.join(sorted(offered))}."
+        f"Could not interpret {what} identifier: {identifier}. Available: {', '.join(sorted(offered))}."
     )
 
 

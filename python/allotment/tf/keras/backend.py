@@ -1,7 +1,7 @@
 """What Keras keeps for a process. As ``keras.backend``, those that are offered."""
 
 from allotment.tf.keras.engine.names import forget_names
-from allotment.tf.names.missing_names import absent
+from allotment.tf.names.missing_names import module_getattr
 
 
 def clear_session() -> None:
@@ -11,4 +11,4 @@ def clear_session() -> None:
 
 __all__ = ["clear_session"]
 
-__getattr__ = absent(__name__, __all__)
+__getattr__ = module_getattr(__name__, __all__)

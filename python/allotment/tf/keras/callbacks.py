@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from allotment.tf.keras.engine.warnings import warn
-from allotment.tf.names.missing_names import absent
+from allotment.tf.names.missing_names import module_getattr
 from allotment.tf.variables.variable import Variable
 
 Logs = dict[str, float]
@@ -394,4 +394,4 @@ __all__ = [
     "TerminateOnNaN",
 ]
 
-__getattr__ = absent(__name__, __all__)
+__getattr__ = module_getattr(__name__, __all__)

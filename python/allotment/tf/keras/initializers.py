@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from allotment.tf.initializers import Initializer
 from allotment.tf.keras.absent import not_interpreted
-from allotment.tf.names.missing_names import absent
+from allotment.tf.names.missing_names import module_getattr
 from allotment.tf.ops.array import creation
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.repetition import broadcast_to
@@ -275,4 +275,4 @@ __all__ = [
     "get",
 ]
 
-__getattr__ = absent(__name__, __all__)
+__getattr__ = module_getattr(__name__, __all__)

@@ -29,7 +29,7 @@ class NotOfferedError(WithFields, NotImplementedError, AttributeError):
     """The package does not implement this part of TensorFlow. An ``AttributeError``, so that ``hasattr`` is false."""
 
 
-def missing(module: str, name: str, offered: Iterable[str]) -> AttributeError:
+def missing_name_error(module: str, name: str, offered: Iterable[str]) -> AttributeError:
     """Create the exception for a name that a namespace of this package lacks.
 
     Args:
@@ -45,10 +45,10 @@ def missing(module: str, name: str, offered: Iterable[str]) -> AttributeError:
     if name.startswith("_"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     there = sorted(each for each in offered if not each.startswith("_"))
-    path, names = _in_tensorflow(module)
+    path, names = _tensorflow_module(module)
     if name in names.get(path, ()):
         return NotOfferedError(
-            f"{module}.{name} is not offered. What is: {_listed(name, path, there, names)}."
+            f"{module}.{name} is not offered. Available: {_list_names(name, path, there, names)}."
         )
     near = difflib.get_close_matches(name, there, 1, _NEAR)
     if name in public_names("1").get(path, ()):
@@ -58,8 +58,8 @@ def missing(module: str, name: str, offered: Iterable[str]) -> AttributeError:
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
 
 
-def absent(module: str, offered: Iterable[str]) -> Callable[[str], NoReturn]:
-    """Create a module-level ``__getattr__`` that raises the error of ``missing``.
+def module_getattr(module: str, offered: Iterable[str]) -> Callable[[str], NoReturn]:
+    """Create a module-level ``__getattr__`` that raises ``missing_name_error``.
 
     Args:
         module: The full name of the module.
@@ -67,19 +67,19 @@ def absent(module: str, offered: Iterable[str]) -> Callable[[str], NoReturn]:
     """
 
     def refuse(name: str) -> NoReturn:
-        raise missing(module, name, offered)
+        raise missing_name_error(module, name, offered)
 
     return refuse
 
 
 def refuse_other_names(module: str) -> None:
-    """Give a module a ``__getattr__`` that raises the error of ``missing``; called at the end of the module.
+    """Give a module a ``__getattr__`` that raises ``missing_name_error``; called at the end of the module.
 
     Args:
         module: The module's ``__name__``; its ``__all__`` must be set.
     """
     names = vars(sys.modules[module])
-    names.setdefault("__getattr__", absent(module, names["__all__"]))
+    names.setdefault("__getattr__", module_getattr(module, names["__all__"]))
 
 
 def public_names(version: Version) -> Names:
@@ -91,11 +91,11 @@ def public_names(version: Version) -> Names:
     Returns:
         Module path, such as ``"nn"``, to names. The top-level module is ``""``.
     """
-    return _recorded()[version]
+    return _load_public_names()[version]
 
 
 @cache
-def _recorded() -> dict[str, Names]:
+def _load_public_names() -> dict[str, Names]:
     from importlib.resources import files
 
     found: dict[str, dict[str, set[str]]] = {"1": {}, "2": {}}
@@ -109,7 +109,7 @@ def _recorded() -> dict[str, Names]:
     }
 
 
-def _in_tensorflow(module: str) -> tuple[str, Names]:
+def _tensorflow_module(module: str) -> tuple[str, Names]:
     """Return the path in TensorFlow of a module of this package, and the names of its API version by module."""
     path = module.removeprefix(_PACKAGE).removeprefix(".")
     for prefix, version in _INTERFACES.items():
@@ -118,7 +118,7 @@ def _in_tensorflow(module: str) -> tuple[str, Names]:
     return path, public_names("2")
 
 
-def _listed(name: str, path: str, there: list[str], names: Names) -> str:
+def _list_names(name: str, path: str, there: list[str], names: Names) -> str:
     """List the existing names for an error message; if there are many, only those related to the missing name."""
     if len(there) <= _LISTED:
         return ", ".join(there)
@@ -128,4 +128,4 @@ def _listed(name: str, path: str, there: list[str], names: Names) -> str:
     return ", ".join([*related, f"and {len(there) - len(related)} other names, see dir()"])
 
 
-__all__ = ["NotOfferedError", "absent", "missing", "public_names", "refuse_other_names"]
+__all__ = ["NotOfferedError", "missing_name_error", "module_getattr", "public_names", "refuse_other_names"]

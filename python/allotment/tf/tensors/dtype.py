@@ -253,4 +253,4 @@ def of_numpy(dtype: npt.DTypeLike) -> DType:
         return found
     if wanted.kind in "SUT":
         return string
-    raise TypeError(f"NumPy type {wanted} has no tensor type; there are {', '.join(_BY_NAME)}")
+    raise TypeError(f"NumPy type {wanted} has no tensor type; the types are {', '.join(_BY_NAME)}")

@@ -245,7 +245,7 @@ class LoadStatus:
         restoration = self._required_restoration()
         if restoration.left:
             names = ", ".join(sorted(each.removesuffix(_VALUE) for each in restoration.left))
-            raise AssertionError(f"Unresolved object in checkpoint: no variable is at {names}")
+            raise AssertionError(f"Unresolved object in checkpoint: no variable has the key {names}")
         return self.assert_existing_objects_matched()
 
     def assert_existing_objects_matched(self) -> "LoadStatus":

@@ -155,7 +155,7 @@ class CheckpointReader:
         for number, entry in enumerate(header["tensors"]):
             shape = tuple(entry["shape"])
             if not all(type(length) is int and length >= 0 for length in shape):
-                raise ValueError(f"{shape} is no shape")
+                raise ValueError(f"{shape} is not a shape")
             entries[str(entry["name"])] = (number, as_dtype(entry["dtype"]), shape)
         return entries
 

@@ -105,10 +105,10 @@ class CheckpointManager:
         count = self._checkpoint.save_counter.assign_add(1)
         number = int(count.numpy() if checkpoint_number is None else checkpoint_number)
         path: str = self._checkpoint.write(f"{prefix}-{number}", options)
-        self._enter(path)
+        self._add_checkpoint(path)
         return path
 
-    def _enter(self, path: str) -> None:
+    def _add_checkpoint(self, path: str) -> None:
         self._prefixes = [each for each in self._prefixes if each != path]
         self._prefixes.append(path)
         removed = []

@@ -35,7 +35,7 @@ class Number:
 
 def values_of(owner: Any) -> Iterator[tuple[str, Any]]:
     """Yield the variables and numbers of an object, each with its first key, such as ``model/dense/kernel``."""
-    yield from _of_parts("", owner._checkpoint_parts(), {id(owner)})
+    yield from _values_of_parts("", owner._checkpoint_parts(), {id(owner)})
 
 
 def attributes(owner: Any, without: Iterable[str] = ()) -> Iterator[tuple[str, Any]]:
@@ -55,12 +55,12 @@ def _may_hold(value: Any) -> bool:
     return isinstance(value, Variable | list | tuple | Mapping) or hasattr(type(value), "_checkpoint_parts")
 
 
-def _of_parts(key: str, parts: Iterable[tuple[str, Any]], seen: set[int]) -> Iterator[tuple[str, Any]]:
+def _values_of_parts(key: str, parts: Iterable[tuple[str, Any]], seen: set[int]) -> Iterator[tuple[str, Any]]:
     for name, part in parts:
-        yield from _of(f"{key}/{name}".strip("/"), part, seen)
+        yield from _values_of(f"{key}/{name}".strip("/"), part, seen)
 
 
-def _of(key: str, part: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
+def _values_of(key: str, part: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
     if isinstance(part, Number):
         yield key, part
         return
@@ -70,11 +70,11 @@ def _of(key: str, part: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
     if isinstance(part, Variable):
         yield key, part
     elif isinstance(part, Mapping):
-        yield from _of_parts(key, ((str(name), each) for name, each in part.items()), seen)
+        yield from _values_of_parts(key, ((str(name), each) for name, each in part.items()), seen)
     elif isinstance(part, list | tuple):
-        yield from _of_parts(key, ((str(number), each) for number, each in enumerate(part)), seen)
+        yield from _values_of_parts(key, ((str(number), each) for number, each in enumerate(part)), seen)
     else:
-        yield from _of_parts(key, part._checkpoint_parts(), seen)
+        yield from _values_of_parts(key, part._checkpoint_parts(), seen)
 
 
 __all__ = ["Number", "attributes", "values_of"]

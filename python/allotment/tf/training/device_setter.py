@@ -66,11 +66,11 @@ class ClusterSpec:
         Raises:
             ValueError: The job does not exist.
         """
-        return len(self._of(job_name))
+        return len(self._tasks_of(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
         """Return the numbers of the tasks of a job."""
-        return list(self._of(job_name))
+        return list(self._tasks_of(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
         """Return the address of a task.
@@ -78,17 +78,17 @@ class ClusterSpec:
         Raises:
             ValueError: The job or the task does not exist.
         """
-        tasks = self._of(job_name)
+        tasks = self._tasks_of(job_name)
         if task_index not in tasks:
             raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
         """Return the list of a job's addresses, with ``None`` at missing task numbers."""
-        tasks = self._of(job_name)
+        tasks = self._tasks_of(job_name)
         return [tasks.get(number) for number in range(max(tasks, default=-1) + 1)]
 
-    def _of(self, job_name: str) -> dict[int, str]:
+    def _tasks_of(self, job_name: str) -> dict[int, str]:
         if job_name not in self._tasks:
             raise ValueError(f"No such job in cluster: {job_name!r}")
         return self._tasks[job_name]
@@ -143,7 +143,7 @@ def replica_device_setter(
         return None
     if ps_strategy is not None and not callable(ps_strategy):
         raise TypeError(f"ps_strategy must be callable, not {ps_strategy!r}")
-    return _Setter(
+    return _DeviceFunction(
         ps_tasks,
         DeviceSpec.from_string(ps_device),
         DeviceSpec.from_string(worker_device or ""),
@@ -153,7 +153,7 @@ def replica_device_setter(
     )
 
 
-class _Setter:
+class _DeviceFunction:
     """Device function that ``replica_device_setter`` returns: maps a node to its device."""
 
     def __init__(

@@ -111,7 +111,7 @@ class Optimizer(Slots):
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  Not "
                 f"{gate_gradients}"
             )
-        variables = None if var_list is None else _listed(var_list)
+        variables = None if var_list is None else _as_list(var_list)
         if callable(loss):
             with GradientTape() as tape:
                 if variables is not None:
@@ -158,7 +158,7 @@ class Optimizer(Slots):
         pairs = tuple(grads_and_vars)
         if not pairs:
             raise ValueError("No variables provided.")
-        known = [(_gradient(each), variable) for each, variable in pairs if each is not None]
+        known = [(_to_gradient(each), variable) for each, variable in pairs if each is not None]
         if not known:
             raise ValueError(
                 f"No gradients provided for any variable: {[str(variable) for _, variable in pairs]}."
@@ -244,7 +244,7 @@ class Optimizer(Slots):
         )
 
 
-def _listed(variables: Any) -> list[Any]:
+def _as_list(variables: Any) -> list[Any]:
     return (
         list(variables)
         if isinstance(variables, Iterable) and not hasattr(variables, "_source")
@@ -252,7 +252,7 @@ def _listed(variables: Any) -> list[Any]:
     )
 
 
-def _gradient(value: Any) -> Any:
+def _to_gradient(value: Any) -> Any:
     try:
         return to_tensor(value)
     except (TypeError, ValueError) as error:

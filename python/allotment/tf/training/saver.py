@@ -94,7 +94,7 @@ class Saver:
         given = _all_variables() if self._given is None else self._given
         if not given and not self._allow_empty:
             raise ValueError("No variables to save")
-        self._variables = _by_name(given)
+        self._variables = _names_to_variables(given)
 
     @property
     def last_checkpoints(self) -> list[str]:
@@ -148,7 +148,7 @@ class Saver:
             OSError: The file cannot be written.
             FailedPreconditionError: A variable is not initialized.
         """
-        variables = self._built()
+        variables = self._variables_by_name()
         save_path = _path(save_path)
         in_graph = any(isinstance(each, GraphVariable) for each in variables.values())
         if in_graph and not hasattr(sess, "run"):
@@ -157,7 +157,7 @@ class Saver:
         if not name:
             raise ValueError(f"save_path must end with the name of a file, not {save_path!r}")
         if global_step is not None:
-            step = _number(global_step, sess)
+            step = _step_number(global_step, sess)
             save_path = f"{save_path}-{step:08d}" if self._pad else f"{save_path}-{step}"
         if in_graph:
             values = sess.run({name: each._as_graph_element() for name, each in variables.items()})
@@ -185,7 +185,7 @@ class Saver:
         """
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
-        variables, save_path = self._built(), _path(save_path)
+        variables, save_path = self._variables_by_name(), _path(save_path)
         if not checkpoint_file.exists(save_path):
             own = " TensorFlow's own files are not read." if os.path.exists(f"{save_path}.index") else ""
             raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path}.{own}")
@@ -195,7 +195,7 @@ class Saver:
         for variable, value in feeds:
             if not isinstance(variable, GraphVariable):
                 variable.assign(value)
-        _load([each for each in feeds if isinstance(each[0], GraphVariable)], sess)
+        _assign_in_session([each for each in feeds if isinstance(each[0], GraphVariable)], sess)
 
     def _value(self, reader: checkpoint_file.CheckpointReader, name: str, variable: Any) -> Any:
         if not reader.has_tensor(name):
@@ -222,7 +222,7 @@ class Saver:
         value = reader.get_tensor(name)
         return value if wanted.is_compatible_with(shape) else np.reshape(value, wanted.as_list())
 
-    def _built(self) -> dict[str, Any]:
+    def _variables_by_name(self) -> dict[str, Any]:
         self.build()
         assert self._variables is not None
         return self._variables
@@ -252,13 +252,13 @@ def _all_variables() -> list[Any]:
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
 
 
-def _by_name(given: Any) -> dict[str, Any]:
+def _names_to_variables(given: Any) -> dict[str, Any]:
     """Return the variables by their names in the file."""
     if isinstance(given, Mapping):
         pairs = [(str(name), variable) for name, variable in given.items()]
     else:
         # TensorFlow orders the variables by name.
-        pairs = sorted(((_name(each), each) for each in given), key=lambda pair: pair[0])
+        pairs = sorted(((_variable_name(each), each) for each in given), key=lambda pair: pair[0])
     found: dict[str, Any] = {}
     for name, variable in pairs:
         if not isinstance(variable, Variable):
@@ -272,7 +272,7 @@ def _by_name(given: Any) -> dict[str, Any]:
     return found
 
 
-def _name(variable: Any) -> str:
+def _variable_name(variable: Any) -> str:
     if not isinstance(variable, Variable):
         raise TypeError(f"a Saver takes variables, not {variable!r}")
     return variable.name.removesuffix(":0")
@@ -284,7 +284,7 @@ def _path(save_path: Any) -> str:
     return os.fspath(save_path)
 
 
-def _number(step: Any, sess: Any) -> int:
+def _step_number(step: Any, sess: Any) -> int:
     if hasattr(step, "eval") and hasattr(step, "op"):
         return int(step.eval(session=sess))
     try:
@@ -296,7 +296,7 @@ def _number(step: Any, sess: Any) -> int:
     )
 
 
-def _load(feeds: Sequence[tuple[Any, Any]], sess: Any) -> None:
+def _assign_in_session(feeds: Sequence[tuple[Any, Any]], sess: Any) -> None:
     """Assign values to variables of a graph by running their initializers with fed initial values.
 
     Variables that share an initial value need separate runs of the session.

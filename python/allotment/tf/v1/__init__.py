@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from allotment.tf.compat import v1 as _compat
-from allotment.tf.names.missing_names import missing
+from allotment.tf.names.missing_names import missing_name_error
 from allotment.tf.v1.namespaces import recording
 
 #: Version of TensorFlow that the API follows; this package's version is ``allotment.__version__``.
@@ -20,7 +20,7 @@ _names: dict[str, Any] = {}
 def __getattr__(name: str) -> Any:
     if name not in _names:
         if name not in __dir__():
-            raise missing(__name__, name, __dir__())
+            raise missing_name_error(__name__, name, __dir__())
         _names[name] = recording(getattr(_compat, name), f"{__name__}.{name}")
     found = _names[name]
     if isinstance(found, ModuleType):

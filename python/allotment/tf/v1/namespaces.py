@@ -12,7 +12,7 @@ from allotment.tf.compat.variable_scopes import get_variable_scope
 from allotment.tf.data.dataset import Dataset as AnyDataset
 from allotment.tf.graph.default import get_default_graph, in_graph
 from allotment.tf.graph.variables.graph_variable import GraphVariable
-from allotment.tf.names.missing_names import missing
+from allotment.tf.names.missing_names import missing_name_error
 from allotment.tf.ops.name_scopes import name_scope
 
 #: Modules and functions that are not wrapped: they have no operations, or select the execution mode.
@@ -125,7 +125,7 @@ class _GraphNamespace(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if not hasattr(self.__wrapped__, name):
-            raise missing(self.__name__, name, dir(self))
+            raise missing_name_error(self.__name__, name, dir(self))
         made = recording(getattr(self.__wrapped__, name), f"{self.__name__}.{name}")
         setattr(self, name, made)
         return made

@@ -17,7 +17,7 @@ def dtype_argument(dtype: Any) -> DType:
     """
     if isinstance(dtype, str) and dtype.startswith("mixed_"):
         raise NotOfferedError(
-            f"dtype={dtype!r} is not offered: the variables of a layer are of the type that it computes in. What is: "
+            f"dtype={dtype!r} is not offered: the variables of a layer are of the type that it computes in. Available: "
             "float16, float32, float64."
         )
     try:

@@ -23,7 +23,7 @@ from allotment.tf.keras.losses.loss import (
     SparseCategoricalCrossentropy,
 )
 from allotment.tf.keras.losses.reduction import Reduction
-from allotment.tf.names.missing_names import absent
+from allotment.tf.names.missing_names import module_getattr
 
 mae = MAE = mean_absolute_error
 mse = MSE = mean_squared_error
@@ -140,4 +140,4 @@ __all__ = [
     "sparse_categorical_crossentropy",
 ]
 
-__getattr__ = absent(__name__, __all__)
+__getattr__ = module_getattr(__name__, __all__)

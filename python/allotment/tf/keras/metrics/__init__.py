@@ -18,7 +18,7 @@ from allotment.tf.keras.metrics.means import (
     SparseCategoricalCrossentropy,
 )
 from allotment.tf.keras.metrics.metric import Mean, MeanMetricWrapper, Metric, Sum
-from allotment.tf.names.missing_names import absent
+from allotment.tf.names.missing_names import module_getattr
 
 _CLASSES: Final = (
     Accuracy,
@@ -109,4 +109,4 @@ __all__ = [
     "get",
 ]
 
-__getattr__ = absent(__name__, __all__)
+__getattr__ = module_getattr(__name__, __all__)

@@ -3,8 +3,8 @@
 from allotment.tf.keras.models.functional import Functional
 from allotment.tf.keras.models.model import Model
 from allotment.tf.keras.models.sequential import Sequential
-from allotment.tf.names.missing_names import absent
+from allotment.tf.names.missing_names import module_getattr
 
 __all__ = ["Functional", "Model", "Sequential"]
 
-__getattr__ = absent(__name__, __all__)
+__getattr__ = module_getattr(__name__, __all__)
