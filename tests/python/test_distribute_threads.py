@@ -48,7 +48,7 @@ for copy in v.values:
 def test_strategies_in_threads_do_not_meet() -> None:
     run(
         """
-from support.attempts import at_once
+from support.attempts import run_together
 def train(names, factor):
     s = tf.distribute.MirroredStrategy(names)
     with s.scope():
@@ -57,7 +57,7 @@ def train(names, factor):
         for _ in range(200):
             s.run(lambda: v.assign_add(own() * factor))
     return [each.numpy() for each in v.values]
-outcomes = at_once([
+outcomes = run_together([
     lambda: train(["gpu:0", "gpu:1"], 1.0),
     lambda: train(["gpu:2", "gpu:3"], 2.0),
     lambda: train(["gpu:0", "gpu:3", "gpu:1"], 1.0),
@@ -71,11 +71,11 @@ assert not tf.distribute.has_strategy()
 
 def test_one_strategy_takes_steps_of_several_threads() -> None:
     run("""
-from support.attempts import at_once
+from support.attempts import run_together
 s = tf.distribute.MirroredStrategy()
 def steps(factor):
     return [s.run(lambda: ctx().all_reduce("SUM", own() * factor)).values[1].numpy() for _ in range(100)]
-outcomes = at_once([lambda factor=factor: steps(factor) for factor in (1.0, 2.0, 3.0)])
+outcomes = run_together([lambda factor=factor: steps(factor) for factor in (1.0, 2.0, 3.0)])
 assert [set(each.value) for each in outcomes] == [{3.0}, {6.0}, {9.0}], outcomes
 """)
 

@@ -13,7 +13,7 @@ from allotment.devices.context import Context
 from allotment.devices.plan import plan_devices
 from allotment.tf import config
 from allotment.tf.config import LogicalDeviceConfiguration
-from support.attempts import Outcome, at_once, attempt
+from support.attempts import Outcome, run_together, attempt
 from support.devices import fresh, gpus, limits, run_on_gpus
 
 #: What changes a setting; what the setting is; and the value that a context starts with.
@@ -103,7 +103,7 @@ def test_b217_a_split_is_there_or_refused(monkeypatch: pytest.MonkeyPatch) -> No
         def split(wanted: list[LogicalDeviceConfiguration] = wanted) -> None:
             config.set_logical_device_configuration(gpus()[0], wanted)
 
-        *_, accepted = at_once([*[config.list_logical_devices] * 6, split])
+        *_, accepted = run_together([*[config.list_logical_devices] * 6, split])
         refused = accepted.error is not None
         assert not refused or isinstance(accepted.error, RuntimeError)
         assert limits(context) == ([("GPU:0", 64)] if refused else [("GPU:0", 8), ("GPU:0", 8)])

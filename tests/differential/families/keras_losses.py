@@ -110,7 +110,7 @@ def _arguments(name: str, rng: random.Random) -> list[str]:
 
 
 def _values(name: str, rng: random.Random) -> list[tuple[str, tuple[int, ...], str]]:
-    """Losses of labels and predictions."""
+    """Return random labels and predictions for a loss, as operands."""
     if "parse" in name:
         shape: tuple[int, ...] = rng.choice(((4, 4), (4, 4), (2, 3, 4), (4, 3), (4,), (0, 4), (4, 1), (1, 5)))
         labels: tuple[int, ...] = shape[:-1] if rng.random() < 0.6 else (*shape[:-1], 1)
@@ -137,7 +137,7 @@ def _values(name: str, rng: random.Random) -> list[tuple[str, tuple[int, ...], s
 def _modes(
     operands: Sequence[tuple[str, tuple[int, ...], str]], labels: str, predictions: str
 ) -> tuple[str, ...]:
-    """Gradients of losses with respect to predictions."""
+    """Return the modes of a call besides eager: gradients, if both operands are tensors of less than float64."""
     (true, _, _), (predicted, _, kind) = operands
     are_tensors = (labels, predictions) == ("x0", "x1")
     return ("gradients",) if are_tensors and kind != "special" and "float64" not in (true, predicted) else ()

@@ -97,7 +97,7 @@ def weighted(function: str, rng: random.Random) -> Call:
 
 @FAMILY.of("v1.losses.get_total_loss v1.losses.get_losses")
 def collected(function: str, rng: random.Random) -> Call:
-    """The collection of losses of a graph."""
+    """Functions that return the losses collected by a graph."""
     scope = rng.choice(("", "scope='own'"))
     found = f"{function}({scope})"
     if "total" in function:

@@ -25,14 +25,14 @@ def attempt(call: Callable[[], Any], *, elsewhere: bool = False) -> Outcome:
         elsewhere: Whether to call it in another thread.
     """
     if elsewhere:
-        return at_once([call])[0]
+        return run_together([call])[0]
     try:
         return Outcome(call())
     except (Exception, SystemExit) as error:
         return Outcome(error=without_frames(error))
 
 
-def at_once(calls: Sequence[Callable[[], Any]]) -> list[Outcome]:
+def run_together(calls: Sequence[Callable[[], Any]]) -> list[Outcome]:
     """Make every call in a thread of its own, all starting at the same moment, and capture the outcomes."""
     outcomes = [Outcome() for _ in calls]
     start = threading.Barrier(len(calls))

@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 from hypothesis.stateful import rule
 
 from allotment import InvalidFreeError
-from support.attempts import Outcome, at_once, attempt
+from support.attempts import Outcome, run_together, attempt
 from support.pool_machine.arguments import (
     ELSEWHERE,
     PLACES,
@@ -114,7 +114,7 @@ class Freeing(Requests):
         block = self.pick(which)
         if self.is_viewed(block):
             return
-        outcomes = at_once([lambda: self.pool.free(block.start)] * threads)
+        outcomes = run_together([lambda: self.pool.free(block.start)] * threads)
         self.exactly_one_frees(outcomes)
         self.model.remove(block)
 
@@ -125,7 +125,7 @@ class Freeing(Requests):
         held = self.objects[which % len(self.objects)]
         if self.is_viewed(held.block) or held.freed or not self.is_live(held.block):
             return
-        outcomes = at_once([held.allocation.free] * threads)
+        outcomes = run_together([held.allocation.free] * threads)
         self.exactly_one_frees(outcomes)
         held.freed = True
         self.model.remove(held.block)

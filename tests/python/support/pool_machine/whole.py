@@ -4,7 +4,7 @@ from hypothesis import strategies as some
 from hypothesis.stateful import rule
 
 from allotment import OutOfMemoryError
-from support.attempts import Outcome, at_once, attempt
+from support.attempts import Outcome, run_together, attempt
 from support.pool_machine.arguments import ELSEWHERE, LIMITS
 from support.pool_machine.base import PoolBase
 from support.pool_model import GRANULE
@@ -54,7 +54,7 @@ class Whole(PoolBase):
 
         if self.model.closed:
             return
-        outcomes = at_once([lambda sizes=sizes: work(sizes) for sizes in programs])  # type: ignore[misc]
+        outcomes = run_together([lambda sizes=sizes: work(sizes) for sizes in programs])  # type: ignore[misc]
         self.model.remove_dead()
         for outcome in outcomes:
             assert outcome.error is None, outcome
