@@ -13,7 +13,7 @@ from allotment.devices.context import Context
 from allotment.devices.plan import plan_devices
 from allotment.tf import config
 from allotment.tf.config import LogicalDeviceConfiguration
-from support.attempts import Outcome, run_together, attempt
+from support.attempts import Outcome, attempt, run_together
 from support.devices import fresh, gpus, limits, run_on_gpus
 
 #: What changes a setting; what the setting is; and the value that a context starts with.

@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 from hypothesis.stateful import rule
 
 from allotment import InvalidFreeError
-from support.attempts import Outcome, run_together, attempt
+from support.attempts import Outcome, attempt, run_together
 from support.pool_machine.arguments import (
     ELSEWHERE,
     PLACES,

@@ -4,7 +4,7 @@ from hypothesis import strategies as some
 from hypothesis.stateful import rule
 
 from allotment import OutOfMemoryError
-from support.attempts import Outcome, run_together, attempt
+from support.attempts import Outcome, attempt, run_together
 from support.pool_machine.arguments import ELSEWHERE, LIMITS
 from support.pool_machine.base import PoolBase
 from support.pool_model import GRANULE
