@@ -14,8 +14,8 @@ PAGES = {
     "placement": "placement.md",
 }
 NUMBER = r"\d+(?:\.\d+)*"
-#: "placement, section 3", "GPU memory, sections 5 and 7", "docs/spec/placement.md, section 3"; a citation without a page
-#: has empty groups in front.
+#: "placement, section 3", "GPU memory, sections 5 and 7", "docs/spec/placement.md, section 3"; a citation without a
+#: page has empty groups in front.
 CITATION = re.compile(
     rf"(?:(?:({'|'.join(PAGES)})|docs/spec/([\w-]+\.md)), )?sections? ({NUMBER}(?:(?:, | and |, and ){NUMBER})*)",
     re.IGNORECASE,
