@@ -161,6 +161,68 @@ def test_types_of_arguments_are_refused_with_their_errors(
 
 
 @pytest.mark.parametrize(
+    ("call", "eagerly", "in_graph"),
+    [
+        (lambda: tf.gather(X, [0], axis=[1]), tf.errors.InvalidArgumentError, ValueError),
+        (lambda: tf.gather(X, [0], axis=True), tf.errors.InvalidArgumentError, TypeError),
+        (lambda: tf.split(X, 3, [1]), tf.errors.InvalidArgumentError, ValueError),
+        (lambda: tf.math.top_k(X, [1]), tf.errors.InvalidArgumentError, ValueError),
+        (lambda: tf.tile(X[0], 2), tf.errors.InvalidArgumentError, ValueError),
+        (lambda: tf.tile([1], 2.0), tf.errors.InvalidArgumentError, TypeError),
+        (lambda: tf.scatter_nd([[0]], [1.0], 3), tf.errors.InvalidArgumentError, ValueError),
+        (lambda: tf.roll(X, 1, [1]), tf.errors.InvalidArgumentError, ValueError),
+        (lambda: tf.roll(X, True, 1), tf.errors.InvalidArgumentError, TypeError),
+        (lambda: tf.math.unsorted_segment_sum([1.0], [0], [1]), tf.errors.InvalidArgumentError, ValueError),
+        (
+            lambda: tf.linalg.band_part(X, [1], 0),
+            tf.errors.InvalidArgumentError,
+            tf.errors.InvalidArgumentError,
+        ),
+        (lambda: tf.dynamic_partition([1.0], [0], [1]), TypeError, TypeError),
+        (lambda: tf.repeat(X, 2, axis=tf.constant(1)), TypeError, TypeError),
+        (lambda: tf.squeeze(X[:, :1], np.array([1])), TypeError, TypeError),
+        (lambda: tf.nn.max_pool2d(tf.zeros([1, 2, 2, 1]), np.array(1), 1, "VALID"), TypeError, TypeError),
+        (lambda: tf.norm(X, axis=[1]), ValueError, ValueError),
+        (lambda: tf.norm(X, axis=1.0), ValueError, ValueError),
+        (lambda: tf.norm(X, axis=np.int64(1)), ValueError, ValueError),
+        (lambda: tf.sort(X, axis=[1]), ValueError, ValueError),
+        (lambda: tf.argsort(X, axis=None), ValueError, ValueError),
+        (lambda: tf.math.bincount([1], axis="0"), ValueError, ValueError),
+        (lambda: tf.eye(None), TypeError, TypeError),
+        (lambda: tf.eye(np.array(2)), TypeError, TypeError),
+    ],
+)
+def test_numbers_lists_and_truth_values_are_told_apart(
+    call: Callable[[], Any], eagerly: type[Exception], in_graph: type[Exception]
+) -> None:
+    with pytest.raises(eagerly):
+        call()
+    with v1.Graph().as_default(), pytest.raises(in_graph):
+        call()
+
+
+def test_graphs_refuse_lists_that_operations_take_eagerly() -> None:
+    assert tf.concat([[1], [2]], [0]).numpy().tolist() == [1, 2]
+    assert tf.linspace(0.0, 1.0, [2]).numpy().tolist() == [0.0, 1.0]
+    with v1.Graph().as_default():
+        with pytest.raises(ValueError, match="must be a scalar"):
+            tf.concat([[1], [2]], [0])
+        with pytest.raises(ValueError, match="must be a scalar"):
+            tf.linspace(0.0, 1.0, [2])
+
+
+def test_numbers_of_a_graph_are_indices_and_axes() -> None:
+    with v1.Graph().as_default(), v1.Session() as session:
+        place = v1.get_variable("place", initializer=1)
+        x = tf.constant([[1, 2], [3, 4]])
+        session.run(v1.global_variables_initializer())
+        assert session.run([x[place], x[:, place], tf.sort([3, 1], tf.constant(0))])[1].tolist() == [2, 4]
+        assert tf.sequence_mask([1, 3]).shape.as_list() == [2, 3]
+        with pytest.raises(ValueError, match="constant scalar"):
+            tf.sort([3, 1], v1.placeholder(tf.int32, []))
+
+
+@pytest.mark.parametrize(
     ("shape", "expected"),
     [([True], [1]), ({}, []), ({2}, [2]), (set(), []), (np.array([True]), [1]), (np.array([2.0]), [2])],
 )

@@ -161,6 +161,10 @@ class CompiledLoss:
         if isinstance(self._weights, dict) and isinstance(self._loss, dict) and not is_dict:
             by_name = {name: self._weights[name] for name in names if name is not None}
             return [float(by_name[name]) for name in sorted(self._loss)]
+        if isinstance(self._weights, int | float) and count > 1:
+            raise TypeError(
+                f"`loss_weights` is one number, and there are {count} losses: pass a weight for each."
+            )
         shares = [float(each) for each in nest.flatten(self._weights)]
         if len(shares) != count:
             raise ValueError(

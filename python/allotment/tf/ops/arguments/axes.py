@@ -12,6 +12,7 @@ from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import DType, float32, float64, string
+from allotment.tf.tensors.dtype import bool as bool_
 
 #: Axes of an array, ``None`` for all.
 Axes = tuple[int, ...] | None
@@ -45,7 +46,7 @@ def axes_argument(axis: Any) -> Axes:
 def check_whole(
     op: str, attribute: str, value: Any, name: str | None = None, *, is_int32: bool = True
 ) -> None:
-    """Check that an argument that TensorFlow takes as a tensor has no fractions and no texts.
+    """Check that an argument that TensorFlow takes as a tensor is of whole numbers.
 
     ``is_int32``: a Python number is converted to int32, which is the conversion's error of a float.
 
@@ -58,6 +59,8 @@ def check_whole(
     found: DType | None = None
     if isinstance(first, str | bytes):
         found = string
+    elif isinstance(first, bool) and not is_int32:
+        found = bool_
     elif isinstance(first, float | np.floating) or getattr(getattr(first, "dtype", None), "kind", "") == "f":
         found = float64 if isinstance(first, np.float64) else float32
     if found is not None:

@@ -47,10 +47,16 @@ def check_scalar(value: Any, what: str, *, in_kernel: bool = False) -> None:
     Raises:
         InvalidArgumentError, ValueError: It has; the text says what the argument is called.
     """
-    shape = (len(value),) if isinstance(value, list | tuple) else getattr(value, "shape", ())
-    if len(shape):
-        text = f"{what} must be a scalar, but has shape {list(shape)}"
+    if has_axes(value):
+        text = f"{what} must be a scalar, not {value!r}"
         raise errors.InvalidArgumentError(None, None, text) if in_kernel else refused(value, text)
+
+
+def has_axes(value: Any) -> bool:
+    """Whether an argument is a list, or an array or a tensor that is known to have axes."""
+    if isinstance(value, list | tuple | range):
+        return True
+    return getattr(getattr(value, "shape", None), "rank", getattr(value, "ndim", 0)) not in (0, None)
 
 
 def attribute_argument(value: Any, what: str) -> int:
@@ -109,6 +115,7 @@ __all__ = [
     "attribute_argument",
     "axis_of",
     "check_scalar",
+    "has_axes",
     "kernel_error",
     "number_argument",
     "numbers_argument",

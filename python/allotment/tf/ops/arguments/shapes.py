@@ -83,8 +83,8 @@ def refused(value: Any, text: str) -> Exception:
         return errors.InvalidArgumentError(None, None, text)
     try:
         is_whole = np.asarray(value).dtype.kind in "iu"
-    except ValueError:
-        is_whole = True  # Ragged.
+    except (ValueError, NotImplementedError):
+        is_whole = True  # Ragged, or of a graph.
     return ValueError(text) if is_whole else TypeError(text)
 
 

@@ -38,7 +38,7 @@ def shape_input(shape: Any, vector_for: str | None = None, *, or_length: bool = 
     """
     lengths = shape_argument(shape)
     in_graph = thread.state.graph is not None
-    if (vector_for is not None or in_graph) and not or_length and _is_length(shape):
+    if (vector_for is not None or in_graph) and not or_length and is_length(shape):
         if in_graph:
             raise ValueError("Shape must be rank 1 but is rank 0")
         text = "shape must be a vector of {int32,int64}, got shape []"
@@ -49,9 +49,10 @@ def shape_input(shape: Any, vector_for: str | None = None, *, or_length: bool = 
     return lengths
 
 
-def _is_length(shape: Any) -> bool:
-    if isinstance(shape, Tensor):
-        return shape.shape.rank == 0
+def is_length(shape: Any) -> bool:
+    """Whether a shape is given as one number or a tensor without axes."""
+    if isinstance(shape, Tensor) or hasattr(shape, "_as_tensor"):
+        return bool(shape.shape.rank == 0)
     return isinstance(shape, SupportsIndex) and getattr(shape, "ndim", 0) == 0
 
 

@@ -5,8 +5,15 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
+from allotment.devices.placement import thread
 from allotment.tf.ops import faults
-from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, number_argument, to_tensors
+from allotment.tf.ops.arguments.integers import (
+    attribute_argument,
+    axis_of,
+    check_scalar,
+    number_argument,
+    to_tensors,
+)
 from allotment.tf.ops.array.array import identity
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.conversion.constants import eager_const
@@ -89,6 +96,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> EagerTensor:
     if not isinstance(values, list | tuple):
         values = [values]
     place = number_argument(axis if len(values) > 1 else to_tensor(axis, int32), "axis")
+    if thread.state.graph is not None:
+        check_scalar(axis, "axis")
     if len(values) == 1:
         if np.ndim(axis):
             raise ValueError(f"axis must be one number where there is one tensor, not {axis!r}")

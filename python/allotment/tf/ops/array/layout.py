@@ -9,6 +9,7 @@ from allotment.tf.ops.arguments.axes import check_whole
 from allotment.tf.ops.arguments.integers import (
     attribute_argument,
     axis_of,
+    has_axes,
     kernel_error,
     number_argument,
     numbers_argument,
@@ -153,7 +154,9 @@ _squeeze_row = operation("Squeeze", _squeeze, shape=_squeeze_shape, fault=_squee
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> EagerTensor:  # noqa: A002
     """Take away axes of length 1: all of them, or those named. As ``tf.squeeze``."""
-    listed = [] if axis is None else axis if isinstance(axis, list | tuple) or np.ndim(axis) else [axis]
+    if has_axes(axis) and not isinstance(axis, list | tuple):
+        raise TypeError(f"Expected list for 'axis' argument to 'squeeze' Op, not {axis!r}.")
+    listed = [] if axis is None else axis if isinstance(axis, list | tuple) else [axis]
     axes = tuple(attribute_argument(each, "axis") for each in listed)
     return run(_squeeze_row, (to_tensor(input),), axes, name=name)  # type: ignore[no-any-return]
 

@@ -4,10 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from allotment import errors
 from allotment.tf.ops.arguments.axes import check_whole
 from allotment.tf.ops.arguments.integers import (
     attribute_argument,
     axis_of,
+    has_axes,
+    kernel_error,
     numbers_argument,
 )
 from allotment.tf.ops.arrays import Array, owned
@@ -99,6 +102,8 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> EagerTen
     check_whole("Roll", "Tshift", shift, name, is_int32=False)
     check_whole("Roll", "Taxis", axis, name, is_int32=False)
     shifts, axes = numbers_argument(shift, "shift"), numbers_argument(axis, "axis")
+    if has_axes(shift) != has_axes(axis):
+        raise kernel_error(errors.InvalidArgumentError, "shift and axis must have the same size")
     return run(_roll, (to_tensor(input),), shifts, axes, name=name)  # type: ignore[no-any-return]
 
 

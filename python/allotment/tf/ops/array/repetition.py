@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from allotment import errors
 from allotment.tf.ops import faults
-from allotment.tf.ops.arguments.integers import number_argument, numbers_argument
+from allotment.tf.ops.arguments.axes import check_whole
+from allotment.tf.ops.arguments.integers import kernel_error, numbers_argument
 from allotment.tf.ops.array.array import widened
-from allotment.tf.ops.array.creation import ones, shape_input
+from allotment.tf.ops.array.creation import is_length, ones, shape_input
 from allotment.tf.ops.array.layout import reshape
 from allotment.tf.ops.array.shapes import size_of
 from allotment.tf.ops.arrays import Array
@@ -167,7 +169,10 @@ _tile_row = operation("Tile", _tile, shape=_tile_shape, fault=_tile_fault)
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
     """Say a tensor several times along each of its axes. As ``tf.tile``."""
+    check_whole("Tile", "Tmultiples", multiples, name, is_int32=False)
     times = numbers_argument(multiples, "multiples")
+    if is_length(multiples):
+        raise kernel_error(errors.InvalidArgumentError, "Expected multiples to be 1-D, but got shape []")
     return run(_tile_row, (to_tensor(input),), times, name=name)  # type: ignore[no-any-return]
 
 
@@ -211,7 +216,11 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     tensor = to_tensor(input)
     if axis is None:
         tensor, axis = reshape(tensor, [-1]), 0
-    place = number_argument(axis, "axis")
+    if not isinstance(axis, int):
+        raise TypeError(
+            f"Argument `axis` must be an int. Received `axis` = {axis} of type {type(axis).__name__}"
+        )
+    place = int(axis)
     rank = rank_of(tensor)
     if rank is None and place < 0:
         raise ValueError(f"axis={place} may only be negative if rank(input) is statically known.")

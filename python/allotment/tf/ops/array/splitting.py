@@ -12,8 +12,8 @@ from allotment.tf.ops.arguments.integers import (
     attribute_argument,
     axis_of,
     kernel_error,
-    number_argument,
     numbers_argument,
+    scalar_argument,
 )
 from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array
@@ -201,7 +201,7 @@ def split(
         InvalidArgumentError: The parts do not add up to the tensor.
         ValueError: A number that is not whole.
     """
-    tensor, place = to_tensor(value), number_argument(axis, "axis")
+    tensor, place = to_tensor(value), scalar_argument(axis, "axis")
     _check_axis_type(axis, isinstance(num_or_size_splits, int | np.integer))
     if isinstance(num_or_size_splits, int | np.integer):
         parts = int(num_or_size_splits)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops.arguments.axes import check_whole
-from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, number_argument
+from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, scalar_argument
 from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import Deferred
@@ -120,7 +120,7 @@ def gather(
     numbers = to_tensor(indices)
     check_whole("GatherV2", "Taxis", axis, name, is_int32=False)
     batch = attribute_argument(batch_dims, "batch_dims")
-    place = batch if axis is None else number_argument(axis, "axis")
+    place = batch if axis is None else scalar_argument(axis, "axis")
     if place == 0:
         # Along the first axis TensorFlow does not look at `batch_dims`.
         batch = 0

@@ -128,15 +128,22 @@ def _sequence_mask_fault(lengths: Array, limit: int | None) -> str | None:
     return None if limit is None or limit >= 0 else f"maxlen must be >= 0, but got {limit}"
 
 
+def _longest(lengths: Array) -> int:
+    return int(np.ceil(lengths.max(initial=0)))
+
+
 def _sequence_mask(lengths: Array, limit: int | None) -> Array:
-    longest = math.ceil(lengths.max(initial=0)) if limit is None else limit
-    return np.less(np.arange(longest, dtype=lengths.dtype), lengths[..., np.newaxis])
+    longest = _longest(lengths) if limit is None else limit
+    made: Array = np.less(np.arange(longest, dtype=lengths.dtype), lengths[..., np.newaxis])
+    return made
 
 
 def _sequence_mask_shape(c: Inference, limit: Any) -> list[Output]:
     dims, count = c.shape(), number(limit)
     if count is not None and count < 0:
         c.refuse(f"maxlen must be >= 0, but got {count}")
+    if limit is None and (known := c.value(0)) is not None:
+        count = _longest(known)
     return c.one(None if dims is None else (*dims, count), bool_)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment import errors
 from allotment.tf.ops import faults
-from allotment.tf.ops.arguments.integers import number_argument, to_tensors
+from allotment.tf.ops.arguments.integers import attribute_argument, to_tensors
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
@@ -63,7 +63,7 @@ def dynamic_partition(
     Raises:
         InvalidArgumentError: A number is none of a tensor, or the shapes do not go together.
     """
-    count = number_argument(num_partitions, "num_partitions")
+    count = attribute_argument(num_partitions, "num_partitions")
     if count < 1:
         raise faults.below_minimum("DynamicPartition", "num_partitions", count, 1, name)
     numbers = to_tensor(partitions, like=int32)

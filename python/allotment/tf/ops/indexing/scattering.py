@@ -154,7 +154,7 @@ def scatter_nd(
     inputs = to_tensor(updates), to_tensor(indices)
     if thread.state.graph is None:
         _check_shape_type(inputs, shape, isinstance(indices, Tensor), name)
-    return run(_scatter_row, inputs, shape_input(shape), bad_indices_policy, name=name)  # type: ignore[no-any-return]
+    return run(_scatter_row, inputs, shape_input(shape, "ScatterNd"), bad_indices_policy, name=name)  # type: ignore[no-any-return]
 
 
 def _check_shape_type(

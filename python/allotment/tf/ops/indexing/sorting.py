@@ -5,8 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, number_argument
-from allotment.tf.ops.array.array import widened
+from allotment.tf.ops.arguments.integers import (
+    attribute_argument,
+    axis_of,
+    has_axes,
+    scalar_argument,
+)
+from allotment.tf.ops.array.array import get_static_value, widened
 from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.convert import dtype_of, to_tensor
 from allotment.tf.ops.execute import run
@@ -155,7 +160,7 @@ def top_k(
     wanted = as_dtype(index_type)
     check_attribute("TopKV2", "index_type", wanted, name)
     tensor = to_tensor(input)
-    count = number_argument(widened(k) if dtype_of(k) is int16 else k, "k")
+    count = scalar_argument(widened(k) if dtype_of(k) is int16 else k, "k")
     return TopKV2(*run(_top_k_row, (tensor,), count, -1, True, wanted, name=name))
 
 
@@ -188,7 +193,12 @@ def argsort(
 
 
 def _sorted(values: Any, axis: Any, direction: str, name: str | None) -> tuple[EagerTensor, EagerTensor]:
-    descending, place = _descending(direction), attribute_argument(axis, "axis")
+    descending = _descending(direction)
+    if thread.state.graph is not None and dtype_of(axis) is not None:
+        axis = get_static_value(axis)
+    if axis is None or has_axes(axis) or isinstance(axis, set):
+        raise ValueError(f"Argument `axis` must be a constant scalar. Received: axis={axis}.")
+    place = attribute_argument(axis, "axis")
     tensor = to_tensor(values)
     rank = rank_of(tensor)
     if thread.state.graph is not None and rank is not None and not -rank <= place < rank:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.devices.placement import current_placement
+from allotment.devices.placement import current_placement, thread
 from allotment.tf.ops.arguments.integers import number_argument
 from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array
@@ -109,6 +109,8 @@ def _number(value: Any) -> int:
         return int(value)
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu":
         return int(value)
+    if hasattr(value, "_as_tensor") and thread.state.graph is not None:
+        value = value._as_tensor()
     if isinstance(value, Tensor) and value._dtype in _WHOLE and value.shape.rank in (0, None):
         # In a graph it may be known only when it runs.
         return int(value._array) if type(value) is EagerTensor else number_argument(widened(value), "index")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.arguments.integers import number_argument
+from allotment.tf.ops.arguments.integers import check_scalar, number_argument
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -40,6 +40,8 @@ _band_part_row = operation("MatrixBandPart", _band_part, shape=unchanged, fault=
 def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> EagerTensor:  # noqa: A002
     """Set all but some diagonals to zero; a negative number keeps that side whole. As ``tf.linalg.band_part``."""
     lower, upper = number_of_lines(num_lower), number_of_lines(num_upper)
+    for given in (num_lower, num_upper):
+        check_scalar(given, "a number of diagonals", in_kernel=True)
     return run(_band_part_row, (to_tensor(input),), lower, upper, name=name)  # type: ignore[no-any-return]
 
 

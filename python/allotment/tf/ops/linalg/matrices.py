@@ -40,7 +40,7 @@ def eye(
         TypeError: A number of rows or columns that is not whole.
     """
     for given in (num_rows, num_columns):
-        if isinstance(given, list | tuple):
+        if isinstance(given, list | tuple | str | np.ndarray) or num_rows is None:
             raise TypeError(
                 "Arguments `num_rows` and `num_columns` must be positive integer values. Received: "
                 f"num_rows={num_rows}, num_columns={num_columns}"

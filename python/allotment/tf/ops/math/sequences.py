@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from allotment.devices.placement import thread
 from allotment.tf.ops.arguments.integers import (
     axis_of,
+    check_scalar,
     number_argument,
 )
 from allotment.tf.ops.array.array import cast, widened
@@ -94,6 +96,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
     if last._dtype is not first._dtype:
         last = to_tensor(last, first._dtype)
     count = number_argument(widened(num), "num")
+    if thread.state.graph is not None:
+        check_scalar(num, "num")
     if first._dtype.is_integer:
         first, last = cast(first, float64), cast(last, float64)
     return run(  # type: ignore[no-any-return]

@@ -7,8 +7,9 @@ import numpy as np
 
 from allotment import errors
 from allotment.tf.ops import faults
-from allotment.tf.ops.arguments.integers import attribute_argument, kernel_error, numbers_argument
+from allotment.tf.ops.arguments.integers import attribute_argument, has_axes, kernel_error, numbers_argument
 from allotment.tf.ops.arrays import Array, size_fault
+from allotment.tf.tensors.tensor import Tensor
 
 
 class Windows(NamedTuple):
@@ -156,6 +157,8 @@ def pair_argument(
 def _attributes(value: Any, what: str) -> tuple[int, ...]:
     if value is None:
         return (1,)
+    if isinstance(value, np.ndarray | Tensor) and not has_axes(value):
+        raise TypeError(f"Cannot iterate over a scalar tensor. Received: {what}={value!r}")
     listed = value if isinstance(value, list | tuple) or np.ndim(value) else [value]
     return tuple(attribute_argument(each, what) for each in listed)
 

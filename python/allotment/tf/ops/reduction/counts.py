@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.arguments.integers import number_argument
+from allotment.tf.ops.arguments.integers import has_axes, number_argument
 from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.arrays import Array, size_fault
 from allotment.tf.ops.convert import to_tensor
@@ -117,8 +117,9 @@ def bincount(
     if binary and weights is not None:
         raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive.")
     array = to_tensor(arr)
-    number = None if axis is None else number_argument(axis, "axis")
-    if number not in (None, 0, -1):
+    is_whole = not isinstance(axis, str | float) and not has_axes(axis)
+    number = number_argument(axis, "axis") if is_whole and axis is not None else None
+    if not is_whole or number not in (None, 0, -1):
         raise ValueError(
             f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
         )

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.arguments.integers import number_argument
+from allotment.tf.ops.arguments.axes import check_whole
+from allotment.tf.ops.arguments.integers import scalar_argument
 from allotment.tf.ops.arrays import Array, in_single, quotient, size_fault
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -253,7 +254,8 @@ def _run(row: Operation, data: Any, segment_ids: Any, name: str | None, *argumen
 
 
 def _run_unsorted(row: Operation, data: Any, ids: Any, num_segments: Any, name: str | None) -> EagerTensor:
-    return _run(row, data, ids, name, number_argument(num_segments, "num_segments"))
+    check_whole(row.name, "Tnumsegments", num_segments, name, is_int32=False)
+    return _run(row, data, ids, name, scalar_argument(num_segments, "num_segments"))
 
 
 __all__ = [

@@ -133,16 +133,18 @@ def norm(
         ValueError: There is no such norm, or no norm of so many axes.
     """
     tensor = to_tensor(tensor)
+    matrix = isinstance(axis, list | tuple)
+    _check_norm(ord, axis, matrix)
     axes = axes_argument(axis)
-    matrix = isinstance(axis, list | tuple) and axes is not None and len(axes) == 2
-    _check_norm(ord, axes, matrix)
     result = (_matrix_norm if matrix else _vector_norm)(tensor, ord, axes)
     return result if flag_argument(keepdims, "keepdims") else squeeze(result, axis=axes)
 
 
-def _check_norm(ord: Any, axes: tuple[int, ...] | None, matrix: bool) -> None:  # noqa: A002
-    if axes is not None and (len(axes) not in (1, 2) or (len(axes) == 2 and axes[0] == axes[1])):
-        raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axes}")
+def _check_norm(ord: Any, axis: Any, matrix: bool) -> None:  # noqa: A002
+    axes = axis if matrix else [axis]
+    is_known = axis is None or all(isinstance(each, int) for each in axes)
+    if not is_known or (matrix and (len(axes) != 2 or axes[0] == axes[1])):
+        raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
     if matrix:
         supported = ["euclidean", "fro", 1, 2, np.inf]
         if not isinstance(ord, str | int | float) or ord not in supported:
