@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from allotment.errors import InvalidArgumentError
 from allotment.tf import math as tf_math
 from support.tensors import check, check_refused, tensor
 
@@ -75,8 +76,10 @@ def test_numbers_that_are_too_large() -> None:
         text="data.shape = [2] does not start with segment_ids.shape = [3]",
     )
     check_refused(tf_math.unsorted_segment_sum, x, [0, 0], -1, text="Input num_segments must be non-negative")
-    with pytest.raises(TypeError, match=r"num_segments must be one whole number, not 1\.5"):
+    with pytest.raises(InvalidArgumentError, match="'Tnumsegments' of float is not in the list"):
         tf_math.unsorted_segment_sum(x, [0, 0], 1.5)
+    with pytest.raises(TypeError, match=r"num_segments must be one whole number, not 1\.5"):
+        tf_math.unsorted_segment_sum(x, tensor([0, 0], "int32"), 1.5)
 
 
 def test_sums_of_segments_of_integers_wrap_around() -> None:

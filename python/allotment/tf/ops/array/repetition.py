@@ -27,7 +27,7 @@ from allotment.tf.ops.inference.shape_functions import (
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.table import Host, dims, operation
 from allotment.tf.tensors.dtype import int32
-from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from allotment.tf.tensors.tensor_shape import TensorShape
 
 
@@ -169,7 +169,7 @@ _tile_row = operation("Tile", _tile, shape=_tile_shape, fault=_tile_fault)
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> EagerTensor:  # noqa: A002 - TensorFlow's name
     """Say a tensor several times along each of its axes. As ``tf.tile``."""
-    check_whole("Tile", "Tmultiples", multiples, name, is_int32=False)
+    check_whole("Tile", "Tmultiples", multiples, name, is_int32=isinstance(input, Tensor))
     times = numbers_argument(multiples, "multiples")
     if is_length(multiples):
         raise kernel_error(errors.InvalidArgumentError, "Expected multiples to be 1-D, but got shape []")

@@ -13,7 +13,7 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output, number
 from allotment.tf.ops.reduction.rows import reduce_at, reduce_sorted
 from allotment.tf.ops.table import Operation, dims, operation
-from allotment.tf.tensors.tensor import EagerTensor
+from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 
 def _unsorted(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[..., Array]:
@@ -254,7 +254,8 @@ def _run(row: Operation, data: Any, segment_ids: Any, name: str | None, *argumen
 
 
 def _run_unsorted(row: Operation, data: Any, ids: Any, num_segments: Any, name: str | None) -> EagerTensor:
-    check_whole(row.name, "Tnumsegments", num_segments, name, is_int32=False)
+    are_tensors = isinstance(data, Tensor) and isinstance(ids, Tensor)
+    check_whole(row.name, "Tnumsegments", num_segments, name, is_int32=are_tensors)
     return _run(row, data, ids, name, scalar_argument(num_segments, "num_segments"))
 
 
