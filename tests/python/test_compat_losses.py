@@ -20,11 +20,7 @@ R = losses.Reduction
 VALUES: dict[str, tuple[float, float]] = {
     "absolute_difference": (0.95833331, 1.6666666),
     "mean_squared_error": (1.5520834, 2.8333333),
-    "hinge_loss": (0.79166669, 2.3333333),
     "huber_loss": (0.609375, 1.0833334),
-    "log_loss": (5.5361695, 11.207496),
-    "cosine_distance": (-1.25, -1),
-    "mean_pairwise_squared_error": (3.4708335, 21),
     "sigmoid_cross_entropy": (0.68367583, 1.9428445),
     "softmax_cross_entropy": (1.7538869, 6.8574753),
 }
@@ -39,14 +35,11 @@ REDUCED: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_losses_are_one_number_over_the_weights_that_are_not_0(name: str) -> None:
-    arguments: dict[str, Any] = {"axis": 1} if name == "cosine_distance" else {}
-    made = np.clip(abs(MADE), 0, 1) if name == "log_loss" else MADE
     plain, weighted = VALUES[name]
     loss = getattr(losses, name)
-    np.testing.assert_allclose(loss(TRUE, made, **arguments).numpy(), plain, rtol=1e-5)
-    wide = np.broadcast_to(WEIGHTS, TRUE.shape) if name == "mean_pairwise_squared_error" else WEIGHTS
-    given = WEIGHTS[:, 0] if name == "softmax_cross_entropy" else wide
-    np.testing.assert_allclose(loss(TRUE, made, weights=given, **arguments).numpy(), weighted, rtol=1e-5)
+    np.testing.assert_allclose(loss(TRUE, MADE).numpy(), plain, rtol=1e-5)
+    given = WEIGHTS[:, 0] if name == "softmax_cross_entropy" else WEIGHTS
+    np.testing.assert_allclose(loss(TRUE, MADE, weights=given).numpy(), weighted, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", REDUCED)
@@ -85,7 +78,6 @@ def test_losses_that_cannot_be() -> None:
         (lambda: losses.mean_squared_error(None, MADE), "`labels` must not be None"),
         (lambda: losses.mean_squared_error(TRUE, MADE, weights=np.ones(2)), "can not be broadcast"),
         (lambda: losses.mean_squared_error(TRUE, MADE, reduction="sum"), "Invalid Reduction Key sum"),
-        (lambda: losses.cosine_distance(TRUE, MADE), "must specify argument `axis`"),
     ]
     for call, text in wrong:
         with pytest.raises(ValueError, match=text):
@@ -96,10 +88,10 @@ def test_losses_that_cannot_be() -> None:
 def test_weights_whose_shape_only_the_session_knows_are_checked_there() -> None:
     with v1.Graph().as_default():
         made, weights = v1.placeholder(v1.float32), v1.placeholder(v1.float32)
-        loss = losses.hinge_loss(TRUE, made, weights)
+        loss = losses.huber_loss(TRUE, made, weights)
         with v1.Session() as session:
-            assert session.run(loss, {made: MADE, weights: WEIGHTS}) == np.float32(VALUES["hinge_loss"][1])
-            assert session.run(loss, {made: MADE, weights: 1.0}) == np.float32(VALUES["hinge_loss"][0])
+            assert session.run(loss, {made: MADE, weights: WEIGHTS}) == np.float32(VALUES["huber_loss"][1])
+            assert session.run(loss, {made: MADE, weights: 1.0}) == np.float32(VALUES["huber_loss"][0])
             with pytest.raises(errors.InvalidArgumentError, match="weights can not be broadcast to values"):
                 session.run(loss, {made: MADE, weights: WEIGHTS[:, 0]})
 

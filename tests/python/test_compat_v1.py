@@ -68,7 +68,6 @@ def test_old_names_of_arguments(name: str) -> None:
 def test_functions_with_other_arguments() -> None:
     x, w = tf.constant([[1.0, -2.0]]), tf.constant([[1.0, 0.0], [0.0, 1.0]])
     assert v1.nn.xw_plus_b(x, w, [1.0, 1.0]).numpy().tolist() == [[2.0, -1.0]]
-    assert v1.nn.relu_layer(x, w, [1.0, 1.0]).numpy().tolist() == [[2.0, 0.0]]
     assert v1.nn.in_top_k([[0.1, 0.9], [0.8, 0.2]], [1, 1], 1).numpy().tolist() == [True, False]
     images, filters = tf.ones([1, 3, 3, 1]), tf.ones([2, 2, 1, 1])
     made = v1.nn.conv2d(images, filter=filters, strides=[1, 1, 1, 1], padding="VALID")

@@ -116,7 +116,7 @@ for name in ("nothing", "testing", "varable_scope", "nn.nothing", "nn.reluu"):
 def test_names_and_arguments_that_are_gone_since() -> None:
     assert run("""
 import allotment.tf.v1 as tf
-from allotment.tf.compat.aliases import MOVED
+from allotment.tf.compat.functions.aliases import MOVED
 x = tf.random_uniform([2, 3], seed=1)
 parts = [
     tf.reduce_sum(x, reduction_indices=[1], keep_dims=True),

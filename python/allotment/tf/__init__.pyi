@@ -21,7 +21,7 @@ from . import (
     train,
     version,
 )
-from .compat.logging import (
+from .compat.v1.logging import (
     get_logger,
 )
 from .config import (

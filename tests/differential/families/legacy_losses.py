@@ -44,35 +44,31 @@ def _tolerance(operands: Sequence[tuple[str, tuple[int, ...], str]]) -> Toleranc
     return _IN_SINGLE if any(dtype == "float64" for dtype, _, _ in operands) else SUMS
 
 
-def _options(shape: tuple[int, ...], rng: random.Random, reduced: bool = True) -> str:
+def _options(shape: tuple[int, ...], rng: random.Random) -> str:
     text = f", weights={_weights(shape, rng)}" if rng.random() < 0.6 else ""
-    if reduced and rng.random() < 0.5:
+    if rng.random() < 0.5:
         name = f"v1.losses.Reduction.{rng.choice(_REDUCTIONS)}" if rng.random() < 0.95 else "'nothing'"
         text += f", reduction={name}"
     return text + (rng.choice((", scope='own'", ", loss_collection=None", "")) if rng.random() < 0.2 else "")
 
 
 @FAMILY.of(
-    "v1.losses.absolute_difference v1.losses.mean_squared_error v1.losses.hinge_loss v1.losses.huber_loss",
-    "v1.losses.log_loss v1.losses.cosine_distance v1.losses.mean_pairwise_squared_error",
+    "v1.losses.absolute_difference v1.losses.mean_squared_error v1.losses.huber_loss",
     "v1.losses.sigmoid_cross_entropy v1.losses.softmax_cross_entropy",
 )
 def pairs(function: str, rng: random.Random) -> Call:
     shape: tuple[int, ...] = rng.choice(((4,), (4, 3), (4, 3), (4, 1), (2, 3, 4), (), (0, 3)))
-    if shape == () and function.endswith(("softmax_cross_entropy", "pairwise_squared_error")):
+    if shape == () and function.endswith("softmax_cross_entropy"):
         shape = (4, 3)
     other = shape if rng.random() < 0.93 else rng.choice(((4,), (4, 1), (3, 3)))
     name = function.rpartition(".")[2]
-    options = _options(shape, rng, name != "mean_pairwise_squared_error")
+    options = _options(shape, rng)
     if name == "huber_loss" and rng.random() < 0.4:
         options += f", delta={rng.choice((0.5, 2.0))}"
-    if name == "cosine_distance" and rng.random() < 0.95:
-        options += f", {rng.choice(('axis', 'axis', 'dim'))}={rng.choice((0, -1, 1))}"
     if name.endswith("cross_entropy") and rng.random() < 0.3:
         options += f", label_smoothing={rng.choice((0.1, 0.5))}"
-    dtype = "float32" if rng.random() < 0.7 or name == "log_loss" else rng.choice((*FLOATS, "int32"))
-    kind = "positive" if name == "log_loss" else "ordinary"
-    operands = [(rng.choice(("float32", dtype)), other, "positive"), (dtype, shape, kind)]
+    dtype = "float32" if rng.random() < 0.7 else rng.choice((*FLOATS, "int32"))
+    operands = [(rng.choice(("float32", dtype)), other, "positive"), (dtype, shape, "ordinary")]
     return Call(f"{function}(x0, x1{options})", operands, _tolerance(operands), _MODES)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from allotment.devices.placement import device
 from allotment.tf.compat import v1 as compat
 from allotment.tf.compat.v1 import Variable as AnyVariable
-from allotment.tf.compat.variable_scopes import get_variable_scope
+from allotment.tf.compat.variables.scopes import get_variable_scope
 from allotment.tf.data.dataset import Dataset as AnyDataset
 from allotment.tf.graph.default import get_default_graph, in_graph
 from allotment.tf.graph.variables.graph_variable import GraphVariable
@@ -25,7 +25,7 @@ _UNWRAPPED_MODULES: Final = frozenset(
         "allotment.tf.version",
         "allotment.tf.nest",
         "allotment.tf.compat",
-        "allotment.tf.compat.logging",
+        "allotment.tf.compat.v1.logging",
         "allotment.tf.sysconfig",
     }
 )
@@ -148,7 +148,7 @@ def recording(given: Any, name: str) -> Any:
         return Dataset
     if given in (compat.get_variable, compat.get_local_variable):
         return _with_reference_variable(given)
-    if isinstance(given, FunctionType) and given.__module__ == "allotment.tf.compat.layers":
+    if isinstance(given, FunctionType) and given.__module__.startswith("allotment.tf.compat.layers."):
         return _with_reference_variables(given)
     if last in ("executing_eagerly", "executing_eagerly_outside_functions"):
         return _executing_eagerly

@@ -1,15 +1,15 @@
-"""``tf.compat.v1.data``: ``tf.data`` with the iterators that TensorFlow 1 had."""
+"""``tf.compat.v1.data``: ``tf.data`` with the iterators of TensorFlow 1."""
 
 from typing import Any, Final
 
 from allotment.tf import data
+from allotment.tf.compat.functions.namespace import extend_namespace
 from allotment.tf.data.graph_iterators import (
     GraphIterator,
     make_initializable_iterator,
     make_one_shot_iterator,
 )
 from allotment.tf.data.structure import map_values
-from allotment.tf.names.missing_names import missing_name_error
 from allotment.tf.tensors.tensor import Tensor
 
 
@@ -37,14 +37,4 @@ _OWN: Final = {
     "make_one_shot_iterator": make_one_shot_iterator,
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _OWN:
-        return _OWN[name]
-    if name in data.__all__:
-        return getattr(data, name)
-    raise missing_name_error("allotment.tf.compat.v1.data", name, __dir__())
-
-
-def __dir__() -> list[str]:
-    return sorted({*data.__all__, *_OWN})
+__getattr__, __dir__ = extend_namespace(__name__, data, _OWN)

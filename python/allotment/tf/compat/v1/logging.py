@@ -2,19 +2,13 @@
 
 import logging
 import sys
-from collections import Counter
 from typing import Any, Final
-
-from allotment.devices.caller import find_caller
 
 DEBUG: Final = logging.DEBUG
 INFO: Final = logging.INFO
 WARN: Final = logging.WARNING
 ERROR: Final = logging.ERROR
 FATAL: Final = logging.CRITICAL
-
-#: How often each line of a program has logged.
-_calls: Counter[tuple[str, int]] = Counter()
 
 
 def get_logger() -> logging.Logger:
@@ -66,35 +60,6 @@ def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
     get_logger().fatal(msg, *args, **kwargs)
 
 
-def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log a message at a level."""
-    get_logger().log(level, msg, *args, **kwargs)
-
-
-def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
-    """Log a message if a condition holds."""
-    if condition:
-        vlog(level, msg, *args)
-
-
-def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Log a message the first time and each ``n``-th time that this line of the program is reached."""
-    log_if(level, msg, not _reached() % n, *args)
-
-
-def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Log a message the first ``n`` times that this line of the program is reached."""
-    log_if(level, msg, _reached() < n, *args)
-
-
-def _reached() -> int:
-    """How often the program's line was reached before."""
-    caller = find_caller()
-    place = (caller.file, caller.line)
-    _calls[place] += 1
-    return _calls[place] - 1
-
-
 def get_verbosity() -> int:
     """Return the level below which messages are dropped."""
     return get_logger().getEffectiveLevel()
@@ -116,18 +81,12 @@ def flush() -> None:
         handler.flush()
 
 
-def TaskLevelStatusMessage(msg: Any) -> None:  # noqa: N802 - the name TensorFlow has
-    """Log a message at the level ``ERROR``."""
-    error(msg)
-
-
 __all__ = [
     "DEBUG",
     "ERROR",
     "FATAL",
     "INFO",
     "WARN",
-    "TaskLevelStatusMessage",
     "debug",
     "error",
     "fatal",
@@ -136,11 +95,7 @@ __all__ = [
     "get_verbosity",
     "info",
     "log",
-    "log_every_n",
-    "log_first_n",
-    "log_if",
     "set_verbosity",
-    "vlog",
     "warn",
     "warning",
 ]

@@ -1,4 +1,4 @@
-"""Functions of TensorFlow 1 that are others today: casts with names of their own, its quotient and ones."""
+"""Functions of TensorFlow 1 that TensorFlow 2 replaced: ``to_float`` and other casts, ``div`` and ``ones_like``."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,22 +26,22 @@ to_int64 = _caster("to_int64", "ToInt64", "int64")
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Any:
-    """The quotient, of integers rounded down. As ``tf.compat.v1.div``."""
+    """Divide; the quotient of integers is rounded down. As ``tf.compat.v1.div``."""
     x, y = to_pair(x, y)
     return (floordiv if x.dtype.is_integer else realdiv)(x, y, name)
 
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Any:
-    """A tensor of ones with the shape of another. As ``tf.compat.v1.ones_like``.
+    """Make a tensor of ones with the shape of another. As ``tf.compat.v1.ones_like``.
 
     Args:
-        tensor: The one with the shape.
+        tensor: The tensor with the shape.
         dtype: The element type, that of ``tensor`` unless given.
-        name: Of the operation.
+        name: The name of the operation.
         optimize: Has no effect.
 
     Raises:
-        TypeError: No number has the element type.
+        TypeError: The type has no number 1.
     """
     del optimize
     like = to_tensor(tensor)

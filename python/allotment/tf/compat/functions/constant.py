@@ -1,4 +1,4 @@
-"""``tf.compat.v1.constant``: TensorFlow 1's signature of constants."""
+"""``tf.compat.v1.constant``, with TensorFlow 1's parameters."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""TensorFlow 1's functions of variables."""
+"""Collections, initializers and assignments of variables in TensorFlow 1."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -27,7 +27,7 @@ def all_variables() -> list[Any]:
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """Return the variables of the default graph that are not kept. As ``tf.compat.v1.local_variables``."""
+    """Return the local variables of the default graph, which are not in checkpoints. As TensorFlow 1's function."""
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
@@ -37,7 +37,7 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
 
 
 def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Any:
-    """Return an operation that gives variables their first values; eagerly they have them.
+    """Return an operation that initializes variables; in eager mode they are initialized.
 
     As ``tf.compat.v1.variables_initializer``.
     """
@@ -45,7 +45,7 @@ def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Any:
 
 
 def global_variables_initializer() -> Any:
-    """Return an operation that gives all variables their first values; eagerly they have them.
+    """Return an operation that initializes all variables; in eager mode they are initialized.
 
     As ``tf.compat.v1.global_variables_initializer``.
     """
@@ -58,7 +58,7 @@ def initialize_all_variables() -> Any:
 
 
 def local_variables_initializer() -> Any:
-    """Return an operation that gives local variables their first values."""
+    """Return an operation that initializes local variables."""
     return variables_initializer(local_variables()) if thread.state.graph is not None else None
 
 
@@ -67,20 +67,15 @@ def initialize_local_variables() -> Any:
     return local_variables_initializer()
 
 
-def model_variables(scope: str | None = None) -> list[Any]:
-    """Return the variables that a model is made of. As ``tf.compat.v1.model_variables``."""
-    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
-
-
 def is_variable_initialized(variable: Any) -> Any:
-    """Return whether a variable has a value: a tensor. As ``tf.compat.v1.is_variable_initialized``."""
+    """Return whether a variable is initialized, as a tensor. As ``tf.compat.v1.is_variable_initialized``."""
     return variable.is_initialized()
 
 
 def report_uninitialized_variables(
     var_list: Iterable[Any] | None = None, name: str = "report_uninitialized_variables"
 ) -> Any:
-    """Return the names of variables that have no value, as texts. As TensorFlow's.
+    """Return the names of uninitialized variables as a string tensor. As in ``tf.compat.v1``.
 
     Args:
         var_list: The variables, global and local ones unless given.
@@ -110,8 +105,8 @@ def assign(
     Args:
         ref: The variable.
         value: The new value.
-        validate_shape: If false, a reference variable may get another shape.
-        use_locking: Not looked at: changes of one variable never mix.
+        validate_shape: With ``False``, a reference variable may change its shape.
+        use_locking: Has no effect: assignments are always locked.
         name: The node's name.
     """
     del use_locking
@@ -144,7 +139,6 @@ __all__ = [
     "is_variable_initialized",
     "local_variables",
     "local_variables_initializer",
-    "model_variables",
     "report_uninitialized_variables",
     "trainable_variables",
     "variables_initializer",

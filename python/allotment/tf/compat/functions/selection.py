@@ -60,14 +60,14 @@ def _back(call: Call, upstream: Any) -> list[Any]:
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Pick elements of ``x`` where a condition is true, else of ``y``; or return where it is true.
+    """Select elements of ``x`` where a condition is true, otherwise of ``y``; or return the indices of true elements.
 
     As ``tf.compat.v1.where``: ``x`` and ``y`` have one shape, and the condition is a scalar, has that shape, or is a
     vector that chooses rows. With ``condition`` alone the result is that of ``tf.where``.
 
     Raises:
         ValueError: Only one of ``x`` and ``y`` is given.
-        InvalidArgumentError: The shapes do not go together.
+        InvalidArgumentError: The shapes do not match.
     """
     if x is None or y is None:
         return masking.where(condition, x, y, name)

@@ -1,4 +1,4 @@
-"""``tf.compat.v1.cond``, which takes a result out of a list of one."""
+"""``tf.compat.v1.cond``, which unpacks a list with one result."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,11 +18,11 @@ def cond(
     """Call one of two functions. As ``tf.compat.v1.cond``.
 
     Args:
-        pred: Which one.
+        pred: The condition.
         true_fn: Called if it is true.
         false_fn: Called if it is false.
-        strict: Return a list of one result as it is, instead of the result.
-        name: Only looked at in error texts.
+        strict: Return a list with one result as it is, instead of the result.
+        name: The name in error messages.
         fn1: Old name of ``true_fn``.
         fn2: Old name of ``false_fn``.
 

@@ -1,20 +1,20 @@
-"""TensorFlow 1's initializers: they have an element type of their own, and other defaults than today's."""
+"""Initializers of TensorFlow 1, which have an element type and other defaults than those of TensorFlow 2."""
 
 import math
 from typing import Any
 
-from allotment.tf.compat.constants import constant
+from allotment.tf.compat.functions.constant import constant
 from allotment.tf.ops.array.creation import ones, zeros
 from allotment.tf.ops.random.initializers import Initializer
 from allotment.tf.ops.random.random import normal, truncated_normal, uniform
 from allotment.tf.tensors.dtype import as_dtype, float32
 
-#: The standard deviation of normal numbers of which those beyond two of it are drawn again.
+#: The standard deviation of a standard normal distribution that is truncated at two standard deviations.
 _CUT_DEVIATION = 0.87962566103423978
 
 
 class _Typed(Initializer):
-    """An initializer with a type; its arguments are its attributes."""
+    """An initializer with an element type, whose arguments are its attributes."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = as_dtype(dtype)
@@ -23,9 +23,9 @@ class _Typed(Initializer):
         """Return a value of this shape, of the initializer's type unless another is given."""
         del partition_info, options
         wanted = self.dtype if dtype is None else as_dtype(dtype)
-        return self._made([int(length) for length in shape], wanted)
+        return self._values([int(length) for length in shape], wanted)
 
-    def _made(self, shape: list[int], dtype: Any) -> Any:
+    def _values(self, shape: list[int], dtype: Any) -> Any:
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class zeros_initializer(_Typed):  # noqa: N801 - the name TensorFlow has
     def __init__(self, dtype: Any = float32) -> None:
         super().__init__(dtype)
 
-    def _made(self, shape: list[int], dtype: Any) -> Any:
+    def _values(self, shape: list[int], dtype: Any) -> Any:
         return zeros(shape, dtype)
 
 
@@ -49,58 +49,58 @@ class ones_initializer(_Typed):  # noqa: N801 - the name TensorFlow has
     def __init__(self, dtype: Any = float32) -> None:
         super().__init__(dtype)
 
-    def _made(self, shape: list[int], dtype: Any) -> Any:
+    def _values(self, shape: list[int], dtype: Any) -> Any:
         return ones(shape, dtype)
 
 
 class constant_initializer(_Typed):  # noqa: N801 - the name TensorFlow has
-    """A value; in a graph the last of too few numbers fills the variable. As TensorFlow 1's."""
+    """A constant; in a graph its last number fills the rest of the variable. As in ``tf.compat.v1``."""
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
         super().__init__(dtype)
         self.value, self.verify_shape = value, verify_shape
 
-    def _made(self, shape: list[int], dtype: Any) -> Any:
+    def _values(self, shape: list[int], dtype: Any) -> Any:
         return constant(self.value, dtype, shape, verify_shape=self.verify_shape)
 
 
 class random_uniform_initializer(_Typed):  # noqa: N801 - the name TensorFlow has
-    """Numbers that are all as likely, from 0 to 1 unless bounds are given. As TensorFlow 1's."""
+    """Uniformly distributed numbers, from 0 to 1 unless bounds are given. As in ``tf.compat.v1``."""
 
     def __init__(self, minval: Any = 0.0, maxval: Any = None, seed: Any = None, dtype: Any = float32) -> None:
         super().__init__(dtype)
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
-    def _made(self, shape: list[int], dtype: Any) -> Any:
+    def _values(self, shape: list[int], dtype: Any) -> Any:
         return uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
 class random_normal_initializer(_Typed):  # noqa: N801 - the name TensorFlow has
-    """Normal numbers with a standard deviation of 1 unless another is given. As TensorFlow 1's."""
+    """Normally distributed numbers. As in ``tf.compat.v1``."""
 
     def __init__(self, mean: Any = 0.0, stddev: Any = 1.0, seed: Any = None, dtype: Any = float32) -> None:
         super().__init__(dtype)
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
-    def _made(self, shape: list[int], dtype: Any) -> Any:
+    def _values(self, shape: list[int], dtype: Any) -> Any:
         return normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
 class truncated_normal_initializer(random_normal_initializer):  # noqa: N801 - the name TensorFlow has
-    """Normal numbers, none further from the mean than two standard deviations. As TensorFlow 1's."""
+    """Normally distributed numbers, truncated at two standard deviations. As in ``tf.compat.v1``."""
 
-    def _made(self, shape: list[int], dtype: Any) -> Any:
+    def _values(self, shape: list[int], dtype: Any) -> Any:
         return truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
 class variance_scaling_initializer(_Typed):  # noqa: N801 - the name TensorFlow has
-    """Random numbers, the smaller the more inputs or outputs there are. As TensorFlow 1's.
+    """Random numbers with a variance of ``scale`` divided by the number of inputs or outputs. As in ``tf.compat.v1``.
 
     Args:
-        scale: What the variance is times the number of inputs or outputs.
-        mode: Which number: ``fan_in``, ``fan_out`` or ``fan_avg``, their mean.
+        scale: The variance times the number of inputs or outputs.
+        mode: ``fan_in`` for the number of inputs, ``fan_out`` of outputs, or ``fan_avg`` for their mean.
         distribution: ``truncated_normal`` (or ``normal``), ``untruncated_normal`` or ``uniform``.
-        seed: Of the operation that draws them.
+        seed: The seed of the operation.
         dtype: The element type.
 
     Raises:
@@ -126,7 +126,7 @@ class variance_scaling_initializer(_Typed):  # noqa: N801 - the name TensorFlow 
         super().__init__(dtype)
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
 
-    def _made(self, shape: list[int], dtype: Any) -> Any:
+    def _values(self, shape: list[int], dtype: Any) -> Any:
         inputs, outputs = fans(shape)
         count = {"fan_in": inputs, "fan_out": outputs, "fan_avg": (inputs + outputs) / 2}[self.mode]
         variance = self.scale / max(1.0, count)
@@ -139,7 +139,7 @@ class variance_scaling_initializer(_Typed):  # noqa: N801 - the name TensorFlow 
 
 
 def fans(shape: list[int]) -> tuple[float, float]:
-    """How many inputs and outputs each element of a layer's weights has to do with."""
+    """Return the numbers of inputs and outputs of a unit with weights of this shape."""
     if not shape:
         return 1, 1
     if len(shape) == 1:
@@ -149,7 +149,7 @@ def fans(shape: list[int]) -> tuple[float, float]:
 
 
 class glorot_uniform_initializer(variance_scaling_initializer):  # noqa: N801 - the name TensorFlow has
-    """What variables are made of that are given nothing. As ``tf.compat.v1.glorot_uniform_initializer``."""
+    """Uniformly distributed numbers, scaled by inputs and outputs: the default of ``get_variable``."""
 
     def __init__(self, seed: Any = None, dtype: Any = float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
@@ -160,7 +160,7 @@ class glorot_uniform_initializer(variance_scaling_initializer):  # noqa: N801 - 
 
 
 class glorot_normal_initializer(variance_scaling_initializer):  # noqa: N801 - the name TensorFlow has
-    """The same with normal numbers. As ``tf.compat.v1.glorot_normal_initializer``."""
+    """Normally distributed numbers, scaled by inputs and outputs. As ``tf.compat.v1.glorot_normal_initializer``."""
 
     def __init__(self, seed: Any = None, dtype: Any = float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)

@@ -1,4 +1,4 @@
-"""The parameters that TensorFlow 1 gave to functions: in another order, with other names and defaults than today's."""
+"""Parameters of functions in TensorFlow 1, where their order, names or defaults differ from TensorFlow 2."""
 
 import ast
 import functools
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from allotment.tf.tensors import dtype as types
 
-#: Parameters by the function's name. ``old > new`` is an old name, ``old > -`` has no meaning here.
+#: Parameters by the function's name. ``old > new`` renames a parameter, ``old > -`` drops it.
 _REDUCTION: Final = (
     "input_tensor, axis=None, keepdims=None, name=None, reduction_indices=None > axis, "
     "keep_dims=None > keepdims"
@@ -89,16 +89,16 @@ _PARAMETERS: Final = {
     "zeros_like": "tensor > input, dtype=None, name=None, optimize=True > -",
 }
 
-#: A parameter: its name, its default, and what it is called today.
+#: A parameter: its name, its default, and its name in TensorFlow 2.
 _PARAMETER: Final = re.compile(r"(\w+)(?:=(.+?))?(?: > (\w+|-))?(?:, (?=\w+(?:=| >|,|$))|$)")
 
 
 def as_in_1(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with the parameters that it had in TensorFlow 1; itself where they are the same.
+    """Wrap a function to take the parameters of TensorFlow 1; without a difference, return it.
 
     Raises:
         ValueError: On a call: an argument is given by both of its names.
-        TypeError: On a call: arguments that the function does not have.
+        TypeError: On a call: an unknown argument.
     """
     parameters = _PARAMETERS.get(name)
     return function if parameters is None else _with_parameters(function, parameters)
@@ -113,7 +113,7 @@ def _with_parameters(function: Callable[..., Any], parameters: str) -> Callable[
         given: dict[str, Any] = {}
         for old, value in signature.bind(*args, **kwargs).arguments.items():
             new = today.get(old, old)
-            # What is not given has today's default. Where there are two names, one of them may be `None`.
+            # Arguments that are not given have the new default. Of two names for one parameter, one may be `None`.
             if new == "-" or (value is None and (old in today or new in today.values())):
                 continue
             if new in given:

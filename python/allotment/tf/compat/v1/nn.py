@@ -1,11 +1,11 @@
-"""``tf.compat.v1.nn``: ``tf.nn`` with the arguments that TensorFlow 1 had."""
+"""``tf.compat.v1.nn``: ``tf.nn`` with the arguments of TensorFlow 1."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.tf import nn
-from allotment.tf.compat.signatures import as_in_1
-from allotment.tf.names.missing_names import missing_name_error
+from allotment.tf.compat.functions.namespace import extend_namespace
+from allotment.tf.compat.functions.signatures import as_in_1
 from allotment.tf.ops.array.array import cast, is_tensor, stop_gradient
 from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.layout import reshape
@@ -29,18 +29,18 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Any:
-    """Set a share of the elements to zero by chance, given what share to keep. As ``tf.compat.v1.nn.dropout``.
+    """Set elements to zero at random, given the probability of keeping one. As ``tf.compat.v1.nn.dropout``.
 
     Args:
         x: Floats.
-        keep_prob: The share to keep; not beside ``rate``.
+        keep_prob: The probability of keeping an element; not together with ``rate``.
         noise_shape: A shape that broadcasts to that of ``x``.
-        seed: Of the random numbers.
+        seed: The seed of the random numbers.
         name: The node's name.
-        rate: The share to set to zero.
+        rate: The probability of setting an element to zero.
 
     Raises:
-        ValueError: Both shares are given, or none, or one that is no share.
+        ValueError: Both probabilities are given, or none, or one that is no probability.
     """
     if (keep_prob is None) == (rate is None):
         raise ValueError("You must provide either a `rate` or a `keep_prob` to `dropout`, and not both.")
@@ -59,7 +59,7 @@ def embedding_lookup(
     validate_indices: bool = True,  # noqa: ARG001 - they always are, as in TensorFlow
     max_norm: Any = None,
 ) -> Any:
-    """Pick rows by number from one table or several. As ``tf.compat.v1.nn.embedding_lookup``.
+    """Look up rows by number in one table or several. As ``tf.compat.v1.nn.embedding_lookup``.
 
     Args:
         params: A table, or a list of tables.
@@ -67,7 +67,7 @@ def embedding_lookup(
         partition_strategy: How rows are numbered: one of each table in turn (``"mod"``), or table after table
             (``"div"``).
         name: The name of the result's node.
-        validate_indices: Not looked at.
+        validate_indices: Has no effect.
         max_norm: Shrink rows with a larger Euclidean norm to this one.
 
     Raises:
@@ -100,7 +100,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 def softmax_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, dim: Any = -1, name: str | None = None, axis: Any = None
 ) -> Any:
-    """The cross entropy between distributions and the softmax of logits, without a gradient by the distributions.
+    """Return the cross entropy of distributions and logits, without a gradient for the distributions.
 
     As ``tf.compat.v1.nn.softmax_cross_entropy_with_logits``; ``axis`` is another name of ``dim``.
 
@@ -115,20 +115,14 @@ def softmax_cross_entropy_with_logits(
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
-    """The product of two matrices, and a row added. As ``tf.compat.v1.nn.xw_plus_b``."""
+    """Compute ``x @ weights + biases``. As ``tf.compat.v1.nn.xw_plus_b``."""
     return add(matmul(x, weights), biases, name)
-
-
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
-    """``xw_plus_b`` with zeros in the place of what is negative. As ``tf.compat.v1.nn.relu_layer``."""
-    return nn.relu(xw_plus_b(x, weights, biases), name)
 
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "dropout": dropout,
     "embedding_lookup": embedding_lookup,
     "in_top_k": in_top_k,
-    "relu_layer": relu_layer,
     "softmax_cross_entropy_with_logits": softmax_cross_entropy_with_logits,
     "softmax_cross_entropy_with_logits_v2": as_in_1(
         "softmax_cross_entropy_with_logits_v2", nn.softmax_cross_entropy_with_logits
@@ -136,14 +130,4 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "xw_plus_b": xw_plus_b,
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _FUNCTIONS:
-        return _FUNCTIONS[name]
-    if name in nn.__all__:
-        return as_in_1(name, getattr(nn, name))
-    raise missing_name_error("allotment.tf.compat.v1.nn", name, __dir__())
-
-
-def __dir__() -> list[str]:
-    return sorted({*nn.__all__, *_FUNCTIONS})
+__getattr__, __dir__ = extend_namespace(__name__, nn, _FUNCTIONS)

@@ -1,16 +1,16 @@
-"""``tf.compat.v1.get_variable``: variables by name, made once and shared."""
+"""``tf.compat.v1.get_variable``: variables that are shared by name."""
 
 import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.devices.placement import thread
-from allotment.tf.compat.initializers import glorot_uniform_initializer, zeros_initializer
-from allotment.tf.compat.variable_scopes import (
+from allotment.tf.compat.variables.initializers import glorot_uniform_initializer, zeros_initializer
+from allotment.tf.compat.variables.scopes import (
     AUTO_REUSE,
     VariableScope,
     get_variable_scope,
-    refuse_parts,
+    refuse_partitioning,
 )
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
@@ -37,35 +37,35 @@ def get_variable(
     synchronization: Any = None,
     aggregation: Any = None,
 ) -> Any:
-    """Make a variable in the current scope of variables, or return the one of that name if the scope reuses.
+    """Make a variable in the current variable scope, or return the variable of that name if the scope reuses.
 
-    As ``tf.compat.v1.get_variable``; eagerly each call makes a new one.
+    As ``tf.compat.v1.get_variable``; in eager mode each call makes a new variable.
 
     Args:
-        name: The name, behind that of the scope.
-        shape: The shape; not given beside a value.
-        dtype: The element type, that of the scope unless a value says another.
-        initializer: A value, or something that makes one of a shape; without it the scope's, without that small
-            random numbers, and zeros for what has no fractions.
-        regularizer: A function of the variable that gives a loss, which goes to the collection of those.
+        name: The name, which follows that of the scope.
+        shape: The shape; not together with a value.
+        dtype: The element type; unless given, that of the value or of the scope.
+        initializer: A value, or a function of a shape that returns one; unless given, that of the scope, otherwise
+            ``glorot_uniform_initializer``, or zeros for types other than floats.
+        regularizer: A function of the variable; its loss is added to ``REGULARIZATION_LOSSES``.
         trainable: Whether optimizers change it.
-        collections: The collections it is in.
-        caching_device: Not looked at.
+        collections: The collections that it is added to.
+        caching_device: Has no effect.
         partitioner: Not offered.
-        validate_shape: Without it values may have any shape.
-        use_resource: A resource or a reference variable.
+        validate_shape: With ``False``, values may have any shape.
+        use_resource: Whether to make a resource or a reference variable.
         custom_getter: Not offered.
-        constraint: Kept for optimizers.
-        synchronization: Kept for strategies.
-        aggregation: Kept for strategies.
+        constraint: A projection that optimizers apply.
+        synchronization: An attribute of the variable.
+        aggregation: An attribute of the variable.
 
     Raises:
-        ValueError: The name is taken and the scope does not reuse, or the other way round; another shape or type
-            than the variable has; neither a shape nor a value is given, or both.
-        NotImplementedError: A partitioner or a getter of one's own.
+        ValueError: The variable exists and the scope does not reuse, or the reverse; it has another shape or type;
+            neither a shape nor a value is given, or both.
+        NotImplementedError: A partitioner or a custom getter is given.
     """
     del caching_device
-    refuse_parts(partitioner=partitioner, custom_getter=custom_getter)
+    refuse_partitioning(partitioner=partitioner, custom_getter=custom_getter)
     scope = get_variable_scope()
     full = f"{scope.name}/{name}" if scope.name else name
     wanted = None if dtype is None else as_dtype(dtype)
@@ -79,7 +79,7 @@ def get_variable(
     graph = thread.state.graph
     asked = TensorShape(None) if shape is None else as_shape(shape)
     if graph is not None:
-        found = _kept().get(full)
+        found = _variables_by_name().get(full)
         if found is not None:
             return _shared(found, full, scope, asked, wanted or scope.dtype)
         if scope.reuse is True:
@@ -106,21 +106,21 @@ def get_variable(
     options["use_resource"] = scope.use_resource if use_resource is None else use_resource
     with graph.name_scope(None):
         variable = make(first, **options)
-    _kept()[full] = variable
+    _variables_by_name()[full] = variable
     _regularize(variable, scope.regularizer if regularizer is None else regularizer)
     return variable
 
 
 def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Make or find a variable that is not kept: it is local and not trained. See ``get_variable``."""
+    """Make or find a local variable, which is not trained and not in checkpoints. See ``get_variable``."""
     kwargs["trainable"] = False
     given = kwargs.get("collections") or []
     kwargs["collections"] = [*given, GraphKeys.LOCAL_VARIABLES]
     return get_variable(name, *args, **kwargs)
 
 
-def _kept() -> dict[str, Any]:
-    """The variables of the default graph by name."""
+def _variables_by_name() -> dict[str, Any]:
+    """Return the variables of the default graph by name."""
     kept = get_default_graph().get_collection_ref(_KEY)
     if not kept:
         kept.append({})
@@ -148,7 +148,7 @@ def _shared(found: Any, name: str, scope: VariableScope, shape: TensorShape, dty
 
 
 def _first_value(name: str, shape: TensorShape, dtype: DType, initializer: Any) -> tuple[Any, DType | None]:
-    """What a new variable starts with, a value or a function that makes it, and its type unless that tells."""
+    """Return the initial value of a new variable or a function that makes it, and its type unless the value has it."""
     if initializer is None:
         if shape.rank is None:
             raise ValueError(
@@ -160,7 +160,7 @@ def _first_value(name: str, shape: TensorShape, dtype: DType, initializer: Any) 
     if inspect.isclass(initializer):
         initializer = initializer()
     if not shape.is_fully_defined():
-        if not _needs_nothing(initializer):
+        if not _takes_no_arguments(initializer):
             raise ValueError(
                 "The initializer passed is not valid. It should be a callable with no arguments and the shape should "
                 "not be provided or an instance of `tf.keras.initializers.*' and `shape` should be fully defined."
@@ -178,7 +178,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         return {}
 
 
-def _needs_nothing(function: Callable[..., Any]) -> bool:
+def _takes_no_arguments(function: Callable[..., Any]) -> bool:
     return all(
         each.default is not each.empty or each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
         for each in _parameters(function).values()

@@ -1,4 +1,4 @@
-"""Texts and bytes, and other small conversions between Python's versions."""
+"""Conversions between strings and bytes, and of paths: the functions of ``tf.compat``."""
 
 import codecs
 import os
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """Return a text as bytes; bytes as they are. As ``tf.compat.as_bytes``.
+    """Encode a string; bytes stay as they are. As ``tf.compat.as_bytes``.
 
     Raises:
         TypeError: It is neither.
@@ -22,7 +22,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Return bytes as a text; a text as it is. As ``tf.compat.as_text``.
+    """Decode bytes; a string stays as it is. As ``tf.compat.as_text``.
 
     Raises:
         TypeError: It is neither.
@@ -36,22 +36,22 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
 
 
 def as_str(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Return ``as_text`` of it. As ``tf.compat.as_str``."""
+    """Decode bytes; see ``as_text``. As ``tf.compat.as_str``."""
     return as_text(bytes_or_text, encoding)
 
 
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:
-    """Return bytes as a text, and ``str`` of anything else. As ``tf.compat.as_str_any``."""
+    """Decode bytes, and return ``str`` of other objects. As ``tf.compat.as_str_any``."""
     return as_str(value, encoding) if isinstance(value, bytes) else str(value)
 
 
 def path_to_str(path: Any) -> Any:
-    """Return a path as a text; what is no path as it is. As ``tf.compat.path_to_str``."""
+    """Convert a path to a string; other objects stay as they are. As ``tf.compat.path_to_str``."""
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 
 def dimension_value(dimension: Any) -> int | None:
-    """Return a length of a shape, which is a number or ``None`` already. As ``tf.compat.dimension_value``."""
+    """Return a dimension, which is an integer or ``None`` already. As ``tf.compat.dimension_value``."""
     return dimension  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Scopes of variables: prefixes of their names, and whether a name may be met again. As TensorFlow 1's."""
+"""Variable scopes of TensorFlow 1: prefixes of names, reuse, and defaults of ``get_variable``."""
 
 import threading
 from collections.abc import Callable
@@ -15,19 +15,19 @@ from allotment.tf.tensors.dtype import DType, as_dtype, float32
 
 
 class _ReuseMode(Enum):
-    """What a scope does with names beyond true and false."""
+    """A value of ``reuse`` other than true and false."""
 
-    #: Make a variable, or return the one that has the name.
+    #: Make a variable, or return the existing one.
     AUTO_REUSE = 1
 
 
 AUTO_REUSE: Final = _ReuseMode.AUTO_REUSE
-#: The settings that an inner scope has from the outer one unless it is given its own.
+#: The settings that an inner scope inherits from the outer one.
 _INHERITED: Final = ("initializer", "regularizer", "caching_device", "dtype", "use_resource", "constraint")
 
 
 class VariableScope:
-    """A scope, as ``with tf.variable_scope(...) as scope:`` gives it. Entering it again is entering the same."""
+    """A variable scope, as in ``with tf.variable_scope(...) as scope:``. It can be entered again."""
 
     #: Not offered.
     partitioner = custom_getter = None
@@ -56,50 +56,34 @@ class VariableScope:
 
     @property
     def name(self) -> str:
-        """What is in front of the names of its variables."""
+        """The prefix of the names of its variables."""
         return self._name
 
     @property
     def original_name_scope(self) -> str:
-        """The name scope that was entered with it first, with a slash at its end."""
+        """The name scope that was entered with it at first, with a slash at its end."""
         return self._name_scope
 
     @property
     def reuse(self) -> Any:
-        """Whether variables must be there already: true, false or ``AUTO_REUSE``."""
+        """Whether variables must exist already: true, false or ``AUTO_REUSE``."""
         return self._reuse
 
     @property
     def dtype(self) -> DType:
-        """The element type of variables that are given none."""
+        """The default element type of variables."""
         return self._dtype
 
     def reuse_variables(self) -> None:
-        """Let variables of this scope be there already from now on."""
+        """Reuse the variables of this scope from now on."""
         self._reuse = True
-
-    def set_initializer(self, initializer: Any) -> None:
-        """Set the initializer of variables that are given none."""
-        self.initializer = initializer
-
-    def set_dtype(self, dtype: Any) -> None:
-        """Set the element type of variables that are given none."""
-        self._dtype = as_dtype(dtype)
-
-    def set_regularizer(self, regularizer: Any) -> None:
-        """Set the regularizer of variables that are given none."""
-        self.regularizer = regularizer
-
-    def set_use_resource(self, use_resource: bool) -> None:
-        """Say whether variables are resources."""
-        self.use_resource = use_resource
 
     def get_collection(self, name: Any) -> list[Any]:
         """Return the part of a collection that is in this scope."""
         return get_default_graph().get_collection(name, f"{self._name}/" if self._name else None)
 
     def trainable_variables(self) -> list[Any]:
-        """Return its variables that optimizers change."""
+        """Return its trainable variables."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
     def global_variables(self) -> list[Any]:
@@ -107,20 +91,20 @@ class VariableScope:
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
     def local_variables(self) -> list[Any]:
-        """Return its variables that are not kept."""
+        """Return its local variables."""
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
 
 class Scopes(threading.local):
-    """The scopes of a graph, in one thread."""
+    """The variable scopes of a graph in one thread."""
 
     def __init__(self) -> None:
         self.current = VariableScope(reuse=False)
-        #: How often each name was entered, for names that must be new.
+        #: How often each name was entered, to make names unique.
         self.entered: dict[str, int] = {}
 
     def unique(self, prefix: str) -> str:
-        """The prefix, with a number behind it if it was entered before."""
+        """Make a name unique by a number if it was entered before."""
         outer = self.current.name
         name, count = prefix, 0
         while self.entered.get(f"{outer}/{name}" if outer else name):
@@ -133,7 +117,7 @@ class Scopes(threading.local):
         self.entered[name] = self.entered.get(name, 0) + 1
 
     def close(self, name: str) -> None:
-        """Forget the scopes inside of one that is left: their names are new in the next."""
+        """Reset the counts of the scopes inside a scope that is left."""
         for inner in [each for each in self.entered if not name or each.startswith(f"{name}/")]:
             self.entered[inner] = 0
 
@@ -142,7 +126,7 @@ _KEY: Final = ("allotment", "variable scopes")
 
 
 def scopes_of_graph() -> Scopes:
-    """The scopes of the default graph."""
+    """Return the variable scopes of the default graph."""
     kept = get_default_graph().get_collection_ref(_KEY)
     if not kept:
         kept.append(Scopes())
@@ -150,32 +134,32 @@ def scopes_of_graph() -> Scopes:
 
 
 def get_variable_scope() -> VariableScope:
-    """Return the innermost scope of variables. As ``tf.compat.v1.get_variable_scope``."""
+    """Return the innermost variable scope. As ``tf.compat.v1.get_variable_scope``."""
     return scopes_of_graph().current
 
 
 class variable_scope:  # noqa: N801 - the name TensorFlow has
-    """A scope of variables, and a name scope with it. As ``tf.compat.v1.variable_scope``.
+    """A variable scope, and a name scope with it. As ``tf.compat.v1.variable_scope``.
 
     Args:
         name_or_scope: A name, or a scope that is entered again.
-        default_name: Without the first a name that is made unique.
-        values: Not looked at.
-        initializer: Of the variables inside that are given none.
-        regularizer: The same: a function of a variable that gives a loss.
-        caching_device: Kept, without effect.
+        default_name: A name that is made unique, if ``name_or_scope`` is ``None``.
+        values: Has no effect.
+        initializer: The default initializer of variables inside.
+        regularizer: The default regularizer: a function of a variable that returns a loss.
+        caching_device: Has no effect.
         partitioner: Not offered.
         custom_getter: Not offered.
-        reuse: ``True`` if variables must be there already, ``AUTO_REUSE`` if they may be; ``None`` as outside.
-        dtype: The element type of variables that are given none.
-        use_resource: Whether variables are resources.
-        constraint: Of the variables inside that are given none.
-        auxiliary_name_scope: Whether a name scope is entered, too.
+        reuse: ``True`` if variables must exist already, ``AUTO_REUSE`` if they may; ``None`` inherits.
+        dtype: The default element type.
+        use_resource: Whether variables are resource variables.
+        constraint: The default constraint.
+        auxiliary_name_scope: Whether to enter a name scope, too.
 
     Raises:
-        TypeError: Neither a name nor a default name, or one that is no text.
-        ValueError: Another ``reuse``, or one beside a default name.
-        NotImplementedError: A partitioner or a getter of one's own.
+        TypeError: Neither a name nor a default name is given, or it is no string.
+        ValueError: Another ``reuse``, or ``reuse`` together with a default name.
+        NotImplementedError: A partitioner or a custom getter is given.
     """
 
     def __init__(
@@ -195,7 +179,7 @@ class variable_scope:  # noqa: N801 - the name TensorFlow has
         auxiliary_name_scope: bool = True,
     ) -> None:
         del values
-        refuse_parts(partitioner=partitioner, custom_getter=custom_getter)
+        refuse_partitioning(partitioner=partitioner, custom_getter=custom_getter)
         if name_or_scope is None and default_name is None:
             raise TypeError("If default_name is None then name_or_scope is required")
         if reuse not in (None, True, False, AUTO_REUSE):
@@ -221,7 +205,7 @@ class variable_scope:  # noqa: N801 - the name TensorFlow has
             "constraint": constraint,
         }
         self._exits: list[ExitStack] = []
-        #: That of ``allotment.tf.v1``, which is the default only while a name of that is called.
+        #: The graph of ``allotment.tf.v1``, which is the default only inside calls of that module.
         self._graph = thread.state.graph
 
     def __enter__(self) -> VariableScope:
@@ -232,7 +216,7 @@ class variable_scope:  # noqa: N801 - the name TensorFlow has
             scopes.current = inner
             stack.callback(setattr, scopes, "current", outer)
             if isinstance(self._given, VariableScope):
-                # What is entered inside of it is counted as if it had not been.
+                # Restore the counts of names that are entered inside.
                 stack.callback(setattr, scopes, "entered", dict(scopes.entered))
             else:
                 stack.callback(scopes.close, inner.name)
@@ -246,7 +230,7 @@ class variable_scope:  # noqa: N801 - the name TensorFlow has
         self._exits.pop().close()
 
     def _name_scope(self, stack: ExitStack) -> str:
-        """Enter the name scope; returns its name."""
+        """Enter the name scope and return its name."""
         if isinstance(self._given, VariableScope):
             name: Any = self._given.name.rpartition("/")[2]
         else:
@@ -275,30 +259,25 @@ class variable_scope:  # noqa: N801 - the name TensorFlow has
         return VariableScope(reuse, name, name_scope=entered, **settings)
 
 
-def refuse_parts(**given: Any) -> None:
-    """Refuse what is not offered of variables.
+def refuse_partitioning(**given: Any) -> None:
+    """Refuse partitioners and custom getters.
 
     Raises:
-        NotImplementedError: It is given.
+        NotImplementedError: One is given.
     """
     for name, value in given.items():
         if value is not None:
             raise NotImplementedError(
-                f"{name}={value!r}: variables are neither split into parts nor made by functions of one's own. "
+                f"{name}={value!r}: partitioned variables and custom getters are not offered. "
                 "Leave the argument out."
             )
-
-
-def no_regularizer(_: Any) -> None:
-    """Return no loss: in place of a regularizer, so that none of an outer scope holds."""
 
 
 __all__ = [
     "AUTO_REUSE",
     "VariableScope",
     "get_variable_scope",
-    "no_regularizer",
-    "refuse_parts",
+    "refuse_partitioning",
     "scopes_of_graph",
     "variable_scope",
 ]

@@ -1,4 +1,4 @@
-"""TensorFlow 1's forms of assertions: with data for the error, and as operations in graphs whatever is known."""
+"""Assertions of TensorFlow 1: with data for the error, and as operations in graphs even if they hold statically."""
 
 from collections.abc import Callable
 from typing import Any, Final

@@ -6,12 +6,12 @@ from allotment.devices import placement
 
 
 def device(device_name_or_function: Any) -> Any:
-    """Wish a device for the operations of a ``with`` block. As ``tf.compat.v1.device``.
+    """Request a device for the operations of a ``with`` block. As ``tf.compat.v1.device``.
 
-    In a graph a function of the node may choose.
+    In a graph, the argument may be a function of the node.
 
     Raises:
-        RuntimeError: A function, and operations run eagerly.
+        RuntimeError: A function is given in eager mode.
         ValueError: On entry: not a device name.
     """
     graph = placement.thread.state.graph

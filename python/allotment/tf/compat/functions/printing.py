@@ -1,4 +1,4 @@
-"""``tf.compat.v1.Print``: a tensor that writes other tensors when it is computed."""
+"""``tf.compat.v1.Print``: an identity that prints other tensors when it runs."""
 
 import sys
 from typing import Any
@@ -33,15 +33,13 @@ def Print(  # noqa: N802 - the name TensorFlow has
     summarize: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Return a tensor, and write others to ``sys.stderr``: in a graph each time it is computed.
+    """Return a tensor, and print others to ``sys.stderr``; in a graph in each run.
 
     Raises:
-        NotImplementedError: ``first_n``: there is no counting.
+        NotImplementedError: ``first_n`` is given: runs are not counted.
     """
     if first_n is not None and first_n >= 0:
-        raise NotImplementedError(
-            f"first_n={first_n}: what is printed is not counted. Leave the argument out."
-        )
+        raise NotImplementedError(f"first_n={first_n}: runs are not counted. Leave the argument out.")
     tensors = [to_tensor(each) for each in data]
     node = run(_print, tensors, message or "", shown_count(summarize), name="Print/data")
     graph = thread.state.graph

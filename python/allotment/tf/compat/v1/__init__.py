@@ -1,6 +1,6 @@
-"""``tf.compat.v1``: what TensorFlow 2.21 has under this name.
+"""``tf.compat.v1``: the names of TensorFlow 1 that TensorFlow 2.21 has.
 
-Every public name of the package is here, too; those below are TensorFlow 1's own.
+It has every public name of the package, too; those below are only in TensorFlow 1.
 """
 
 import functools
@@ -10,40 +10,20 @@ from typing import Any
 
 from allotment.devices.device_spec import MutableDeviceSpec as DeviceSpec
 from allotment.tf import config, errors, test
-from allotment.tf.compat import debugging, losses, nn, random
-from allotment.tf.compat.aliases import MOVED
-from allotment.tf.compat.arguments import div, ones_like, to_double, to_float, to_int32, to_int64
-from allotment.tf.compat.assertions import ASSERTIONS, verify_tensor_all_finite
-from allotment.tf.compat.constants import constant
-from allotment.tf.compat.control import cond
-from allotment.tf.compat.devices import device
-from allotment.tf.compat.get_variable import get_local_variable, get_variable
-from allotment.tf.compat.initializers import (
-    constant_initializer,
-    glorot_normal_initializer,
-    glorot_uniform_initializer,
-    ones_initializer,
-    random_normal_initializer,
-    random_uniform_initializer,
-    truncated_normal_initializer,
-    variance_scaling_initializer,
-    zeros_initializer,
-)
-from allotment.tf.compat.logging import get_logger
-from allotment.tf.compat.namespaces import NAMESPACES
-from allotment.tf.compat.printing import Print
-from allotment.tf.compat.random import multinomial
-from allotment.tf.compat.scatters import SCATTERS
-from allotment.tf.compat.selection import where
-from allotment.tf.compat.signatures import as_in_1
-from allotment.tf.compat.variable_scopes import (
-    AUTO_REUSE,
-    VariableScope,
-    get_variable_scope,
-    no_regularizer,
-    variable_scope,
-)
-from allotment.tf.compat.variables import (
+from allotment.tf.compat.functions.aliases import MOVED
+from allotment.tf.compat.functions.assertions import ASSERTIONS, verify_tensor_all_finite
+from allotment.tf.compat.functions.constant import constant
+from allotment.tf.compat.functions.control import cond
+from allotment.tf.compat.functions.devices import device
+from allotment.tf.compat.functions.printing import Print
+from allotment.tf.compat.functions.renamed import div, ones_like, to_double, to_float, to_int32, to_int64
+from allotment.tf.compat.functions.selection import where
+from allotment.tf.compat.functions.signatures import as_in_1
+from allotment.tf.compat.v1 import debugging, losses, nn, random
+from allotment.tf.compat.v1._namespaces import NAMESPACES
+from allotment.tf.compat.v1.logging import get_logger
+from allotment.tf.compat.v1.random import multinomial
+from allotment.tf.compat.variables.collected import (
     all_variables,
     assign,
     assign_add,
@@ -55,10 +35,28 @@ from allotment.tf.compat.variables import (
     is_variable_initialized,
     local_variables,
     local_variables_initializer,
-    model_variables,
     report_uninitialized_variables,
     trainable_variables,
     variables_initializer,
+)
+from allotment.tf.compat.variables.get_variable import get_local_variable, get_variable
+from allotment.tf.compat.variables.initializers import (
+    constant_initializer,
+    glorot_normal_initializer,
+    glorot_uniform_initializer,
+    ones_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    truncated_normal_initializer,
+    variance_scaling_initializer,
+    zeros_initializer,
+)
+from allotment.tf.compat.variables.scatters import SCATTERS
+from allotment.tf.compat.variables.scopes import (
+    AUTO_REUSE,
+    VariableScope,
+    get_variable_scope,
+    variable_scope,
 )
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import (
@@ -100,13 +98,13 @@ from allotment.tf.version import (
 
 
 def disable_v2_behavior() -> None:
-    """Record operations from now on, and make reference variables. As ``tf.compat.v1.disable_v2_behavior``."""
+    """Record operations in graphs, and make reference variables. As ``tf.compat.v1.disable_v2_behavior``."""
     disable_eager_execution()
     disable_resource_variables()
 
 
 def enable_v2_behavior() -> None:
-    """Check that operations run when they are called. As ``tf.compat.v1.enable_v2_behavior``.
+    """Check that operations run eagerly. As ``tf.compat.v1.enable_v2_behavior``.
 
     Raises:
         ValueError: A graph is the default.
@@ -116,27 +114,27 @@ def enable_v2_behavior() -> None:
 
 
 def add_to_collection(name: Any, value: Any) -> None:
-    """Keep a value under a name in the default graph."""
+    """Add a value to a collection of the default graph."""
     get_default_graph().add_to_collection(name, value)
 
 
 def add_to_collections(names: Any, value: Any) -> None:
-    """Keep a value under each of several names in the default graph."""
+    """Add a value to several collections of the default graph."""
     get_default_graph().add_to_collections(names, value)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
-    """Return the list itself of the values under a name in the default graph."""
+    """Return a collection of the default graph as the list itself."""
     return get_default_graph().get_collection_ref(key)
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """Return the values under a name in the default graph."""
+    """Return a collection of the default graph as a new list."""
     return get_default_graph().get_collection(key, scope)
 
 
 def executing_eagerly_outside_functions() -> bool:
-    """Whether operations run when they are called."""
+    """Whether operations run eagerly."""
     from allotment.tf.ops.array.array import executing_eagerly
 
     return executing_eagerly()
@@ -144,7 +142,7 @@ def executing_eagerly_outside_functions() -> bool:
 
 #: TensorFlow's, for programs that look at it; that of this package is ``allotment.__version__``.
 __version__ = VERSION
-#: Made eagerly or in a graph, as ``tf.Variable`` is.
+#: An eager or a graph variable, as ``tf.Variable``.
 Variable = _Variable
 resource_variables_enabled = resources_by_default
 initialize_variables = variables_initializer
@@ -218,11 +216,9 @@ __all__ = [
     "local_variables",
     "local_variables_initializer",
     "losses",
-    "model_variables",
     "multinomial",
     "name_scope",
     "nn",
-    "no_regularizer",
     "ones_initializer",
     "ones_like",
     "placeholder",
@@ -255,14 +251,14 @@ def __getattr__(name: str) -> Any:
     if made is not None:
         return made
     if name in _MODULES:
-        return import_module(f"allotment.tf.compat.{name}")
+        return import_module(f"allotment.tf.compat.v1.{name}")
     if name in MOVED or name in package.__all__:
         path = MOVED.get(name, name).split(".")
         return as_in_1(path[-1], functools.reduce(getattr, path, package))
     raise missing_name_error(__name__, name, __dir__())
 
 
-#: Namespaces that are imported when they are asked for.
+#: Namespaces that are imported when they are first used.
 _MODULES = frozenset({"data", "layers", "logging", "train"})
 
 

@@ -1,9 +1,9 @@
-"""``tf.compat.v1.train``: ``tf.train`` with what TensorFlow 1 had beside."""
+"""``tf.compat.v1.train``: ``tf.train`` with further names of TensorFlow 1."""
 
-from typing import Any, Final
+from typing import Final
 
 from allotment.tf import train
-from allotment.tf.names.missing_names import missing_name_error
+from allotment.tf.compat.functions.namespace import extend_namespace
 from allotment.tf.training.checkpoint_state import (
     checkpoint_exists,
     remove_checkpoint,
@@ -20,14 +20,4 @@ _OWN: Final = {
     "update_checkpoint_state": update_checkpoint_state,
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _OWN:
-        return _OWN[name]
-    if name in train.__all__:
-        return getattr(train, name)
-    raise missing_name_error("allotment.tf.compat.v1.train", name, __dir__())
-
-
-def __dir__() -> list[str]:
-    return sorted({*train.__all__, *_OWN})
+__getattr__, __dir__ = extend_namespace(__name__, train, _OWN)

@@ -1,4 +1,4 @@
-"""TensorFlow 1's functions that change variables at places."""
+"""``scatter_update`` and similar functions of TensorFlow 1, which change elements of a variable."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -21,13 +21,13 @@ def _function(name: str, row: Operation, where: str) -> Callable[..., Any]:
     In a graph: return the value after that. Eagerly: the variable.
 
     Raises:
-        InvalidArgumentError: Places outside of the variable, or updates of another shape.
+        InvalidArgumentError: An index is out of range, or the updates have another shape.
     """
     return public(call, name, doc)
 
 
-_BY_NUMBER: Final = "at places along its first axis; updates are as many slices, or one number"
-_ANYWHERE: Final = "at places; updates are as many elements or slices"
+_BY_NUMBER: Final = "at indices along its first axis; updates are as many slices, or one number"
+_ANYWHERE: Final = "at indices; updates are as many elements or slices"
 
 #: The functions by name.
 SCATTERS: Final[dict[str, Callable[..., Any]]] = {

@@ -1,0 +1,1 @@
+"""Layers of TensorFlow 1 by concept: trained layers, normalization, and layers without variables."""
