@@ -312,14 +312,6 @@ def test_the_direction_of_an_unknown_figure_has_to_be_given() -> None:
         linear().fit(X, Y, verbose=0, callbacks=[keras.callbacks.EarlyStopping("mine")])
 
 
-def test_training_ends_when_the_loss_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
-    bad = Y.copy()
-    bad[7] = np.nan
-    callback = keras.callbacks.TerminateOnNaN()
-    linear().fit(X, bad, batch_size=5, epochs=3, verbose=0, shuffle=False, callbacks=[callback])
-    assert capsys.readouterr().out == "Batch 1: Invalid loss, terminating training\n"
-
-
 def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     model = linear(metrics=["mae"])
     # Captured output is no terminal: there is no bar to move.

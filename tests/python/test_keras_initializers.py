@@ -70,7 +70,7 @@ def test_values_are_broadcast_to_the_shape_in_single_precision_unless_asked() ->
     assert initializers.Constant(2)((2,)).dtype.name == "float32"
     assert initializers.Ones()((1,), dtype="bool").numpy()[0]
     assert initializers.Zeros()((), dtype=None).dtype.name == "float32"
-    with pytest.raises(TypeError, match="initializers that draw give floats"):
+    with pytest.raises(TypeError, match="random initializers return floats"):
         initializers.HeNormal()((2,), dtype="int32")
 
 

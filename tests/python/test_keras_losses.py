@@ -172,13 +172,9 @@ def test_losses_that_cannot_be() -> None:
             call(np.ones((6, 4)), constant(NORMED))
 
 
-@pytest.mark.parametrize(
-    ("reduction", "wanted"), [("sum_over_batch_size", 1.5), ("sum", 3.0), ("none", [0.0, 2.0, 1.0])]
-)
-def test_labels_of_an_ignored_class_do_not_count(reduction: str, wanted: Any) -> None:
-    predicted = constant([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]])
-    loss = losses.SparseCategoricalCrossentropy(ignore_class=7, reduction=reduction)
-    check(loss([7, 0, 0], predicted), np.log(2) * np.array(wanted), "float32", 1e-5)
+def test_an_ignored_class_is_not_offered() -> None:
+    with pytest.raises(NotImplementedError, match="`ignore_class` is not offered"):
+        losses.sparse_categorical_crossentropy([0], constant([[0.5, 0.5]]), ignore_class=0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int64", "uint8", "uint16", "uint32", "float64", "bool"])
@@ -213,9 +209,3 @@ def test_a_cross_entropy_wants_as_many_targets_as_outputs(name: str) -> None:
         ValueError, match=rf"^{name}: .*labels of shape \(8, 2\), predictions of shape \(8, 3\)$"
     ):
         model.fit(np.ones((8, 4)), np.ones((8, 2)), verbose=0)
-
-
-def test_truth_values_have_no_class_that_is_ignored() -> None:
-    predicted = np.array([[0.2, 0.8], [0.3, 0.7]], np.float32)
-    loss = losses.sparse_categorical_crossentropy(np.array([True, False]), predicted, ignore_class=-1)
-    assert np.allclose(loss.numpy(), -np.log([0.8, 0.3]))

@@ -189,8 +189,6 @@ def test_arguments_that_are_of_no_use() -> None:
         ({"learning_rate": 1}, "`learning_rate` should be float"),
         ({"clipnorm": 1.0, "clipvalue": 1.0}, "Only one of"),
         ({"gradient_accumulation_steps": 1}, "must be an integer >= 2"),
-        ({"use_ema": True, "ema_momentum": 2.0}, r"in the range \[0, 1\]"),
-        ({"use_ema": True, "ema_overwrite_frequency": -1}, "must be an integer >= 1"),
     ]
     for arguments, text in wrong:
         with pytest.raises(ValueError, match=text):
@@ -207,8 +205,6 @@ STEPS: list[tuple[Any, float]] = [
     (lambda: optimizers.SGD(0.1, clipnorm=0.6), 1.93000007),
     (lambda: optimizers.SGD(0.1, global_clipnorm=0.6), 1.93000007),
     (lambda: optimizers.SGD(0.1, gradient_accumulation_steps=2), 1.97500002),
-    (lambda: optimizers.SGD(0.1, loss_scale_factor=4.0), 1.91250002),
-    (lambda: optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5, ema_overwrite_frequency=2), 1.625),
     (lambda: optimizers.SGD(optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)), 1.8499999),
     (lambda: optimizers.SGD(lambda: 0.2), 1.29999995),
     (lambda: optimizers.Adam(0.1), 1.80631793),
@@ -231,24 +227,12 @@ def test_steps_of_every_rank_and_argument(make: Any, wanted: float, shape: tuple
     np.testing.assert_allclose(variable.numpy(), np.full(shape, wanted), rtol=2e-6)
 
 
-def test_averages_become_the_variables_at_the_end() -> None:
-    optimizer, variable = optimizers.SGD(1.0, use_ema=True, ema_momentum=0.5), Variable(0.0)
-    for _ in range(3):
-        optimizer.apply([constant(-1.0)], [variable])
-    assert float(variable) == 3
-    optimizer.finalize_variable_values([variable])
-    assert float(variable) == 0.5 * (0.5 * 1 + 0.5 * 2) + 0.5 * 3
-
-
-def test_variables_without_decay() -> None:
-    optimizer, one, other = (
-        optimizers.SGD(0.1, weight_decay=0.5),
-        Variable(1.0, name="w"),
-        Variable(1.0, name="bias"),
-    )
-    optimizer.exclude_from_weight_decay(var_names=["bias"])
-    optimizer.apply([constant(0.0), constant(0.0)], [one, other])
-    np.testing.assert_allclose([float(one), float(other)], [0.95, 1.0], rtol=1e-6)
+def test_arguments_that_are_not_offered_are_refused_by_name() -> None:
+    wrong: list[dict[str, Any]] = [{"use_ema": True}, {"loss_scale_factor": 2.0}]
+    for arguments in wrong:
+        with pytest.raises(NotImplementedError, match=f"`{next(iter(arguments))}` is not offered"):
+            optimizers.SGD(0.1, **arguments)
+    assert float(optimizers.SGD(0.1, use_ema=False).learning_rate) == np.float32(0.1)
 
 
 def test_a_variable_that_an_optimizer_was_not_built_with_is_refused() -> None:

@@ -149,9 +149,6 @@ assert np.allclose(alone, together, 1e-5), (alone, together)
         (S.CosineDecay(0.1, 10, alpha=0.1), 15, 0.010000001),
         (S.CosineDecay(0.0, 10, warmup_target=0.1, warmup_steps=4), 2, 0.05),
         (S.CosineDecay(0.0, 10, warmup_target=0.1, warmup_steps=4), 8, 0.06545085),
-        (S.CosineDecayRestarts(0.1, 10), 15, 0.08535534),
-        (S.CosineDecayRestarts(0.1, 10, t_mul=1.0, m_mul=0.5), 25, 0.012499999),
-        (S.CosineDecayRestarts(0.1, 10, alpha=0.1), 0, 0.1),
     ],
 )
 def test_rates_of_schedules(schedule: Any, step: int, rate: float) -> None:
@@ -179,8 +176,8 @@ def test_schedules_that_there_are_not() -> None:
         ValueError, match="The length of boundaries should be 1 less than the length of values"
     ):
         S.PiecewiseConstantDecay([1], [1.0])
-    for make in (S.CosineDecay, S.PolynomialDecay, S.CosineDecayRestarts):
-        with pytest.raises(ValueError, match=r"decay_steps` must be > 0. Received: \w*decay_steps=0"):
+    for make in (S.CosineDecay, S.PolynomialDecay):
+        with pytest.raises(ValueError, match=r"`decay_steps` must be > 0. Received: decay_steps=0"):
             make(0.1, 0)
     with pytest.raises(NotImplementedError, match="'LearningRateSchedule' must override `__call__"):
         S.LearningRateSchedule()(1)
@@ -192,14 +189,8 @@ def test_schedules_that_there_are_not() -> None:
 
 def test_names_of_reductions() -> None:
     names = keras.losses.Reduction
-    assert (
-        names.all()
-        == ("auto", "none", "sum", "sum_over_batch_size")
-        == (names.AUTO, names.NONE, names.SUM, names.SUM_OVER_BATCH_SIZE)
-    )
-    names.validate("sum")
-    with pytest.raises(ValueError, match="Invalid Reduction Key: x"):
-        names.validate("x")
+    for reduction in (names.NONE, names.SUM, names.SUM_OVER_BATCH_SIZE):
+        assert keras.losses.MeanSquaredError(reduction).reduction == reduction
 
 
 class Adding(keras.Model):

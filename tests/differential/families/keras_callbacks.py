@@ -51,9 +51,7 @@ def early_stopping(function: str, rng: random.Random) -> Call:
     return Call("run()", [], CLOSE, (), before)
 
 
-@FAMILY.of(
-    "keras.callbacks.LearningRateScheduler keras.callbacks.TerminateOnNaN keras.callbacks.LambdaCallback"
-)
+@FAMILY.of("keras.callbacks.LearningRateScheduler keras.callbacks.LambdaCallback")
 def others(function: str, rng: random.Random) -> Call:
     """Callbacks for learning rates, histories and lambda functions."""
     name = function.rpartition(".")[2]
@@ -71,8 +69,6 @@ def others(function: str, rng: random.Random) -> Call:
             )
         )
         callback = f"keras.callbacks.LearningRateScheduler({schedule})"
-    elif name == "TerminateOnNaN":
-        callback = "keras.callbacks.TerminateOnNaN()"
     else:
         hook = rng.choice(
             ("on_epoch_end", "on_epoch_begin", "on_train_begin", "on_train_end", "on_train_batch_end")

@@ -99,10 +99,7 @@ def _arguments(name: str, rng: random.Random) -> list[str]:
     if "rossentropy" in name:
         if rng.random() < 0.5:
             given.append(f"from_logits={rng.choice((True, False))}")
-        if "parse" in name:
-            if rng.random() < 0.2:
-                given.append(f"ignore_class={rng.choice((None, -1, 0, 1, 255))}")
-        elif rng.random() < 0.3:
+        if "parse" not in name and rng.random() < 0.3:
             given.append(f"label_smoothing={rng.choice((0.0, 0.1, 0.5, 1.0))}")
         if rng.random() < 0.15:
             given.append(f"axis={rng.choice((-1, 0, 1, 2, -2))}")

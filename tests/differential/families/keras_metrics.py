@@ -24,8 +24,6 @@ def _construction(function: str, rng: random.Random) -> str:
         given.append("name='own'")
     if "rossentropy" in function and rng.random() < 0.4:
         given.append(f"from_logits={rng.choice((True, False))}")
-    if function.endswith("SparseCategoricalCrossentropy") and rng.random() < 0.2:
-        given.append(f"ignore_class={rng.choice((-1, 0, 1))}")
     if function.endswith((".BinaryCrossentropy", ".CategoricalCrossentropy")) and rng.random() < 0.3:
         given.append(f"label_smoothing={rng.choice((0.0, 0.1, 0.5))}")
     if function.endswith("BinaryAccuracy") and rng.random() < 0.3:

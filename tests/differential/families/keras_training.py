@@ -92,7 +92,6 @@ def _task(rng: random.Random, rows: int) -> tuple[str, str, str, str]:
                 "'sparse_categorical_crossentropy'",
                 "keras.losses.SparseCategoricalCrossentropy()",
                 "'crossentropy'",
-                "keras.losses.SparseCategoricalCrossentropy(ignore_class=1)",
             )
         )
         metric = rng.choice(

@@ -1,4 +1,4 @@
-"""What TensorFlow has as ``tf.data.experimental``."""
+"""Options and constants of data sets. As ``tf.data.experimental``."""
 
 from allotment.tf.data.cardinality import INFINITE as INFINITE_CARDINALITY
 from allotment.tf.data.cardinality import UNKNOWN as UNKNOWN_CARDINALITY
@@ -6,12 +6,7 @@ from allotment.tf.data.dataset import AUTOTUNE, Dataset
 from allotment.tf.data.optional import Optional
 from allotment.tf.data.options import (
     AutoShardPolicy,
-    AutotuneAlgorithm,
-    AutotuneOptions,
     DistributeOptions,
-    ExternalStatePolicy,
-    OptimizationOptions,
-    ServiceOptions,
     ThreadingOptions,
 )
 from allotment.tf.names.missing_names import refuse_other_names
@@ -28,13 +23,8 @@ __all__ = [
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
-    "AutotuneAlgorithm",
-    "AutotuneOptions",
     "DistributeOptions",
-    "ExternalStatePolicy",
-    "OptimizationOptions",
     "Optional",
-    "ServiceOptions",
     "ThreadingOptions",
     "cardinality",
 ]

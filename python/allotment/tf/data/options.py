@@ -1,14 +1,14 @@
-"""Options of data sets: ``tf.data.Options`` and what is in it. They are kept, passed on and merged; none has an effect.
+"""``tf.data.Options``: options of data sets, which are inherited and merged and have no effect.
 
-With several processes ``experimental_distribute.auto_shard_policy`` is looked at: see ``distribute.input``.
+Strategies with several processes check ``experimental_distribute.auto_shard_policy``: see ``distribute/input``.
 """
 
-from enum import Enum, IntEnum
+from enum import IntEnum
 from typing import Any, ClassVar, Self
 
 
 class AutoShardPolicy(IntEnum):
-    """How processes divide the elements of a data set. As ``tf.data.experimental.AutoShardPolicy``."""
+    """The policy by which processes divide the elements of a data set. As ``tf.data.experimental.AutoShardPolicy``."""
 
     OFF = -1
     AUTO = 0
@@ -17,30 +17,12 @@ class AutoShardPolicy(IntEnum):
     HINT = 3
 
 
-class ExternalStatePolicy(Enum):
-    """What becomes of state that cannot be saved. As ``tf.data.experimental.ExternalStatePolicy``."""
-
-    WARN = 0
-    IGNORE = 1
-    FAIL = 2
-
-
-class AutotuneAlgorithm(Enum):
-    """How numbers of threads are found. As ``tf.data.experimental.AutotuneAlgorithm``."""
-
-    DEFAULT = 0
-    HILL_CLIMB = 1
-    GRADIENT_DESCENT = 2
-    MAX_PARALLELISM = 3
-    STAGE_BASED = 4
-
-
 class _Fields:
-    """Attributes of given names and types, ``None`` or a default until they are set."""
+    """An object with attributes of given names and types, which are ``None`` or a default until they are set."""
 
     #: The type of each attribute.
     _types: ClassVar[dict[str, type]] = {}
-    #: What attributes are before they are set, other than ``None``.
+    #: The defaults of attributes other than ``None``.
     _defaults: ClassVar[dict[str, Any]] = {}
     #: Other names of attributes.
     _aliases: ClassVar[dict[str, str]] = {}
@@ -82,7 +64,7 @@ class _Fields:
     __hash__ = None  # type: ignore[assignment]
 
     def _merged(self, later: Self) -> Self:
-        """One with the values of both, those of ``later`` where both have some."""
+        """Merge two objects; values of ``later`` take precedence."""
         made = type(self)()
         for name, kind in self._types.items():
             if issubclass(kind, _Fields):
@@ -94,50 +76,18 @@ class _Fields:
         return made
 
     def _frozen(self) -> Self:
-        """A copy that refuses changes."""
+        """Return a copy that refuses changes."""
         made = self._merged(type(self)())
         for part in (made, *(each for each in made._values.values() if isinstance(each, _Fields))):
             object.__setattr__(part, "_is_result", True)
         return made
 
 
-class AutotuneOptions(_Fields):
-    """How numbers of threads are found. As ``tf.data.experimental.AutotuneOptions``."""
-
-    _types: ClassVar = {
-        "autotune_algorithm": AutotuneAlgorithm,
-        "cpu_budget": int,
-        "enabled": bool,
-        "initial_parallelism": int,
-        "min_parallelism": int,
-        "ram_budget": int,
-    }
-
-
 class DistributeOptions(_Fields):
-    """How processes divide a data set. As ``tf.data.experimental.DistributeOptions``."""
+    """Options for data sets of several processes. As ``tf.data.experimental.DistributeOptions``."""
 
     _types: ClassVar = {"auto_shard_policy": AutoShardPolicy, "num_devices": int}
     _defaults: ClassVar = {"auto_shard_policy": AutoShardPolicy.AUTO}
-
-
-class OptimizationOptions(_Fields):
-    """Which rewrites are made of a data set. As ``tf.data.experimental.OptimizationOptions``."""
-
-    _types: ClassVar = dict.fromkeys(
-        (
-            *("apply_default_optimizations", "filter_fusion", "filter_parallelization", "inject_prefetch"),
-            *("map_and_batch_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization"),
-            *("noop_elimination", "parallel_batch", "seq_interleave_prefetch", "shuffle_and_repeat_fusion"),
-        ),
-        bool,
-    )
-
-
-class ServiceOptions(_Fields):
-    """Options of a service for data. As ``tf.data.experimental.ServiceOptions``."""
-
-    _types: ClassVar = {"pinned": bool}
 
 
 class ThreadingOptions(_Fields):
@@ -150,17 +100,8 @@ class Options(_Fields):
     """Options of a data set, for ``Dataset.with_options``. As ``tf.data.Options``."""
 
     _types: ClassVar = {
-        "autotune": AutotuneOptions,
-        "dataset_name": str,
         "deterministic": bool,
         "experimental_distribute": DistributeOptions,
-        "experimental_external_state_policy": ExternalStatePolicy,
-        "experimental_optimization": OptimizationOptions,
-        "experimental_service": ServiceOptions,
-        "experimental_slack": bool,
-        "experimental_symbolic_checkpoint": bool,
-        "experimental_warm_start": bool,
-        "framework_type": list,
         "threading": ThreadingOptions,
     }
     _aliases: ClassVar = {
@@ -175,12 +116,7 @@ class Options(_Fields):
 
 __all__ = [
     "AutoShardPolicy",
-    "AutotuneAlgorithm",
-    "AutotuneOptions",
     "DistributeOptions",
-    "ExternalStatePolicy",
-    "OptimizationOptions",
     "Options",
-    "ServiceOptions",
     "ThreadingOptions",
 ]

@@ -2,7 +2,6 @@
 
 from allotment.tf.distribute import experimental
 from allotment.tf.distribute.current import (
-    experimental_set_strategy,
     get_replica_context,
     get_strategy,
     has_strategy,
@@ -41,7 +40,6 @@ __all__ = [
     "Strategy",
     "StrategyExtended",
     "experimental",
-    "experimental_set_strategy",
     "get_replica_context",
     "get_strategy",
     "has_strategy",

@@ -1,9 +1,8 @@
 """The strategy and the replica that are in force: ``tf.distribute.get_strategy`` and its neighbours."""
 
-from allotment.devices.placement import thread
 from allotment.tf.distribute.one_device import default_strategy
 from allotment.tf.distribute.replica_context import ReplicaContext
-from allotment.tf.distribute.scopes import Scope, current_scope
+from allotment.tf.distribute.scopes import current_scope
 from allotment.tf.distribute.strategy import Strategy
 
 
@@ -38,22 +37,7 @@ def in_cross_replica_context() -> bool:
     return get_replica_context() is None
 
 
-def experimental_set_strategy(strategy: Strategy | None) -> None:
-    """Put this thread into the scope of a strategy without a ``with`` block; ``None`` ends that.
-
-    As ``tf.distribute.experimental_set_strategy``.
-
-    Raises:
-        RuntimeError: Inside of a scope that a ``with`` block entered, or of ``Strategy.run``.
-    """
-    scope = current_scope()
-    if scope is not None and not scope.is_permanent:
-        raise RuntimeError("Must not be called inside a `tf.distribute.Strategy` scope.")
-    thread.state.strategy = None if strategy is None else Scope(strategy, None, is_permanent=True)
-
-
 __all__ = [
-    "experimental_set_strategy",
     "get_replica_context",
     "get_strategy",
     "has_strategy",

@@ -70,8 +70,6 @@ class Scope(NamedTuple):
     strategy: ScopedStrategy
     #: The replica that runs, or ``None`` in the cross-replica scope.
     replica: ScopedReplica | None
-    #: Set by ``experimental_set_strategy``, so that no ``with`` block leaves it.
-    is_permanent: bool = False
 
     def refuse_graph(self) -> NoReturn:
         """Refuse to make a variable in a graph.

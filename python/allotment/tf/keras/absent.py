@@ -1,8 +1,8 @@
-"""What this Keras does not have: an error that says what there is instead."""
+"""Names and arguments of Keras that are not offered, and the look-up of objects by name."""
 
 import inspect
-from collections.abc import Callable, Iterable
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn, TypeVar
 
 from allotment.tf.names.missing_names import NotOfferedError
 
@@ -25,7 +25,7 @@ class Absent:
 
 
 def lacks(*names: str) -> Callable[[type[_Class]], type[_Class]]:
-    """Let a class say of these methods of Keras that they are not offered. One of the program's own may have them."""
+    """Make a class decorator that refuses methods of Keras by name; a subclass of the program may define them."""
 
     def mark(owner: type[_Class]) -> type[_Class]:
         for name in names:
@@ -36,17 +36,40 @@ def lacks(*names: str) -> Callable[[type[_Class]], type[_Class]]:
 
 
 def not_interpreted(what: str, identifier: object, offered: Iterable[str]) -> ValueError:
-    """Make the error that nothing is called so."""
+    """Make the error of an unknown name."""
     return ValueError(
         f"Could not interpret {what} identifier: {identifier}. Available: {', '.join(sorted(offered))}."
     )
 
 
-def refuse_unless_none(owner: str, **arguments: object) -> None:
-    """Refuse arguments that Keras has and this has not, unless they ask for nothing.
+def look_up(
+    what: str, identifier: Any, by_name: Mapping[str, Any], kind: type | None = None, offered: Any = None
+) -> Any:
+    """Return the object of a name; other callable objects are returned as they are.
+
+    Args:
+        what: The kind of object, for the error.
+        identifier: A name, a class, or an object.
+        by_name: Objects by name; a class is called without arguments.
+        kind: A class whose subclasses are called, too.
+        offered: The names to list in the error, all unless given.
 
     Raises:
-        NotImplementedError: One of them asks for something.
+        ValueError: The name is unknown, or the object is not callable.
+    """
+    found = by_name.get(identifier) if isinstance(identifier, str) else identifier
+    if isinstance(found, type) and (isinstance(identifier, str) or (kind and issubclass(found, kind))):
+        return found()
+    if callable(found):
+        return found
+    raise not_interpreted(what, identifier, offered or by_name)
+
+
+def refuse_unless_none(owner: str, **arguments: object) -> None:
+    """Refuse arguments of Keras that are not offered, unless they are ``None`` or ``False``.
+
+    Raises:
+        NotImplementedError: One of them has another value.
     """
     for name, value in arguments.items():
         if value is not None and value is not False:
@@ -55,4 +78,4 @@ def refuse_unless_none(owner: str, **arguments: object) -> None:
             )
 
 
-__all__ = ["Absent", "lacks", "not_interpreted", "refuse_unless_none"]
+__all__ = ["Absent", "lacks", "look_up", "not_interpreted", "refuse_unless_none"]

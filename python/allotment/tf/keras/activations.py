@@ -1,9 +1,9 @@
-"""Functions between layers. As ``keras.activations``."""
+"""Activation functions. As ``keras.activations``."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.tf.keras.absent import not_interpreted
+from allotment.tf.keras.absent import look_up
 from allotment.tf.names.missing_names import module_getattr
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
@@ -25,7 +25,7 @@ Activation = Callable[..., EagerTensor]
 
 
 def linear(x: Any) -> Any:
-    """What it is given."""
+    """Return the argument."""
     return x
 
 
@@ -88,12 +88,12 @@ def _floating(x: Any) -> EagerTensor:
 
 
 def hard_sigmoid(x: Any) -> EagerTensor:
-    """A straight line through a half, cut at 0 and 1."""
+    """Return ``x / 6 + 0.5``, clipped to 0 and 1."""
     return minimum(maximum(to_tensor(x) / 6.0 + 0.5, 0.0), 1.0)
 
 
 def mish(x: Any) -> EagerTensor:
-    """``x * tanh(softplus(x))``."""
+    """Return ``x * tanh(softplus(x))``."""
     given = to_tensor(x)
     return multiply(given, tanh(softplus(given)))
 
@@ -123,18 +123,12 @@ _BY_NAME: Final[dict[str, Activation]] = {
 
 
 def get(identifier: Any) -> Activation:
-    """The function of a name, or what was passed if that can be called; ``linear`` for ``None``.
+    """Return the activation of a name, ``linear`` for ``None``; other functions are returned as they are.
 
     Raises:
-        ValueError: No such function.
+        ValueError: Unknown.
     """
-    if identifier is None:
-        return linear
-    if isinstance(identifier, str) and identifier in _BY_NAME:
-        return _BY_NAME[identifier]
-    if callable(identifier):
-        return identifier  # type: ignore[no-any-return]
-    raise not_interpreted("activation function", identifier, _BY_NAME)
+    return linear if identifier is None else look_up("activation function", identifier, _BY_NAME)
 
 
 __all__ = [*_BY_NAME, "get"]

@@ -1,7 +1,7 @@
-"""First values of a layer's variables. As ``keras.initializers``.
+"""Initializers: initial values of a layer's variables. As ``keras.initializers``.
 
-Those that draw numbers give the same values on each call if they have
-a seed; without one, they go on with the generator that ``tf.random.set_seed`` starts.
+Random initializers with a seed return the same values in each call; without one, they use the generator that
+``tf.random.set_seed`` starts.
 """
 
 import inspect
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.tf.initializers import Initializer
-from allotment.tf.keras.absent import not_interpreted
+from allotment.tf.keras.absent import look_up
 from allotment.tf.names.missing_names import module_getattr
 from allotment.tf.ops.array import creation
 from allotment.tf.ops.array.array import cast
@@ -21,13 +21,13 @@ from allotment.tf.ops.random.stateless import stateless_normal, stateless_trunca
 from allotment.tf.tensors.dtype import as_dtype
 from allotment.tf.tensors.tensor import EagerTensor
 
-#: Of a normal distribution that is cut at two standard deviations, what is left of one.
-_LEFT_OF_ONE: Final = 0.87962566103423978
+#: The standard deviation of a standard normal distribution that is truncated at two standard deviations.
+_TRUNCATED_DEVIATION: Final = 0.87962566103423978
 _DISTRIBUTIONS: Final = ("uniform", "truncated_normal", "untruncated_normal")
 
 
 class _Filled(Initializer):
-    """The same number everywhere."""
+    """The base of initializers with one value for all elements."""
 
     value: Any = 0.0
 
@@ -38,7 +38,7 @@ class _Filled(Initializer):
         return value * creation.ones(shape, value.dtype) if value.ndim else broadcast_to(value, shape)
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments that make an equal one."""
+        """Return the arguments of an equal initializer."""
         return {name: vars(self)[name] for name in inspect.signature(type(self)).parameters}
 
 
@@ -62,22 +62,22 @@ class Ones(_Filled):
 
 
 class _Drawn(Initializer):
-    """Random numbers with a place and a spread."""
+    """The base of random initializers."""
 
     seed: int | None
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments that make an equal one."""
+        """Return the arguments of an equal initializer."""
         return {name: vars(self)[name] for name in inspect.signature(type(self)).parameters}
 
 
 class RandomNormal(_Drawn):
-    """Normal numbers. As ``keras.initializers.RandomNormal``.
+    """Normally distributed numbers. As ``keras.initializers.RandomNormal``.
 
     Args:
         mean: The mean.
         stddev: The standard deviation.
-        seed: What decides the values, on each call the same.
+        seed: The seed; with one, each call returns the same values.
     """
 
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
@@ -85,26 +85,26 @@ class RandomNormal(_Drawn):
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> EagerTensor:  # noqa: ARG002
         """Return random numbers in the shape."""
-        return _drawn(normal, stateless_normal, self.seed, shape, self.mean, self.stddev, dtype)
+        return _draw(normal, stateless_normal, self.seed, shape, self.mean, self.stddev, dtype)
 
 
 class TruncatedNormal(RandomNormal):
-    """Normal numbers at most two standard deviations from the mean. As ``keras.initializers.TruncatedNormal``."""
+    """Normally distributed numbers, truncated at two standard deviations. As ``keras.initializers.TruncatedNormal``."""
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> EagerTensor:  # noqa: ARG002
         """Return random numbers in the shape."""
-        return _drawn(
+        return _draw(
             draw_truncated_normal, stateless_truncated_normal, self.seed, shape, self.mean, self.stddev, dtype
         )
 
 
 class RandomUniform(_Drawn):
-    """Numbers that are all as likely. As ``keras.initializers.RandomUniform``.
+    """Uniformly distributed numbers. As ``keras.initializers.RandomUniform``.
 
     Args:
         minval: The lower bound.
         maxval: The upper bound.
-        seed: What decides the values, on each call the same.
+        seed: The seed; with one, each call returns the same values.
     """
 
     def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> None:
@@ -112,41 +112,41 @@ class RandomUniform(_Drawn):
 
     def __call__(self, shape: Any, dtype: Any = None, **options: Any) -> EagerTensor:  # noqa: ARG002
         """Return random numbers in the shape."""
-        return _drawn(uniform, stateless_uniform, self.seed, shape, self.minval, self.maxval, dtype)
+        return _draw(uniform, stateless_uniform, self.seed, shape, self.minval, self.maxval, dtype)
 
 
-def _drawn(
+def _draw(
     draw: Callable[..., EagerTensor],
-    decided: Callable[..., EagerTensor],
+    seeded: Callable[..., EagerTensor],
     seed: int | None,
     shape: Any,
     first: float,
     second: float,
     dtype: Any,
 ) -> EagerTensor:
-    """Draw numbers, decided by the seed alone if there is one.
+    """Draw random numbers; with a seed, they depend on the seed alone.
 
     Raises:
-        TypeError: The type holds no fractions.
+        TypeError: The type is no float.
     """
     dtype = as_dtype(dtype or "float32")
     if not dtype.is_floating and draw is not uniform:
         raise TypeError(
-            f"Cannot convert {first} to a tensor of dtype {dtype.name}: initializers that draw give floats"
+            f"Cannot convert {first} to a tensor of dtype {dtype.name}: random initializers return floats"
         )
     if seed is None:
         return draw(shape, first, second, dtype)
-    return decided(shape, (seed, 0), first, second, dtype)
+    return seeded(shape, (seed, 0), first, second, dtype)
 
 
 class VarianceScaling(_Drawn):
-    """Random numbers with a variance that keeps a signal's from layer to layer. As ``keras.initializers``'.
+    """Random numbers whose variance depends on the number of connections. As ``keras.initializers.VarianceScaling``.
 
     Args:
-        scale: The variance times the number of connections that ``mode`` counts.
-        mode: ``"fan_in"``, ``"fan_out"`` or ``"fan_avg"``: inputs of a unit, outputs, or half of both.
+        scale: The variance times the number of connections.
+        mode: ``"fan_in"``, ``"fan_out"`` or ``"fan_avg"``: the inputs of a unit, its outputs, or their mean.
         distribution: ``"truncated_normal"``, ``"untruncated_normal"`` or ``"uniform"``.
-        seed: What decides the values, on each call the same.
+        seed: The seed; with one, each call returns the same values.
 
     Raises:
         ValueError: Another scale, mode or distribution.
@@ -181,17 +181,17 @@ class VarianceScaling(_Drawn):
         variance = self.scale / max(1.0, counted)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * variance)
-            return _drawn(uniform, stateless_uniform, self.seed, shape, -limit, limit, dtype)
+            return _draw(uniform, stateless_uniform, self.seed, shape, -limit, limit, dtype)
         if self.distribution == "untruncated_normal":
-            return _drawn(normal, stateless_normal, self.seed, shape, 0.0, math.sqrt(variance), dtype)
-        deviation = math.sqrt(variance) / _LEFT_OF_ONE
-        return _drawn(
+            return _draw(normal, stateless_normal, self.seed, shape, 0.0, math.sqrt(variance), dtype)
+        deviation = math.sqrt(variance) / _TRUNCATED_DEVIATION
+        return _draw(
             draw_truncated_normal, stateless_truncated_normal, self.seed, shape, 0.0, deviation, dtype
         )
 
 
 def fans(shape: tuple[int, ...]) -> tuple[float, float]:
-    """How many inputs and outputs a unit of a layer with such a variable has."""
+    """Return the numbers of inputs and outputs of a unit with weights of this shape."""
     if len(shape) < 2:
         only = shape[0] if shape else 1
         return only, only
@@ -231,7 +231,8 @@ _BY_NAME: Final[dict[str, Callable[[], Initializer]]] = {
     "variance_scaling": VarianceScaling,
     "zeros": Zeros,
 }
-_BY_OTHER_NAME: Final = {
+_BY_ANY_NAME: Final = {
+    **_BY_NAME,
     **{made.__name__: made for made in _BY_NAME.values()},
     "normal": RandomNormal,
     "one": Ones,
@@ -241,20 +242,12 @@ _BY_OTHER_NAME: Final = {
 
 
 def get(identifier: Any) -> Any:
-    """The initializer of a name, or what was passed if that can be called. As ``keras.initializers.get``.
+    """Return the initializer of a name; other functions are returned as they are. As ``keras.initializers.get``.
 
     Raises:
-        ValueError: No such initializer.
+        ValueError: Unknown.
     """
-    if isinstance(identifier, str):
-        made = _BY_NAME.get(identifier) or _BY_OTHER_NAME.get(identifier)
-        if made is not None:
-            return made()
-    elif isinstance(identifier, type) and issubclass(identifier, Initializer):
-        return identifier()
-    elif callable(identifier):
-        return identifier
-    raise not_interpreted("initializer", identifier, _BY_NAME)
+    return look_up("initializer", identifier, _BY_ANY_NAME, Initializer, _BY_NAME)
 
 
 __all__ = [

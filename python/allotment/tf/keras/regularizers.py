@@ -1,10 +1,10 @@
-"""What is added to the loss for the size of variables. As ``keras.regularizers``."""
+"""Regularizers: losses for large variables. As ``keras.regularizers``."""
 
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from allotment.tf.keras.absent import not_interpreted
+from allotment.tf.keras.absent import look_up
 from allotment.tf.names.missing_names import module_getattr
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
@@ -15,22 +15,22 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Regularizer:
-    """A function of a variable that gives a loss. As ``keras.regularizers.Regularizer``."""
+    """The base class of functions of a variable that return a loss. As ``keras.regularizers.Regularizer``."""
 
-    #: The numbers that say what it is, which are attributes and arguments.
+    #: The names of its arguments, which are attributes.
     _fields: ClassVar[tuple[str, ...]] = ()
 
-    def __call__(self, x: Any) -> Any:  # noqa: ARG002 - those that are one look at it
+    def __call__(self, x: Any) -> Any:  # noqa: ARG002 - subclasses use it
         """Compute the loss."""
         return 0.0
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments that make an equal one."""
+        """Return the arguments of an equal regularizer."""
         return {name: getattr(self, name) for name in self._fields}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Regularizer":
-        """Make one of arguments."""
+        """Make a regularizer from its arguments."""
         return cls(**config)
 
 
@@ -42,10 +42,10 @@ class L1L2(Regularizer):
         l2: The factor of the squares.
 
     Raises:
-        ValueError: A factor is no number from 0 on.
+        ValueError: A factor is no non-negative number.
     """
 
-    _fields = ("l1", "l2")
+    _fields: ClassVar[tuple[str, ...]] = ("l1", "l2")
 
     def __init__(self, l1: Any = 0.0, l2: Any = 0.0) -> None:
         self.l1, self.l2 = _factor(0.0 if l1 is None else l1, "l1"), _factor(0.0 if l2 is None else l2, "l2")
@@ -61,69 +61,55 @@ class L1L2(Regularizer):
         return loss
 
 
-class L1(Regularizer):
+class L1(L1L2):
     """The sum of absolute values, by a factor. As ``keras.regularizers.L1``.
 
     Args:
         l1: The factor.
 
     Raises:
-        ValueError: It is no number from 0 on.
+        ValueError: It is no non-negative number.
     """
 
     _fields = ("l1",)
 
     def __init__(self, l1: Any = 0.01) -> None:
-        self.l1 = _factor(0.01 if l1 is None else l1, "l1")
-
-    def __call__(self, x: Any) -> EagerTensor:
-        """Compute the loss."""
-        return multiply(self.l1, reduce_sum(absolute(to_tensor(x))))
+        super().__init__(l1=0.01 if l1 is None else l1)
 
 
-class L2(Regularizer):
+class L2(L1L2):
     """The sum of squares, by a factor. As ``keras.regularizers.L2``.
 
     Args:
         l2: The factor.
 
     Raises:
-        ValueError: It is no number from 0 on.
+        ValueError: It is no non-negative number.
     """
 
     _fields = ("l2",)
 
     def __init__(self, l2: Any = 0.01) -> None:
-        self.l2 = _factor(0.01 if l2 is None else l2, "l2")
-
-    def __call__(self, x: Any) -> EagerTensor:
-        """Compute the loss."""
-        return multiply(self.l2, reduce_sum(square(to_tensor(x))))
+        super().__init__(l2=0.01 if l2 is None else l2)
 
 
 l1, l2, l1_l2 = L1, L2, L1L2
 
 _BY_NAME: Final[dict[str, Callable[[], Regularizer]]] = {"l1": L1, "l1_l2": L1L2, "l2": L2}
-_BY_OTHER_NAME: Final = {"L1": L1, "L1L2": L1L2, "L2": L2, "l1l2": L1L2}
+_BY_ANY_NAME: Final = {**_BY_NAME, "L1": L1, "L1L2": L1L2, "L2": L2, "l1l2": L1L2}
 
 
 def get(identifier: Any) -> Any:
-    """The regularizer of a name, or what was passed if that can be called. As ``keras.regularizers.get``.
+    """Return the regularizer of a name; other functions are returned as they are. As ``keras.regularizers.get``.
 
     Raises:
-        ValueError: No such regularizer.
+        ValueError: Unknown.
     """
-    if identifier is None:
-        return None
-    if isinstance(identifier, str):
-        made = _BY_NAME.get(identifier) or _BY_OTHER_NAME.get(identifier)
-        if made is not None:
-            return made()
-    elif isinstance(identifier, type) and issubclass(identifier, Regularizer):
-        return identifier()
-    elif callable(identifier):
-        return identifier
-    raise not_interpreted("regularizer", identifier, _BY_NAME)
+    return (
+        None
+        if identifier is None
+        else look_up("regularizer", identifier, _BY_ANY_NAME, Regularizer, _BY_NAME)
+    )
 
 
 def _factor(value: Any, name: str) -> float:

@@ -1,4 +1,7 @@
-"""``tf.compat.v1.train.Saver``: saves and restores variables by name."""
+"""``tf.compat.v1.train.Saver``: saves and restores variables by name.
+
+Longer than 300 lines by the documentation of TensorFlow's arguments.
+"""
 
 import os
 import time

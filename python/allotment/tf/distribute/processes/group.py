@@ -10,6 +10,8 @@ Before they exchange values, the processes compare their calls.
 
 MPI cannot cancel a collective operation: a lost group stays lost, every call raises, and the end of a process ends all
 others (``end.py``).
+
+Longer than 300 lines: the states of the group and the waits that change them belong together.
 """
 
 import logging

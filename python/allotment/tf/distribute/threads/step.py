@@ -7,6 +7,8 @@ step, and hold no lock while their code runs.
     replica 0    ──compute──call · · · · · · reply──compute──end
     replica 1    ──compute────────────call · reply──compute───────end
     leader                                perform                      return
+
+Longer than 300 lines: the channel of replicas and the leader are the two ends of one protocol.
 """
 
 import contextvars

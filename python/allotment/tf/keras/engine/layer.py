@@ -1,32 +1,30 @@
-"""Layers: a computation with variables of its own. The base class of all, the user's own included."""
+"""The base class of layers: how a layer is built, called, and recorded."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from allotment.tf import nest
-from allotment.tf.keras import initializers, regularizers
 from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.arguments import dtype_argument, shape_of_sample
 from allotment.tf.keras.engine.calls import calls, takes_training
 from allotment.tf.keras.engine.input_spec import InputSpec
+from allotment.tf.keras.engine.layer_losses import LayerLosses
 from allotment.tf.keras.engine.names import snake_case, unique_name
-from allotment.tf.keras.engine.replicas import together
+from allotment.tf.keras.engine.replicas import build_together
 from allotment.tf.keras.engine.symbolic import KerasTensor, Node, Shape, shapes_of, symbolic_in
-from allotment.tf.keras.engine.tracking import found_in, own_variables, without_repeats
+from allotment.tf.keras.engine.tracking import found_in, without_repeats
 from allotment.tf.keras.engine.trial import outputs_by_trial
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.math.division import divide_no_nan
 from allotment.tf.tensors.dtype import as_dtype
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from allotment.tf.training.checkpoint_values import attributes
 from allotment.tf.variables import restoring
-from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
 from allotment.tf.variables.variable import Variable
 
-#: What ``Layer.__init__`` sets: whoever lacks it has not called it.
+#: Attributes that ``Layer.__init__`` sets: a layer without one has not called it.
 _SET_BY_INIT: Final = frozenset(
     {
         "built",
@@ -42,7 +40,7 @@ _SET_BY_INIT: Final = frozenset(
     }
 )
 
-#: Attributes that hold no variables of the layer's own: symbolic tensors, and those that are found elsewhere, too.
+#: Attributes without variables for checkpoints: symbolic tensors, and lists of variables that other attributes hold.
 _NO_PARTS: Final = ("nodes", "_weights", "_build_shape")
 
 
@@ -59,30 +57,30 @@ _NO_PARTS: Final = ("nodes", "_weights", "_build_shape")
     "dtype_policy",
     "quantize",
 )
-class Layer:
+class Layer(LayerLosses):
     """A computation with variables. As ``keras.layers.Layer``.
 
-    A layer of your own sets sublayers and plain values in ``__init__``, makes variables with ``add_weight`` in
-    ``build(input_shape)``, and computes in ``call(inputs)``; with an argument ``training`` it is told whether the
-    model is being trained.
+    A subclass sets sublayers and plain values in ``__init__``, makes variables with ``add_weight`` in
+    ``build(input_shape)``, and computes in ``call(inputs)``, which may have an argument ``training``.
 
     Args:
         trainable: Whether gradients and optimizers see its variables.
-        dtype: The type of variables, and that floats are computed in.
+        dtype: The type of variables and of computations with floats.
         name: The name, made from the class if not given.
-        activity_regularizer: A function of outputs that gives a loss, or its name: the loss for one sample counts.
+        activity_regularizer: A function of outputs that returns a loss, or its name; the loss is divided by the batch
+            size.
 
     Raises:
         ValueError: Another keyword.
     """
 
-    #: Whether it gives what it gets in the same type, as one that only moves elements does.
+    #: Whether the output has the type of the input, as that of a layer that only moves elements.
     keeps_dtype = False
     #: Whether floats are cast to the type of the layer.
     casts_inputs = True
     #: Whether ``build`` may make variables.
     makes_variables = True
-    #: Whether a class of the user's own says how it makes a mask.
+    #: Whether a subclass of the program defines ``compute_mask``.
     _computes_mask = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -103,19 +101,16 @@ class Layer:
             input_shape = (length,)
         if kwargs:
             raise ValueError(f"Unrecognized keyword arguments passed to {type(self).__name__}: {kwargs}")
-        self.name = unique_name(snake_case(type(self).__name__)) if name is None else name
-        self.dtype = dtype_argument(dtype).name
-        self.built = False
+        super().__init__(
+            activity_regularizer,
+            trainable,
+            dtype_argument(dtype).name,
+            unique_name(snake_case(type(self).__name__)) if name is None else name,
+        )
         self.input_spec: InputSpec | None = None
         self._sample_shape = input_shape
         #: The calls with symbolic tensors.
         self.nodes: list[Node] = []
-        #: What ``add_weight`` made, in that order.
-        self._weights: list[Variable] = []
-        #: Functions of its variables that give losses, by the variable's identity.
-        self._regularizers: dict[int, Callable[[Any], Any]] = {}
-        self.activity_regularizer = regularizers.get(activity_regularizer)
-        self._trainable = trainable
         self._build_shape: Any = None
 
     def __getattr__(self, name: str) -> Any:
@@ -124,15 +119,15 @@ class Layer:
                 f"In layer {type(self).__name__!r}, you forgot to call `super().__init__()` as the first statement in "
                 "the `__init__()` method. Go add it!"
             )
-        # Once more, for its own words: a property may have raised the error.
+        # Raises the original error: a property may have raised it.
         return object.__getattribute__(self, name)
 
     @property
     def sample_shape(self) -> Shape | None:
-        """The shape of one sample, for a model that starts with this layer."""
+        """The shape of one sample, if this is the first layer of a model."""
         return None if self._sample_shape is None else shape_of_sample(self._sample_shape)
 
-    def build(self, input_shape: Any) -> None:  # noqa: ARG002 - those that have variables look at it
+    def build(self, input_shape: Any) -> None:  # noqa: ARG002 - subclasses use it
         """Make the variables. Called once, before the first ``call``, with the shape of its first argument."""
         self.built = True
 
@@ -141,9 +136,9 @@ class Layer:
         raise NotImplementedError(f"Layer {type(self).__name__} does not have a `call()` method implemented.")
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape of what a call with an input of this shape gives.
+        """Return the shape of the output for an input of this shape.
 
-        A class that does not say is tried out with zeros.
+        A subclass that does not override it is called with zeros.
         """
         inputs = tensors_of(input_shape, self.dtype)
         self._build_for(inputs)
@@ -153,7 +148,7 @@ class Layer:
         """Compute the output; with symbolic tensors, record the call as a part of a functional model.
 
         Raises:
-            ValueError: The inputs are no tensors, or of a shape that the layer does not take.
+            ValueError: The inputs are no tensors, or have an invalid shape.
         """
         inputs: Any
         if args and type(args[0]) is EagerTensor and args[0]._dtype.name == self.dtype:
@@ -194,7 +189,7 @@ class Layer:
             calls.training, calls.inside = before, not is_first
 
     def _input(self, value: Any) -> Any:
-        """An input as a tensor; floats in the type the layer computes in."""
+        """Convert an input to a tensor, and floats to the type of the layer."""
         if value is None:
             return None
         if not isinstance(value, Tensor):
@@ -213,29 +208,32 @@ class Layer:
         return cast(value, wanted) if is_other else value
 
     def _build_for(self, inputs: Any) -> None:
-        """Make the variables for inputs, symbolic or not; once for all replicas."""
+        """Build the layer for inputs, symbolic or not; once for all replicas."""
         if self.built:
             return
         shape = shapes_of(inputs)
         if not self.makes_variables or type(self).build is Layer.build:
-            # Replicas share nothing of it, so none has to wait for others.
+            # Without variables, replicas need not build it together.
             self._build_once(shape)
         else:
-            together(self, lambda layer: layer._build_once(shape))
+            build_together(self, lambda layer: layer._build_once(shape))
 
     def _build_once(self, shape: Any) -> None:
         if self.input_spec is not None:
             self.input_spec.check(self.name, shape)
         self._build_shape = shape
         self.build(shape)
-        # A `build` of the user's own need not say so.
+        # A `build` of the program need not set it.
         self.built = True
         if restoring.pending:
             restoring.restore_pending()
 
+    def _sublayers(self) -> "list[Layer]":
+        return without_repeats(found_in(self, Layer))
+
     def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
         yield from attributes(self, _NO_PARTS)
-        # Those that are no attributes.
+        # Variables that no attribute holds.
         yield "_weights", self._weights
 
     def _record(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -253,208 +251,23 @@ class Layer:
         Node(self, args, kwargs, outputs)
         return outputs
 
-    def add_weight(
-        self,
-        shape: Any = None,
-        initializer: Any = None,
-        dtype: Any = None,
-        trainable: bool = True,
-        name: str | None = None,
-        regularizer: Any = None,
-        constraint: Any = None,
-        aggregation: VariableAggregation = VariableAggregation.NONE,
-        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
-    ) -> Variable:
-        """Make a variable of the layer.
-
-        Args:
-            shape: Its shape, a single number if not given.
-            initializer: What makes its first value, or the name of that; by default ``glorot_uniform`` for floats,
-                else zeros.
-            dtype: Its type, the layer's if not given.
-            trainable: Whether gradients and optimizers see it.
-            name: The name, behind that of the layer.
-            regularizer: A function of the variable that gives a loss, or its name.
-            constraint: What optimizers project a new value with.
-            aggregation: How values from several replicas become one.
-            synchronization: When copies on several devices are made equal.
-
-        Raises:
-            ValueError: A length of the shape is not known.
-        """
-        regularize = regularizers.get(regularizer)
-        lengths = () if shape is None else shape_of_sample(shape)
-        whole = f"{self.name}/{'variable' if name is None else name}"
-        if None in lengths:
-            raise ValueError(
-                "Shapes used to initialize variables must be fully-defined (no `None` dimensions). "
-                f"Received: shape={lengths} for variable path='{whole}'"
-            )
-        wanted = as_dtype(self.dtype if dtype is None else dtype)
-        make = initializers.get(
-            ("glorot_uniform" if wanted.is_floating else "zeros") if initializer is None else initializer
-        )
-        variable = Variable(
-            lambda: make(lengths, dtype=wanted),
-            trainable=trainable,
-            name=whole,
-            constraint=constraint,
-            aggregation=aggregation,
-            synchronization=synchronization,
-        )
-        self._weights.append(variable)
-        if regularize is not None:
-            self._regularizers[id(variable)] = regularize
-        return variable
-
     @property
     def compute_dtype(self) -> str:
-        """The type that floats are computed in; that of the variables, too."""
+        """The type of computations with floats and of variables."""
         return self.dtype
 
     variable_dtype = compute_dtype
 
     @property
-    def trainable(self) -> bool:
-        """Whether gradients and optimizers see the variables. Setting it sets it for all layers inside."""
-        return self._trainable
-
-    @trainable.setter
-    def trainable(self, value: bool) -> None:
-        self._trainable = bool(value)
-        for layer in self._sublayers():
-            layer.trainable = value
-
-    def _sublayers(self) -> list["Layer"]:
-        return without_repeats(found_in(self, Layer))
-
-    @property
-    def weights(self) -> list[Variable]:
-        """All variables: the layer's own, those that are trained first, then those of the layers inside."""
-        inner = (variable for layer in self._sublayers() for variable in layer.weights)
-        return without_repeats(iter([*own_variables(self), *inner]))
-
-    @property
-    def trainable_weights(self) -> list[Variable]:
-        """The variables that are trained."""
-        if not self._trainable:
-            return []
-        own = (variable for variable in own_variables(self) if variable.trainable)
-        inner = (variable for layer in self._sublayers() for variable in layer.trainable_weights)
-        return without_repeats(iter([*own, *inner]))
-
-    @property
-    def non_trainable_weights(self) -> list[Variable]:
-        """The variables that are not trained."""
-        trained = {id(variable) for variable in self.trainable_weights}
-        return [variable for variable in self.weights if id(variable) not in trained]
-
-    variables = weights
-    trainable_variables = trainable_weights
-    non_trainable_variables = non_trainable_weights
-
-    def count_params(self) -> int:
-        """Return the number of elements in all variables.
-
-        Raises:
-            ValueError: There are no variables yet.
-        """
-        if not self.built:
-            raise ValueError(
-                f"You tried to call `count_params` on layer {self.name!r}, but the layer isn't built. You can build it "
-                "manually via: `layer.build(input_shape)`."
-            )
-        return elements_of(self.weights)
-
-    def get_weights(self) -> list[Any]:
-        """Return the values of all variables as arrays."""
-        return [variable.numpy() for variable in self.weights]
-
-    def set_weights(self, weights: Sequence[Any]) -> None:
-        """Set all variables, in the order of ``weights``; none changes if one does not fit.
-
-        Raises:
-            ValueError: There are not as many, or one has another shape.
-        """
-        mine = self.weights
-        if len(weights) != len(mine):
-            raise ValueError(
-                f"You called `set_weights(weights)` on layer {self.name!r} with a weight list of length "
-                f"{len(weights)}, but the layer was expecting {len(mine)} weights."
-            )
-        values = [np.asarray(value) for value in weights]
-        for variable, value in zip(mine, values, strict=True):
-            if variable.shape != value.shape:
-                raise ValueError(
-                    f"Layer {self.name} weight shape {tuple(variable.shape)} is not compatible with provided weight "
-                    f"shape {value.shape}."
-                )
-        for variable, value in zip(mine, values, strict=True):
-            variable.assign(value.astype(variable.dtype.as_numpy_dtype))
-
-    @property
     def input(self) -> Any:
-        """What the layer was called with in a functional model; only if that was once."""
+        """The symbolic input of the layer, if it was called once."""
         args, kwargs = self._only_node().arguments
         return args[0] if args else next(iter(kwargs.values()))
 
     @property
     def output(self) -> Any:
-        """What the layer gives in a functional model; only if it was called once."""
+        """The symbolic output of the layer, if it was called once."""
         return self._only_node().outputs
-
-    def add_loss(self, loss: Any) -> None:
-        """Add a tensor that ``call`` computes, or several, to the loss of the model, until the model's next call.
-
-        Raises:
-            ValueError: It is no tensor.
-        """
-        added = nest.flatten(loss)
-        for each in added:
-            if not isinstance(each, EagerTensor):
-                raise ValueError(
-                    "`add_loss()` can only be called from inside `build()` or `call()`, on a tensor input. Received "
-                    f"invalid value: {each}"
-                )
-        calls.losses.setdefault(self, []).extend(added)
-
-    def _regularize(self, outputs: Any) -> None:
-        """Add what the function of outputs gives, for one sample."""
-        for output in nest.flatten(outputs):
-            if isinstance(output, EagerTensor):
-                loss = to_tensor(self.activity_regularizer(output))
-                self.add_loss(
-                    divide_no_nan(loss, cast(len(output._array), loss._dtype)) if output.ndim else loss
-                )
-
-    def _forget_losses(self) -> None:
-        """Forget what was added in the last call."""
-        if calls.losses:
-            for layer in self._with_all_inside():
-                calls.losses.pop(layer, None)
-
-    def _with_all_inside(self) -> Iterator["Layer"]:
-        yield self
-        for layer in self._sublayers():
-            yield from layer._with_all_inside()
-
-    @property
-    def losses(self) -> list[Any]:
-        """What is added to the loss: by ``add_loss`` in the last call, and by regularizers for trained variables."""
-        found: list[Any] = []
-        if calls.losses:
-            layers = without_repeats(self._with_all_inside())
-            found = [loss for layer in layers for loss in calls.losses.get(layer, ())]
-        functions = dict(self._all_regularizers())
-        if functions:
-            trained = self.trainable_weights
-            found += [to_tensor(functions[id(each)](each)) for each in trained if id(each) in functions]
-        return found
-
-    def _all_regularizers(self) -> Iterator[tuple[int, Callable[[Any], Any]]]:
-        yield from self._regularizers.items()
-        for layer in self._sublayers():
-            yield from layer._all_regularizers()
 
     def _only_node(self) -> Node:
         if len(self.nodes) == 1:
@@ -466,13 +279,8 @@ class Layer:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
 
 
-def elements_of(variables: Sequence[Variable]) -> int:
-    """Number of elements in variables."""
-    return sum(variable.shape.num_elements() or 0 for variable in variables)
-
-
 def tensors_of(shape: Any, dtype: str) -> Any:
-    """Symbolic tensors of shapes: of one, or of several arranged as those are."""
+    """Make symbolic tensors of a shape, or of a structure of shapes."""
     if isinstance(shape, dict):
         return {key: tensors_of(each, dtype) for key, each in shape.items()}
     if isinstance(shape, list | tuple) and any(isinstance(each, list | tuple | dict) for each in shape):
@@ -480,4 +288,4 @@ def tensors_of(shape: Any, dtype: str) -> Any:
     return KerasTensor(shape, dtype)
 
 
-__all__ = ["Layer", "elements_of", "tensors_of"]
+__all__ = ["Layer", "tensors_of"]

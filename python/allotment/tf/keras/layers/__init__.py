@@ -1,4 +1,4 @@
-"""Layers. As ``keras.layers``, those that are offered."""
+"""Layers. As ``keras.layers``."""
 
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.layer import Layer
@@ -13,7 +13,7 @@ from allotment.tf.keras.layers.pooling import AveragePooling2D, GlobalAveragePoo
 from allotment.tf.keras.layers.shaping import Flatten, Reshape
 from allotment.tf.names.missing_names import module_getattr
 
-# The names that Keras has beside them.
+# Other names in Keras.
 AvgPool2D = AveragePooling2D
 GlobalAvgPool2D = GlobalAveragePooling2D
 MaxPool2D = MaxPooling2D

@@ -1,43 +1,41 @@
-"""Convolution of images as a layer."""
+"""The convolution layer for images."""
 
 from collections.abc import Callable
 from typing import Any
 
-from allotment.tf.keras import activations, initializers, regularizers
 from allotment.tf.keras.engine.arguments import channels_first, padding_argument, pair, positive
 from allotment.tf.keras.engine.input_spec import InputSpec
-from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import Shape
+from allotment.tf.keras.layers.bases import KernelLayer
 from allotment.tf.ops.nn.convolution import conv2d
 from allotment.tf.ops.nn.layers import bias_add
 from allotment.tf.tensors.tensor import EagerTensor
-from allotment.tf.variables.variable import Variable
 
 
-class Conv2D(Layer):
-    """Slide filters over images. As ``keras.layers.Conv2D``.
+class Conv2D(KernelLayer):
+    """Convolution of images. As ``keras.layers.Conv2D``.
 
     Args:
-        filters: Number of filters, and of channels of the output.
+        filters: The number of filters, which is that of output channels.
         kernel_size: Height and width of a filter, as one number or two.
-        strides: How far it moves, as one number or two.
+        strides: The strides, as one number or two.
         padding: ``"valid"`` or ``"same"``.
         data_format: ``"channels_last"`` unless ``"channels_first"``.
-        dilation_rate: Distance between the elements under a filter, as one number or two.
-        groups: Number of groups that channels and filters are divided into.
+        dilation_rate: The distance between the elements under a filter, as one number or two.
+        groups: The number of groups of channels and filters.
         activation: A function, or its name.
-        use_bias: Whether something is added to each channel.
-        kernel_initializer: What makes the first filters, or its name.
-        bias_initializer: What makes the first bias, or its name.
-        kernel_regularizer: What gives a loss for the kernel, or its name.
-        bias_regularizer: What gives a loss for the bias, or its name.
-        activity_regularizer: What gives a loss for the outputs, or its name.
-        kernel_constraint: What optimizers project new filters with.
-        bias_constraint: What optimizers project a new bias with.
-        **kwargs: Those of every layer.
+        use_bias: Whether to add a bias to each channel.
+        kernel_initializer: The initializer of the filters, or its name.
+        bias_initializer: The initializer of the bias, or its name.
+        kernel_regularizer: The regularizer of the kernel, or its name.
+        bias_regularizer: The regularizer of the bias, or its name.
+        activity_regularizer: The regularizer of the outputs, or its name.
+        kernel_constraint: A projection of the filters that optimizers apply.
+        bias_constraint: A projection of the bias that optimizers apply.
+        **kwargs: Arguments of ``Layer``.
 
     Raises:
-        ValueError: An argument is of no use.
+        ValueError: An invalid argument.
     """
 
     def __init__(
@@ -60,7 +58,14 @@ class Conv2D(Layer):
         bias_constraint: Callable[..., Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(
+            activation,
+            use_bias,
+            (kernel_initializer, kernel_regularizer, kernel_constraint),
+            (bias_initializer, bias_regularizer, bias_constraint),
+            activity_regularizer=activity_regularizer,
+            **kwargs,
+        )
         self.filters, self.groups = positive(filters, "filters"), positive(groups, "groups")
         if self.filters % self.groups:
             raise ValueError(
@@ -77,15 +82,7 @@ class Conv2D(Layer):
             )
         self.padding = padding_argument(padding)
         self.channels_first = channels_first(data_format)
-        self.activation = activations.get(activation)
-        self.use_bias = use_bias
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.kernel_regularizer = regularizers.get(kernel_regularizer)
-        self.bias_regularizer = regularizers.get(bias_regularizer)
-        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
         self.input_spec = InputSpec(min_ndim=4)
-        self.bias: Variable | None = None
 
     def build(self, input_shape: Shape) -> None:
         """Make the filters and the bias.
@@ -104,21 +101,7 @@ class Conv2D(Layer):
                 "The number of input channels must be evenly divisible by the number of groups. "
                 f"Received: groups={self.groups}, channels={channels}."
             )
-        self.kernel = self.add_weight(
-            (*self.kernel_size, channels // self.groups, self.filters),
-            self.kernel_initializer,
-            name="kernel",
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
-        if self.use_bias:
-            self.bias = self.add_weight(
-                (self.filters,),
-                self.bias_initializer,
-                name="bias",
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
+        self._make_kernel((*self.kernel_size, channels // self.groups, self.filters))
         self.input_spec = InputSpec(ndim=4, axes={axis: channels})
         self.built = True
 
@@ -129,7 +112,7 @@ class Conv2D(Layer):
                 f"Layer {self.name!r} convolves {self.dtype}, and its input is {inputs._dtype.name}: cast it first"
             )
         if self.padding == "VALID":
-            # An error if there is no window.
+            # Raises if the image is smaller than the filter.
             self.compute_output_shape(inputs._array.shape)
         form = "NCHW" if self.channels_first else "NHWC"
         outputs = conv2d(inputs, self.kernel, self.strides, self.padding, form, self.dilation_rate)
@@ -138,10 +121,10 @@ class Conv2D(Layer):
         return self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The number of windows down and across, and the filters as channels.
+        """Return the shape of the output.
 
         Raises:
-            ValueError: There is no window.
+            ValueError: The image is smaller than the filter.
         """
         spans = tuple(
             (size - 1) * rate + 1 for size, rate in zip(self.kernel_size, self.dilation_rate, strict=True)
@@ -157,10 +140,10 @@ def windows_of(
     first: bool,
     channels: int | None = None,
 ) -> Shape:
-    """The shape of images with a pixel for each window, and other channels if that is said.
+    """Return the output shape of a sliding window; with ``channels``, their number changes.
 
     Raises:
-        ValueError: There is no window.
+        ValueError: The image is smaller than the window.
     """
     if first:
         batch, depth, *image = input_shape

@@ -1,4 +1,4 @@
-"""Layers of every model: dense layers, activations, embeddings."""
+"""Dense layers, activations and embeddings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +8,7 @@ from allotment.tf.keras.engine.arguments import positive, refuse
 from allotment.tf.keras.engine.input_spec import InputSpec
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import Shape
+from allotment.tf.keras.layers.bases import KernelLayer, SameShapeLayer
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.indexing.gathering import gather
 from allotment.tf.ops.linalg.products import matmul
@@ -19,24 +20,23 @@ from allotment.tf.ops.nn.softmax import softmax
 from allotment.tf.ops.reduction.statistics import reduce_logsumexp
 from allotment.tf.tensors.dtype import int32, int64
 from allotment.tf.tensors.tensor import EagerTensor
-from allotment.tf.variables.variable import Variable
 
 
-class Dense(Layer):
+class Dense(KernelLayer):
     """``activation(inputs @ kernel + bias)``, over the last axis. As ``keras.layers.Dense``.
 
     Args:
-        units: Number of outputs.
+        units: The number of outputs.
         activation: A function, or its name.
-        use_bias: Whether something is added to the product.
-        kernel_initializer: What makes the first kernel, or its name.
-        bias_initializer: What makes the first bias, or its name.
-        kernel_regularizer: What gives a loss for the kernel, or its name.
-        bias_regularizer: What gives a loss for the bias, or its name.
-        activity_regularizer: What gives a loss for the outputs, or its name.
-        kernel_constraint: What optimizers project a new kernel with.
-        bias_constraint: What optimizers project a new bias with.
-        **kwargs: Those of every layer; quantization is not offered.
+        use_bias: Whether to add a bias.
+        kernel_initializer: The initializer of the kernel, or its name.
+        bias_initializer: The initializer of the bias, or its name.
+        kernel_regularizer: The regularizer of the kernel, or its name.
+        bias_regularizer: The regularizer of the bias, or its name.
+        activity_regularizer: The regularizer of the outputs, or its name.
+        kernel_constraint: A projection of the kernel that optimizers apply.
+        bias_constraint: A projection of the bias that optimizers apply.
+        **kwargs: Arguments of ``Layer``; quantization is not offered.
 
     Raises:
         ValueError: ``units`` is no positive number.
@@ -57,40 +57,25 @@ class Dense(Layer):
         **kwargs: Any,
     ) -> None:
         refuse(self, kwargs, "lora_rank", "quantization_config")
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(
+            activation,
+            use_bias,
+            (kernel_initializer, kernel_regularizer, kernel_constraint),
+            (bias_initializer, bias_regularizer, bias_constraint),
+            activity_regularizer=activity_regularizer,
+            **kwargs,
+        )
         if not isinstance(units, int):
             raise ValueError(
                 f"Received an invalid value for `units`, expected a positive integer. Received: units={units!r}"
             )
         self.units = positive(units, "units")
-        self.activation = activations.get(activation)
-        self.use_bias = use_bias
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.kernel_regularizer = regularizers.get(kernel_regularizer)
-        self.bias_regularizer = regularizers.get(bias_regularizer)
-        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
         self.input_spec = InputSpec(min_ndim=2)
-        self.bias: Variable | None = None
 
     def build(self, input_shape: Shape) -> None:
         """Make the kernel and the bias."""
         length = input_shape[-1]
-        self.kernel = self.add_weight(
-            (length, self.units),
-            self.kernel_initializer,
-            name="kernel",
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
-        if self.use_bias:
-            self.bias = self.add_weight(
-                (self.units,),
-                self.bias_initializer,
-                name="bias",
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
+        self._make_kernel((length, self.units))
         assert length is not None, "a kernel has no unknown length"
         self.input_spec = InputSpec(min_ndim=2, axes={-1: length})
         self.built = True
@@ -105,12 +90,12 @@ class Dense(Layer):
         return self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The input's shape with as many outputs as there are units."""
+        """Return the input's shape with ``units`` as the last length."""
         return (*input_shape[:-1], self.units)
 
 
-class Activation(Layer):
-    """A function of each element. As ``keras.layers.Activation``."""
+class Activation(SameShapeLayer):
+    """An activation as a layer. As ``keras.layers.Activation``."""
 
     def __init__(self, activation: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -120,10 +105,6 @@ class Activation(Layer):
     def call(self, inputs: Any) -> Any:
         """Compute the output."""
         return self.activation(inputs)
-
-    def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The input's shape."""
-        return input_shape
 
 
 class ReLU(Activation):
@@ -149,7 +130,7 @@ class ReLU(Activation):
 
 
 class Softmax(Activation):
-    """Exponentials divided by their sum along an axis, or over several. As ``keras.layers.Softmax``."""
+    """Softmax along an axis or several. As ``keras.layers.Softmax``."""
 
     def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
         super().__init__(lambda x: _softmax(x, axis), **kwargs)
@@ -164,15 +145,15 @@ def _softmax(x: EagerTensor, axis: Any) -> EagerTensor:
 
 
 class Embedding(Layer):
-    """A vector for each of some whole numbers. As ``keras.layers.Embedding``.
+    """A table of vectors, indexed by integers. As ``keras.layers.Embedding``.
 
     Args:
-        input_dim: The numbers are below this.
-        output_dim: Length of a vector.
-        embeddings_initializer: What makes the first vectors, or its name.
-        embeddings_regularizer: What gives a loss for the vectors, or its name.
-        embeddings_constraint: What optimizers project new vectors with.
-        **kwargs: Those of every layer; masks and given weights are not offered.
+        input_dim: The number of vectors.
+        output_dim: The length of a vector.
+        embeddings_initializer: The initializer of the vectors, or its name.
+        embeddings_regularizer: The regularizer of the vectors, or its name.
+        embeddings_constraint: A projection of the vectors that optimizers apply.
+        **kwargs: Arguments of ``Layer``; masks and given weights are not offered.
     """
 
     def __init__(
@@ -208,7 +189,7 @@ class Embedding(Layer):
         return gather(self.embeddings, inputs if inputs._dtype in (int32, int64) else cast(inputs, int32))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The input's shape with an axis for the vectors behind it."""
+        """Return the input's shape with an axis for the vectors."""
         return (*input_shape, self.output_dim)
 
 

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from allotment.tf.keras.engine.layer import Layer
-from allotment.tf.keras.engine.replicas import PerReplicaNumber, once, replica
-from allotment.tf.keras.engine.symbolic import Shape
+from allotment.tf.keras.engine.replicas import PerReplicaNumber, replica_index, run_once
+from allotment.tf.keras.layers.bases import SameShapeLayer
 from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import multiply
@@ -14,18 +13,18 @@ from allotment.tf.ops.random.stateless import stateless_uniform
 from allotment.tf.tensors.tensor import EagerTensor
 
 
-class Dropout(Layer):
-    """In training, set a share of the elements to zero and scale the others up. As ``keras.layers.Dropout``.
+class Dropout(SameShapeLayer):
+    """Sets elements to zero at random in training, and scales the others up. As ``keras.layers.Dropout``.
 
-    What is dropped depends on the seed, the replica, and how often it was called: the same in each run of a program
-    that has seeds, in whatever order its replicas come.
+    The dropped elements depend on the seed, the replica and the number of calls: they are the same in each run of a
+    program with seeds, whatever the order of its replicas.
 
     Args:
-        rate: The share.
-        noise_shape: A shape that broadcasts to the input's: elements that share a place share their fate; ``None``
-            for a length that is the input's.
-        seed: Of the random numbers; drawn if not given.
-        **kwargs: Those of every layer.
+        rate: The probability of setting an element to zero.
+        noise_shape: The shape of the random mask, which broadcasts to the input's; ``None`` stands for the length of
+            the input.
+        seed: The seed of the random numbers; random if not given.
+        **kwargs: Arguments of ``Layer``.
 
     Raises:
         ValueError: The rate is not between 0 and 1.
@@ -52,21 +51,17 @@ class Dropout(Layer):
         if self.rate == 1:
             return zeros_like(inputs)
         if self.seed is None:
-            # Not when the layer is made: that asks for no device.
-            once(self._draw_seed)
+            # Not in ``__init__``, which must not initialize devices.
+            run_once(self._draw_seed)
         call = self._calls.add(1) - 1
         shape = inputs._array.shape
         if self.noise_shape is not None:
             shape = tuple(
                 own if wanted is None else wanted for own, wanted in zip(shape, self.noise_shape, strict=True)
             )
-        seed = (self.seed, (int(call) << 16) + (replica() or 0))
+        seed = (self.seed, (int(call) << 16) + (replica_index() or 0))
         kept = greater_equal(stateless_uniform(shape, seed, dtype=inputs._dtype), self.rate)
         return where(kept, multiply(inputs, 1 / (1 - self.rate)), 0.0)
-
-    def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The input's shape."""
-        return input_shape
 
 
 __all__ = ["Dropout"]

@@ -1,4 +1,4 @@
-"""Layers of a function: of the user's own, of a scale, and of Python's operators between symbolic tensors."""
+"""Layers of functions: ``Lambda``, ``Rescaling``, and Python's operators between symbolic tensors."""
 
 import inspect
 from collections.abc import Callable
@@ -7,7 +7,8 @@ from typing import Any
 from allotment.tf.keras.absent import refuse_unless_none
 from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.names import unique_name
-from allotment.tf.keras.engine.symbolic import KerasTensor, Shape
+from allotment.tf.keras.engine.symbolic import KerasTensor
+from allotment.tf.keras.layers.bases import SameShapeLayer
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.math.arithmetic import add, multiply
@@ -19,14 +20,14 @@ class Lambda(Layer):
     """A function as a layer. As ``keras.layers.Lambda``. Variables that it uses are not those of the layer.
 
     Args:
-        function: Gets the inputs, and ``training`` if it has such an argument.
-        output_shape: Not needed: the shape is found by trying.
+        function: A function of the inputs, and of ``training`` if it has that argument.
+        output_shape: Has no effect: two calls with zeros find the shape.
         mask: Not offered.
         arguments: Further arguments of the function.
-        **kwargs: Those of every layer.
+        **kwargs: Arguments of ``Layer``.
 
     Raises:
-        TypeError: No function.
+        TypeError: ``function`` is not callable.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ def _wants_training(function: Callable[..., Any]) -> bool:
         return False
 
 
-class Rescaling(Layer):
+class Rescaling(SameShapeLayer):
     """``inputs * scale + offset``, in the type of the layer. As ``keras.layers.Rescaling``."""
 
     def __init__(self, scale: Any, offset: Any = 0.0, **kwargs: Any) -> None:
@@ -67,7 +68,7 @@ class Rescaling(Layer):
         self.scale, self.offset = scale, offset
 
     def __call__(self, inputs: Any, **kwargs: Any) -> Any:
-        """Compute the output, of lists and numbers, too, as layers that prepare data do."""
+        """Compute the output; as a preprocessing layer, it takes lists and numbers, too."""
         is_plain = isinstance(inputs, list | tuple | int | float)
         return super().__call__(to_tensor(inputs) if is_plain else inputs, **kwargs)
 
@@ -75,24 +76,20 @@ class Rescaling(Layer):
         """Compute the output."""
         return add(multiply(cast(inputs, self.dtype), self.scale), self.offset)
 
-    def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The shape of the inputs, as Keras has it, whatever the shapes of scale and offset."""
-        return input_shape
-
 
 class Operation(Layer):
-    """An operator of Python between symbolic tensors, or of one and of values.
+    """A Python operator between symbolic tensors, or between symbolic tensors and values.
 
     Args:
         name: The name of its method, such as ``__add__``.
-        operands: What it was called with.
+        operands: The operands.
     """
 
     def __init__(self, name: str, operands: tuple[Any, ...]) -> None:
         first = next(each for each in operands if isinstance(each, KerasTensor))
         super().__init__(name=unique_name(name.strip("_")), dtype=first.dtype)
         self._function = OPERATORS[name]
-        #: Those that are no symbolic tensors, by position.
+        #: The operands that are no symbolic tensors, by position.
         self._values = {at: each for at, each in enumerate(operands) if not isinstance(each, KerasTensor)}
 
     def call(self, *tensors: EagerTensor) -> EagerTensor:
@@ -110,7 +107,7 @@ def _symbolic(name: str) -> Callable[..., Any]:
     return call
 
 
-# Not ``==``: symbolic tensors are told from each other by what they are.
+# Not ``==``: symbolic tensors are compared by identity.
 attach(KerasTensor, {name: _symbolic(name) for name in OPERATORS if name not in ("__eq__", "__ne__")})
 
 __all__ = ["Lambda", "Operation", "Rescaling"]

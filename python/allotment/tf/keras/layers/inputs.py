@@ -1,15 +1,15 @@
-"""Where models begin."""
+"""``Input`` and the layer that it makes."""
 
 from typing import Any
 
 from allotment.tf.keras.absent import refuse_unless_none
 from allotment.tf.keras.engine.arguments import shape_of_sample
-from allotment.tf.keras.engine.layer import Layer
 from allotment.tf.keras.engine.symbolic import KerasTensor, Node, Shape
+from allotment.tf.keras.layers.bases import SameShapeLayer
 
 
-class InputLayer(Layer):
-    """Where a functional model begins. ``Input`` makes one and returns its symbolic tensor."""
+class InputLayer(SameShapeLayer):
+    """The layer of a model's input. ``Input`` makes one and returns its symbolic tensor."""
 
     keeps_dtype = True
 
@@ -38,10 +38,6 @@ class InputLayer(Layer):
         """Return the inputs."""
         return inputs
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape given."""
-        return input_shape
-
 
 def Input(  # noqa: N802 - Keras' name
     shape: Any = None,
@@ -53,20 +49,20 @@ def Input(  # noqa: N802 - Keras' name
     ragged: Any = None,
     tensor: Any = None,
 ) -> KerasTensor:
-    """Begin a functional model. As ``keras.Input``.
+    """Make a symbolic input of a functional model. As ``keras.Input``.
 
     Args:
-        shape: The shape of one sample, ``None`` for lengths that are not known.
+        shape: The shape of one sample, ``None`` for unknown lengths.
         batch_size: The number of samples in a batch, if that is fixed.
         dtype: The type of the elements, float32 if not given.
-        batch_shape: The shape of a batch, in the place of ``shape`` and ``batch_size``.
+        batch_shape: The shape of a batch, instead of ``shape`` and ``batch_size``.
         name: The name of the input.
         sparse: Not offered.
         ragged: Not offered.
         tensor: Not offered.
 
     Raises:
-        ValueError: There is no shape, or it is none.
+        ValueError: There is no shape, or it is invalid.
     """
     refuse_unless_none("Input", sparse=sparse, ragged=ragged, tensor=tensor)
     made: KerasTensor = InputLayer(shape, batch_size, dtype, batch_shape, name).output

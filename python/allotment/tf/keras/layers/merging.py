@@ -1,4 +1,4 @@
-"""Layers that make one tensor of several."""
+"""Layers that merge several tensors into one: ``Add`` and ``Concatenate``."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Add(Layer):
-    """The sum of tensors that are broadcast to each other behind the batch. As ``keras.layers.Add``."""
+    """The sum of tensors, which broadcast except along the batch. As ``keras.layers.Add``."""
 
     keeps_dtype = True
     makes_variables = False
@@ -20,7 +20,7 @@ class Add(Layer):
         """Check the shapes.
 
         Raises:
-            ValueError: There are not several, or they do not go together.
+            ValueError: There is one input only, or shapes do not match.
         """
         self.compute_output_shape(input_shape)
         self.built = True
@@ -34,10 +34,10 @@ class Add(Layer):
         return total
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
-        """The shape they are broadcast to.
+        """Return the shape that the inputs broadcast to.
 
         Raises:
-            ValueError: There are not several, or they do not go together.
+            ValueError: There is one input only, or shapes do not match.
         """
         shapes = several(input_shape, "A merge layer should be called on a list of inputs.")
         _check_batches(shapes)
@@ -71,7 +71,7 @@ def _length(a: int | None, b: int | None, one: Shape, other: Shape) -> int | Non
 
 
 class Concatenate(Layer):
-    """Tensors one behind the other along an axis. As ``keras.layers.Concatenate``."""
+    """The concatenation of tensors along an axis. As ``keras.layers.Concatenate``."""
 
     keeps_dtype = True
     makes_variables = False
@@ -84,7 +84,7 @@ class Concatenate(Layer):
         """Check the shapes.
 
         Raises:
-            ValueError: There are not several, or they do not go together.
+            ValueError: There is one input only, or shapes do not match.
         """
         self._checked(input_shape)
         self.built = True
@@ -94,10 +94,10 @@ class Concatenate(Layer):
         return concat(promoted(inputs), self.axis)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
-        """The shape of one, with the lengths of all added along the axis.
+        """Return the shape of the concatenation.
 
         Raises:
-            ValueError: There are not several, or they do not go together.
+            ValueError: There is one input only, or shapes do not match.
         """
         shapes = self._checked(input_shape)
         result, lengths = list(shapes[0]), [shape[self.axis] for shape in shapes]
@@ -105,11 +105,11 @@ class Concatenate(Layer):
         return tuple(result)
 
     def _checked(self, input_shape: Any) -> list[Shape]:
-        """The shapes of the inputs. An axis behind the last one is left to the operation, as in Keras.
+        """Check and return the shapes of the inputs. An axis after the last one is left to the operation, as in Keras.
 
         Raises:
-            IndexError: There is no such axis, counted from the end.
-            ValueError: There are not several, or they do not go together.
+            IndexError: A negative axis is out of range.
+            ValueError: There is one input only, or shapes do not match.
         """
         shapes = several(input_shape, "A `Concatenate` layer should be called on a list of inputs.")
         first = shapes[0]
@@ -127,20 +127,20 @@ class Concatenate(Layer):
 
 
 def add(inputs: Any, **kwargs: Any) -> Any:
-    """The sum of tensors, symbolic or not: ``Add(...)(inputs)``. As ``keras.layers.add``."""
+    """Add tensors, symbolic or not: ``Add(...)(inputs)``. As ``keras.layers.add``."""
     return Add(**kwargs)(inputs)
 
 
 def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
-    """Tensors one behind the other: ``Concatenate(axis, ...)(inputs)``. As ``keras.layers.concatenate``."""
+    """Concatenate tensors: ``Concatenate(axis, ...)(inputs)``. As ``keras.layers.concatenate``."""
     return Concatenate(axis, **kwargs)(inputs)
 
 
 def several(input_shape: Any, told: str) -> list[Shape]:
-    """The shapes of several inputs.
+    """Check that there are several inputs, and return their shapes.
 
     Raises:
-        ValueError: It is the shape of one.
+        ValueError: There is one.
     """
     if not isinstance(input_shape, list | tuple) or not all(isinstance(each, tuple) for each in input_shape):
         raise ValueError(f"{told} Received: input_shape={input_shape} (not a list of shapes)")

@@ -1,4 +1,4 @@
-"""Pooling of images as layers."""
+"""Pooling layers for images."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 
 class _Pooling2D(Layer):
-    """One number for each window of each channel."""
+    """The base of layers that reduce each window of each channel to a number."""
 
     keeps_dtype = True
     pool: ClassVar[Callable[..., EagerTensor]]
@@ -43,23 +43,23 @@ class _Pooling2D(Layer):
         return type(self).pool(inputs, self.pool_size, self.strides, self.padding, form)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The number of windows down and across.
+        """Return the shape of the output.
 
         Raises:
-            ValueError: There is no window.
+            ValueError: The image is smaller than the window.
         """
         return windows_of(input_shape, self.pool_size, self.strides, self.padding, self.channels_first)
 
 
 class MaxPooling2D(_Pooling2D):
-    """The largest element of each window. As ``keras.layers.MaxPooling2D``.
+    """The maximum of each window. As ``keras.layers.MaxPooling2D``.
 
     Args:
         pool_size: Height and width of a window, as one number or two.
-        strides: How far it moves, as one number or two; its own size if not given.
+        strides: The strides, as one number or two; the size of the window if not given.
         padding: ``"valid"`` or ``"same"``.
         data_format: ``"channels_last"`` unless ``"channels_first"``.
-        **kwargs: Those of every layer.
+        **kwargs: Arguments of ``Layer``.
     """
 
     pool = staticmethod(max_pool2d)
@@ -69,7 +69,7 @@ class AveragePooling2D(_Pooling2D):
     """The mean of each window. As ``keras.layers.AveragePooling2D``; see ``MaxPooling2D``."""
 
     def __init__(self, pool_size: Any, *args: Any, **kwargs: Any) -> None:
-        # Without a size of the window: Keras has one for the largest element alone.
+        # As in Keras, ``pool_size`` has no default.
         super().__init__(pool_size, *args, **kwargs)
 
     pool = staticmethod(avg_pool2d)
@@ -80,8 +80,8 @@ class GlobalAveragePooling2D(Layer):
 
     Args:
         data_format: ``"channels_last"`` unless ``"channels_first"``.
-        keepdims: Whether height and width stay, with length 1.
-        **kwargs: Those of every layer.
+        keepdims: Whether to keep height and width, with length 1.
+        **kwargs: Arguments of ``Layer``.
     """
 
     def __init__(self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any) -> None:
@@ -98,7 +98,7 @@ class GlobalAveragePooling2D(Layer):
         return reduce_mean(inputs, self.axes, keepdims=self.keepdims)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The samples and the channels."""
+        """Return the shape of samples and channels."""
         kept = (1 if axis in self.axes else length for axis, length in enumerate(input_shape))
         if self.keepdims:
             return tuple(kept)

@@ -1,4 +1,4 @@
-"""Layers that give the same elements in another shape."""
+"""Layers that reshape samples."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Flatten(Layer):
-    """Each sample as a vector. As ``keras.layers.Flatten``."""
+    """Reshapes each sample to a vector. As ``keras.layers.Flatten``."""
 
     keeps_dtype = True
 
@@ -25,19 +25,19 @@ class Flatten(Layer):
     def call(self, inputs: EagerTensor) -> EagerTensor:
         """Compute the output."""
         if self._is_channels_first and inputs.ndim > 1:
-            # The elements of each place one behind the other, as channels at the end have them.
+            # As if channels were the last axis.
             inputs = transpose(inputs, [0, *range(2, inputs.ndim), 1])
         shape = inputs._array.shape
         return reshape(inputs, (shape[0], math.prod(shape[1:])))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """All lengths but the first as one."""
+        """Return the batch and the product of the other lengths."""
         rest = input_shape[1:]
         return (input_shape[0], None if None in rest else math.prod(each or 0 for each in rest))
 
 
 class Reshape(Layer):
-    """Each sample in another shape, with at most one length -1. As ``keras.layers.Reshape``."""
+    """Reshapes each sample; at most one length may be -1. As ``keras.layers.Reshape``."""
 
     keeps_dtype = True
 
@@ -52,14 +52,14 @@ class Reshape(Layer):
 
     def call(self, inputs: EagerTensor) -> EagerTensor:
         """Compute the output."""
-        # Said in full: of a batch without samples no length can be told.
+        # Without -1: a batch without samples has no unique length.
         return reshape(inputs, self.compute_output_shape(inputs._array.shape))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """The shape wanted, behind the batch.
+        """Return the batch and the target shape.
 
         Raises:
-            ValueError: It has another number of elements.
+            ValueError: The target shape has another number of elements.
         """
         sample = input_shape[1:]
         known = math.prod(each for each in self.target_shape if each != -1)

@@ -1,8 +1,8 @@
-"""How far predictions are from what they should be. As ``keras.losses``, those that are offered."""
+"""Losses: measures of the distance of predictions from labels. As ``keras.losses``."""
 
 from typing import Any, Final
 
-from allotment.tf.keras.absent import not_interpreted
+from allotment.tf.keras.absent import look_up
 from allotment.tf.keras.engine.names import object_name
 from allotment.tf.keras.losses.functions import (
     binary_crossentropy,
@@ -57,38 +57,29 @@ _BY_NAME: Final[dict[str, Any]] = {
 
 
 def get(identifier: Any) -> Any:
-    """The loss of a name, or what was passed if that can be called. As ``keras.losses.get``.
+    """Return the loss of a name; other functions are returned as they are. As ``keras.losses.get``.
 
     Raises:
-        ValueError: No such loss.
+        ValueError: Unknown.
     """
-    if identifier is None:
-        return None
-    if isinstance(identifier, str) and identifier in _BY_NAME:
-        found = _BY_NAME[identifier]
-        return found() if isinstance(found, type) else found
-    if isinstance(identifier, type) and issubclass(identifier, Loss):
-        return identifier()
-    if callable(identifier):
-        return identifier
-    raise not_interpreted("loss", identifier, _BY_NAME)
+    return None if identifier is None else look_up("loss", identifier, _BY_NAME, Loss)
 
 
 def is_offered(loss: Any) -> bool:
-    """Whether a loss is one of Keras' own functions or of their classes."""
+    """Whether a loss is a function or class of Keras."""
     return loss in _FUNCTIONS or type(loss) in _CLASSES
 
 
 def depends_on_shapes(identifier: Any) -> bool:
-    """Whether a name means one of three losses, by the shapes of labels and predictions."""
+    """Whether a name stands for several losses, of which the shapes of labels and predictions choose one."""
     return isinstance(identifier, str) and identifier.lower() in ("crossentropy", "ce")
 
 
 def for_shapes(identifier: Any, true: Any, predicted: Any) -> Loss:
-    """The loss of a name, a function or an object, as an object for labels and predictions.
+    """Return the loss of a name, a function or an object as an object, for labels and predictions.
 
     Raises:
-        ValueError: No such loss.
+        ValueError: Unknown.
     """
     if not depends_on_shapes(identifier):
         return as_object(identifier)
@@ -99,7 +90,7 @@ def for_shapes(identifier: Any, true: Any, predicted: Any) -> Loss:
 
 
 def by_shapes(true: Any, predicted: Any, binary: Any, sparse: Any, categorical: Any) -> Any:
-    """Choose by the number of outputs, and by whether labels are numbers of classes or distributions over them."""
+    """Choose by the number of outputs, and by whether labels are class numbers or distributions."""
     labels, outputs = true.shape, predicted.shape
     if outputs[-1] == 1:
         return binary
@@ -107,10 +98,10 @@ def by_shapes(true: Any, predicted: Any, binary: Any, sparse: Any, categorical: 
 
 
 def as_object(identifier: Any) -> Loss:
-    """The loss of a name, a function or an object, as an object.
+    """Return the loss of a name, a function or an object as an object.
 
     Raises:
-        ValueError: No such loss.
+        ValueError: Unknown.
     """
     found = get(identifier)
     if isinstance(found, Loss):

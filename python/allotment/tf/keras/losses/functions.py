@@ -2,16 +2,16 @@
 
 from typing import Any, Final
 
-from allotment.tf.keras.engine.masks import set_mask
+from allotment.tf.keras.absent import refuse_unless_none
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
-from allotment.tf.ops.array.layout import expand_dims, reshape, squeeze
+from allotment.tf.ops.array.layout import expand_dims, squeeze
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import abs as absolute
 from allotment.tf.ops.math.arithmetic import add, clip_by_value, multiply, negative, square, subtract
-from allotment.tf.ops.math.comparison import less_equal, not_equal
+from allotment.tf.ops.math.comparison import less_equal
 from allotment.tf.ops.math.division import divide
 from allotment.tf.ops.math.real import log
 from allotment.tf.ops.nn.cross_entropy import (
@@ -23,18 +23,18 @@ from allotment.tf.ops.reduction.reduce import reduce_mean, reduce_sum
 from allotment.tf.tensors.dtype import float16, float32, int64
 from allotment.tf.tensors.tensor import EagerTensor
 
-#: The smallest probability, and the distance of the largest one from 1, of which logarithms are taken.
+#: Probabilities are clipped to this and to 1 minus this before logarithms.
 EPSILON: Final = 1e-7
 
 
-def together(y_true: Any, y_pred: Any) -> tuple[EagerTensor, EagerTensor]:
-    """Convert labels to the type of the predictions, and both to one rank where an axis of length 1 is too much."""
+def convert_pair(y_true: Any, y_pred: Any) -> tuple[EagerTensor, EagerTensor]:
+    """Convert labels to the type of the predictions, and remove an extra axis of length 1."""
     predicted = to_tensor(y_pred)
     return same_rank(converted(y_true, predicted._dtype), predicted)
 
 
 def same_rank(true: EagerTensor, predicted: EagerTensor) -> tuple[EagerTensor, EagerTensor]:
-    """Bring two tensors to one rank if one has an axis more, which is the last and has length 1."""
+    """Make the ranks of two tensors equal if one has an extra last axis of length 1."""
     more = true._array.ndim - predicted._array.ndim
     if more == 1 and true._array.shape[-1] == 1:
         return (true, expand_dims(predicted, -1)) if predicted.ndim == 1 else (squeeze(true, -1), predicted)
@@ -44,7 +44,7 @@ def same_rank(true: EagerTensor, predicted: EagerTensor) -> tuple[EagerTensor, E
 
 
 def mean(values: EagerTensor, axis: Any) -> EagerTensor:
-    """Take the mean along axes: of integers in float32, of float16 with a sum in float32."""
+    """Return the mean along axes: in float32 for integers, summed in float32 for float16."""
     dtype = values._dtype
     if dtype.is_floating and dtype is not float16:
         return reduce_mean(values, axis)
@@ -54,19 +54,19 @@ def mean(values: EagerTensor, axis: Any) -> EagerTensor:
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> EagerTensor:
     """Return the mean of squared differences over the last axis."""
-    true, predicted = together(y_true, y_pred)
+    true, predicted = convert_pair(y_true, y_pred)
     return mean(square(subtract(true, predicted)), -1)
 
 
 def mean_absolute_error(y_true: Any, y_pred: Any) -> EagerTensor:
     """Return the mean of absolute differences over the last axis."""
-    true, predicted = together(y_true, y_pred)
+    true, predicted = convert_pair(y_true, y_pred)
     return mean(_absolute(subtract(true, predicted)), -1)
 
 
 def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> EagerTensor:
-    """Return half the squared difference, a straight line from ``delta`` on: the mean over the last axis."""
-    true, predicted = together(y_true, y_pred)
+    """Return the mean over the last axis of half the squared difference, which is linear from ``delta`` on."""
+    true, predicted = convert_pair(y_true, y_pred)
     error = subtract(predicted, true)
     bend, half = (_in_type_of(error, value) for value in (delta, 0.5))
     size = _absolute(error)
@@ -76,7 +76,7 @@ def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> EagerTensor:
 
 
 def _in_type_of(tensor: EagerTensor, number: float) -> EagerTensor:
-    """Convert a number; to an integer by cutting off its fraction, as Keras does."""
+    """Convert a number to the type of a tensor; to an integer by truncation, as Keras does."""
     dtype = tensor._dtype
     return constant(number, dtype) if dtype.is_floating else cast(constant(float(number), float32), dtype)
 
@@ -117,7 +117,7 @@ def categorical_crossentropy(
     predicted = to_tensor(y_pred)
     true = cast(y_true, predicted._dtype)
     if predicted.ndim == 0:
-        # Keras looks at the number of classes before it checks shapes.
+        # Keras reads the number of classes before it checks shapes.
         raise IndexError("categorical_crossentropy: predictions have no axis of classes: their shape is ()")
     if label_smoothing:
         true = add(multiply(true, 1.0 - label_smoothing), label_smoothing / max(true._array.shape[-1], 1))
@@ -129,32 +129,18 @@ def categorical_crossentropy(
 
 
 def sparse_categorical_crossentropy(
-    y_true: Any, y_pred: Any, from_logits: bool = False, ignore_class: int | None = None, axis: int = -1
+    y_true: Any, y_pred: Any, from_logits: bool = False, ignore_class: None = None, axis: int = -1
 ) -> EagerTensor:
     """Return the cross entropy between classes, given by number, and predicted probabilities or logits.
 
-    Labels of ``ignore_class`` have loss 0 and do not count in means.
-
     Raises:
+        NotImplementedError: ``ignore_class`` is given.
         ValueError: The shapes do not match, or ``axis`` is not the last one.
     """
+    refuse_unless_none("sparse_categorical_crossentropy", ignore_class=ignore_class)
     true, predicted = to_tensor(y_true), to_tensor(y_pred)
     if true.ndim == predicted.ndim and true._array.shape[axis] == 1:
         true = squeeze(true, axis)
-    counts: EagerTensor | None = None
-    samples: list[int] = []
-    if ignore_class is not None:
-        if not -predicted.ndim <= axis < predicted.ndim:
-            raise ValueError(
-                f"axis {axis} is out of bounds for predictions of shape {predicted._array.shape}"
-            )
-        samples = [
-            length for place, length in enumerate(predicted._array.shape) if place != axis % predicted.ndim
-        ]
-        # Compared as predictions are: truth values have no class of -1.
-        counts = not_equal(cast(true, predicted._dtype), cast(constant(ignore_class), predicted._dtype))
-        true = where(counts, true, cast(constant(0), true._dtype))
-        predicted = where(expand_dims(counts, axis), predicted, cast(constant(0), predicted._dtype))
     if axis not in (-1, predicted.ndim - 1):
         raise ValueError(f"Only axis=-1 is currently supported. Received: axis={axis}")
     true = cast(true, int64)
@@ -165,14 +151,9 @@ def sparse_categorical_crossentropy(
             "sparse_categorical_crossentropy: labels have the shape of the predictions without its last axis, that of "
             f"the classes. Received: labels of shape {true._array.shape}, predictions of shape {predicted._array.shape}"
         )
-    # Logarithms of probabilities are logits, too.
+    # Logarithms of probabilities are valid logits.
     logits = predicted if from_logits else log(_clipped(predicted))
-    values = sparse_softmax_cross_entropy_with_logits(true, logits)
-    if counts is not None:
-        counts = reshape(counts, samples)
-        values = where(counts, values, cast(constant(0), values._dtype))
-        set_mask(values, counts)
-    return values
+    return sparse_softmax_cross_entropy_with_logits(true, logits)
 
 
 def _check_shapes(loss: str, true: EagerTensor, predicted: EagerTensor) -> None:
@@ -190,11 +171,11 @@ def _clipped(probabilities: EagerTensor) -> EagerTensor:
 __all__ = [
     "binary_crossentropy",
     "categorical_crossentropy",
+    "convert_pair",
     "huber",
     "mean",
     "mean_absolute_error",
     "mean_squared_error",
     "same_rank",
     "sparse_categorical_crossentropy",
-    "together",
 ]

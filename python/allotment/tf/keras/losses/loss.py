@@ -1,11 +1,10 @@
-"""Losses as objects: a function of labels and predictions, and a reduction of its values to one."""
+"""Losses as objects: a function of labels and predictions, and a reduction of its values."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.tf import nest
 from allotment.tf.keras.absent import lacks
-from allotment.tf.keras.engine.masks import mask_of
 from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.engine.replicas import number_of_replicas
@@ -18,9 +17,7 @@ from allotment.tf.keras.losses.functions import (
     same_rank,
     sparse_categorical_crossentropy,
 )
-from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
-from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.math.arithmetic import multiply
 from allotment.tf.ops.math.division import divide_no_nan
 from allotment.tf.ops.reduction.reduce import reduce_sum
@@ -36,13 +33,13 @@ _REDUCTIONS: Final = (*_MEANS, "sum", "none", None)
     "from_config",
 )
 class Loss:
-    """A measure of how far predictions are from labels. As ``keras.losses.Loss``.
+    """The base class of losses. As ``keras.losses.Loss``.
 
-    A loss of your own computes in ``call(y_true, y_pred)``: a value for each sample.
+    A subclass computes a value for each sample in ``call(y_true, y_pred)``.
 
     Args:
         name: The name, made from the class if not given.
-        reduction: How values become one: ``"sum_over_batch_size"`` or ``"mean"`` divides their sum by their number,
+        reduction: ``"sum_over_batch_size"`` or ``"mean"`` divides the sum of the values by their number,
             ``"mean_with_sample_weight"`` by the sum of the weights; ``"sum"``; ``"none"`` or ``None`` keeps them.
         dtype: The type that the loss computes in, float32 if not given.
 
@@ -74,7 +71,7 @@ class Loss:
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> EagerTensor:
         """Compute the loss of a batch.
 
-        Under a strategy a mean is divided by the number of replicas, so that those of all replicas add up to one.
+        Under a strategy, a mean is divided by the number of replicas, so that the losses of all replicas add up.
         """
         found = self._of_batch(y_true, y_pred, sample_weight)
         count = number_of_replicas() if self.reduction in _MEANS else 1
@@ -88,13 +85,8 @@ class Loss:
     ) -> tuple[EagerTensor, EagerTensor | None]:
         """Compute the values times their weights, and the weights, ``None`` if all are 1."""
         true, predicted = (_structure(each, self._dtype) for each in (y_true, y_pred))
-        found = self.call(true, predicted)
-        values = converted(found, self._dtype)
+        values = converted(self.call(true, predicted), self._dtype)
         weights = None if sample_weight is None else converted(sample_weight, self._dtype)
-        masks = [each for each in (mask_of(y_pred), mask_of(found)) if each is not None]
-        if masks:
-            mask = masks[0] if len(masks) == 1 else multiply(*(cast(each, self._dtype) for each in masks))
-            weights = with_mask(weights, mask, self._dtype, self.reduction in ("sum_over_batch_size", "mean"))
         if weights is not None:
             values, weights = same_rank(values, weights)
             values = multiply(values, weights)
@@ -112,7 +104,7 @@ class Loss:
         return divide_no_nan(total, constant(values._array.size, self._dtype))
 
     def part(self, y_true: Any, y_pred: Any, sample_weight: Any, samples: int) -> EagerTensor:
-        """Compute the part that some samples have in the loss of a batch with ``samples`` of them.
+        """Compute the part of some samples in the loss of a batch with ``samples`` samples.
 
         The parts of a batch add up to its loss, however the batch is divided.
         """
@@ -121,7 +113,7 @@ class Loss:
         if own == samples or self.reduction in (None, "none"):
             return found
         if own == 0:
-            # One number, as the parts of other replicas, that gradients go through.
+            # A scalar with gradients, like the parts of other replicas.
             return multiply(reduce_sum(found), 0.0)
         return multiply(found, own / samples) if self.reduction in _MEANS else found
 
@@ -130,26 +122,14 @@ class Loss:
 
 
 def _structure(values: Any, dtype: Any) -> Any:
-    """Convert what a program passes as labels or predictions: a dictionary entry by entry."""
+    """Convert labels or predictions, a dictionary entry by entry."""
     if isinstance(values, dict):
         return {key: _structure(each, dtype) for key, each in values.items()}
     return None if values is None else converted(values, dtype)
 
 
-def with_mask(weights: EagerTensor | None, mask: Any, dtype: Any, is_mean: bool) -> EagerTensor:
-    """Merge a mask into weights; for a mean over all values, so that it is one over those that count."""
-    counts = cast(mask, dtype)
-    if is_mean:
-        share = divide_no_nan(constant(counts._array.size, dtype), reduce_sum(counts))
-        counts = where(cast(mask, "bool"), share, constant(0.0, dtype))
-    if weights is None:
-        return counts
-    counts, weights = same_rank(counts, weights)
-    return multiply(weights, counts)
-
-
 class FunctionLoss(Loss):
-    """A loss made of a function of ``y_true`` and ``y_pred``, with further arguments for it."""
+    """A loss of a function of ``y_true`` and ``y_pred``, with further arguments of the function."""
 
     def __init__(
         self,
@@ -209,33 +189,26 @@ class Huber(FunctionLoss):
 class BinaryCrossentropy(FunctionLoss):
     """``binary_crossentropy`` as an object."""
 
+    _crossentropy = staticmethod(binary_crossentropy)
+
     def __init__(
         self,
         from_logits: bool = False,
         label_smoothing: float = 0.0,
         axis: int = -1,
         reduction: str | None = "sum_over_batch_size",
-        name: str | None = "binary_crossentropy",
+        name: str | None = None,
         dtype: Any = None,
     ) -> None:
         arguments = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
-        super().__init__(binary_crossentropy, reduction, name, dtype, **arguments)
+        function = self._crossentropy
+        super().__init__(function, reduction, name or function.__name__, dtype, **arguments)
 
 
-class CategoricalCrossentropy(FunctionLoss):
+class CategoricalCrossentropy(BinaryCrossentropy):
     """``categorical_crossentropy`` as an object."""
 
-    def __init__(
-        self,
-        from_logits: bool = False,
-        label_smoothing: float = 0.0,
-        axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
-        name: str | None = "categorical_crossentropy",
-        dtype: Any = None,
-    ) -> None:
-        arguments = {"from_logits": from_logits, "label_smoothing": label_smoothing, "axis": axis}
-        super().__init__(categorical_crossentropy, reduction, name, dtype, **arguments)
+    _crossentropy = staticmethod(categorical_crossentropy)
 
 
 class SparseCategoricalCrossentropy(FunctionLoss):
@@ -244,7 +217,7 @@ class SparseCategoricalCrossentropy(FunctionLoss):
     def __init__(
         self,
         from_logits: bool = False,
-        ignore_class: int | None = None,
+        ignore_class: None = None,
         reduction: str | None = "sum_over_batch_size",
         axis: int = -1,
         name: str | None = "sparse_categorical_crossentropy",
@@ -263,5 +236,4 @@ __all__ = [
     "MeanAbsoluteError",
     "MeanSquaredError",
     "SparseCategoricalCrossentropy",
-    "with_mask",
 ]

@@ -1,9 +1,9 @@
-"""How well a model does, over all batches since the last reset. As ``keras.metrics``, those that are offered."""
+"""Metrics of models over all batches since the last reset. As ``keras.metrics``."""
 
 from typing import Any, Final
 
 from allotment.tf.keras import losses
-from allotment.tf.keras.absent import not_interpreted
+from allotment.tf.keras.absent import look_up
 from allotment.tf.keras.engine.names import object_name, snake_case
 from allotment.tf.keras.metrics.means import (
     Accuracy,
@@ -47,32 +47,24 @@ _BY_NAME: Final[dict[str, type[Metric]]] = {
 
 
 def get(identifier: Any) -> Any:
-    """The metric of a name, or what was passed if that can be called. As ``keras.metrics.get``.
+    """Return the metric of a name; other functions are returned as they are. As ``keras.metrics.get``.
 
     Raises:
-        ValueError: No such metric.
+        ValueError: Unknown.
     """
-    if identifier is None:
-        return None
-    if isinstance(identifier, str) and identifier in _BY_NAME:
-        return _BY_NAME[identifier]()
-    if isinstance(identifier, type) and issubclass(identifier, Metric):
-        return identifier()
-    if callable(identifier):
-        return identifier
-    raise not_interpreted("metric", identifier, _BY_NAME)
+    return None if identifier is None else look_up("metric", identifier, _BY_NAME, Metric)
 
 
 def depends_on_shapes(identifier: Any) -> bool:
-    """Whether a name means one of three metrics, by the shapes of labels and predictions."""
+    """Whether a name stands for several metrics, of which the shapes of labels and predictions choose one."""
     return isinstance(identifier, str) and identifier.lower() in ("accuracy", "acc")
 
 
 def for_shapes(identifier: Any, true: Any, predicted: Any) -> Metric:
-    """The metric of a name, a function or an object, for labels and predictions.
+    """Return the metric of a name, a function or an object, for labels and predictions.
 
     Raises:
-        ValueError: No such metric.
+        ValueError: Unknown.
     """
     if depends_on_shapes(identifier):
         chosen = losses.by_shapes(

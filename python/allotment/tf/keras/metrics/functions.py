@@ -3,7 +3,7 @@
 from typing import Any
 
 from allotment.tf.keras.engine.precision import converted
-from allotment.tf.keras.losses.functions import same_rank, together
+from allotment.tf.keras.losses.functions import convert_pair, same_rank
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.layout import reshape, squeeze
 from allotment.tf.ops.convert import to_tensor
@@ -15,7 +15,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 def accuracy(y_true: Any, y_pred: Any) -> EagerTensor:
     """Return 1 for each prediction that equals its label, else 0."""
-    return cast(equal(*together(y_true, y_pred)), float32)
+    return cast(equal(*convert_pair(y_true, y_pred)), float32)
 
 
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> EagerTensor:
@@ -28,14 +28,14 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> EagerTe
 
 
 def categorical_accuracy(y_true: Any, y_pred: Any) -> EagerTensor:
-    """Return 1 for each sample whose likeliest class is that of its label, given as a distribution, else 0.
+    """Return 1 for each sample whose most probable class is that of its label, a distribution, else 0.
 
     Raises:
         ValueError: Labels have an axis more than predictions.
     """
     true, predicted = argmax(to_tensor(y_true), -1, "int32"), to_tensor(y_pred)
     if true.ndim == predicted.ndim == 0:
-        # Keras looks at the number of samples first.
+        # Keras reads the number of samples first.
         raise IndexError("categorical_accuracy: predictions have no axis of classes: their shape is ()")
     if true.ndim == predicted.ndim and true._array.shape[-1:] != (1,):
         raise ValueError(
@@ -47,7 +47,7 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> EagerTensor:
 
 
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> EagerTensor:
-    """Return 1 for each sample whose likeliest class is its label, given by number, else 0."""
+    """Return 1 for each sample whose most probable class is its label, a class number, else 0."""
     predicted = to_tensor(y_pred)
     found = _matches(converted(y_true, predicted._dtype), predicted)
     shape = found._array.shape

@@ -1,6 +1,6 @@
 """Metrics that are means of a function of labels and predictions."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.losses.functions import (
@@ -23,13 +23,48 @@ from allotment.tf.ops.math.real import sqrt
 from allotment.tf.tensors.tensor import EagerTensor
 
 
-class Accuracy(MeanMetricWrapper):
+class _MeanOf(MeanMetricWrapper):
+    """The base of means of functions of labels and predictions that have no further arguments."""
+
+    function: "ClassVar[staticmethod[[Any, Any], EagerTensor]]"
+
+    def __init__(self, name: str | None = None, dtype: Any = None) -> None:
+        super().__init__(self.function, name or self.function.__name__, dtype)
+
+
+class Accuracy(_MeanOf):
     """The mean of ``accuracy`` over batches. As ``keras.metrics.Accuracy``."""
 
     direction = 1
+    function = staticmethod(accuracy)
 
-    def __init__(self, name: str | None = "accuracy", dtype: Any = None) -> None:
-        super().__init__(accuracy, name, dtype)
+
+class CategoricalAccuracy(_MeanOf):
+    """The mean of ``categorical_accuracy`` over batches. As ``keras.metrics.CategoricalAccuracy``."""
+
+    direction = 1
+    function = staticmethod(categorical_accuracy)
+
+
+class SparseCategoricalAccuracy(_MeanOf):
+    """The mean of ``sparse_categorical_accuracy`` over batches. As ``keras.metrics.SparseCategoricalAccuracy``."""
+
+    direction = 1
+    function = staticmethod(sparse_categorical_accuracy)
+
+
+class MeanSquaredError(_MeanOf):
+    """The mean of ``mean_squared_error`` over batches. As ``keras.metrics.MeanSquaredError``."""
+
+    direction = -1
+    function = staticmethod(mean_squared_error)
+
+
+class MeanAbsoluteError(_MeanOf):
+    """The mean of ``mean_absolute_error`` over batches. As ``keras.metrics.MeanAbsoluteError``."""
+
+    direction = -1
+    function = staticmethod(mean_absolute_error)
 
 
 class BinaryAccuracy(MeanMetricWrapper):
@@ -41,24 +76,6 @@ class BinaryAccuracy(MeanMetricWrapper):
         self, name: str | None = "binary_accuracy", dtype: Any = None, threshold: float = 0.5
     ) -> None:
         super().__init__(binary_accuracy, name, dtype, threshold=threshold)
-
-
-class CategoricalAccuracy(MeanMetricWrapper):
-    """The mean of ``categorical_accuracy`` over batches. As ``keras.metrics.CategoricalAccuracy``."""
-
-    direction = 1
-
-    def __init__(self, name: str | None = "categorical_accuracy", dtype: Any = None) -> None:
-        super().__init__(categorical_accuracy, name, dtype)
-
-
-class SparseCategoricalAccuracy(MeanMetricWrapper):
-    """The mean of ``sparse_categorical_accuracy`` over batches. As ``keras.metrics.SparseCategoricalAccuracy``."""
-
-    direction = 1
-
-    def __init__(self, name: str | None = "sparse_categorical_accuracy", dtype: Any = None) -> None:
-        super().__init__(sparse_categorical_accuracy, name, dtype)
 
 
 class BinaryCrossentropy(MeanMetricWrapper):
@@ -108,29 +125,11 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
         name: str | None = "sparse_categorical_crossentropy",
         dtype: Any = None,
         from_logits: bool = False,
-        ignore_class: int | None = None,
+        ignore_class: None = None,
         axis: int = -1,
     ) -> None:
         arguments = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
         super().__init__(sparse_categorical_crossentropy, name, dtype, **arguments)
-
-
-class MeanSquaredError(MeanMetricWrapper):
-    """The mean of ``mean_squared_error`` over batches. As ``keras.metrics.MeanSquaredError``."""
-
-    direction = -1
-
-    def __init__(self, name: str | None = "mean_squared_error", dtype: Any = None) -> None:
-        super().__init__(mean_squared_error, name, dtype)
-
-
-class MeanAbsoluteError(MeanMetricWrapper):
-    """The mean of ``mean_absolute_error`` over batches. As ``keras.metrics.MeanAbsoluteError``."""
-
-    direction = -1
-
-    def __init__(self, name: str | None = "mean_absolute_error", dtype: Any = None) -> None:
-        super().__init__(mean_absolute_error, name, dtype)
 
 
 class RootMeanSquaredError(Mean):
@@ -141,10 +140,10 @@ class RootMeanSquaredError(Mean):
     def __init__(self, name: str | None = "root_mean_squared_error", dtype: Any = None) -> None:
         super().__init__(name, dtype)
 
-    def update_state(  # type: ignore[override]  # as in Keras: a mean of something else than values
+    def update_state(  # type: ignore[override]  # as in Keras: other arguments
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> None:
-        """Take in a batch."""
+        """Update the state with a batch."""
         true, predicted = same_rank(converted(y_true, self._dtype), converted(y_pred, self._dtype))
         super().update_state(squared_difference(true, predicted), sample_weight)
 

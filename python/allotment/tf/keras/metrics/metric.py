@@ -1,16 +1,14 @@
-"""Metrics: figures over batches. Their sums are numbers in the host's memory, one for each replica."""
+"""The base class of metrics, sums and means. Their state is a number for each replica in host memory."""
 
 from collections.abc import Callable
 from typing import Any
 
 from allotment.tf.keras import initializers
 from allotment.tf.keras.absent import lacks
-from allotment.tf.keras.engine.masks import mask_of
 from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.engine.replicas import PerReplicaNumber
 from allotment.tf.keras.losses.functions import mean, same_rank
-from allotment.tf.keras.losses.loss import with_mask
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.array.creation import zeros
@@ -29,17 +27,17 @@ from allotment.tf.variables.variable import Variable
     "from_config",
 )
 class Metric:
-    """A figure over batches. As ``keras.metrics.Metric``.
+    """The base class of metrics. As ``keras.metrics.Metric``.
 
-    A metric of your own makes variables with ``add_weight``, adds to them in ``update_state``, and computes the figure
-    from them in ``result``. In the scope of a strategy each replica adds to its own copy; reading adds all copies up.
+    A subclass makes variables with ``add_weight``, updates them in ``update_state``, and computes the metric in
+    ``result``. In the scope of a strategy, each replica updates its own copy, and reading sums all copies.
 
     Args:
         dtype: The type of the result, float32 if not given.
         name: The name, made from the class if not given.
     """
 
-    #: 1 if the figure should rise in training, -1 if it should fall, 0 if neither is known.
+    #: 1 if the metric should rise in training, -1 if it should fall, 0 if that is not known.
     direction = 0
 
     def __init__(self, dtype: Any = None, name: str | None = None) -> None:
@@ -57,13 +55,13 @@ class Metric:
     def add_variable(
         self, shape: Any = (), initializer: Any = None, dtype: Any = None, name: str | None = None
     ) -> Variable:
-        """Make a variable for a sum.
+        """Make a variable that is summed over replicas.
 
         Args:
             shape: Its shape, a single number unless given.
             initializer: An initializer or its name; zeros unless given.
             dtype: Its type, float32 unless given.
-            name: The name, behind that of the metric.
+            name: The name, which follows that of the metric.
         """
         make = initializers.get("zeros" if initializer is None else initializer)
         wanted = as_dtype(dtype or "float32")
@@ -89,44 +87,44 @@ class Metric:
         return list(self._added)
 
     def _number(self) -> PerReplicaNumber:
-        """Make a number that starts at zero and that ``reset_state`` sets back to it. Cheaper than a variable."""
+        """Make a number that ``reset_state`` sets to zero; cheaper than a variable."""
         number = PerReplicaNumber()
         self._numbers.append(number)
         return number
 
     def _members(self) -> list["Metric"]:
-        """The metrics that it is made of, itself if it is made of none."""
+        """Return the metrics that it combines, or itself."""
         return [self]
 
     def _all_numbers(self) -> list[PerReplicaNumber]:
-        """Its numbers, and those of the metrics that it is made of."""
+        """Return its numbers, and those of the metrics that it combines."""
         return self._numbers
 
     def update_state(self, *args: Any, **kwargs: Any) -> None:
-        """Take in a batch."""
+        """Update the state with a batch."""
         raise NotImplementedError(
             f"Metric {type(self).__name__} does not have an `update_state()` method implemented."
         )
 
     def result(self) -> Any:
-        """Return what was measured since the last reset."""
+        """Return the value since the last reset."""
         raise NotImplementedError(
             f"Metric {type(self).__name__} does not have a `result()` method implemented."
         )
 
     def reset_state(self) -> None:
-        """Forget all batches."""
+        """Reset the state."""
         for number in self._numbers:
             number.reset()
         for variable in self._added:
             variable.assign(zeros(variable.shape, variable.dtype))
 
     def reset_states(self) -> None:
-        """Forget all batches: the name of ``reset_state`` before Keras 3, which guides still use."""
+        """Reset the state: the name of ``reset_state`` before Keras 3, which guides still use."""
         self.reset_state()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Take in a batch, and return what was measured since the last reset."""
+        """Update the state with a batch, and return the value since the last reset."""
         self.update_state(*args, **kwargs)
         return self.result()
 
@@ -143,7 +141,7 @@ class Sum(Metric):
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
         """Add values, each times its weight."""
-        self._total.add(_weighed(values, sample_weight, self._dtype, reduce_sum)[0])
+        self._total.add(_weighted_sums(values, sample_weight, self._dtype, reduce_sum)[0])
 
     def result(self) -> EagerTensor:
         """Return the sum."""
@@ -158,11 +156,11 @@ class Mean(Metric):
         self._total, self._count = self._number(), self._number()
 
     def update_state(self, values: Any, sample_weight: Any = None) -> None:
-        """Take in values, each as often as its weight says."""
-        self.add(*_weighed(values, sample_weight, self._dtype, mean))
+        """Add values with weights."""
+        self.add(*_weighted_sums(values, sample_weight, self._dtype, mean))
 
     def add(self, total: float, count: float) -> None:
-        """Take in a sum of so many values."""
+        """Add the sum of ``count`` values."""
         self._total.add(total)
         self._count.add(count)
 
@@ -172,7 +170,7 @@ class Mean(Metric):
         return self._count.total() > 0
 
     def result(self) -> EagerTensor:
-        """Return the mean, 0 of no values."""
+        """Return the mean, or 0 if there are no values."""
         return constant(self._mean(), self._dtype)
 
     def _mean(self) -> float:
@@ -180,20 +178,18 @@ class Mean(Metric):
         return self._total.total() / count if count else 0.0
 
 
-def _weighed(
+def _weighted_sums(
     given: Any, sample_weight: Any, dtype: DType, reduce: Callable[..., EagerTensor]
 ) -> tuple[float, float]:
     """Return the sum of samples' values times weights, and the sum of the weights.
 
-    ``reduce`` makes one value of those of a sample, and one weight of its weights.
+    ``reduce`` reduces the values and the weights of a sample to one.
     """
     values = cast(given, dtype)
     if sample_weight is None:
         values = _of_samples(values, 1, reduce)
         return float(reduce_sum(values)), values._array.shape[0] if values.ndim else 1
     weights = converted(sample_weight, dtype)
-    if mask_of(given) is not None:
-        weights = with_mask(weights, mask_of(given), dtype, is_mean=False)
     values, weights = same_rank(values, weights)
     values = _of_samples(values, weights.ndim, reduce)
     weights = broadcast_to(weights, values._array.shape)
@@ -202,7 +198,7 @@ def _weighed(
 
 
 def _of_samples(values: EagerTensor, axes: int, reduce: Callable[..., EagerTensor]) -> EagerTensor:
-    """Reduce all axes behind the first ones."""
+    """Reduce all but the first axes."""
     return reduce(values, list(range(axes, values.ndim))) if values.ndim > axes else values
 
 
@@ -215,15 +211,11 @@ class MeanMetricWrapper(Mean):
         super().__init__(name, dtype)
         self._function, self._arguments = fn, arguments
 
-    def update_state(  # type: ignore[override]  # as in Keras: a mean of something else than values
+    def update_state(  # type: ignore[override]  # as in Keras: other arguments
         self, y_true: Any, y_pred: Any, sample_weight: Any = None
     ) -> None:
-        """Take in a batch."""
+        """Update the state with a batch."""
         values = to_tensor(self._function(y_true, y_pred, **self._arguments))
-        mask = mask_of(y_pred)
-        if mask is not None:
-            weights = None if sample_weight is None else converted(sample_weight, self._dtype)
-            sample_weight = with_mask(weights, mask, self._dtype, is_mean=False)
         super().update_state(values, sample_weight)
 
 

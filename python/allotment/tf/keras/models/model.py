@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from allotment.tf.keras.absent import lacks, refuse_unless_none
 from allotment.tf.keras.engine.layer import Layer, tensors_of
-from allotment.tf.keras.engine.replicas import replica
+from allotment.tf.keras.engine.replicas import replica_index
 from allotment.tf.keras.engine.symbolic import Node, shapes_of
 from allotment.tf.keras.engine.trial import outputs_by_trial
 from allotment.tf.keras.models.summary import print_summary
@@ -50,7 +50,7 @@ class Model(Trainer):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; see ``Layer``."""
-        if self.built or replica() is not None:
+        if self.built or replica_index() is not None:
             return super().__call__(*args, **kwargs)
         # New variables belong to the strategy in whose scope the model was made.
         with self._runner.scope():

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from allotment.tf import nest
-from allotment.tf.keras.engine.layer import Layer, elements_of
+from allotment.tf.keras.engine.layer import Layer
+from allotment.tf.keras.engine.layer_variables import elements_of
 from allotment.tf.keras.engine.symbolic import Node
 from allotment.tf.variables.variable import Variable
 

@@ -1,4 +1,4 @@
-"""What changes variables by gradients. As ``keras.optimizers``, those that are offered."""
+"""Optimizers. As ``keras.optimizers``."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -18,10 +18,10 @@ _BY_NAME: Final[dict[str, Callable[..., Optimizer]]] = {
 
 
 def get(identifier: Any) -> Any:
-    """The optimizer of a name, or what was passed if that applies gradients. As ``keras.optimizers.get``.
+    """Return the optimizer of a name, or the object itself if it applies gradients. As ``keras.optimizers.get``.
 
     Raises:
-        ValueError: No such optimizer.
+        ValueError: Unknown.
     """
     if identifier is None:
         return None

@@ -1,4 +1,4 @@
-"""How optimizers change a variable: each is one row of ``ops.updates`` and what it keeps for a variable."""
+"""The optimizers: each is an update of ``ops.variables.updates`` and the slot variables that it needs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,14 +12,14 @@ from allotment.tf.variables.variable import Variable
 
 
 class SGD(Optimizer):
-    """Go down the gradient, with momentum if asked to. As ``keras.optimizers.SGD``.
+    """Gradient descent, optionally with momentum. As ``keras.optimizers.SGD``.
 
     Args:
-        learning_rate: How far one step goes.
-        momentum: How much of the last step is in the next one.
-        nesterov: Whether the gradient is taken as if that had been made.
+        learning_rate: See ``Optimizer``.
+        momentum: The factor of the previous step in the next one.
+        nesterov: Whether to use Nesterov momentum.
         name: The name.
-        **kwargs: Those of every optimizer.
+        **kwargs: Arguments of ``Optimizer``.
 
     Raises:
         ValueError: The momentum is no float between 0 and 1.
@@ -38,13 +38,13 @@ class SGD(Optimizer):
             raise ValueError("`momentum` must be a float between [0, 1].")
         self.momentum, self.nesterov = momentum, nesterov
 
-    def _slots(self) -> Sequence[tuple[str, float]]:
+    def _slot_specs(self) -> Sequence[tuple[str, float]]:
         return (("momentum", 0.0),) if self.momentum else ()
 
     def update_step(self, gradient: Any, variable: Variable, learning_rate: float) -> None:
-        """Change one variable by its gradient."""
+        """Update one variable by its gradient."""
         if self.momentum:
-            kept = self._kept[id(variable)]
+            kept = self._slots[id(variable)]
             updates.apply(
                 updates.MOMENTUM,
                 variable,
@@ -59,16 +59,16 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Steps by the mean of gradients over the root of that of their squares. As ``keras.optimizers.Adam``.
+    """Adam: steps by the mean of gradients over the root of the mean of their squares. As ``keras.optimizers.Adam``.
 
     Args:
-        learning_rate: How far one step goes.
-        beta_1: What is kept of the mean of gradients with each step.
-        beta_2: What is kept of the mean of their squares.
-        epsilon: Added to the root.
-        amsgrad: Whether the largest mean of squares so far is taken, and not the latest.
+        learning_rate: See ``Optimizer``.
+        beta_1: The decay rate of the mean of gradients.
+        beta_2: The decay rate of the mean of their squares.
+        epsilon: A number added to the root.
+        amsgrad: Whether to use the largest mean of squares so far.
         name: The name.
-        **kwargs: Those of every optimizer.
+        **kwargs: Arguments of ``Optimizer``.
     """
 
     def __init__(
@@ -84,33 +84,33 @@ class Adam(Optimizer):
         super().__init__(learning_rate, name=name, **kwargs)
         self.beta_1, self.beta_2, self.epsilon, self.amsgrad = beta_1, beta_2, epsilon, amsgrad
 
-    def _slots(self) -> Sequence[tuple[str, float]]:
+    def _slot_specs(self) -> Sequence[tuple[str, float]]:
         slots = (("momentum", 0.0), ("velocity", 0.0), ("velocity_hat", 0.0))
         return slots if self.amsgrad else slots[:2]
 
     def update_step(self, gradient: Any, variable: Variable, learning_rate: float) -> None:
-        """Change one variable by its gradient."""
-        # Means that start at zero are too small at first. In the precision of the variable, as Keras computes it.
+        """Update one variable by its gradient."""
+        # Corrects the bias of means that start at zero, in the precision of the variable, as Keras does.
         number = variable.dtype.as_numpy_dtype
-        step = number(self._step // self._steps_to_a_change)
+        step = number(self._step // self._steps_per_update)
         first, second = (number(1) - number(single(beta)) ** step for beta in (self.beta_1, self.beta_2))
         rate = number(learning_rate) * np.sqrt(second) / first
         row = updates.ADAM_WITH_LARGEST if self.amsgrad else updates.ADAM
-        kept = self._kept[id(variable)]
+        kept = self._slots[id(variable)]
         updates.apply(row, variable, gradient, kept, rate, self.beta_1, self.beta_2, self.epsilon)
 
 
 class RMSprop(Optimizer):
-    """Gradients over the root of the mean of their squares. As ``keras.optimizers.RMSprop``.
+    """RMSprop: gradients over the root of the mean of their squares. As ``keras.optimizers.RMSprop``.
 
     Args:
-        learning_rate: How far one step goes.
-        rho: What is kept of the mean of squares with each step.
-        momentum: How much of the last step is in the next one.
-        epsilon: Added to the mean of squares.
-        centered: Whether that is the variance, without the square of the mean.
+        learning_rate: See ``Optimizer``.
+        rho: The decay rate of the mean of squares.
+        momentum: The factor of the previous step in the next one.
+        epsilon: A number added to the mean of squares.
+        centered: Whether to subtract the square of the mean.
         name: The name.
-        **kwargs: Those of every optimizer.
+        **kwargs: Arguments of ``Optimizer``.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class RMSprop(Optimizer):
         super().__init__(learning_rate, name=name, **kwargs)
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
 
-    def _slots(self) -> Sequence[tuple[str, float]]:
+    def _slot_specs(self) -> Sequence[tuple[str, float]]:
         slots = [("velocity", 0.0)]
         if self.centered:
             slots.append(("average_gradient", 0.0))
@@ -135,20 +135,20 @@ class RMSprop(Optimizer):
         return slots
 
     def update_step(self, gradient: Any, variable: Variable, learning_rate: float) -> None:
-        """Change one variable by its gradient."""
+        """Update one variable by its gradient."""
         numbers = learning_rate, self.rho, self.momentum, self.epsilon, self.centered
-        updates.apply(updates.RMS_PROP, variable, gradient, self._kept[id(variable)], *numbers)
+        updates.apply(updates.RMS_PROP, variable, gradient, self._slots[id(variable)], *numbers)
 
 
 class Adagrad(Optimizer):
-    """Gradients over the root of the sum of their squares. As ``keras.optimizers.Adagrad``.
+    """Adagrad: gradients over the root of the sum of their squares. As ``keras.optimizers.Adagrad``.
 
     Args:
-        learning_rate: How far one step goes.
-        initial_accumulator_value: What the sum of squares starts with.
-        epsilon: Added to it.
+        learning_rate: See ``Optimizer``.
+        initial_accumulator_value: The initial sum of squares.
+        epsilon: A number added to the sum.
         name: The name.
-        **kwargs: Those of every optimizer.
+        **kwargs: Arguments of ``Optimizer``.
     """
 
     def __init__(
@@ -162,12 +162,12 @@ class Adagrad(Optimizer):
         super().__init__(learning_rate, name=name, **kwargs)
         self.initial_accumulator_value, self.epsilon = initial_accumulator_value, epsilon
 
-    def _slots(self) -> Sequence[tuple[str, float]]:
+    def _slot_specs(self) -> Sequence[tuple[str, float]]:
         return (("accumulator", self.initial_accumulator_value),)
 
     def update_step(self, gradient: Any, variable: Variable, learning_rate: float) -> None:
-        """Change one variable by its gradient."""
-        kept = self._kept[id(variable)]
+        """Update one variable by its gradient."""
+        kept = self._slots[id(variable)]
         updates.apply(updates.ADAGRAD, variable, gradient, kept, learning_rate, self.epsilon)
 
 

@@ -10,45 +10,45 @@ from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.math.arithmetic import add, minimum, multiply, subtract
 from allotment.tf.ops.math.arithmetic import pow as power_of
 from allotment.tf.ops.math.division import divide
-from allotment.tf.ops.math.real import ceil, cos, floor, log
+from allotment.tf.ops.math.real import ceil, cos, floor
 from allotment.tf.tensors.dtype import DType
 from allotment.tf.tensors.tensor import EagerTensor
 
 
 class LearningRateSchedule:
-    """A function of the number of steps made that gives a learning rate. As ``keras``'s class of this name.
+    """A learning rate as a function of the number of steps. As ``keras``'s class of this name.
 
-    One of your own defines ``__call__(self, step)``.
+    A subclass defines ``__call__(self, step)``.
     """
 
-    #: The attributes that say what it is, which are arguments.
+    #: The names of its arguments, which are attributes.
     _fields: ClassVar[tuple[str, ...]] = ()
 
     def __call__(self, step: Any) -> Any:
         """Return the learning rate of a step.
 
         Raises:
-            NotImplementedError: The class does not say.
+            NotImplementedError: The class does not implement it.
         """
         raise NotImplementedError(
             f"Learning rate schedule '{type(self).__name__}' must override `__call__(self, step)`."
         )
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments that make an equal one."""
+        """Return the arguments of an equal schedule."""
         return {name: getattr(self, name) for name in self._fields}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "LearningRateSchedule":
-        """Make one of arguments."""
+        """Make a schedule from its arguments."""
         return cls(**config)
 
 
 class PiecewiseConstantDecay(LearningRateSchedule):
-    """One rate up to each of several numbers of steps, and one behind. As ``keras``'s class of this name.
+    """Constant learning rates between given numbers of steps. As ``keras``'s class of this name.
 
     Args:
-        boundaries: The numbers of steps up to which, inclusive, the next rate holds.
+        boundaries: The last step of each rate but the last one.
         values: The rates, one more than there are boundaries.
         name: The name.
 
@@ -76,28 +76,28 @@ class PiecewiseConstantDecay(LearningRateSchedule):
 
 
 class _Decay(LearningRateSchedule):
-    """What rates that decay have in common: a first rate and a length."""
+    """The base of schedules that start with a rate and have a number of steps."""
 
     initial_learning_rate: Any
     decay_steps: Any
 
-    def _check(self, steps: Any, name: str = "decay_steps") -> None:
+    def _check(self, steps: Any) -> None:
         if steps <= 0:
-            raise ValueError(f"Argument `{name}` must be > 0. Received: {name}={steps}")
+            raise ValueError(f"Argument `decay_steps` must be > 0. Received: decay_steps={steps}")
 
     def _start(self) -> tuple[EagerTensor, DType]:
         first = to_tensor(self.initial_learning_rate)
         return first, first.dtype
 
 
-class ExponentialDecay(_Decay):
-    """``initial_learning_rate * decay_rate ** (step / decay_steps)``. As ``keras``'s class of this name.
+class _DecayByRate(_Decay):
+    """The base of schedules with a decay rate for each ``decay_steps`` steps.
 
     Args:
-        initial_learning_rate: The first rate.
-        decay_steps: In how many steps the rate is multiplied by ``decay_rate``.
-        decay_rate: That factor.
-        staircase: Whether the exponent is rounded down.
+        initial_learning_rate: The first learning rate.
+        decay_steps: The number of steps for one application of ``decay_rate``.
+        decay_rate: The decay rate.
+        staircase: Whether to round ``step / decay_steps`` down.
         name: The name.
 
     Raises:
@@ -112,75 +112,45 @@ class ExponentialDecay(_Decay):
         decay_steps: Any,
         decay_rate: Any,
         staircase: bool = False,
-        name: str = "ExponentialDecay",
+        name: str | None = None,
     ) -> None:
         self._check(decay_steps)
-        self.initial_learning_rate, self.decay_steps, self.decay_rate = (
-            initial_learning_rate,
-            decay_steps,
-            decay_rate,
-        )
-        self.staircase, self.name = staircase, name
-
-    def __call__(self, step: Any) -> EagerTensor:
-        """Return the learning rate of a step."""
-        first, dtype = self._start()
-        exponent = divide(cast(step, dtype), cast(self.decay_steps, dtype))
-        if self.staircase:
-            exponent = floor(exponent)
-        return multiply(first, power_of(cast(self.decay_rate, dtype), exponent))
-
-
-class InverseTimeDecay(_Decay):
-    """``initial_learning_rate / (1 + decay_rate * step / decay_steps)``. As ``keras``'s class of this name.
-
-    Args:
-        initial_learning_rate: The first rate.
-        decay_steps: In how many steps the divisor grows by ``decay_rate``.
-        decay_rate: That much.
-        staircase: Whether ``step / decay_steps`` is rounded down.
-        name: The name.
-
-    Raises:
-        ValueError: ``decay_steps`` is not above 0.
-    """
-
-    _fields = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
-
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        decay_steps: Any,
-        decay_rate: Any,
-        staircase: bool = False,
-        name: str = "InverseTimeDecay",
-    ) -> None:
-        self._check(decay_steps)
-        self.initial_learning_rate, self.decay_steps, self.decay_rate = (
-            initial_learning_rate,
-            decay_steps,
-            decay_rate,
-        )
-        self.staircase, self.name = staircase, name
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.decay_rate, self.staircase, self.name = decay_rate, staircase, name or type(self).__name__
 
     def __call__(self, step: Any) -> EagerTensor:
         """Return the learning rate of a step."""
         first, dtype = self._start()
         share = divide(cast(step, dtype), cast(self.decay_steps, dtype))
-        if self.staircase:
-            share = floor(share)
-        return divide(first, add(cast(1.0, dtype), multiply(cast(self.decay_rate, dtype), share)))
+        return self._decay(first, cast(self.decay_rate, dtype), floor(share) if self.staircase else share)
+
+    def _decay(self, first: EagerTensor, rate: EagerTensor, share: EagerTensor) -> EagerTensor:
+        raise NotImplementedError
+
+
+class ExponentialDecay(_DecayByRate):
+    """``initial_learning_rate * decay_rate ** (step / decay_steps)``. As ``keras``'s class of this name."""
+
+    def _decay(self, first: EagerTensor, rate: EagerTensor, share: EagerTensor) -> EagerTensor:
+        return multiply(first, power_of(rate, share))
+
+
+class InverseTimeDecay(_DecayByRate):
+    """``initial_learning_rate / (1 + decay_rate * step / decay_steps)``. As ``keras``'s class of this name."""
+
+    def _decay(self, first: EagerTensor, rate: EagerTensor, share: EagerTensor) -> EagerTensor:
+        return divide(first, add(cast(1.0, rate.dtype), multiply(rate, share)))
 
 
 class PolynomialDecay(_Decay):
-    """From a first rate to a last one by a power of the steps that are left. As ``keras``'s class of this name.
+    """A power of the fraction of steps left, scaled between two learning rates. As ``keras``'s class of this name.
 
     Args:
         initial_learning_rate: The first rate.
-        decay_steps: How many steps it takes.
+        decay_steps: The number of steps.
         end_learning_rate: The last rate.
         power: The exponent.
-        cycle: Whether, behind the last step, it starts again over twice as many steps, and so on.
+        cycle: Whether to start again after the last step with a longer period.
         name: The name.
 
     Raises:
@@ -220,15 +190,15 @@ class PolynomialDecay(_Decay):
 
 
 class CosineDecay(_Decay):
-    """Half a period of a cosine from a first rate to a share of it. As ``keras``'s class of this name.
+    """Half a period of a cosine from the first learning rate to a fraction of it. As ``keras``'s class of this name.
 
     Args:
         initial_learning_rate: The first rate.
-        decay_steps: How many steps it takes, behind those of the warm-up.
-        alpha: The share of the largest rate that is left in the end.
+        decay_steps: The number of steps after the warm-up.
+        alpha: The fraction of the largest rate at the end.
         name: The name.
-        warmup_target: The rate to which the first one rises first, evenly; ``None`` for no warm-up.
-        warmup_steps: How many steps that takes.
+        warmup_target: The rate at the end of a linear warm-up; ``None`` for no warm-up.
+        warmup_steps: The number of steps of the warm-up.
 
     Raises:
         ValueError: ``decay_steps`` is not above 0.
@@ -261,71 +231,14 @@ class CosineDecay(_Decay):
         return multiply(target, self._share(subtract(minimum(now, add(steps, warmup)), warmup), steps, dtype))
 
     def _share(self, now: EagerTensor, steps: EagerTensor, dtype: DType) -> EagerTensor:
-        return _cosine(divide(now, steps), self.alpha, dtype)
-
-
-class CosineDecayRestarts(_Decay):
-    """``CosineDecay`` again and again, each time longer and from a lower rate. As ``keras``'s class of this name.
-
-    Args:
-        initial_learning_rate: The first rate.
-        first_decay_steps: How many steps the first time takes.
-        t_mul: How much longer each further time is.
-        m_mul: By what its first rate is multiplied.
-        alpha: The share of the first rate that is left in the end.
-        name: The name.
-
-    Raises:
-        ValueError: ``first_decay_steps`` is not above 0.
-    """
-
-    _fields = ("initial_learning_rate", "first_decay_steps", "t_mul", "m_mul", "alpha", "name")
-
-    def __init__(
-        self,
-        initial_learning_rate: Any,
-        first_decay_steps: Any,
-        t_mul: Any = 2.0,
-        m_mul: Any = 1.0,
-        alpha: Any = 0.0,
-        name: str = "SGDRDecay",
-    ) -> None:
-        self._check(first_decay_steps, "first_decay_steps")
-        self.initial_learning_rate, self.first_decay_steps = initial_learning_rate, first_decay_steps
-        self.t_mul, self.m_mul, self.alpha, self.name = t_mul, m_mul, alpha, name
-
-    def __call__(self, step: Any) -> EagerTensor:
-        """Return the learning rate of a step."""
-        first, dtype = self._start()
-        one, growth = cast(1.0, dtype), cast(self.t_mul, dtype)
-        done = divide(cast(step, dtype), cast(self.first_decay_steps, dtype))
-        if float(self.t_mul) == 1.0:
-            times = floor(done)
-            done = subtract(done, times)
-        else:
-            times = floor(divide(log(subtract(one, multiply(done, subtract(one, growth)))), log(growth)))
-            before = divide(subtract(one, power_of(growth, times)), subtract(one, growth))
-            done = divide(subtract(done, before), power_of(growth, times))
-        factor = power_of(cast(self.m_mul, dtype), times)
-        alpha = cast(self.alpha, dtype)
-        wave = multiply(multiply(cast(0.5, dtype), factor), _raised_cosine(done, dtype))
-        return multiply(first, add(multiply(subtract(one, alpha), wave), alpha))
-
-
-def _raised_cosine(share: EagerTensor, dtype: DType) -> EagerTensor:
-    return add(cast(1.0, dtype), cos(multiply(cast(math.pi, dtype), share)))
-
-
-def _cosine(share: EagerTensor, alpha: Any, dtype: DType) -> EagerTensor:
-    """From 1 to ``alpha`` by half a period of a cosine."""
-    wave = multiply(cast(0.5, dtype), _raised_cosine(share, dtype))
-    lowest = cast(alpha, dtype)
-    return add(multiply(subtract(cast(1.0, dtype), lowest), wave), lowest)
+        one, lowest = cast(1.0, dtype), cast(self.alpha, dtype)
+        angle = multiply(cast(math.pi, dtype), divide(now, steps))
+        wave = multiply(cast(0.5, dtype), add(one, cos(angle)))
+        return add(multiply(subtract(one, lowest), wave), lowest)
 
 
 __all__ = [
     "CosineDecay",
-    "CosineDecayRestarts",
     "ExponentialDecay",
     "InverseTimeDecay",
     "LearningRateSchedule",

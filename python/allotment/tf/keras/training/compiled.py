@@ -1,11 +1,11 @@
-"""The losses and metrics that a model was compiled with, one or several for each output."""
+"""The losses and metrics of ``compile``, one or several for each output."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from allotment.tf import nest
 from allotment.tf.keras import losses, metrics
-from allotment.tf.keras.engine.replicas import PerReplicaNumber, once
+from allotment.tf.keras.engine.replicas import PerReplicaNumber, run_once
 from allotment.tf.keras.metrics.metric import Metric
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.math.arithmetic import add, multiply
@@ -13,17 +13,17 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Outputs:
-    """The names of a model's outputs, and the values that programs give for them by name or by position.
+    """The names of a model's outputs, and the assignment of arguments to them by name or position.
 
     Args:
-        names: The names, ``None`` for outputs that have none.
+        names: The names, ``None`` if the outputs have none.
     """
 
     def __init__(self, names: Sequence[str] | None) -> None:
         self._names = list(names) if names else None
 
     def names(self, y_pred: Any) -> list[str | None]:
-        """The names of the outputs: their keys, or the names of a functional model."""
+        """Return the names of the outputs: their keys, or those of a functional model."""
         if isinstance(y_pred, dict):
             return sorted(y_pred)
         count = len(nest.flatten(y_pred))
@@ -32,10 +32,10 @@ class Outputs:
         return [*self._names]
 
     def values(self, given: Any, y_pred: Any, active: Sequence[bool]) -> list[Any]:
-        """Targets in the order of the outputs; if there are fewer, they are those of the active ones.
+        """Return targets in the order of the outputs; fewer targets belong to the active outputs.
 
         Raises:
-            ValueError: There are not as many as outputs.
+            ValueError: Their number differs from that of the outputs.
         """
         names = self.names(y_pred)
         if isinstance(given, dict) and set(given) == set(names):
@@ -52,10 +52,10 @@ class Outputs:
         )
 
     def weights(self, given: Any, y_pred: Any) -> list[Any]:
-        """Weights of samples in the order of the outputs; a single array is for all of them.
+        """Return sample weights in the order of the outputs; a single array is for all outputs.
 
         Raises:
-            ValueError: There are not as many as outputs.
+            ValueError: Their number differs from that of the outputs.
         """
         count = len(nest.flatten(y_pred))
         if not nest.is_nested(given):
@@ -82,9 +82,9 @@ class CompiledLoss:
                 f"Received: loss_weights={loss_weights} of type {type(loss_weights)}"
             )
         self._loss, self._weights, self._outputs = loss, loss_weights, outputs
-        #: For each output, its loss and the weight of that; ``None`` where there is no loss.
+        #: The loss of each output and its weight, or ``None``.
         self._made: list[tuple[losses.Loss, float] | None] = []
-        # Names are checked when a model is compiled, as far as that needs no outputs.
+        # Names are checked in ``compile`` unless they depend on the outputs.
         for each in nest.flatten(loss):
             if not losses.depends_on_shapes(each):
                 losses.get(each)
@@ -92,10 +92,10 @@ class CompiledLoss:
     def __call__(
         self, y: Any, y_pred: Any, sample_weight: Any, samples: int
     ) -> tuple[EagerTensor, dict[str, EagerTensor]]:
-        """Compute the part that some samples have in the loss of a batch with ``samples`` of them.
+        """Compute the part of some samples in the loss of a batch with ``samples`` samples.
 
         Returns:
-            The part in all, and by the names of the outputs where several have a loss.
+            The part of the total loss, and the parts by output if several outputs have a loss.
 
         Raises:
             ValueError: There are no targets.
@@ -127,7 +127,7 @@ class CompiledLoss:
         return total, parts if sum(each is not None for each in self._made) > 1 else {}
 
     def _given(self, y_pred: Any) -> list[Any]:
-        """The losses as they were given with their weights, in the order of the outputs."""
+        """Return the losses and their weights in the order of the outputs."""
         names, given = self._outputs.names(y_pred), self._loss
         by_position = not isinstance(y_pred, dict)
         if isinstance(given, dict) and by_position and set(given) != set(names):
@@ -154,7 +154,7 @@ class CompiledLoss:
         return [(each, (each, share)) for each, share in zip(nest.flatten(given), shares, strict=True)]
 
     def _shares(self, names: Sequence[str | None], *, is_dict: bool) -> list[float]:
-        """The weights in the order in which the losses are flattened."""
+        """Return the weights in the order of the flattened losses."""
         count = len(nest.flatten(self._loss))
         if self._weights is None:
             return [1.0] * count
@@ -180,24 +180,24 @@ class CompiledLoss:
 
 
 class CompiledMetrics(Metric):
-    """The metrics of the outputs as one. They are made with the first values: ``"accuracy"`` depends on their shapes.
+    """The metrics of all outputs as one. The first batch makes them: ``"accuracy"`` depends on shapes.
 
     Args:
         plain: Metrics for the output, or for each of several.
-        weighted: Metrics that weights of samples count in.
+        weighted: Metrics with sample weights.
         outputs: The outputs.
 
     Raises:
-        ValueError: An unknown metric, or something else than a list, tuple or dictionary.
+        ValueError: An unknown metric, or metrics that are no list, tuple or dictionary.
     """
 
     def __init__(self, plain: Any, weighted: Any, outputs: Outputs) -> None:
         super().__init__(name="compile_metrics")
         self._outputs = outputs
         self._given = {"metrics": plain, "weighted_metrics": weighted}
-        #: Those of each output, first the plain ones.
+        #: The metrics of each output by argument.
         self._made: dict[str, list[list[Metric]]] = {}
-        #: By the name in the results.
+        #: The metrics by their names in the results.
         self._named: dict[str, Metric] = {}
         for argument, given in self._given.items():
             if given and not isinstance(given, list | tuple | dict):
@@ -248,9 +248,9 @@ class CompiledMetrics(Metric):
         return nest.flatten(y)
 
     def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Take in a batch."""
+        """Update the metrics with a batch."""
         if not self._made:
-            once(lambda: self._make(y, y_pred))
+            run_once(lambda: self._make(y, y_pred))
         predicted = nest.flatten(y_pred)
         if len(predicted[0]) == 0:
             return
@@ -275,13 +275,13 @@ class CompiledMetrics(Metric):
         return {name: metric.result() for name, metric in self._named.items()}
 
     def reset_state(self) -> None:
-        """Forget all batches."""
+        """Reset the metrics."""
         for metric in self._members():
             metric.reset_state()
 
 
 def _named(made: dict[str, list[list[Metric]]], names: Sequence[str | None]) -> dict[str, Metric]:
-    """Name metrics after their outputs; of those with one name, each but the first gets a number."""
+    """Name metrics after their outputs; repeated names get numbers."""
     found: dict[str, Metric] = {}
     counts: dict[str, int] = {}
     for argument, by_output in made.items():

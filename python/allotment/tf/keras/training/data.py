@@ -1,4 +1,7 @@
-"""Batches: of arrays, or of something that gives them."""
+"""Batches of training data, from arrays or from iterables.
+
+Longer than 300 lines by Keras' checks and error messages of arguments.
+"""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -14,10 +17,10 @@ from allotment.tf.keras.engine.warnings import warn
 from allotment.tf.ops.random.random import shuffle as shuffled
 from allotment.tf.tensors.tensor import Tensor
 
-#: Rows in a batch of arrays, unless it is said.
+#: The default number of rows in a batch of arrays.
 BATCH_SIZE = 32
 
-#: What comes after the last batch. Not ``None``: that may come by mistake.
+#: The end of the batches. Not ``None``, which a data set may yield by mistake.
 _END: Final = object()
 
 #: The cardinality of a ``Dataset`` that never ends.
@@ -25,7 +28,7 @@ _ENDLESS = -1
 
 
 class Batch(NamedTuple):
-    """Some samples: arrays, or structures of them."""
+    """A batch of samples: arrays, or structures of them."""
 
     x: Any
     y: Any = None
@@ -33,37 +36,37 @@ class Batch(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Number of samples."""
+        """The number of samples."""
         return len(nest.flatten(self.x)[0])
 
     def part(self, index: int, count: int) -> "Batch":
-        """One of ``count`` parts of consecutive rows, as strategies divide data sets."""
+        """Return one of ``count`` parts of consecutive rows, as strategies divide data sets."""
         rows = rows_of_part(self.rows, index, count)
         return self.map(lambda array: array[rows])
 
     def map(self, function: Any) -> "Batch":
-        """The batch with something else in the place of each array."""
+        """Apply a function to each array."""
         return Batch(*(None if each is None else nest.map_structure(function, each) for each in self))
 
     def as_data(self) -> tuple[Any, ...]:
-        """What a model's own steps are given: ``x``, then ``y`` and weights if there are any."""
+        """Return the argument of ``train_step``: ``x``, then ``y`` and weights if there are any."""
         if self.sample_weight is not None:
             return (self.x, self.y, self.sample_weight)
         return (self.x,) if self.y is None else (self.x, self.y)
 
 
 class Arrays:
-    """Arrays whose rows are samples, in batches.
+    """Batches of arrays whose rows are samples.
 
     Args:
         x: An array, or a structure of them.
-        y: What should come out, as ``x``.
+        y: The targets, like ``x``.
         sample_weight: A weight for each sample.
-        batch_size: Rows in a batch; the last one has what is left.
-        shuffle: Whether the rows come in another order each time.
+        batch_size: The number of rows in a batch; the last one may have fewer.
+        shuffle: Whether to shuffle the rows in each epoch.
 
     Raises:
-        ValueError: Arrays have no rows, or not as many as each other.
+        ValueError: Arrays have no rows, or different numbers of rows.
     """
 
     def __init__(self, x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle: Any) -> None:
@@ -78,11 +81,11 @@ class Arrays:
 
     @property
     def steps(self) -> int:
-        """Number of batches."""
+        """The number of batches."""
         return math.ceil(self._rows / self._size)
 
     def batches(self) -> Iterator[Batch]:
-        """Give all rows once."""
+        """Yield the batches of an epoch."""
         order = np.asarray(shuffled(np.arange(self._rows))) if self._shuffle else None
         for start in range(0, self._rows, self._size):
             rows: Any = slice(start, start + self._size)
@@ -91,28 +94,28 @@ class Arrays:
             yield self._all.map(lambda array, rows=rows: array[rows])
 
     def restart(self) -> None:
-        """Do nothing: each pass begins with the first row."""
+        """Do nothing: each epoch starts with the first row."""
 
     def limited(self, steps: int | None) -> "Arrays | Stream":
-        """The same with so many batches in a pass; the next pass goes on behind them."""
+        """Limit the batches of an epoch; the next epoch continues after them."""
         return self if steps is None or steps == self.steps else Stream(_Again(self), steps)
 
 
 class Stream:
-    """Batches from a ``Dataset``, or from anything that can be iterated over and gives ``x``, ``(x, y)``, ....
+    """Batches from a ``Dataset`` or another iterable of ``x``, ``(x, y)`` or ``(x, y, sample_weight)``.
 
     Args:
-        source: What gives them.
-        steps: How many belong to one pass; all there are if not given.
-        class_weight: Weights of samples by their class.
+        source: The iterable.
+        steps: The number of batches of an epoch, all if not given.
+        class_weight: Weights of samples by class.
     """
 
     def __init__(self, source: Iterable[Any], steps: int | None, class_weight: Any = None) -> None:
         self._source, self._class_weight = source, class_weight
         self._wanted = steps
-        #: Where the next pass goes on, if a pass is not all there is.
+        #: The iterator that the next epoch continues, if an epoch is not the whole source.
         self._reader: Iterator[Any] | None = None
-        #: How many batches there are in all, if that is known, and how many of them were read.
+        #: The number of all batches, if known, and of those read.
         self._count, self._read = _count(source), 0
         if steps is None and self._count == _ENDLESS:
             raise ValueError(
@@ -122,7 +125,7 @@ class Stream:
         self.steps = self._count if steps is None else steps
 
     def batches(self) -> Iterator[Batch]:
-        """Give the batches of one pass.
+        """Yield the batches of an epoch.
 
         Raises:
             ValueError: An element is no batch.
@@ -136,11 +139,11 @@ class Stream:
                 return
             yield self._batch(element)
         if self._read == self._count:
-            # What has been read to its end begins again; a generator, whose length is not known, cannot.
+            # A source at its end starts again; a generator, whose length is not known, cannot.
             self.restart()
 
     def restart(self) -> None:
-        """Let the next pass begin with the first batch."""
+        """Start the next epoch with the first batch."""
         self._reader = None
 
     def _batch(self, element: Any) -> Batch:
@@ -173,10 +176,10 @@ def data_of(
     steps_name: str = "steps",
     class_weight: Any = None,
 ) -> Arrays | Stream:
-    """Make the source of batches of what a program passes as data.
+    """Make the source of batches for the arguments of ``fit``.
 
     Raises:
-        ValueError: No data, or arguments that do not match them.
+        ValueError: There are no data, or arguments do not match.
     """
     if x is None:
         raise ValueError("there is no data: pass `x`, arrays or a Dataset")
@@ -195,7 +198,7 @@ def data_of(
                 raise ValueError(
                     f"When providing `x` as a Dataset or an iterable, `{name}` should not be passed. It gives both."
                 )
-        # A size of batches counts nothing, as in Keras: what gives batches has one.
+        # As in Keras, ``batch_size`` has no effect on batches.
         if class_weight is None:
             return Stream(x, steps)
         if not callable(getattr(x, "cardinality", None)):
@@ -212,10 +215,10 @@ def data_of(
 
 
 def weights_of_classes(y: Any, sample_weight: Any, class_weight: Any) -> Any:
-    """Return a weight for each sample: that of its class, 1 for a class that has none.
+    """Return a weight for each sample: that of its class, or 1.
 
     Raises:
-        ValueError: The samples have weights of their own, or more than one output.
+        ValueError: There are sample weights, too, or several outputs.
     """
     if sample_weight is not None:
         raise ValueError("`class_weight` and `sample_weight` cannot be given at the same time.")
@@ -228,11 +231,11 @@ def weights_of_classes(y: Any, sample_weight: Any, class_weight: Any) -> Any:
     return np.array([class_weight.get(int(each), 1.0) for each in classes], np.float32)
 
 
-def divided(x: Any, y: Any, sample_weight: Any, share: float) -> tuple[Batch, Batch]:
-    """Return the first rows of arrays, and the share of rows at the end.
+def split_arrays(x: Any, y: Any, sample_weight: Any, share: float) -> tuple[Batch, Batch]:
+    """Split arrays into the first rows and the last ``share`` of the rows.
 
     Raises:
-        ValueError: One of them is empty, or they are no arrays.
+        ValueError: A part is empty, or they are no arrays.
     """
     if not _is_array(x):
         raise ValueError(
@@ -257,10 +260,10 @@ def _is_array(x: Any) -> bool:
 
 
 def validation_of(validation_data: Any, batch_size: int | None, steps: int | None) -> Arrays | Stream:
-    """What gives batches to evaluate a model with after an epoch.
+    """Make the source of batches of ``validation_data``.
 
     Raises:
-        ValueError: No data, or arguments that do not go with them.
+        ValueError: There are no data, or arguments do not match.
     """
     if isinstance(validation_data, tuple | list):
         if not 1 <= len(validation_data) <= 3:
@@ -273,7 +276,7 @@ def validation_of(validation_data: Any, batch_size: int | None, steps: int | Non
     return data_of(validation_data, steps=steps, steps_name="validation_steps")
 
 
-def check_all_came(done: int, wanted: int | None, what: str) -> None:
+def warn_if_ended_early(done: int, wanted: int | None, what: str) -> None:
     """Warn if there were fewer batches than asked for, or none."""
     if done and (wanted is None or done >= wanted):
         return
@@ -286,7 +289,7 @@ def check_all_came(done: int, wanted: int | None, what: str) -> None:
 
 
 def _count(source: Any) -> int | None:
-    """How many batches something gives, ``None`` if it does not say, ``_ENDLESS`` of one that never ends."""
+    """Return the number of batches of an iterable, ``None`` if unknown, ``_ENDLESS`` if infinite."""
     cardinality = getattr(source, "cardinality", None)
     if not callable(cardinality):
         return len(source) if hasattr(source, "__len__") else None
@@ -295,7 +298,7 @@ def _count(source: Any) -> int | None:
 
 
 class _Again:
-    """Batches of arrays that can be gone through in several goes."""
+    """An iterable of the batches of arrays, whose iteration may span several epochs."""
 
     def __init__(self, arrays: Arrays) -> None:
         self._arrays = arrays
@@ -305,10 +308,10 @@ class _Again:
 
 
 def host_array(value: Any) -> Any:
-    """Values as an array in NumPy's memory; floats in single precision, as Keras computes.
+    """Convert values to a NumPy array; float64 becomes float32, as in Keras.
 
     Raises:
-        ValueError: A single number.
+        ValueError: A scalar.
     """
     array = value._array if isinstance(value, Tensor) else np.asarray(value)
     if array.ndim == 0:
@@ -358,10 +361,10 @@ __all__ = [
     "Arrays",
     "Batch",
     "Stream",
-    "check_all_came",
     "data_of",
-    "divided",
     "host_array",
+    "split_arrays",
     "validation_of",
+    "warn_if_ended_early",
     "weights_of_classes",
 ]

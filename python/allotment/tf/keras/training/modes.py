@@ -1,13 +1,13 @@
-"""Where models can be trained and used."""
+"""The check that models run eagerly."""
 
 from allotment.tf.ops.array.array import executing_eagerly
 
 
 def check_eager() -> None:
-    """Check that operations run when they are called.
+    """Check that operations run eagerly.
 
     Raises:
-        NotImplementedError: They are recorded in a graph.
+        NotImplementedError: A graph is the default.
     """
     if not executing_eagerly():
         raise NotImplementedError(

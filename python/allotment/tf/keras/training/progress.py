@@ -1,19 +1,19 @@
-"""What ``fit``, ``evaluate`` and ``predict`` show of how far they are: a bar on a terminal, else lines."""
+"""Progress of ``fit``, ``evaluate`` and ``predict``: a bar on a terminal, otherwise lines."""
 
 import math
 import sys
 import time
 from typing import Any
 
-from allotment.tf.keras.callbacks import Callback, Logs
+from allotment.tf.keras.callbacks.base import Callback, Logs
 
 
 class ProgressBar(Callback):
-    """Shows how far it is.
+    """The base of progress displays.
 
     Args:
-        steps: Number of batches, ``None`` if that is not known.
-        verbose: With 1 a bar that moves, where stdout is a terminal; with 2 one line at the end.
+        steps: The number of batches, ``None`` if unknown.
+        verbose: With 1 a progress bar if stdout is a terminal; with 2 one line at the end.
     """
 
     def __init__(self, steps: int | None, verbose: int) -> None:
@@ -26,15 +26,15 @@ class ProgressBar(Callback):
 
     @property
     def moves(self) -> bool:
-        """Whether it is told of each batch."""
+        """Whether it shows each batch."""
         return self._moves
 
     def begin(self) -> None:
-        """Start a bar."""
+        """Start the display."""
         self._begun, self._done = time.perf_counter(), 0
         if not self._moves:
             return
-        # Costs a fifth of the start-up time, and most runs have no use for it.
+        # The import takes a fifth of the start-up time, and most runs do not need it.
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         self._bar = Progress(MofNCompleteColumn(), BarColumn(20), TextColumn("{task.description}"))
@@ -42,28 +42,30 @@ class ProgressBar(Callback):
         self._task = self._bar.add_task("", total=self._steps)
 
     def step(self, logs: Logs | None) -> None:
-        """A batch is done."""
+        """Show that a batch is done."""
         self._done += 1
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, description=self._told(logs))
+            self._bar.update(self._task, completed=self._done, description=self._describe(logs))
 
     def end(self, logs: Logs | None) -> None:
-        """All batches are done. The bar stays where it is."""
+        """Show that all batches are done."""
         if self._bar is not None:
-            self._bar.update(self._task, total=self._done, completed=self._done, description=self._told(logs))
+            self._bar.update(
+                self._task, total=self._done, completed=self._done, description=self._describe(logs)
+            )
             self._bar.stop()
             self._bar = None
         else:
             seconds = time.perf_counter() - self._begun
-            print(f"{self._done}/{self._done} - {seconds:.0f}s - {self._told(logs)}")
+            print(f"{self._done}/{self._done} - {seconds:.0f}s - {self._describe(logs)}")
 
     def stop(self) -> None:
-        """Leave the terminal as it was, when something has been raised."""
+        """Restore the terminal after an error."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
-    def _told(self, logs: Logs | None) -> str:
+    def _describe(self, logs: Logs | None) -> str:
         a_step = (time.perf_counter() - self._begun) / max(self._done, 1)
         return " - ".join(
             [duration_text(a_step), *(f"{name}: {number_text(v)}" for name, v in (logs or {}).items())]
@@ -71,10 +73,10 @@ class ProgressBar(Callback):
 
 
 class TrainingProgress(ProgressBar):
-    """Shows how far ``fit`` is, epoch by epoch."""
+    """The progress display of ``fit``."""
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:  # noqa: ARG002 - a hook's signature
-        """Say which epoch begins."""
+        """Show the number of the epoch."""
         print(f"Epoch {epoch + 1}/{self.params['epochs']}")
         self.begin()
 
@@ -83,18 +85,18 @@ class TrainingProgress(ProgressBar):
         self.step(logs)
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:  # noqa: ARG002
-        """Show the numbers of the epoch."""
+        """Show the logs of the epoch."""
         self.end(logs)
 
 
 class TestProgress(ProgressBar):
-    """Shows how far ``evaluate`` is."""
+    """The progress display of ``evaluate``."""
 
-    #: Not a test, whatever pytest thinks.
+    #: Not a test class for pytest.
     __test__ = False
 
     def on_test_begin(self, logs: Logs | None = None) -> None:  # noqa: ARG002
-        """Begin."""
+        """Start the display."""
         self.begin()
 
     def on_test_batch_end(self, batch: int, logs: Logs | None = None) -> None:  # noqa: ARG002
@@ -102,15 +104,15 @@ class TestProgress(ProgressBar):
         self.step(logs)
 
     def on_test_end(self, logs: Logs | None = None) -> None:
-        """Show the numbers."""
+        """Show the logs."""
         self.end(logs)
 
 
 class PredictionProgress(ProgressBar):
-    """Shows how far ``predict`` is."""
+    """The progress display of ``predict``."""
 
     def on_predict_begin(self, logs: Logs | None = None) -> None:  # noqa: ARG002
-        """Begin."""
+        """Start the display."""
         self.begin()
 
     def on_predict_batch_end(self, batch: int, logs: Logs | None = None) -> None:  # noqa: ARG002
@@ -123,10 +125,10 @@ class PredictionProgress(ProgressBar):
 
 
 def verbosity(verbose: Any) -> int:
-    """What a ``verbose=`` argument means: 0, 1 or 2.
+    """Convert a ``verbose=`` argument to 0, 1 or 2.
 
     Raises:
-        ValueError: Something else.
+        ValueError: Another value.
     """
     if verbose == "auto":
         return 1
@@ -136,14 +138,14 @@ def verbosity(verbose: Any) -> int:
 
 
 def duration_text(seconds: float) -> str:
-    """How long a step took: ``12ms/step``."""
+    """Format the duration of a step: ``12ms/step``."""
     if seconds >= 1 or seconds == 0:
         return f"{seconds:.0f}s/step"
     return f"{seconds * 1e3:.0f}ms/step" if seconds >= 1e-3 else f"{seconds * 1e6:.0f}us/step"
 
 
 def number_text(value: float) -> str:
-    """A loss or metric with four digits behind the point, or in scientific notation if it is small."""
+    """Format a value with four decimal digits, or in scientific notation if it is small."""
     return f"{value:.4f}" if abs(value) > 1e-3 or not math.isfinite(value) else f"{value:.4e}"
 
 

@@ -1,4 +1,4 @@
-"""Steps of a model: by itself, or divided among the replicas of a strategy."""
+"""The runner of a model's steps: on one device, or on the replicas of a strategy."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +10,7 @@ from allotment.devices.caller import find_caller
 from allotment.devices.placement import thread
 from allotment.tf import nest
 from allotment.tf.distribute.values import PerReplica
-from allotment.tf.keras.engine.replicas import everywhere
+from allotment.tf.keras.engine.replicas import sum_over_processes
 from allotment.tf.keras.engine.warnings import on_behalf_of
 from allotment.tf.keras.metrics.metric import Metric
 from allotment.tf.keras.training.data import Arrays, Batch, Stream
@@ -20,31 +20,31 @@ from allotment.tf.ops.random.seeds import in_common
 
 
 class Runner:
-    """Runs steps where a model's variables are.
+    """Runs the steps of a model on one device, or on the replicas of its strategy.
 
     Args:
-        strategy: The strategy that the model was made under, if there was one.
+        strategy: The strategy in whose scope the model was made, if any.
     """
 
     def __init__(self, strategy: Any) -> None:
         self._strategy = strategy
-        #: How many parts a batch is divided into.
+        #: The number of parts of a batch.
         self.parts: int = 1 if strategy is None else strategy.num_replicas_in_sync
 
-        #: What all processes draw from that divide the same batches, once they do.
+        #: The random numbers that all processes share that divide the same batches.
         self._common: Source | None = None
 
     @classmethod
     def of_scope(cls) -> "Runner":
-        """A runner for what is made in this scope."""
+        """Make a runner for the strategy in force."""
         scope = thread.state.strategy
         return cls(None if scope is None else scope.strategy)
 
     def scope(self) -> AbstractContextManager[Any]:
-        """Where variables are made: with a copy for each replica.
+        """Return the scope in which to make variables.
 
         Raises:
-            ValueError: In the scope of a strategy that the model is not of.
+            ValueError: The scope of another strategy is in force.
         """
         scope = thread.state.strategy
         if scope is not None and scope.strategy is not self._strategy:
@@ -55,10 +55,10 @@ class Runner:
         return nullcontext() if self._strategy is None else self._strategy.scope()
 
     def check(self, variables: Sequence[Any]) -> None:
-        """Check that each replica has its copy of variables.
+        """Check that each replica has a copy of each variable.
 
         Raises:
-            ValueError: One was made elsewhere.
+            ValueError: A variable was made in another scope.
         """
         for variable in variables:
             if self.parts > 1 and not self._strategy.extended.variable_created_in_scope(variable):
@@ -68,19 +68,19 @@ class Runner:
                 )
 
     def batches(self, data: Arrays | Stream) -> Iterator[Batch]:
-        """Go through data, in the same order in all processes of the strategy."""
+        """Iterate over data, in the same order in all processes of the strategy."""
         if self._common is None and self._strategy is not None:
             self._common = self._strategy.extended._common_source()
         return data.batches() if self._common is None else in_common(self._common, data.batches)
 
     def run(self, step: Callable[[Batch], Any], batch: Batch) -> list[Any]:
-        """Call a step with the part of each replica as tensors on its device. Returns the results of those here."""
+        """Call a step with the part of each replica, on its device; return the results of this process's replicas."""
         if self._strategy is None:
             return [step(batch.map(to_tensor))]
         made = self._strategy.experimental_distribute_values_from_function(
             lambda context: _Part(batch.part(context.replica_id_in_sync_group, context.num_replicas_in_sync))
         )
-        # Replicas are threads: no line of theirs is one of the program.
+        # Replicas run on threads that have no frame of the program.
         caller = find_caller()
         results: list[Any] = [None] * len(self._strategy.extended.worker_devices)
 
@@ -97,20 +97,20 @@ class Runner:
                 raise
         return results
 
-    def everywhere(self, metrics: Sequence[Metric]) -> AbstractContextManager[None]:
-        """Let metrics be about the replicas of all processes in a ``with`` block, which all of them have to enter."""
+    def sum_over_processes(self, metrics: Sequence[Metric]) -> AbstractContextManager[None]:
+        """Let metrics include all processes in a ``with`` block, which all of them have to enter."""
         numbers = [number for metric in metrics for number in metric._all_numbers()]
-        return nullcontext() if self._strategy is None else everywhere(self._strategy, numbers)
+        return nullcontext() if self._strategy is None else sum_over_processes(self._strategy, numbers)
 
     def joined(self, results: list[Any]) -> Any:
-        """The outputs of the replicas of all processes as arrays, one behind the other."""
+        """Concatenate the outputs of the replicas of all processes, as arrays."""
         if self.parts > len(results):
             value = nest.map_structure(lambda *each: PerReplica(each), *results)
             return nest.map_structure(np.asarray, self._strategy.gather(value, 0))
         return nest.map_structure(lambda *each: np.concatenate([np.asarray(one) for one in each]), *results)
 
     def averaged(self, results: list[dict[str, Any]], *, everywhere: bool) -> dict[str, float]:
-        """The means over replicas, of this process or of all, of numbers by name."""
+        """Average values by name over replicas, of this process or of all."""
         names, count = list(results[0]), len(results)
         sums = np.array([sum(float(np.mean(np.asarray(each[name]))) for each in results) for name in names])
         if everywhere and self._strategy is not None:
@@ -119,7 +119,7 @@ class Runner:
 
 
 class _Part:
-    """A batch that no strategy takes apart."""
+    """A batch that strategies do not treat as a structure."""
 
     __slots__ = ("batch",)
 
@@ -128,7 +128,7 @@ class _Part:
 
 
 def flat_logs(result: Any) -> Any:
-    """Numbers by name without groups of them, such as the metrics that a model was compiled with are."""
+    """Flatten nested logs, such as those of compiled metrics."""
     if not isinstance(result, dict):
         return result
     flat: dict[str, Any] = {}

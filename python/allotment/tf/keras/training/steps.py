@@ -8,7 +8,7 @@ from allotment.tf.differentiation.gradient_tape import GradientTape
 from allotment.tf.keras import optimizers
 from allotment.tf.keras.engine.arguments import positive
 from allotment.tf.keras.engine.layer import Layer
-from allotment.tf.keras.engine.replicas import number_of_replicas, once, sum_over_replicas
+from allotment.tf.keras.engine.replicas import number_of_replicas, run_once, sum_over_replicas
 from allotment.tf.keras.engine.tracking import found_in, without_repeats
 from allotment.tf.keras.metrics.metric import Mean, Metric
 from allotment.tf.keras.training.compiled import CompiledLoss, CompiledMetrics, Outputs
@@ -148,7 +148,7 @@ class Steps(Layer):
 
     def _track_parts(self, parts: Mapping[str, EagerTensor], rows: int) -> None:
         if not self._part_trackers:
-            once(lambda: self._part_trackers.update({name: Mean(f"{name}_loss") for name in parts}))
+            run_once(lambda: self._part_trackers.update({name: Mean(f"{name}_loss") for name in parts}))
         if rows:
             # Each batch has the same weight, as in Keras, whose graphs do not know the number of samples.
             for name, part in parts.items():
@@ -196,16 +196,13 @@ class Steps(Layer):
         with GradientTape() as tape:
             y_pred = self(x, training=True)
             loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=True)
-            scaled = (
-                self.optimizer.scale_loss(loss) if isinstance(self.optimizer, optimizers.Optimizer) else loss
-            )
         self._track(loss, y_pred)
-        gradients = tape.gradient(scaled, variables)
+        gradients = tape.gradient(loss, variables)
         if batch.rows == 0:
             # The mean of no samples is NaN, and so are the gradients: they must not count.
             gradients = [None if each is None else zeros_like(each) for each in gradients]
         # Free everything that the metrics do not need before the variables change.
-        del tape, loss, scaled, x
+        del tape, loss, x
         apply_gradients(self.optimizer, gradients, variables)
         del gradients
         self._update_metrics(y, y_pred, sample_weight)

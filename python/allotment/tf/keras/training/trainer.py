@@ -5,25 +5,26 @@ Longer than 300 lines: a third of it is the documentation of TensorFlow's argume
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from allotment.tf import nest
-from allotment.tf.keras.callbacks import Callback, CallbackList, History, Logs
+from allotment.tf.keras.callbacks.base import Callback, CallbackList, Logs
+from allotment.tf.keras.callbacks.offered import History
 from allotment.tf.keras.engine.arguments import positive
-from allotment.tf.keras.engine.replicas import level
+from allotment.tf.keras.engine.replicas import synchronize_copies
 from allotment.tf.keras.engine.warnings import warn
-from allotment.tf.keras.optimizers.optimizer import Optimizer
 from allotment.tf.keras.training.data import (
     Arrays,
     Batch,
     Stream,
-    check_all_came,
     data_of,
-    divided,
     host_array,
+    split_arrays,
     validation_of,
+    warn_if_ended_early,
     weights_of_classes,
 )
 from allotment.tf.keras.training.modes import check_eager
@@ -107,7 +108,7 @@ class Trainer(Steps):
         self._check_compiled()
         is_evaluated = _evaluated_after(validation_freq)
         if validation_split and validation_data is None:
-            (x, y, sample_weight), validation_data = divided(x, y, sample_weight, validation_split)
+            (x, y, sample_weight), validation_data = split_arrays(x, y, sample_weight, validation_split)
         data = data_of(
             x, y, sample_weight, batch_size, steps_per_epoch, shuffle, "steps_per_epoch", class_weight
         )
@@ -116,20 +117,17 @@ class Trainer(Steps):
             size = validation_batch_size or batch_size
             validation = validation_of(validation_data, size, validation_steps)
         self.history = History()
-        level = verbosity(verbose)
-        bar = TrainingProgress(data.steps, level) if level else None
-        params = {"verbose": level, "epochs": epochs, "steps": data.steps}
-        hooks = self._hooks(callbacks, [*([bar] if bar else []), self.history], params)
+        params = {"verbose": verbosity(verbose), "epochs": epochs, "steps": data.steps}
         self.stop_training = False
         logs: Logs = {}
-        try:
+        with self._hooks(TrainingProgress, verbose, callbacks, params, self.history) as hooks:
             hooks.call("on_train_begin")
             for epoch in range(initial_epoch, epochs):
                 self.reset_metrics()
                 hooks.call("on_epoch_begin", epoch)
                 done, found = self._train_all(self._runner.batches(data), hooks)
                 if not self.stop_training:
-                    check_all_came(done, data.steps, "training")
+                    warn_if_ended_early(done, data.steps, "training")
                 if not done:
                     break
                 if epoch == initial_epoch and _has_default_step(self) and not self.trainable_weights:
@@ -138,17 +136,12 @@ class Trainer(Steps):
                 if validation is not None and is_evaluated(epoch + 1):
                     validation.restart()
                     done, found = self._test_all(validation, hooks)
-                    check_all_came(done, validation.steps, "validation")
+                    warn_if_ended_early(done, validation.steps, "validation")
                     logs |= {f"val_{name}": value for name, value in _sorted(found).items()}
                 hooks.call("on_epoch_end", epoch, logs)
                 if self.stop_training:
                     break
-            if isinstance(self.optimizer, Optimizer) and epochs > 0:
-                self.optimizer.finalize_variable_values(self.trainable_weights)
             hooks.call("on_train_end", logs)
-        finally:
-            if bar is not None:
-                bar.stop()
         return self.history
 
     def evaluate(
@@ -169,18 +162,12 @@ class Trainer(Steps):
         """
         self._check_compiled()
         data = data_of(x, y, sample_weight, batch_size, steps)
-        level = verbosity(verbose)
-        bar = TestProgress(data.steps, level) if level else None
-        hooks = self._hooks(callbacks, [bar] if bar else [], {"steps": data.steps})
-        try:
+        with self._hooks(TestProgress, verbose, callbacks, {"steps": data.steps}) as hooks:
             done, logs = self._test_all(data, hooks)
             if not done:
                 raise ValueError("there is no batch to evaluate the model with: the data set is empty")
-            check_all_came(done, data.steps, "evaluation")
+            warn_if_ended_early(done, data.steps, "evaluation")
             return self._format_logs(logs, return_dict)
-        finally:
-            if bar is not None:
-                bar.stop()
 
     def predict(
         self,
@@ -193,11 +180,8 @@ class Trainer(Steps):
         """Compute the outputs as arrays. The arguments are those of ``fit``."""
         check_eager()
         data = data_of(x, None, None, batch_size, steps)
-        level = verbosity(verbose)
-        bar = PredictionProgress(data.steps, level) if level else None
-        hooks = self._hooks(callbacks, [bar] if bar else [], {"steps": data.steps})
         found: list[Any] = []
-        try:
+        with self._hooks(PredictionProgress, verbose, callbacks, {"steps": data.steps}) as hooks:
             hooks.call("on_predict_begin")
             for first, last, batches in _executions(self._runner.batches(data), self.steps_per_execution):
                 hooks.call("on_predict_batch_begin", first)
@@ -205,12 +189,9 @@ class Trainer(Steps):
                 hooks.call("on_predict_batch_end", last, {"outputs": _concatenate(made)})
                 found += made
             hooks.call("on_predict_end")
-        finally:
-            if bar is not None:
-                bar.stop()
         if not found:
             raise ValueError("there is no batch to predict the outputs of: the data set is empty")
-        check_all_came(len(found), data.steps, "prediction")
+        warn_if_ended_early(len(found), data.steps, "prediction")
         return _concatenate(found)
 
     def train_on_batch(
@@ -310,7 +291,7 @@ class Trainer(Steps):
             if not self.built:
                 self._build_with(batch)
         if self._is_inconsistent:
-            level([*self.weights, *optimizer_variables(self.optimizer)])
+            synchronize_copies([*self.weights, *optimizer_variables(self.optimizer)])
             self._is_inconsistent = False
         if not self._is_checked:
             self._runner.check(self.weights)
@@ -322,7 +303,7 @@ class Trainer(Steps):
 
     def _all_logs(self, results: list[Any]) -> Logs:
         """Return losses and metrics over the replicas of all processes, which all have to call this."""
-        with self._runner.everywhere(self.metrics):
+        with self._runner.sum_over_processes(self.metrics):
             return self._logs(results, everywhere=True)
 
     def _logs(self, results: list[Any], *, everywhere: bool = False) -> Logs:
@@ -347,10 +328,29 @@ class Trainer(Steps):
         values = [logs[name] for name in [*known, *sorted(set(logs) - set(known))]]
         return values[0] if len(values) == 1 else values
 
-    def _hooks(self, given: Any, own: Sequence[Callback], params: dict[str, Any]) -> CallbackList:
-        """Make one list of the program's callbacks and of this class's own."""
+    @contextmanager
+    def _hooks(
+        self,
+        progress: type[ProgressBar],
+        verbose: Any,
+        given: Sequence[Callback] | Callback | None,
+        params: dict[str, Any],
+        *own: Callback,
+    ) -> Iterator[CallbackList]:
+        """Make one list of the program's callbacks, a progress display, and ``own`` callbacks.
+
+        The display ends with the ``with`` block.
+        """
+        level = verbosity(verbose)
         listed = [] if given is None else list(given) if isinstance(given, Iterable) else [given]
-        return CallbackList([*listed, *own], self, params)
+        if not level:
+            yield CallbackList([*listed, *own], self, params)
+            return
+        bar = progress(params["steps"], level)
+        try:
+            yield CallbackList([*listed, bar, *own], self, params)
+        finally:
+            bar.stop()
 
     def _check_compiled(self) -> None:
         check_eager()

@@ -68,7 +68,6 @@ not_differentiable(
     "ResourceApplyAdamWithAmsgrad",
     "ResourceApplyGradientDescent",
     "ResourceApplyKerasMomentum",
-    "ResourceApplyKerasMovingAverage",
     "ResourceApplyKerasOverwrite",
     "ResourceApplyKerasWeightDecay",
     "ResourceApplyRMSProp",

@@ -136,13 +136,7 @@ def _decay(variable: Array, gradient: Array, decay: float, rate: float) -> None:
     variable -= step
 
 
-def _average(average: Array, value: Array, momentum: float) -> None:
-    average *= momentum
-    average += value * (1 - momentum)
-
-
 DECAY: Final = _row("ResourceApplyKerasWeightDecay", _decay)
-AVERAGE: Final = _row("ResourceApplyKerasMovingAverage", _average)
 OVERWRITE: Final = _row("ResourceApplyKerasOverwrite", np.copyto)
 DESCENT: Final = _row("ResourceApplyGradientDescent", _descent)
 MOMENTUM: Final = _row("ResourceApplyKerasMomentum", _momentum)
@@ -161,7 +155,6 @@ __all__ = [
     "ADAGRAD",
     "ADAM",
     "ADAM_WITH_LARGEST",
-    "AVERAGE",
     "DECAY",
     "DESCENT",
     "MOMENTUM",
