@@ -12,6 +12,7 @@ from allotment.cli import commands
 from allotment.devices import variables
 from allotment.trace import ReplayOptions, Search, read_trace, replay_at_min_limit, replay_trace
 from support.documents import ROOT, Document, Example, matches, run
+from support.mpi import run_processes
 
 DOCS = ROOT / "docs"
 PAGES = {path.stem: path for path in DOCS.glob("*.md")}
@@ -28,6 +29,12 @@ def test_the_programs_run(example: Example) -> None:
 @pytest.mark.parametrize("example", COMMANDS, ids=str)
 def test_the_commands_answer_as_shown(example: Example) -> None:
     run(example)
+
+
+def test_the_program_for_mpi_runs_on_two_ranks() -> None:
+    (example,) = (each for each in PROGRAMS if "MultiWorkerMirroredStrategy()" in each.text)
+    ran = run_processes(example.text, 2)
+    assert (ran.status, ran.stderr) == (0, "")
 
 
 def test_every_guide_has_an_example() -> None:
