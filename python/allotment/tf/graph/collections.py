@@ -1,4 +1,4 @@
-"""Collections of a graph: what a program, or this package, keeps under a name, such as its variables."""
+"""Collections of a graph: lists of objects under names, such as its variables."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class GraphKeys:
 
 
 class Collections:
-    """The part of a graph that keeps things under names."""
+    """The part of a graph that keeps lists of objects under names."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Gradients of graphs: ``tf.gradients`` adds the nodes that compute them."""
+"""``tf.gradients``: adds the nodes that compute gradients to a graph."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -43,17 +43,17 @@ def gradients_v1(
     Args:
         ys: A tensor or variable of the default graph, or a list of them.
         xs: The same.
-        grad_ys: What the gradient of each of ``ys`` is multiplied with, ones without it or for ``None`` in it.
+        grad_ys: The factor of the gradient of each of ``ys``; ones without it, or for ``None`` in it.
         name: In front of the names of the nodes.
-        colocate_gradients_with_ops: Put the nodes of a gradient on the device of the node it is of.
+        colocate_gradients_with_ops: Put the nodes of each gradient on the device of its operation.
         gate_gradients: Has no effect.
         aggregation_method: Has no effect.
         stop_gradients: Tensors that count as constants.
-        unconnected_gradients: Of what no ``ys`` depends on the gradient is ``None``, or zeros with ``"zero"``.
+        unconnected_gradients: The gradient of an ``xs`` that no ``ys`` depends on: ``None``, or ``"zero"`` for zeros.
 
     Raises:
         RuntimeError: Operations are not recorded but run.
-        LookupError: There is an operation on the way whose gradient nobody knows.
+        LookupError: An operation between ``xs`` and ``ys`` has no registered gradient.
         TypeError: Complex ``ys`` without ``grad_ys``.
         ValueError: There are not as many ``grad_ys`` as ``ys``, or one of another shape.
     """
@@ -116,7 +116,7 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _ends(graph: Graph, given: Any) -> list[SymbolicTensor]:
-    """The tensors that stand for tensors and variables: for a variable what it is read from."""
+    """Return the tensors of tensors and variables: of a variable its handle or value."""
     found = []
     for each in _listed(given):
         tensor = getattr(each, "_source", None)
@@ -145,7 +145,7 @@ def _seed(target: SymbolicTensor, weight: Any, index: int) -> Any:
 
 
 def _steps(targets: Sequence[SymbolicTensor], stops: set[SymbolicTensor], *, colocate: bool) -> list[Step]:
-    """The nodes that targets depend on, in the order in which they were made."""
+    """Return the nodes that targets depend on, in the order in which they were made."""
     found: set[Operation] = set()
     waiting = [target._op for target in targets]
     while waiting:
@@ -169,13 +169,13 @@ def _steps(targets: Sequence[SymbolicTensor], stops: set[SymbolicTensor], *, col
             node.name,
         )
         for node in sorted(found, key=lambda node: node._number)
-        # Nothing goes back behind a tensor that counts as a constant.
+        # A tensor that counts as a constant ends the way back.
         if not stops.intersection(node._outputs)
     ]
 
 
 def _scope(node: Operation, *, colocate: bool) -> AbstractContextManager[Any]:
-    """Where the gradient of a node is recorded: inside of a name made of the node's, perhaps on its device."""
+    """Return the scope of a gradient: a name made of the node's, and with ``colocate`` its device."""
     stack = ExitStack()
     stack.enter_context(node.graph.name_scope(f"{node.name}_grad"))
     stack.enter_context(node.graph.colocate_with(node, ignore_existing=True) if colocate else nullcontext())

@@ -1,4 +1,4 @@
-"""Python values, arrays and tensors into tensors, alone or beside others."""
+"""Converts Python values, arrays and variables to tensors, alone or beside other operands."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ def _packed(values: Any, dtype: DType, *, cast_tensors: bool) -> EagerTensor:
 
 
 def _first_type(values: Any) -> DType | None:
-    """The type of the first tensor in nested sequences."""
+    """Return the type of the first tensor in nested sequences."""
     for value in values:
         found = _first_type(value) if isinstance(value, list | tuple) else dtype_of(value)
         if found is not None:
@@ -102,7 +102,7 @@ def dtype_of(value: Any) -> DType | None:
 
 
 def to_tensor_if_it_fits(value: Any, hint: DType | None) -> EagerTensor:
-    """Convert a value, but a tensor, to the type hinted at, or else to the one it has by itself."""
+    """Convert a value to the type of a hint if it fits, else to its own type; tensors keep theirs."""
     if hint is not None:
         try:
             return to_tensor(value, like=hint)
@@ -112,7 +112,7 @@ def to_tensor_if_it_fits(value: Any, hint: DType | None) -> EagerTensor:
 
 
 def to_pair(x: Any, y: Any) -> tuple[EagerTensor, EagerTensor]:
-    """Convert two operands of one type: what is no tensor takes the type of the tensor beside it, or of the first.
+    """Convert two operands of one type: Python values take the type of the tensor beside them, or of the first.
 
     In a graph that is the type of the first in any case: nodes' inputs are converted one behind the other.
     """
@@ -158,7 +158,7 @@ def to_fixed_type(dtype: DType, *values: Any, plain: bool = True) -> list[EagerT
 
 
 def _type_of_shape(shape: TensorShape, wanted: DType | None) -> DType:
-    """The type of a shape as a tensor.
+    """Return the type of a shape as a tensor.
 
     Raises:
         TypeError: Another type than those of lengths is wanted.
@@ -179,7 +179,7 @@ def _type_of_shape(shape: TensorShape, wanted: DType | None) -> DType:
 
 
 def dtype_argument(dtype: Any) -> DType | None:
-    """The type named by a ``dtype=`` argument."""
+    """Read a ``dtype=`` argument."""
     return None if dtype is None else as_dtype(dtype)
 
 

@@ -1,4 +1,4 @@
-"""Arguments of operations that are tensors of a graph: their numbers are known only when a session runs.
+"""Arguments of operations that are tensors of a graph, whose numbers are known only when a session runs.
 
 Sizes, axes and shapes are plain arguments of our rows and inputs in TensorFlow. Where a graph does not know such
 an argument, a ``Deferred`` stands for it: the node gets the tensor as one more input behind its others, and the
@@ -75,12 +75,12 @@ class Deferred:
 
 
 def operand(number: Any) -> Any:
-    """An argument as an operand of arithmetic: the tensor of a ``Deferred``, a number as it is."""
+    """Return an argument as an operand of arithmetic: the tensor of a ``Deferred``, a number as it is."""
     return number.tensor if isinstance(number, Deferred) else number
 
 
 def listed(numbers: Any) -> Any:
-    """Numbers as an argument of another operation: the tensor of a ``Deferred``, else a list of operands."""
+    """Return numbers as an argument of another operation: the tensor of a ``Deferred``, else a list of operands."""
     return numbers.tensor if isinstance(numbers, Deferred) else [operand(each) for each in numbers]
 
 
@@ -90,7 +90,7 @@ def is_known(argument: Any) -> bool:
 
 
 def deferred_in(argument: Any) -> list[Deferred]:
-    """Every ``Deferred`` in an argument: itself, in a tuple, or an end of a slice."""
+    """Return every ``Deferred`` in an argument: itself, in a tuple, or an end of a slice."""
     if type(argument) is Deferred:
         return [argument]
     if type(argument) is tuple:
@@ -101,7 +101,7 @@ def deferred_in(argument: Any) -> list[Deferred]:
 
 
 def filled(argument: Any, numbers: Iterator[Any]) -> Any:
-    """An argument with numbers in the place of every ``Deferred``, in the order of ``deferred_in``."""
+    """Replace every ``Deferred`` in an argument with a number, in the order of ``deferred_in``."""
     if type(argument) is Deferred:
         return next(numbers)
     if type(argument) is tuple and deferred_in(argument):
@@ -114,7 +114,7 @@ def filled(argument: Any, numbers: Iterator[Any]) -> Any:
 def with_numbers(
     function: Callable[..., Any], count: int, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Callable[..., Any]:
-    """A function of arrays and arguments that reads the numbers of each ``Deferred`` from arrays behind the others.
+    """Make a function of arrays and arguments that reads the numbers of each ``Deferred`` from further arrays.
 
     Args:
         function: Takes ``count`` arrays, ``args`` and ``kwargs``.

@@ -17,7 +17,7 @@ from allotment.tf.tensors.tensor import EagerTensor, tensor_of
 
 _ndarray: Final = np.ndarray
 
-#: Copying is what they are for: no policy forbids it.
+#: Operations that exist to copy: no device policy forbids it.
 _COPIERS: Final = frozenset({"Identity", "_EagerConst"})
 
 
@@ -29,7 +29,7 @@ def run(
     Returns a tensor, or a tuple of tensors where the function returns a tuple of arrays.
 
     Raises:
-        InvalidArgumentError: The inputs do not go together, or the wished device cannot run it.
+        InvalidArgumentError: The inputs do not go together, or the requested device cannot run it.
         ResourceExhaustedError: The device's memory does not hold the result or a temporary.
     """
     placement = current_placement()
@@ -55,11 +55,11 @@ def run_on(
     name: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Run a row on a device that is given: where a variable lives, say."""
+    """Run a row on a given device, such as that of a variable."""
     home = kernel_memory(row, inputs[0]._dtype if inputs else None, device, placement.host)
     arrays: list[np.ndarray[Any, Any]] = []
     for index, tensor in enumerate(inputs):
-        # A tensor that is both operands is brought along once, and warned of twice, as in TensorFlow.
+        # A tensor that is both operands is copied once, and warned of twice, as in TensorFlow.
         again = index > 0 and tensor is inputs[index - 1]
         if not again or (placement.policy != "silent" and tensor._home is not home):
             array = bring(placement, row, device, home, index, tensor, name, arrays[-1] if again else None)
@@ -77,7 +77,7 @@ def run_on(
 
 
 def kinds_for(row: Operation, inputs: Sequence[EagerTensor]) -> tuple[str, ...]:
-    """Kinds of device with a kernel for these inputs: texts have none but the CPU's."""
+    """Return the kinds of device with a kernel for these inputs; texts have kernels on CPUs only."""
     return CPU_ONLY if any(tensor._dtype is string for tensor in inputs) else row.kinds
 
 
@@ -91,9 +91,9 @@ def bring(
     name: str | None,
     brought: np.ndarray[Any, Any] | None = None,
 ) -> np.ndarray[Any, Any]:
-    """The input's array in the memory where the kernel wants it.
+    """Return the array of an input in the memory that the kernel needs it in.
 
-    If it lives elsewhere that is a copy, or what was ``brought`` along before.
+    An input elsewhere is copied, unless ``brought`` is such a copy already.
     """
     if row.reads_anywhere or tensor._dtype is string:
         return tensor._array
@@ -119,7 +119,7 @@ def bring(
 def check_policy(
     policy: str, op: str, device: Device, home: Device, index: int, tensor: EagerTensor, name: str | None
 ) -> None:
-    """Apply the device policy to a copy that is about to be made (placement, section 5.4)."""
+    """Apply the device policy to a copy before it is made."""
     where = faults.elsewhere(index, home, tensor._home, device)
     if policy == "warn":
         placement_log.copied(
@@ -153,7 +153,7 @@ def compute(
 def wrap(
     placement: Placement, device: Device, home: Device, row: Operation, name: str | None, result: Any
 ) -> EagerTensor:
-    """Make a tensor of what a function of arrays returned; NumPy returns scalars for arrays of rank 0."""
+    """Make a tensor of the result of a kernel; NumPy returns scalars for arrays of rank 0."""
     array = result
     if type(array) is not _ndarray:
         array = compute(placement, device, home, row.name, name, np.asarray, array)

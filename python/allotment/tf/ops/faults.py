@@ -1,4 +1,4 @@
-"""The errors of operations, in TensorFlow's words (placement, sections 4.2, 5.4 and 5.6)."""
+"""Makes the errors of operations, with TensorFlow's texts."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +11,7 @@ from allotment.devices.placement import thread
 from allotment.tf.ops.types.type_checks import TypeProblem
 from allotment.tf.tensors.dtype import BY_NUMPY, DType
 
-#: What NumPy says of arrays that no address space holds, instead of raising a ``MemoryError``.
+#: Texts of NumPy's ``ValueError`` for arrays that no address space holds.
 _TOO_LARGE: Final = ("array is too big", "iterator is too large", "Maximum allowed dimension exceeded")
 
 #: What error texts call floating-point types.
@@ -22,24 +22,24 @@ _LARGEST: Final = (1 << 63) - 256
 
 
 def tail(op: str, name: str | None) -> str:
-    """How the text of an operation's error ends."""
+    """Return the end of the text of an operation's error."""
     return f" [Op:{op}] name: {name or ''}"
 
 
 class Unimplemented(str):
-    """A fault's text, of inputs that TensorFlow's kernel is not written for."""
+    """The text of a fault: TensorFlow's kernel does not implement these inputs."""
 
     __slots__ = ()
 
 
 class Unprepared(str):
-    """A fault's text, of inputs that TensorFlow's kernel takes for a failed precondition."""
+    """The text of a fault: TensorFlow's kernel reports these inputs as a failed precondition."""
 
     __slots__ = ()
 
 
 class OutOfRange(str):
-    """A fault's text, of places that there are none of, where TensorFlow's kernel tells them from other faults."""
+    """The text of a fault: indices out of range, where TensorFlow's kernel has an error of its own for them."""
 
     __slots__ = ()
 
@@ -59,17 +59,17 @@ _CLASSES: Final[dict[type, KernelErrorClass]] = {
 
 
 def class_of(text: str) -> KernelErrorClass:
-    """The class of the error that a fault's text is for."""
+    """Return the class of error for the text of a fault."""
     return _CLASSES.get(type(text), errors.InvalidArgumentError)
 
 
 def invalid(op: str, device: Device, text: str, name: str | None) -> errors.OpError:
-    """The error of a kernel that does not like its inputs."""
+    """Make the error of a kernel that refuses its inputs."""
     return class_of(text)(None, None, f"{_head(op, device)}{text}{tail(op, name)}")
 
 
 def mismatched(op: str, index: int, wanted: DType, found: DType, name: str | None) -> Exception:
-    """The error of an input whose element type is not that of the first; in a graph no node can be made."""
+    """Make the error of an input whose element type is not that of the first; in a graph no node can be made."""
     if thread.state.graph is not None:
         return TypeError(
             f"Input {index} of '{op}' Op has type {found.name} that does not match type {wanted.name}."
@@ -83,7 +83,7 @@ def mismatched(op: str, index: int, wanted: DType, found: DType, name: str | Non
 
 
 def of_types(op: str, problem: TypeProblem, name: str | None, *, pinned: bool = False) -> Exception:
-    """The error of element types that an operation does not compute with."""
+    """Make the error of element types that an operation does not compute with."""
     found = problem.found
     if problem.wanted is not None:
         return mismatched(op, problem.index, problem.wanted, found, name)
@@ -98,7 +98,7 @@ def of_types(op: str, problem: TypeProblem, name: str | None, *, pinned: bool = 
 
 
 def of_types_in_graph(op: str, problem: TypeProblem) -> TypeError:
-    """The error of element types for which no node can be made."""
+    """Make the error of element types for which no node can be made."""
     found, argument = problem.found.name, problem.input_name
     if problem.wanted is None:
         allowed = ", ".join(problem.allowed)
@@ -111,7 +111,7 @@ def of_types_in_graph(op: str, problem: TypeProblem) -> TypeError:
 
 
 def below_minimum(op: str, attribute: str, value: int, minimum: int, name: str | None) -> Exception:
-    """The error of an attribute that is too small; in a graph of one for which no node can be made."""
+    """Make the error of an attribute that is too small; in a graph of one for which no node can be made."""
     if thread.state.graph is not None:
         return ValueError(f"Attr '{attribute}' of '{op}' Op passed {value} less than minimum {minimum}.")
     text = f"Value for attr '{attribute}' of {value} must be at least minimum {minimum}{tail(op, name)}"
@@ -119,7 +119,7 @@ def below_minimum(op: str, attribute: str, value: int, minimum: int, name: str |
 
 
 def not_listed(op: str, attribute: str, text: str, allowed: Sequence[str], name: str | None) -> Exception:
-    """The error of a text that is none of an attribute's; in a graph of one for which no node can be made."""
+    """Make the error of a text that is none of an attribute's; in a graph of one for which no node can be made."""
     listed = ", ".join(f'"{each}"' for each in allowed)
     if thread.state.graph is not None:
         return ValueError(f"Attr '{attribute}' of '{op}' Op passed string '{text}' not in: {listed}.")
@@ -128,7 +128,7 @@ def not_listed(op: str, attribute: str, text: str, allowed: Sequence[str], name:
 
 
 def no_kernel(op: str, node: str, problem: TypeProblem) -> str:
-    """The node without a kernel, and the kernels that there are."""
+    """Return the text about a node without a kernel, with the registered kernels."""
     return (
         f"{{{{node {node}}}}} = {op}[{problem.attribute}={_enum_name(problem.found.name)}]\n"
         f"All kernels registered for op {op}:\n  device='CPU'; {problem.attribute} in "
@@ -141,7 +141,7 @@ def _enum_name(dtype: str) -> str:
 
 
 def elsewhere(index: int, home: Device, actual: Device, device: Device) -> str:
-    """What is said of an input that is not where the kernel wants it."""
+    """Return the text about an input that is not on the device that the kernel needs."""
     return (
         f"input #{index} was expected to be on {home.name} but is actually on {actual.name} "
         f"(operation running on {device.name})"
@@ -149,7 +149,7 @@ def elsewhere(index: int, home: Device, actual: Device, device: Device) -> str:
 
 
 def conflicting(op: str, where: str, name: str | None) -> errors.InvalidArgumentError:
-    """The error of a copy that the device policy forbids."""
+    """Make the error of a copy that the device policy forbids."""
     return errors.InvalidArgumentError(
         None,
         None,
@@ -161,14 +161,14 @@ def conflicting(op: str, where: str, name: str | None) -> errors.InvalidArgument
 
 
 def is_beyond_memory(error: ValueError) -> bool:
-    """Whether NumPy did not even ask for the memory of an array, as no address space holds it."""
+    """Whether an error of NumPy's means that no address space holds an array, so that it asked for no memory."""
     return any(words in str(error) for words in _TOO_LARGE)
 
 
 def exhausted(
     op: str, device: Device, home: Device, name: str | None, error: MemoryError | ValueError
 ) -> BaseException:
-    """The error of a device whose memory does not hold a result.
+    """Make the error of a device whose memory does not hold a result.
 
     TensorFlow's line comes first, then the report of the pool that refused. What else a pool raises, as in a
     forked child, is passed on as it is.
@@ -190,7 +190,7 @@ def exhausted(
 
 
 def _beyond_memory(op: str, device: Device, home: Device, name: str | None) -> BaseException:
-    """The same for a result of a size that cannot be asked for: with the pool's report on the largest that can."""
+    """Make the error of a result too large to request, with the pool's report on the largest request it counts."""
     refusal: BaseException | None = None
     if home.pool is not None:
         try:
@@ -204,7 +204,7 @@ def _beyond_memory(op: str, device: Device, home: Device, name: str | None) -> B
 
 
 def _memory_of(device: Device) -> str:
-    """A line of a report about how much memory a GPU has, which a limit may leave a part of."""
+    """Return the line of a report with the memory of a GPU, of which a limit may leave a part."""
     gpu = device.physical.gpu
     if gpu is None:
         return ""

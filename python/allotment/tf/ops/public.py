@@ -26,7 +26,7 @@ _context: Final = context()
 
 
 def public(call: Callable[..., EagerTensor], name: str, doc: str) -> Callable[..., EagerTensor]:
-    """Give a function that was made for users its name and its description; returns it."""
+    """Give a function for users its name and its docstring; returns it."""
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc
     return call
@@ -148,7 +148,7 @@ def unary(row: Operation) -> Callable[..., EagerTensor]:
 def _integers(
     placement: Placement, device: Device, function: Callable[..., Any], fixed: DType | None, *arrays: Any
 ) -> EagerTensor | None:
-    """Compute int32 for a GPU, which keeps it in host memory; ``None`` where ``run`` has to look."""
+    """Compute int32 for a GPU, which keeps it in host memory; ``None`` where ``run`` must do it."""
     if device.kind != "GPU":
         return None
     try:
@@ -161,7 +161,7 @@ def _integers(
 
 
 def _quick_types(row: Operation) -> frozenset[DType]:
-    """Element types that an operation takes wherever its inputs are: texts have the CPU's kernels only."""
+    """Return the element types of the fast path: texts have kernels on CPUs only."""
     return frozenset(dtype for dtype in BY_NUMPY.values() if dtype is not string and has_kernel(row, dtype))
 
 

@@ -128,12 +128,12 @@ def operation(name: str, function: Callable[..., Any], **fields: Any) -> Operati
 
 
 def dims(array: Any) -> str:
-    """The shape of an array as error texts show it: ``[2,3]``."""
+    """Return the shape of an array as error texts show it: ``[2,3]``."""
     return "[" + ",".join(map(str, array.shape)) + "]"
 
 
 def broadcast_fault(arrays: Sequence[Any]) -> str | None:
-    """TensorFlow's words for shapes that do not go together, or ``None``."""
+    """Return TensorFlow's error text for shapes that cannot be broadcast to each other, or ``None``."""
     import numpy as np
 
     try:

@@ -6,7 +6,7 @@ from typing import Any
 from allotment.tf.tensors.dtype import DType
 from allotment.tf.tensors.tensor_shape import TensorShape
 
-#: Rows whose attributes are the type and the shape of what they make.
+#: Rows whose attributes are the type and the shape of their output.
 _SOURCES = frozenset({"Placeholder", "PlaceholderWithDefault", "VariableV2", "VarHandleOp"})
 
 
@@ -79,7 +79,7 @@ class AttrValue:
         return _TextList(self._value if isinstance(self._value, tuple) else ())
 
     def _public(self) -> Any:
-        """What ``op.get_attr`` returns of it."""
+        """Return the value as ``op.get_attr`` does."""
         if isinstance(self._value, str):
             return self.s
         if isinstance(self._value, TensorShape):

@@ -1,4 +1,4 @@
-"""Where nodes draw random numbers. A node knows where its numbers start; the generators are a session's.
+"""Sources of the random numbers of nodes. A node knows the start of its sequence; each session has the generators.
 
 As in TensorFlow, each new session starts the numbers of a node anew if its seeds say where:
 
@@ -21,7 +21,7 @@ from allotment.tf.ops.table import StatefulArgument
 
 
 class Start(StatefulArgument):
-    """Where the numbers of one node start."""
+    """The start of the sequence of one node."""
 
     __slots__ = ("words",)
 
@@ -34,13 +34,13 @@ class Start(StatefulArgument):
 
 
 class Fixed(Start):
-    """Where the numbers of one node start in every run: those of stateless operations."""
+    """The start of the sequence of a stateless operation, which is the same in every run."""
 
     __slots__ = ()
 
 
 class Shared(StatefulArgument):
-    """In place of a start: the sequence of the program, which goes on."""
+    """The sequence of the program, which all nodes without a start share."""
 
     __slots__ = ()
 
@@ -53,21 +53,21 @@ SHARED: Final = Shared()
 
 
 def is_source(argument: Any) -> bool:
-    """Whether an argument of a row is where it draws random numbers from."""
+    """Whether an argument of a row is a source of random numbers."""
     return isinstance(argument, Start | Shared) or hasattr(argument, "bit_generator")
 
 
 def generator_in(sources: dict[Any, Source], argument: Any) -> Any:
-    """What an argument of a row is in a session that has these generators: its own one, if it is a source.
+    """Return an argument of a row as a session with these generators has it: it replaces sources with its own.
 
-    A generator of the program's, that is one with a state of its own, is copied as it is when it is first needed.
+    A generator of the program is copied in the state in which the session first needs it.
     """
     if not is_source(argument) or isinstance(argument, Fixed):
         return argument
     found = sources.get(argument)
     if found is None:
         made = copy.deepcopy(argument) if hasattr(argument, "bit_generator") else argument.generator()
-        # Two threads may come at once: both get the one that was first.
+        # Two threads may get here at once: both use the generator of the first.
         found = sources.setdefault(argument, made)
     return found
 
