@@ -1,13 +1,14 @@
 """``tf.linalg``: products, decompositions and diagonals of matrices."""
 
 from allotment.tf.names.missing_names import refuse_other_names
+from allotment.tf.ops.array.layout import adjoint, matrix_transpose
 from allotment.tf.ops.linalg.band_part import band_part
 from allotment.tf.ops.linalg.diagonals import diag, diag_part, set_diag, trace
 from allotment.tf.ops.linalg.einsum import einsum
 from allotment.tf.ops.linalg.exponential import expm
 from allotment.tf.ops.linalg.factor import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd
 from allotment.tf.ops.linalg.matrices import eye, matrix_rank, normalize, pinv
-from allotment.tf.ops.linalg.products import adjoint, matmul, matrix_transpose, matvec
+from allotment.tf.ops.linalg.products import matmul
 from allotment.tf.ops.linalg.solve import (
     cholesky_solve,
     det,
@@ -18,7 +19,7 @@ from allotment.tf.ops.linalg.solve import (
     solve,
     triangular_solve,
 )
-from allotment.tf.ops.linalg.tensor_products import cross, tensordot
+from allotment.tf.ops.linalg.tensor_products import cross, matvec, tensordot
 from allotment.tf.ops.reduction.norms import global_norm
 from allotment.tf.ops.reduction.statistics import l2_normalize, norm
 

@@ -14,7 +14,10 @@ from allotment.tf.ops.arguments.integers import (
     number_argument,
     numbers_argument,
 )
+from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.array.creation import shape_input
+from allotment.tf.ops.array.joining import concat
+from allotment.tf.ops.array.shapes import rank as number_of_axes
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.conversion.reshaping import RESHAPE
 from allotment.tf.ops.convert import to_tensor
@@ -26,6 +29,8 @@ from allotment.tf.ops.inference.shape_functions import (
     numbers,
     unknown,
 )
+from allotment.tf.ops.known_shapes import rank_of
+from allotment.tf.ops.math.sequences import range as range_of
 from allotment.tf.ops.table import operation
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -166,4 +171,29 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> EagerTensor:
     return run(RESHAPE, (to_tensor(tensor),), shape_input(shape), name=name)  # type: ignore[no-any-return]
 
 
-__all__ = ["expand_dims", "reshape", "squeeze", "transpose"]
+def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> EagerTensor:
+    """Swap the last two axes. As ``tf.linalg.matrix_transpose``.
+
+    Raises:
+        ValueError: There are no two axes.
+    """
+    tensor, conjugated = to_tensor(a), flag_argument(conjugate, "conjugate")
+    rank = rank_of(tensor)
+    if rank is None:
+        axes = number_of_axes(tensor)
+        order = concat([range_of(axes - 2), [axes - 1, axes - 2]], 0)
+        return transpose(tensor, order, conjugated, name)
+    if rank < 2:
+        raise ValueError(
+            f"Argument `a` should be a (batch) matrix with rank >= 2.  Received `a` = {tensor} with shape: "
+            f"{tensor.shape}"
+        )
+    return transpose(tensor, [*range(rank - 2), rank - 1, rank - 2], conjugated, name)
+
+
+def adjoint(matrix: Any, name: str | None = None) -> EagerTensor:
+    """Swap the last two axes and conjugate. As ``tf.linalg.adjoint``."""
+    return matrix_transpose(matrix, conjugate=True)
+
+
+__all__ = ["adjoint", "expand_dims", "matrix_transpose", "reshape", "squeeze", "transpose"]

@@ -4,10 +4,10 @@ from typing import Any
 
 from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.array.joining import concat
+from allotment.tf.ops.array.layout import adjoint
 from allotment.tf.ops.autodiff.broadcasting import length_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.linalg.exponential import expm
-from allotment.tf.ops.linalg.products import adjoint
 
 
 @gradient("MatrixExponential")

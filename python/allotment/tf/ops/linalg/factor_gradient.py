@@ -5,13 +5,13 @@ from typing import Any
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.creation import ones_like, zeros_like
 from allotment.tf.ops.array.joining import concat
-from allotment.tf.ops.array.layout import expand_dims, squeeze
+from allotment.tf.ops.array.layout import adjoint, expand_dims, squeeze
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.indexing.masking import where
 from allotment.tf.ops.linalg.band_part import band_part
 from allotment.tf.ops.linalg.diagonals import diag, diag_part, set_diag
 from allotment.tf.ops.linalg.factor import eig, eigh, svd
-from allotment.tf.ops.linalg.products import adjoint, matmul
+from allotment.tf.ops.linalg.products import matmul
 from allotment.tf.ops.linalg.solve import inv, triangular_solve
 from allotment.tf.ops.math.arithmetic import reciprocal, square
 from allotment.tf.ops.math.comparison import equal

@@ -1,4 +1,4 @@
-"""Products of matrices and vectors."""
+"""Products of matrices."""
 
 from typing import Any, Final
 
@@ -6,15 +6,11 @@ import numpy as np
 
 from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.array.joining import concat
-from allotment.tf.ops.array.layout import expand_dims, squeeze, transpose
-from allotment.tf.ops.array.shapes import rank as number_of_axes
 from allotment.tf.ops.arrays import Array
-from allotment.tf.ops.convert import to_pair_by_first, to_tensor
+from allotment.tf.ops.convert import to_pair_by_first
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.known_shapes import rank_of
-from allotment.tf.ops.math.sequences import range as range_of
 from allotment.tf.ops.public import binary
 from allotment.tf.ops.table import dims, operation
 from allotment.tf.tensors.dtype import as_dtype
@@ -171,44 +167,4 @@ def _form(transpose: bool, adjoint: bool) -> str:
     return TRANSPOSED if transpose else ADJOINT if adjoint else AS_IT_IS
 
 
-def matvec(
-    a: Any,
-    b: Any,
-    transpose_a: bool = False,
-    adjoint_a: bool = False,
-    a_is_sparse: bool = False,
-    b_is_sparse: bool = False,
-    name: str | None = None,
-) -> EagerTensor:
-    """Multiply matrices with vectors, which are the last axis of ``b``. As ``tf.linalg.matvec``."""
-    a, b = to_tensor(a), to_tensor(b)
-    product = matmul(a, expand_dims(b, axis=-1), transpose_a=transpose_a, adjoint_a=adjoint_a, name=name)
-    return squeeze(product, axis=-1)
-
-
-def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> EagerTensor:
-    """Swap the last two axes. As ``tf.linalg.matrix_transpose``.
-
-    Raises:
-        ValueError: There are no two axes.
-    """
-    tensor, conjugated = to_tensor(a), flag_argument(conjugate, "conjugate")
-    rank = rank_of(tensor)
-    if rank is None:
-        axes = number_of_axes(tensor)
-        order = concat([range_of(axes - 2), [axes - 1, axes - 2]], 0)
-        return transpose(tensor, order, conjugated, name)
-    if rank < 2:
-        raise ValueError(
-            f"Argument `a` should be a (batch) matrix with rank >= 2.  Received `a` = {tensor} with shape: "
-            f"{tensor.shape}"
-        )
-    return transpose(tensor, [*range(rank - 2), rank - 1, rank - 2], conjugated, name)
-
-
-def adjoint(matrix: Any, name: str | None = None) -> EagerTensor:
-    """Swap the last two axes and conjugate. As ``tf.linalg.adjoint``."""
-    return matrix_transpose(matrix, conjugate=True)
-
-
-__all__ = ["adjoint", "matmul", "matrix_transpose", "matvec"]
+__all__ = ["matmul"]

@@ -1,4 +1,4 @@
-"""Products along chosen axes of tensors, and of vectors in space."""
+"""Products along chosen axes of tensors, and of vectors."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from allotment.tf.ops import faults
 from allotment.tf.ops.array.array import is_tensor
 from allotment.tf.ops.array.joining import concat
-from allotment.tf.ops.array.layout import reshape, transpose
+from allotment.tf.ops.array.layout import expand_dims, reshape, squeeze, transpose
 from allotment.tf.ops.array.shapes import rank as number_of_axes
 from allotment.tf.ops.array.shapes import shape, shape_of
 from allotment.tf.ops.arrays import Array
@@ -164,4 +164,19 @@ def cross(a: Any, b: Any, name: str | None = None) -> EagerTensor:
     return run(_cross, to_pair(a, b), name=name)  # type: ignore[no-any-return]
 
 
-__all__ = ["cross", "tensordot"]
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> EagerTensor:
+    """Multiply matrices with vectors, which are the last axis of ``b``. As ``tf.linalg.matvec``."""
+    a, b = to_tensor(a), to_tensor(b)
+    product = matmul(a, expand_dims(b, axis=-1), transpose_a=transpose_a, adjoint_a=adjoint_a, name=name)
+    return squeeze(product, axis=-1)
+
+
+__all__ = ["cross", "matvec", "tensordot"]
