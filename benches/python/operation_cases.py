@@ -1,8 +1,8 @@
 """Child process that times operations of one package: ``python operation_cases.py allotment.tf``.
 
-It reads the name of a case and a number of seconds a line, and answers with the least and the median of the
-microseconds of CPU time that a call takes: those of other programs on the machine do not count. It imports nothing but
-NumPy and the package that its argument names.
+Each input line contains the name of a case and a number of seconds; the answer is the least and the median CPU time of
+a call in microseconds, which excludes other programs on the machine. The file imports only NumPy and the named package.
+It is longer than most because it is one table of cases.
 """
 
 import importlib

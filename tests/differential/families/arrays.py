@@ -1,4 +1,7 @@
-"""Recipes for functions that change shapes and layouts."""
+"""Recipes for functions that change shapes and layouts.
+
+The file is longer than most because it holds the recipes of one family, one after the other.
+"""
 
 import math
 import random

@@ -1,4 +1,7 @@
-"""Recipes for Keras layers with fixed weights, for inputs of every type and rank."""
+"""Recipes for Keras layers with fixed weights, for inputs of every type and rank.
+
+The file is longer than most because it holds the recipes of one family, one after the other.
+"""
 
 import random
 

@@ -1,4 +1,7 @@
-"""Recipes for Keras' ``fit``, ``evaluate``, ``predict`` and single batches, on models with fixed weights."""
+"""Recipes for Keras' ``fit``, ``evaluate``, ``predict`` and single batches, on models with fixed weights.
+
+The file is longer than most because it holds the recipes of one family, one after the other.
+"""
 
 import random
 

@@ -1,4 +1,7 @@
-"""Sample calls for tests of gradients; together they cover every differentiable operation of the operation table."""
+"""Sample calls for tests of gradients; together they cover every differentiable operation of the operation table.
+
+The file is longer than most because it is one table.
+"""
 
 from collections.abc import Callable
 from typing import Any

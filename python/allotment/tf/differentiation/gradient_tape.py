@@ -1,28 +1,34 @@
-"""``tf.GradientTape``: records eager operations and computes gradients of their results."""
+"""``tf.GradientTape``: records eager operations and computes gradients of their results.
+
+The file is longer than most because it holds one public class with its documentation.
+"""
 
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final
 
-from allotment.devices.placement import device
-from allotment.errors import InvalidArgumentError
 from allotment.tf import nest
+from allotment.tf.differentiation.targets import (
+    batch_one_hot_seeds,
+    check_tensor_or_variable,
+    flatten_checked,
+    initial_gradient,
+    is_tensor_or_variable,
+    one_hot_seeds,
+    stack_gradients,
+)
 from allotment.tf.differentiation.unconnected_gradients import UnconnectedGradients, unconnected_argument
 from allotment.tf.graph.default import graph_of
-from allotment.tf.ops.array.creation import ones_like, zeros, zeros_like
+from allotment.tf.ops.array.creation import zeros, zeros_like
 from allotment.tf.ops.array.joining import stack
 from allotment.tf.ops.array.layout import reshape, transpose
-from allotment.tf.ops.array.repetition import broadcast_to
 from allotment.tf.ops.autodiff import all_gradients as _gradients  # noqa: F401 - enters gradients into the operation table
 from allotment.tf.ops.autodiff.backward import Step, backward
 from allotment.tf.ops.autodiff.differentiation import is_differentiable
 from allotment.tf.ops.autodiff.tape import Tape, pop, push, source_key
-from allotment.tf.ops.convert import to_tensor
-from allotment.tf.ops.indexing.indicators import one_hot
-from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 _log: Final = logging.getLogger("allotment.gradients")
 
@@ -168,12 +174,12 @@ class GradientTape:
                 "be differentiated, but received None."
             )
         unconnected = unconnected_argument(unconnected_gradients)
-        targets, flat = _flatten_checked(target, "target"), _flatten_checked(sources, "source")
+        targets, flat = flatten_checked(target, "target"), flatten_checked(sources, "source")
         given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
         keys = [source_key(each) for each in flat]
         with graph_of(targets):
             seeds = [
-                (source_key(each), _seed(each, weight))
+                (source_key(each), initial_gradient(each, weight))
                 for each, weight in zip(targets, [*given, *[None] * len(targets)], strict=False)
                 if is_differentiable(each.dtype)
             ]
@@ -241,11 +247,11 @@ class GradientTape:
         tape = self._tape_for_gradient()
         self._check_loop("jacobian", experimental_use_pfor)
         unconnected = unconnected_argument(unconnected_gradients)
-        _check_one(target, "jacobian", "target")
-        flat = _flatten_checked(sources, "source")
-        made = self._gradients_for_seeds(tape, target, flat, _one_hot_seeds(target))
+        check_tensor_or_variable(target, "jacobian", "target")
+        flat = flatten_checked(sources, "source")
+        made = self._gradients_for_seeds(tape, target, flat, one_hot_seeds(target))
         jacobians = [
-            _stack_gradients(rows, tuple(target.shape) + tuple(source.shape), source.dtype)
+            stack_gradients(rows, tuple(target.shape) + tuple(source.shape), source.dtype)
             if rows is not None or unconnected is UnconnectedGradients.ZERO
             else None
             for rows, source in zip(made, flat, strict=True)
@@ -280,13 +286,13 @@ class GradientTape:
         tape = self._tape_for_gradient()
         self._check_loop("batch_jacobian", experimental_use_pfor)
         unconnected_argument(unconnected_gradients)
-        _check_one(target, "batch_jacobian", "target")
-        _check_one(source, "batch_jacobian", "source")
+        check_tensor_or_variable(target, "batch_jacobian", "target")
+        check_tensor_or_variable(source, "batch_jacobian", "source")
         if len(target.shape) < 2 or len(source.shape) < 2 or target.shape[0] != source.shape[0]:
             raise ValueError(
                 f"Need first dimension of target shape ({target.shape}) and source shape ({source.shape}) to match."
             )
-        rows = self._gradients_for_seeds(tape, target, [source], _batch_one_hot_seeds(target))[0]
+        rows = self._gradients_for_seeds(tape, target, [source], batch_one_hot_seeds(target))[0]
         shape = tuple(target.shape) + tuple(source.shape)[1:]
         if not rows:
             return zeros(shape, target.dtype)
@@ -314,66 +320,6 @@ class GradientTape:
         return [[each[key] for each in made] if key in connected else None for key in keys]
 
 
-def _stack_gradients(rows: list[Any] | None, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Stack the gradients of all elements into a tensor of the given shape; zeros if there are none."""
-    return reshape(stack(rows), shape) if rows else zeros(shape, dtype)
-
-
-def _one_hot_seeds(target: Any) -> Iterator[Any]:
-    """Yield for each element of a tensor a tensor of the same shape that is one there and zero elsewhere."""
-    size = target.shape.num_elements()
-    for place in range(size):
-        yield reshape(one_hot(place, size, dtype=target.dtype), target.shape)
-
-
-def _batch_one_hot_seeds(target: Any) -> Iterator[Any]:
-    """Yield for each element of an example a tensor that is one there in all examples and zero elsewhere."""
-    size = target.shape[1:].num_elements()
-    for place in range(size):
-        row = reshape(one_hot(place, size, dtype=target.dtype), target.shape[1:])
-        yield broadcast_to(row, target.shape)
-
-
-def is_tensor_or_variable(value: Any) -> bool:
-    """Whether a value is a tensor or a variable, and so can be a target or source of gradients."""
-    return isinstance(value, Tensor) or hasattr(value, "_as_tensor")
-
-
-def _check_one(value: Any, method: str, what: str) -> None:
-    if not is_tensor_or_variable(value):
-        raise TypeError(
-            f"the {what} of GradientTape.{method} must be one tensor or variable, not {value!r} of type "
-            f"{type(value).__name__!r}. For several, record with a persistent tape and call it for each"
-        )
-
-
-def _flatten_checked(structure: Any, what: str) -> list[Any]:
-    flat = nest.flatten(structure)
-    for each in flat:
-        if not is_tensor_or_variable(each):
-            raise TypeError(
-                f"a {what} of gradients must be a tensor or a variable, not {each!r} of type {type(each).__name__!r}"
-            )
-    return flat
-
-
-def _seed(target: Any, weight: Any) -> Any:
-    """Return the initial gradient of a target: its output gradient, or ones on the target's device."""
-    value = to_tensor(target)
-    if weight is None:
-        with device(value.device) if isinstance(value, EagerTensor) else nullcontext():
-            return ones_like(value)
-    weight = to_tensor(weight, like=value._dtype)
-    if weight._dtype is not value._dtype or not weight.shape.is_compatible_with(value.shape):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"an output gradient must have the type and shape of its target, {value._dtype.name} and {value.shape}, "
-            f"not {weight._dtype.name} and {weight.shape}",
-        )
-    return weight
-
-
 #: Number of times that each warning was logged.
 _given: Final[Counter[str]] = Counter()
 
@@ -385,4 +331,4 @@ def _warn(text: str, times: int, *args: Any) -> None:
         _log.warning(text, *args)
 
 
-__all__ = ["GradientTape", "is_tensor_or_variable"]
+__all__ = ["GradientTape"]

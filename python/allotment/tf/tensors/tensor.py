@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allotment.tf.tensors.dtype import DType
+from allotment.tf.tensors.reference import Reference, array_repr
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape, known_shape
 
 if TYPE_CHECKING:
@@ -287,34 +288,3 @@ def key_of(tensor: Any) -> Any:
     except AttributeError:
         tensor._key = next(_keys)
         return tensor._key
-
-
-class Reference:
-    """Hashable reference to a tensor or variable; references to the same object are equal."""
-
-    __slots__ = ("_referent",)
-
-    def __init__(self, referent: Any) -> None:
-        self._referent = referent
-
-    def deref(self) -> Any:
-        """Return the tensor or variable."""
-        return self._referent
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reference) and self._referent is other._referent
-
-    def __hash__(self) -> int:
-        return id(self._referent)
-
-    def __repr__(self) -> str:
-        return f"<Reference wrapping {self._referent!r}>"
-
-
-def array_repr(array: npt.NDArray[Any]) -> str:
-    """Return the text of an array in the ``repr`` of a tensor; several lines start on a new line."""
-    if array.ndim == 0:
-        # As in TensorFlow, a float32 scalar shows all its digits as a double.
-        return repr(array[()] if array.dtype == object else array.item())
-    text = repr(array)
-    return "\n" * ("\n" in text) + text

@@ -5,19 +5,24 @@ Longer than 300 lines by the documentation of TensorFlow's arguments.
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from allotment.devices.placement import thread
-from allotment.errors import InvalidArgumentError, NotFoundError
+from allotment.errors import NotFoundError
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.variables.graph_variable import GraphVariable
 from allotment.tf.training import checkpoint_file
 from allotment.tf.training.checkpoint_state import update_checkpoint_state
-from allotment.tf.variables.variable import Variable
+from allotment.tf.training.saver_variables import (
+    assign_in_session,
+    mismatch_error,
+    names_to_variables,
+    step_number,
+)
 
 _HOUR = 3600.0
 
@@ -97,7 +102,7 @@ class Saver:
         given = _all_variables() if self._given is None else self._given
         if not given and not self._allow_empty:
             raise ValueError("No variables to save")
-        self._variables = _names_to_variables(given)
+        self._variables = names_to_variables(given)
 
     @property
     def last_checkpoints(self) -> list[str]:
@@ -160,7 +165,7 @@ class Saver:
         if not name:
             raise ValueError(f"save_path must end with the name of a file, not {save_path!r}")
         if global_step is not None:
-            step = _step_number(global_step, sess)
+            step = step_number(global_step, sess)
             save_path = f"{save_path}-{step:08d}" if self._pad else f"{save_path}-{step}"
         if in_graph:
             values = sess.run({name: each._as_graph_element() for name, each in variables.items()})
@@ -198,7 +203,7 @@ class Saver:
         for variable, value in feeds:
             if not isinstance(variable, GraphVariable):
                 variable.assign(value)
-        _assign_in_session([each for each in feeds if isinstance(each[0], GraphVariable)], sess)
+        assign_in_session([each for each in feeds if isinstance(each[0], GraphVariable)], sess)
 
     def _value(self, reader: checkpoint_file.CheckpointReader, name: str, variable: Any) -> Any:
         if not reader.has_tensor(name):
@@ -212,13 +217,13 @@ class Saver:
         dtype = reader.get_variable_to_dtype_map()[name]
         shape = reader.get_variable_to_shape_map()[name]
         if dtype is not variable.dtype:
-            raise _mismatch(
+            raise mismatch_error(
                 f"tensor_name = {name}; expected dtype {variable.dtype.name} does not equal original dtype {dtype.name}"
             )
         wanted = variable.shape
         same_size = wanted.is_fully_defined() and wanted.num_elements() == int(np.prod(shape))
         if not (wanted.is_compatible_with(shape) or (self._reshape and same_size)):
-            raise _mismatch(
+            raise mismatch_error(
                 f"tensor_name = {name}; shape in shape_and_slice spec {wanted} does not match the shape stored in "
                 f"checkpoint: {shape}"
             )
@@ -242,81 +247,14 @@ class Saver:
                 checkpoint_file.remove(oldest)
 
 
-def _mismatch(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None,
-        None,
-        "Restoring from checkpoint failed. This is most likely due to a mismatch between the current graph and the "
-        f"graph from the checkpoint: {text}",
-    )
-
-
 def _all_variables() -> list[Any]:
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
-
-
-def _names_to_variables(given: Any) -> dict[str, Any]:
-    """Return the variables by their names in the file."""
-    if isinstance(given, Mapping):
-        pairs = [(str(name), variable) for name, variable in given.items()]
-    else:
-        # TensorFlow orders the variables by name.
-        pairs = sorted(((_variable_name(each), each) for each in given), key=lambda pair: pair[0])
-    found: dict[str, Any] = {}
-    for name, variable in pairs:
-        if not isinstance(variable, Variable):
-            raise TypeError(
-                "names_to_saveables must be a dict mapping string names to Tensors/Variables. Not a variable: "
-                f"{variable}"
-            )
-        if name in found:
-            raise ValueError(f"At least two variables have the same name: {name}")
-        found[name] = variable
-    return found
-
-
-def _variable_name(variable: Any) -> str:
-    if not isinstance(variable, Variable):
-        raise TypeError(f"a Saver takes variables, not {variable!r}")
-    return variable.name.removesuffix(":0")
 
 
 def _path(save_path: Any) -> str:
     if not isinstance(save_path, str | os.PathLike):
         raise TypeError(f"Expected binary or unicode string, got {save_path!r}")
     return os.fspath(save_path)
-
-
-def _step_number(step: Any, sess: Any) -> int:
-    if hasattr(step, "eval") and hasattr(step, "op"):
-        return int(step.eval(session=sess))
-    try:
-        return int(step)
-    except (TypeError, ValueError) as error:
-        error.__traceback__ = None
-    raise TypeError(
-        f"global_step must be a whole number, or a variable or tensor that holds one, not {step!r}"
-    )
-
-
-def _assign_in_session(feeds: Sequence[tuple[Any, Any]], sess: Any) -> None:
-    """Assign values to variables of a graph by running their initializers with fed initial values.
-
-    Variables that share an initial value need separate runs of the session.
-    """
-    left = [*feeds]
-    while left:
-        run: dict[Any, Any] = {}
-        chosen = []
-        rest = []
-        for variable, value in left:
-            if variable.initial_value in run:
-                rest.append((variable, value))
-            else:
-                run[variable.initial_value] = value
-                chosen.append(variable.initializer)
-        sess.run(chosen, run)
-        left = rest
 
 
 __all__ = ["Saver"]

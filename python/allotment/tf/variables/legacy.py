@@ -11,7 +11,8 @@ from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.table import Host, operation
 from allotment.tf.ops.variables.resources import Storage
 from allotment.tf.tensors.dtype import bool as bool_
-from allotment.tf.tensors.tensor import EagerTensor, Reference
+from allotment.tf.tensors.reference import Reference
+from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 
 

@@ -1,4 +1,7 @@
-"""``tf.Variable``: a mutable value in the memory of one device."""
+"""``tf.Variable``: a mutable value in the memory of one device.
+
+The file is longer than most because it holds one public class with its documentation.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +20,8 @@ from allotment.tf.ops.variables import resources
 from allotment.tf.ops.variables.augmented import AUGMENTED
 from allotment.tf.ops.variables.resources import Storage
 from allotment.tf.tensors.dtype import DType, as_dtype
-from allotment.tf.tensors.tensor import EagerTensor, Operands, Reference, array_repr
+from allotment.tf.tensors.reference import Reference, array_repr
+from allotment.tf.tensors.tensor import EagerTensor, Operands
 from allotment.tf.tensors.tensor_shape import TensorShape, as_shape
 from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
 from allotment.tf.variables.legacy import LegacyVariable

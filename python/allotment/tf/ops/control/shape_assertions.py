@@ -14,7 +14,7 @@ from allotment.tf.ops.math.comparison import equal, greater_equal
 from allotment.tf.ops.public import public
 from allotment.tf.ops.reduction.reduce import reduce_any
 from allotment.tf.tensors.dtype import int32
-from allotment.tf.tensors.tensor import Reference
+from allotment.tf.tensors.reference import Reference
 
 
 def head_of(message: str | None) -> str:
