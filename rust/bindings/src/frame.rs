@@ -15,9 +15,9 @@ unsafe extern "C" {
 
 /// `RTLD_DEFAULT`: search all loaded objects.
 #[cfg(target_os = "macos")]
-const EVERYWHERE: *mut c_void = std::ptr::without_provenance_mut(-2_isize as usize);
+const RTLD_DEFAULT: *mut c_void = std::ptr::without_provenance_mut(-2_isize as usize);
 #[cfg(not(target_os = "macos"))]
-const EVERYWHERE: *mut c_void = std::ptr::null_mut();
+const RTLD_DEFAULT: *mut c_void = std::ptr::null_mut();
 
 /// Runs `work` with the interpreter if this thread is already attached to it; never waits to attach.
 pub(crate) fn if_attached<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
@@ -27,7 +27,7 @@ pub(crate) fn if_attached<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     static FOUND: OnceLock<Option<Check>> = OnceLock::new();
     let check = *FOUND.get_or_init(|| {
         // SAFETY: the name is null-terminated.
-        let check = unsafe { dlsym(EVERYWHERE, CHECK.as_ptr()) };
+        let check = unsafe { dlsym(RTLD_DEFAULT, CHECK.as_ptr()) };
         // SAFETY: the function has had this type since Python 3.4.
         (!check.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, Check>(check) })
     });

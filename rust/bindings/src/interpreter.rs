@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 const MAIN: i64 = 0;
 
 /// Number of the interpreter that imported this module, -1 before the import.
-static OURS: AtomicI64 = AtomicI64::new(-1);
+static CLAIMED_BY: AtomicI64 = AtomicI64::new(-1);
 
 /// Claims the module for this interpreter: its classes exist once per process and must not be shared between
 /// interpreters.
@@ -26,7 +26,7 @@ pub(crate) fn claim(py: Python<'_>) -> PyResult<()> {
     if this < 0 {
         return Err(PyErr::fetch(py));
     }
-    match OURS.compare_exchange(-1, this, Ordering::Relaxed, Ordering::Relaxed) {
+    match CLAIMED_BY.compare_exchange(-1, this, Ordering::Relaxed, Ordering::Relaxed) {
         Err(first) if first != this => Err(PyImportError::new_err(format!(
             "allotment was imported by interpreter {first} of this process, and one interpreter can have it: import \
              it in interpreter {this} of another process"
@@ -39,7 +39,7 @@ pub(crate) fn claim(py: Python<'_>) -> PyResult<()> {
 /// gets it back, not even for file output.
 pub(crate) fn ends_with_the_process(py: Python<'_>) -> bool {
     let is_finalizing = || py.import("sys")?.call_method0("is_finalizing")?.extract();
-    OURS.load(Ordering::Relaxed) != MAIN && is_finalizing().unwrap_or(true)
+    CLAIMED_BY.load(Ordering::Relaxed) != MAIN && is_finalizing().unwrap_or(true)
 }
 
 /// Runs `work`, which may wait, without the interpreter's lock if that can be reacquired.

@@ -27,7 +27,7 @@ struct List {
 
 impl List {
     /// Removes up to two dead entries, so that they do not accumulate and no call scans the whole list.
-    fn tidy(&mut self) {
+    fn remove_dead_entries(&mut self) {
         for _ in 0..2 {
             match self.pools.get(self.next) {
                 Some(entry) if entry.pool.strong_count() > 0 => self.next += 1,
@@ -53,7 +53,7 @@ pub(crate) fn register(
     admission: Option<&Arc<AdmissionControl>>,
 ) {
     let mut list = list();
-    list.tidy();
+    list.remove_dead_entries();
     list.pools.push(Entry {
         pool: Arc::downgrade(pool),
         small_cache: small_cache.downgrade(),

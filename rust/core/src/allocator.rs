@@ -266,7 +266,7 @@ impl Allocator {
     }
 
     /// Removes all wholly free regions and returns their spans in address order, for release to the source.
-    pub(crate) fn give_up_free_regions(&mut self) -> Vec<Grant> {
+    pub(crate) fn take_free_regions(&mut self) -> Vec<Grant> {
         let chunks = &self.chunks;
         let gone = self.regions.take(|region| is_wholly_free(chunks, region));
         for region in &gone {

@@ -102,7 +102,7 @@ pub(crate) struct Bins {
     roots: [Option<NodeId>; CLASSES],
     /// Bit `c` is set iff bin `c` is not empty.
     occupied: u64,
-    growth_attempts: Tries,
+    tries: Tries,
     /// The cached answer of each tree. Invalidated when the tree gains a chunk or loses the cached one.
     cached_best_fit: [CachedBestFit; CLASSES],
 }
@@ -113,7 +113,7 @@ impl Default for Bins {
             of_class: [Bin::EMPTY; CLASSES],
             roots: [None; CLASSES],
             occupied: 0,
-            growth_attempts: Tries::default(),
+            tries: Tries::default(),
             cached_best_fit: [CachedBestFit::NOTHING; CLASSES],
         }
     }
@@ -205,7 +205,7 @@ impl Bins {
         for (bin, root) in self.of_class.iter().zip(self.roots).rev() {
             found.extend(free_list::members(chunks, bin.head).take(count - found.len()));
             if let Some(root) = root {
-                self.growth_attempts.collect_largest(chunks, root, &mut found, count);
+                self.tries.collect_largest(chunks, root, &mut found, count);
             }
         }
         found
@@ -217,7 +217,7 @@ impl Bins {
         for (bin, root) in self.of_class.iter().zip(self.roots) {
             all.extend(free_list::members(chunks, bin.head));
             if let Some(root) = root {
-                self.growth_attempts.collect(chunks, root, &mut all);
+                self.tries.collect(chunks, root, &mut all);
             }
         }
         let mut all: Vec<_> = all.into_iter().map(|handle| FreeChunk::of(chunks, handle)).collect();
@@ -234,7 +234,7 @@ impl Bins {
                 .all(|handle| chunks.get(handle).back == before.replace(handle));
             let mut treed = Vec::new();
             if let Some(root) = root {
-                self.growth_attempts.collect(chunks, root, &mut treed);
+                self.tries.collect(chunks, root, &mut treed);
             }
             listed && treed.into_iter().all(|handle| chunks.get(handle).back == Some(handle))
         })
@@ -243,7 +243,7 @@ impl Bins {
     /// Returns the size of the largest chunk of `class`.
     fn largest_in(&self, chunks: &ChunkTable, class: usize) -> u64 {
         let listed = free_list::largest(chunks, self.of_class[class].head);
-        listed.max(self.roots[class].map_or(0, |root| self.growth_attempts.largest(chunks, root)))
+        listed.max(self.roots[class].map_or(0, |root| self.tries.largest(chunks, root)))
     }
 
     /// Removes the only chunk of a bin.
@@ -271,12 +271,12 @@ impl Bins {
         let mut at = bin.head.take();
         bin.room = MAX_LIST_BESIDE_TREE;
         let Some(mut root) = self.roots[class] else {
-            self.roots[class] = at.map(|head| self.growth_attempts.of_list(chunks, head));
+            self.roots[class] = at.map(|head| self.tries.of_list(chunks, head));
             return;
         };
         while let Some(handle) = at {
             at = chunks.get(handle).link;
-            root = self.growth_attempts.insert(chunks, root, handle);
+            root = self.tries.insert(chunks, root, handle);
         }
         self.roots[class] = Some(root);
     }
@@ -293,8 +293,7 @@ impl Bins {
     ) -> Option<Handle> {
         let cached_best_fit = &mut self.cached_best_fit[class];
         if !(cached_best_fit.from..=cached_best_fit.upto).contains(&size) {
-            *cached_best_fit =
-                CachedBestFit::answer(size, self.growth_attempts.best(chunks, self.roots[class]?, size));
+            *cached_best_fit = CachedBestFit::answer(size, self.tries.best(chunks, self.roots[class]?, size));
         }
         let best = cached_best_fit.best?;
         if listed.is_some_and(|listed| FreeChunk::of(chunks, listed) < best) {
@@ -314,7 +313,7 @@ impl Bins {
         let bin = &mut self.of_class[class];
         let root =
             self.roots[class].expect("a free chunk that is not in the list of its class is in the tree");
-        let mut at = match self.growth_attempts.remove(chunks, root, handle) {
+        let mut at = match self.tries.remove(chunks, root, handle) {
             Ok(root) => {
                 self.roots[class] = Some(root);
                 return;

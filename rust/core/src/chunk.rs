@@ -54,7 +54,7 @@ impl Chunk {
     }
 
     /// Returns whether an allocation is in it; false in quarantine.
-    pub(crate) fn holds_something(&self) -> bool {
+    pub(crate) fn has_allocation(&self) -> bool {
         !self.is_free() && self.requested > 0
     }
 
@@ -175,7 +175,7 @@ impl ChunkTable {
     /// Iterates over all chunks in use, in no particular order.
     pub(crate) fn in_use(&self) -> impl Iterator<Item = &Chunk> {
         // Vacant records have the values of a free chunk.
-        self.records.all().iter().filter(|chunk| chunk.holds_something())
+        self.records.all().iter().filter(|chunk| chunk.has_allocation())
     }
 
     /// Returns the number of chunks.

@@ -162,7 +162,7 @@ fn splitter(allocator: &Allocator) -> Option<Splitter> {
     let between = beside.filter_map(|handle| {
         let chunk = chunks.get(handle);
         let (before, after) = (chunks.get(chunk.prev?), chunks.get(chunk.next?));
-        let splits = before.is_free() && after.is_free() && chunk.holds_something();
+        let splits = before.is_free() && after.is_free() && chunk.has_allocation();
         splits.then(|| (before.size + chunk.size + after.size, handle, before.size, after.size))
     });
     let (_, handle, before, after) =

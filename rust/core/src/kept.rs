@@ -29,7 +29,7 @@ pub(crate) fn kept(allocator: &Allocator) -> Vec<KeptRegion> {
 }
 
 fn kept_region(allocator: &Allocator, region: &Region) -> Option<KeptRegion> {
-    let chunks = || allocator.chunks.run(region.first).filter(|(_, chunk)| chunk.holds_something());
+    let chunks = || allocator.chunks.run(region.first).filter(|(_, chunk)| chunk.has_allocation());
     let (handle, largest) =
         chunks().max_by_key(|(_, chunk)| (chunk.size, std::cmp::Reverse(chunk.address)))?;
     Some(KeptRegion {

@@ -123,7 +123,7 @@ impl Run {
         if !trim_on_oom || !self.allocator.release_would_help(needed) {
             return None;
         }
-        self.left += self.allocator.give_up_free_regions().iter().map(|region| region.bytes).sum::<u64>();
+        self.left += self.allocator.take_free_regions().iter().map(|region| region.bytes).sum::<u64>();
         Some(self.grow(request)?.address)
     }
 

@@ -156,24 +156,24 @@ impl AdmissionControl {
         let allowances: u64 = peers.iter().map(|peer| peer.allowance()).sum();
         // Usually the request fits even if no page was written yet. Else written pages count as taken, except those
         // outside of all allocations, which the next request may not get. Last, those are released to the system.
-        let mut grants = Outstanding::of(peers, false);
+        let mut outstanding = Outstanding::of(peers, false);
         let mut written = 0;
-        if grants.requested + allowances + bytes > room {
-            grants = Outstanding::of(peers, true);
-            written = grants.touched.saturating_sub(grants.free);
+        if outstanding.requested + allowances + bytes > room {
+            outstanding = Outstanding::of(peers, true);
+            written = outstanding.touched.saturating_sub(outstanding.free);
         }
         let (mut room, mut available) = (room, machine_memory.available);
-        if grants.requested + allowances + bytes > room + written && grants.touched > 0 {
+        if outstanding.requested + allowances + bytes > room + written && outstanding.touched > 0 {
             for peer in peers {
                 // A pool that cannot be trimmed now keeps its pages, which count as unavailable.
                 let _ = peer.pool.trim();
             }
-            grants = Outstanding::of(peers, true);
-            written = grants.touched;
+            outstanding = Outstanding::of(peers, true);
+            written = outstanding.touched;
             available = (self.machine_memory)().map_or(available, |machine_memory| machine_memory.available);
             room = available.saturating_sub(margin);
         }
-        let promised = (grants.requested + allowances).saturating_sub(written);
+        let promised = (outstanding.requested + allowances).saturating_sub(written);
         if promised + bytes > room {
             return Err(MachineOutOfMemory { requested: bytes, available, margin, promised });
         }

@@ -28,7 +28,7 @@ impl Pool {
                 return Ok(Ok(allocation));
             }
             if state.allocator.release_would_help(request.needed) {
-                let regions = state.allocator.give_up_free_regions();
+                let regions = state.allocator.take_free_regions();
                 drop(state);
                 release_regions(source, regions);
                 if let Some(allocation) = self.grow(source, request, &mut source_refused)? {

@@ -51,7 +51,7 @@ impl Pool {
                     drop(state);
                     return Err(error);
                 }
-                regions = allocator.give_up_free_regions();
+                regions = allocator.take_free_regions();
             }
             allocator.change(Limit { bytes: limit, set_by: set_by.into() }, allocator.grows());
             state.retry_reasons += 1;

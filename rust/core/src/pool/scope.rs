@@ -212,7 +212,7 @@ impl Pool {
 
     /// Returns the owner of a request of this thread.
     pub(super) fn owner(&self, state: &mut State, request: Request) -> Option<OwnerId> {
-        if request.bytes == 0 || !state.slow_path().notes_owners() {
+        if request.bytes == 0 || !state.slow_path().records_owners() {
             return None;
         }
         let scope = self.innermost(state);

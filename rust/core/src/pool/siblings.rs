@@ -97,7 +97,7 @@ impl Pool {
         self.with_source(|source| {
             let mut state = self.lock_state()?;
             state.empty_quarantine();
-            let regions = state.allocator.give_up_free_regions();
+            let regions = state.allocator.take_free_regions();
             if !regions.is_empty() {
                 state.allocator.history.end();
             }

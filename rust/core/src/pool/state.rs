@@ -44,11 +44,11 @@ pub(super) struct SlowPathReasons {
 
 impl SlowPathReasons {
     pub(super) fn any(&self) -> bool {
-        self.guarded || self.closed || self.waiting > 0 || self.notes_owners()
+        self.guarded || self.closed || self.waiting > 0 || self.records_owners()
     }
 
     /// Returns whether an allocation may have an owner.
-    pub(super) fn notes_owners(&self) -> bool {
+    pub(super) fn records_owners(&self) -> bool {
         self.scopes > 0 || self.tags
     }
 }
@@ -110,6 +110,6 @@ impl State {
 
     /// Removes and returns all regions of a closed pool without allocations; empty otherwise.
     pub(super) fn take_last_regions(&mut self) -> Vec<Grant> {
-        if self.must_release_regions() { self.allocator.give_up_free_regions() } else { Vec::new() }
+        if self.must_release_regions() { self.allocator.take_free_regions() } else { Vec::new() }
     }
 }

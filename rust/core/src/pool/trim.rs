@@ -31,7 +31,7 @@ impl Pool {
         let activity = state.activity();
         // Chunks from the quarantine became free without a free, and are full of poison.
         let touched = state.empty_quarantine() || state.discarded_at != Some(activity);
-        let regions = state.allocator.give_up_free_regions();
+        let regions = state.allocator.take_free_regions();
         if !regions.is_empty() {
             state.allocator.history.end();
         }

@@ -68,7 +68,7 @@ impl Slack {
             return;
         }
         let needed = round_up(allocation.requested);
-        self.note_calls(needed);
+        self.process_calls(needed);
         if let SlackBound::Bytes(slack) = self.bound {
             let slack = slack.min(self.slack_of(allocation, needed));
             if slack < self.granularity {
@@ -105,7 +105,7 @@ impl Slack {
     }
 
     /// Processes the source calls of a request of `needed` bytes.
-    fn note_calls(&mut self, needed: u64) {
+    fn process_calls(&mut self, needed: u64) {
         for call in self.log.take() {
             let Call::Reserve { answer: Some(grant), .. } = call else {
                 self.bound = SlackBound::Unknown;

@@ -4,7 +4,7 @@ use super::*;
 
 /// One tree, its chunks, and a sorted set of them as the model.
 struct Grown {
-    growth_attempts: Tries,
+    tries: Tries,
     chunks: ChunkTable,
     root: Option<NodeId>,
     model: BTreeSet<FreeChunk>,
@@ -12,26 +12,21 @@ struct Grown {
 
 impl Grown {
     fn new() -> Self {
-        Self {
-            growth_attempts: Tries::default(),
-            chunks: ChunkTable::default(),
-            root: None,
-            model: BTreeSet::new(),
-        }
+        Self { tries: Tries::default(), chunks: ChunkTable::default(), root: None, model: BTreeSet::new() }
     }
 
     fn add(&mut self, size: u64, address: u64) {
         let handle = self.chunks.insert(address, size);
         self.model.insert(FreeChunk { size, address, handle });
         self.root = match self.root {
-            Some(root) => Some(self.growth_attempts.insert(&mut self.chunks, root, handle)),
+            Some(root) => Some(self.tries.insert(&mut self.chunks, root, handle)),
             None if self.model.len() <= usize::from(MAX_LEAF) => return,
             None => {
                 let mut head = None;
                 for chunk in &self.model {
                     self.chunks.get_mut(chunk.handle).link = head.replace(chunk.handle);
                 }
-                head.map(|head| self.growth_attempts.of_list(&mut self.chunks, head))
+                head.map(|head| self.tries.of_list(&mut self.chunks, head))
             }
         };
     }
@@ -39,7 +34,7 @@ impl Grown {
     fn remove(&mut self, chunk: FreeChunk) {
         self.model.remove(&chunk);
         if let Some(root) = self.root {
-            self.root = match self.growth_attempts.remove(&mut self.chunks, root, chunk.handle) {
+            self.root = match self.tries.remove(&mut self.chunks, root, chunk.handle) {
                 Ok(root) => Some(root),
                 Err(left) => {
                     let left: BTreeSet<_> = free_list::members(&self.chunks, left).collect();
@@ -54,31 +49,28 @@ impl Grown {
     fn agrees(&self, size: u64) {
         let Some(root) = self.root else { return };
         let expected = self.model.iter().find(|chunk| chunk.size >= size).copied();
-        assert_eq!(self.growth_attempts.best(&self.chunks, root, size), expected, "{size}");
-        assert_eq!(
-            self.growth_attempts.largest(&self.chunks, root),
-            self.model.last().map_or(0, |chunk| chunk.size)
-        );
+        assert_eq!(self.tries.best(&self.chunks, root, size), expected, "{size}");
+        assert_eq!(self.tries.largest(&self.chunks, root), self.model.last().map_or(0, |chunk| chunk.size));
     }
 
     /// Checks every node's prefix, number of children and count.
     fn is_sound(&self) {
         let Some(root) = self.root else { return };
         let mut all = Vec::new();
-        self.growth_attempts.collect(&self.chunks, root, &mut all);
+        self.tries.collect(&self.chunks, root, &mut all);
         let all: BTreeSet<_> = all.into_iter().collect();
         assert_eq!(all, self.model.iter().map(|chunk| chunk.handle).collect());
         let nodes = self.sound_below(root);
-        let vacant = std::iter::successors(NonZeroU32::new(self.growth_attempts.vacant), |&number| {
-            NonZeroU32::new(self.growth_attempts.node(NodeId(number)).children[0])
+        let vacant = std::iter::successors(NonZeroU32::new(self.tries.vacant), |&number| {
+            NonZeroU32::new(self.tries.node(NodeId(number)).children[0])
         });
-        assert_eq!(nodes + vacant.count() + 1, self.growth_attempts.nodes.len(), "no node is lost");
+        assert_eq!(nodes + vacant.count() + 1, self.tries.nodes.len(), "no node is lost");
     }
 
     fn sound_below(&self, at: NodeId) -> usize {
-        let node = self.growth_attempts.node(at);
+        let node = self.tries.node(at);
         let mut all = Vec::new();
-        self.growth_attempts.collect(&self.chunks, at, &mut all);
+        self.tries.collect(&self.chunks, at, &mut all);
         assert_eq!(node.count as usize, all.len());
         assert!(node.count > COLLAPSE_COUNT);
         assert!(!node.occupied.is_power_of_two(), "a node with one child tells nothing apart");
@@ -95,9 +87,9 @@ impl Grown {
                     assert!(length <= MAX_LEAF);
                 }
                 Child::Node(id) => {
-                    assert!(self.growth_attempts.node(id).shift < node.shift);
+                    assert!(self.tries.node(id).shift < node.shift);
                     nodes += self.sound_below(id);
-                    self.growth_attempts.collect(&self.chunks, id, &mut below);
+                    self.tries.collect(&self.chunks, id, &mut below);
                 }
             }
             for handle in below {

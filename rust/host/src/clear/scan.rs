@@ -102,7 +102,7 @@ unsafe impl Ioctl for PageScan<'_> {
         std::ptr::from_mut(self.0).cast()
     }
 
-    unsafe fn output_from_ptr(grants: IoctlOutput, _: *mut c_void) -> io::Result<usize> {
-        usize::try_from(grants).map_err(|_| io::Errno::OVERFLOW)
+    unsafe fn output_from_ptr(output: IoctlOutput, _: *mut c_void) -> io::Result<usize> {
+        usize::try_from(output).map_err(|_| io::Errno::OVERFLOW)
     }
 }
