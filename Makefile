@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-differential test-numpy-suite test-long fuzz fuzz-long mutations sanitize \
-        bench bench-check lint fmt types doc docs sdist-check develop oracle clean
+        bench bench-check lint fmt types doc docs sdist-check release-check develop oracle clean
 
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -121,6 +121,8 @@ lint: $(VENV)/.tools  ## formatting and lints of both languages
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 	$(PYTHON) tests/mutations.py --check
+	$(PYTHON) tests/release/urls.py
+	$(PYTHON) tests/release/licences.py
 
 fmt: $(VENV)/.tools  ## format both languages
 	cargo fmt --all
@@ -147,6 +149,9 @@ sdist-check: $(VENV)/.tools  ## a wheel from the source distribution, installed 
 	$(PYTHON) -m venv --clear target/sdist/venv
 	target/sdist/venv/bin/pip install --quiet target/sdist/*.whl
 	cd target/sdist && venv/bin/allotment demo >/dev/null
+
+release-check:  ## what a release must pass besides CI: licences, crates, interfaces, oldest Rust, manylinux wheel
+	PYTHON=$(PYTHON) .ci/release-check
 
 develop: $(VENV)/.tools  ## build the compiled module into .venv
 	$(BIN)/maturin develop --quiet

@@ -185,5 +185,10 @@ fn unmap(start: usize, end: usize) {
     }
 }
 
+/// The example of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 #[cfg(test)]
 mod tests;
