@@ -2,12 +2,15 @@
 
 import importlib.util
 import re
+import types
 from pathlib import Path
 
 import click
 import numpy as np
 import pytest
 
+import allotment
+import allotment.tf as tf
 from allotment.cli import commands
 from allotment.devices import variables
 from allotment.trace import ReplayOptions, Search, read_trace, replay_at_min_limit, replay_trace
@@ -69,6 +72,22 @@ def test_the_pages_are_in_the_tables_of_contents() -> None:
     index = PAGES["index"].read_text(encoding="utf-8")
     for stem in PAGES.keys() - {"index"}:
         assert re.search(rf"^{stem}$", index, flags=re.MULTILINE), stem
+
+
+def test_the_reference_has_every_public_name_and_namespace() -> None:
+    reference = {path.stem: path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md")}
+    for name in set(allotment.__all__) - {"__version__"}:
+        assert f":: allotment.{name}\n" in reference["allotment"], name
+    namespaces = {
+        value.__name__ for name in tf.__all__ if isinstance(value := getattr(tf, name), types.ModuleType)
+    }
+    # Other versions of the same names, and namespaces of types and of constants.
+    elsewhere = {
+        f"allotment.tf.{name}" for name in ("compat", "dtypes", "sysconfig", "version")
+    }
+    pages = "".join(text for stem, text in reference.items() if stem.startswith("tf"))
+    for name in namespaces - elsewhere:
+        assert f":: {name}\n" in pages, name
 
 
 def test_the_page_of_the_environment_has_every_variable_and_no_other() -> None:
