@@ -235,3 +235,55 @@ def test_shapes_that_a_tensor_shape_takes_are_taken(shape: Any, expected: list[i
 
 def test_the_exponential_of_no_matrix_is_none_in_any_type() -> None:
     assert tf.linalg.expm(tf.zeros([0, 0], tf.int32)).dtype is tf.int32
+
+
+@pytest.mark.parametrize("switch", [1, 0, np.bool_(True), "x", [True]])
+def test_switches_that_are_attributes_are_truth_values(switch: Any) -> None:
+    for call in (
+        lambda: tf.cumsum(X, exclusive=switch),
+        lambda: tf.matmul(X, X, transpose_a=switch),
+        lambda: tf.linalg.inv(tf.eye(2), adjoint=switch),
+        lambda: tf.linalg.svd(X, compute_uv=switch),
+        lambda: tf.math.top_k(X, 1, sorted=switch),
+        lambda: tf.strings.as_string(X, scientific=switch),
+        lambda: tf.strings.regex_replace("a", "a", "b", replace_global=switch),
+        lambda: tf.math.bincount([1], binary_output=switch),
+    ):
+        with pytest.raises(TypeError, match="Expected bool for argument"):
+            call()
+    # Of batches TensorFlow's function looks at the switch itself.
+    batch = tf.constant([X[:, :2], X[:, 1:]])
+    assert (
+        tf.matmul(batch, batch, transpose_a=bool(switch)).shape
+        == tf.matmul(batch, batch, transpose_a=switch).shape
+    )
+
+
+def test_switches_and_numbers_that_are_none_are_the_defaults() -> None:
+    none: Any = None
+    number: Any = tf.constant(1)
+    assert tf.linalg.triangular_solve(
+        [[1.0, 9.0], [0.0, 2.0]], [[1.0], [4.0]], lower=none
+    ).numpy().tolist() == [
+        [1.0],
+        [2.0],
+    ]
+    assert tf.strings.regex_replace("aa", "a", "b", none).numpy() == b"bb"
+    assert tf.strings.as_string(1.5, precision=none, width=none, scientific=none).numpy() == b"1.500000"
+    assert tf.strings.as_string(1.5, precision=True).numpy() == b"1.5"
+    assert tf.strings.as_string(1.5, precision=number).numpy() == b"1.5"
+
+
+def test_batches_of_least_squares_are_broadcast_on_the_fast_way() -> None:
+    matrices = tf.constant([[[2.0, 0.0], [0.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    wanted = [[[0.5], [0.5]], [[1.0], [2.0]]]
+    for right in ([[1.0], [2.0]], [[[1.0], [2.0]]]):
+        np.testing.assert_allclose(tf.linalg.lstsq(matrices, tf.constant(right)), wanted, rtol=1e-6)
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            tf.linalg.lstsq(matrices, tf.constant(right), fast=False)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.linalg.lstsq(matrices, tf.zeros([3, 2, 1]))
+
+
+def test_a_number_is_repeated_along_no_axes() -> None:
+    assert tf.tile(tf.constant(5), np.array([])).numpy() == 5

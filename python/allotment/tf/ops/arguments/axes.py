@@ -55,6 +55,8 @@ def check_whole(
     """
     if type(value) is int or value is None or (is_int32 and type(value) is float):
         return
+    if isinstance(value, np.ndarray) and not value.size:
+        return
     first = value[0] if isinstance(value, list | tuple) and value else value
     found: DType | None = None
     if isinstance(first, str | bytes):

@@ -31,4 +31,17 @@ def flag_argument(value: Any, what: str) -> bool:
         raise TypeError(f"{what} must be true or false, not {value!r}") from None
 
 
-__all__ = ["flag_argument", "float_argument"]
+def attribute_flag(value: Any, what: str, default: bool = False) -> bool:
+    """A switch that is an attribute of TensorFlow's operation: Python's own truth values alone, ``None`` by default.
+
+    Raises:
+        TypeError: Anything else; the text says what the argument is called.
+    """
+    if type(value) is bool:
+        return value
+    if value is None:
+        return default
+    raise TypeError(f"Expected bool for argument '{what}' not {value!r}.")
+
+
+__all__ = ["attribute_flag", "flag_argument", "float_argument"]

@@ -154,6 +154,8 @@ def scatter_nd(
     inputs = to_tensor(updates), to_tensor(indices)
     if thread.state.graph is None:
         _check_shape_type(inputs, shape, isinstance(indices, Tensor), name)
+    elif dtype_of(shape) is int16 is inputs[1]._dtype:
+        raise ValueError("Input tensor must be int32 or int64, but was int16")
     return run(_scatter_row, inputs, shape_input(shape, "ScatterNd"), bad_indices_policy, name=name)  # type: ignore[no-any-return]
 
 

@@ -11,6 +11,7 @@ from allotment.tf.ops.arguments.integers import (
     has_axes,
     scalar_argument,
 )
+from allotment.tf.ops.arguments.scalars import attribute_flag
 from allotment.tf.ops.array.array import get_static_value, widened
 from allotment.tf.ops.arrays import Array, owned
 from allotment.tf.ops.convert import dtype_of, to_tensor
@@ -160,6 +161,7 @@ def top_k(
     wanted = as_dtype(index_type)
     check_attribute("TopKV2", "index_type", wanted, name)
     tensor = to_tensor(input)
+    attribute_flag(sorted, "sorted")
     count = scalar_argument(widened(k) if dtype_of(k) is int16 else k, "k")
     return TopKV2(*run(_top_k_row, (tensor,), count, -1, True, wanted, name=name))
 

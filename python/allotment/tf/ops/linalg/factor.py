@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allotment.tf.ops.arguments.scalars import flag_argument
+from allotment.tf.ops.arguments.scalars import attribute_flag
 from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -159,7 +159,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr: 
         *run_lapack(
             _qr_row,
             (to_tensor(input),),
-            flag_argument(full_matrices, "full_matrices"),
+            attribute_flag(full_matrices, "full_matrices"),
             failure=failure,
             name=name,
         )
@@ -178,8 +178,8 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
     return run_lapack(
         _svd_row,
         (to_tensor(tensor),),
-        flag_argument(full_matrices, "full_matrices"),
-        flag_argument(compute_uv, "compute_uv"),
+        attribute_flag(full_matrices, "full_matrices"),
+        attribute_flag(compute_uv, "compute_uv"),
         failure=failure,
         name=name,
     )

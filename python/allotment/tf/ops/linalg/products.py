@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.ops.arguments.scalars import flag_argument
+from allotment.tf.ops.arguments.scalars import attribute_flag, flag_argument
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_pair_by_first
@@ -136,8 +136,10 @@ def matmul(
     # The short way does without a check of ranks: NumPy multiplies vectors, too.
     if plain and _rank(a) == 2 == _rank(b):
         return _plain(a, b, name)
-    transpose_a, adjoint_a = flag_argument(transpose_a, "transpose_a"), flag_argument(adjoint_a, "adjoint_a")
-    transpose_b, adjoint_b = flag_argument(transpose_b, "transpose_b"), flag_argument(adjoint_b, "adjoint_b")
+    # Attributes of the product of two matrices; for batches of them TensorFlow's function looks at the switches.
+    switch = attribute_flag if _rank(a) == 2 == _rank(b) else flag_argument
+    transpose_a, adjoint_a = switch(transpose_a, "transpose_a"), flag_argument(adjoint_a, "adjoint_a")
+    transpose_b, adjoint_b = switch(transpose_b, "transpose_b"), flag_argument(adjoint_b, "adjoint_b")
     for transposed, adjoined, which in ((transpose_a, adjoint_a, "a"), (transpose_b, adjoint_b, "b")):
         if transposed and adjoined:
             raise ValueError(

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allotment.tf.ops.arguments.scalars import flag_argument, float_argument
+from allotment.tf.ops.arguments.scalars import attribute_flag, float_argument
+from allotment.tf.ops.array.repetition import broadcast_to
 from allotment.tf.ops.arrays import Array, in_single, owned
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
@@ -167,7 +168,7 @@ def inv(input: Any, adjoint: bool = False, name: str | None = None) -> EagerTens
     Raises:
         InvalidArgumentError: A matrix is not square, or has no inverse.
     """
-    adjoined = flag_argument(adjoint, "adjoint")
+    adjoined = attribute_flag(adjoint, "adjoint")
     return run_lapack(_inv_row, (to_tensor(input),), adjoined, failure="Input is not invertible.", name=name)  # type: ignore[no-any-return]
 
 
@@ -198,7 +199,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
     Raises:
         InvalidArgumentError: The shapes do not fit, or a matrix has no inverse.
     """
-    adjoined = flag_argument(adjoint, "adjoint")
+    adjoined = attribute_flag(adjoint, "adjoint")
     return run_lapack(_solve_row, to_pair(matrix, rhs), adjoined, failure=_SINGULAR, name=name)  # type: ignore[no-any-return]
 
 
@@ -209,7 +210,7 @@ def triangular_solve(
 
     The axes in front of the matrices' two are broadcast.
     """
-    flags = flag_argument(lower, "lower"), flag_argument(adjoint, "adjoint")
+    flags = attribute_flag(lower, "lower", default=True), attribute_flag(adjoint, "adjoint")
     return run_lapack(  # type: ignore[no-any-return]
         _triangular_row, to_pair(matrix, rhs), *flags, failure=_SINGULAR, name=name
     )
@@ -226,18 +227,39 @@ def lstsq(
 ) -> EagerTensor:
     """The ``x`` with the least ``|matrix @ x - rhs|² + l2_regularizer |x|²``. As ``tf.linalg.lstsq``.
 
-    If there are several, the shortest. Always by singular values, ``fast`` or not: it is the precise way.
+    If there are several, the shortest. Always by singular values, ``fast`` or not: it is the precise way. ``fast``
+    alone broadcasts batches, as in TensorFlow.
 
     Raises:
         InvalidArgumentError: The shapes do not fit.
     """
+    systems = to_pair(matrix, rhs)
     return run_lapack(  # type: ignore[no-any-return]
         _least_squares_row,
-        to_pair(matrix, rhs),
+        _with_one_batch(*systems) if fast else systems,
         float_argument(l2_regularizer, "l2_regularizer"),
         failure="The least-squares problem was not solved. The input might not be valid.",
         name=name,
     )
+
+
+def _with_one_batch(matrix: EagerTensor, rhs: EagerTensor) -> tuple[EagerTensor, EagerTensor]:
+    """Both with the same axes before the last two, if the shapes are known and these go together."""
+    shapes = [each.shape for each in (matrix, rhs)]
+    if not all(shape.is_fully_defined() and len(shape) >= 2 for shape in shapes):
+        return matrix, rhs
+    batches: list[Any] = [tuple(shape.as_list()[:-2]) for shape in shapes]
+    if batches[0] == batches[1]:
+        return matrix, rhs
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except ValueError:
+        return matrix, rhs
+    wide = [
+        broadcast_to(each, (*batch, *shape.as_list()[-2:]))
+        for each, shape in zip((matrix, rhs), shapes, strict=True)
+    ]
+    return wide[0], wide[1]
 
 
 __all__ = [

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops.arguments.integers import has_axes, number_argument
-from allotment.tf.ops.arguments.scalars import flag_argument
+from allotment.tf.ops.arguments.scalars import attribute_flag
 from allotment.tf.ops.arrays import Array, size_fault
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -113,7 +113,7 @@ def bincount(
         InvalidArgumentError: Something is negative, or the weights have another shape.
         ValueError: Another axis, or weights with ``binary_output``.
     """
-    binary = flag_argument(binary_output, "binary_output")
+    binary = attribute_flag(binary_output, "binary_output")
     if binary and weights is not None:
         raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive.")
     array = to_tensor(arr)

@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.devices.placement import thread
 from allotment.tf.ops.arguments.integers import scalar_argument
-from allotment.tf.ops.arguments.scalars import flag_argument
+from allotment.tf.ops.arguments.scalars import attribute_flag
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import check_types_in_graph, run
@@ -80,7 +80,7 @@ def cumulative_logsumexp(
 
 
 def _run(row: Operation, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> EagerTensor:
-    flags = flag_argument(exclusive, "exclusive"), flag_argument(reverse, "reverse")
+    flags = attribute_flag(exclusive, "exclusive"), attribute_flag(reverse, "reverse")
     x = to_tensor(x)
     if thread.state.graph is not None:
         # There the axis is looked at behind what it is of.

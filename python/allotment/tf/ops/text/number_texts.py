@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from allotment.tf.ops.arguments.integers import attribute_argument
+from allotment.tf.ops.arguments.scalars import attribute_flag
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type, to_tensor
 from allotment.tf.ops.execute import run
@@ -120,7 +122,13 @@ def as_string(
     Raises:
         InvalidArgumentError: ``precision`` or a form for integers or truth values, both forms at once, or no such flag.
     """
-    form = _Form(fill, width, precision, scientific, shortest)
+    form = _Form(
+        fill,
+        attribute_argument(-1 if width is None else width, "width"),
+        attribute_argument(-1 if precision is None else precision, "precision"),
+        attribute_flag(scientific, "scientific"),
+        attribute_flag(shortest, "shortest"),
+    )
     return run(_as_string_row, (to_tensor(input),), form, name=name)  # type: ignore[no-any-return]
 
 

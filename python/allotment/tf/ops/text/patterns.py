@@ -8,7 +8,7 @@ import numpy as np
 
 from allotment import errors
 from allotment.tf.ops import faults
-from allotment.tf.ops.arguments.scalars import flag_argument
+from allotment.tf.ops.arguments.scalars import attribute_flag
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type, to_tensor
 from allotment.tf.ops.execute import run
@@ -135,7 +135,7 @@ def regex_replace(
     Raises:
         InvalidArgumentError: It is no pattern.
     """
-    everywhere = flag_argument(replace_global, "replace_global")
+    everywhere = attribute_flag(replace_global, "replace_global", default=True)
     arguments = _one(pattern, "Pattern", name), _one(rewrite, "Rewrite", name), everywhere
     return run(_replace_row, to_fixed_type(string, input), *arguments, name=name)  # type: ignore[no-any-return]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.axes import axes_argument
-from allotment.tf.ops.arguments.scalars import flag_argument
+from allotment.tf.ops.arguments.scalars import attribute_flag
 from allotment.tf.ops.array.shapes import rank as number_of_axes
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_fixed_type, to_pair, to_tensor
@@ -139,7 +139,7 @@ def reduce_join(
         axes = tuple(range(rank))[::-1]
     else:
         axes = axes_argument(range_of(number_of_axes(texts))[::-1])
-    keep = flag_argument(keepdims, "keepdims")
+    keep = attribute_flag(keepdims, "keep_dims")
     return run(_reduce_row, (texts,), axes, keep, _bytes(separator), name=name)  # type: ignore[no-any-return]
 
 
