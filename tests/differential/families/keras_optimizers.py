@@ -85,7 +85,6 @@ def steps(function: str, rng: random.Random) -> Call:
             "variables",
             "[variables, int(optimizer.iterations.numpy())]",
             "[variables, float(optimizer.learning_rate.numpy())]",
-            "[optimizer.finalize_variable_values(variables), variables]",
         )
     )
     how = rng.choice(

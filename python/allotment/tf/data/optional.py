@@ -1,4 +1,4 @@
-"""A value or none: ``tf.experimental.Optional``, which iterators return instead of the end of their data set."""
+"""``tf.experimental.Optional``: a value that may be missing, as at the end of a data set."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 
 class Optional:
-    """A value that may be missing. As ``tf.experimental.Optional``: made by its functions, not by calling it."""
+    """A value that may be missing. As ``tf.experimental.Optional``; its static methods make it."""
 
     _value: Any
     _has_value: bool
@@ -29,13 +29,13 @@ class Optional:
 
     @staticmethod
     def from_value(value: Any) -> "Optional":
-        """Make one with a value: a tensor, or tensors in tuples and dictionaries."""
+        """Make an optional with a value: a tensor, or tensors in tuples and dictionaries."""
         given = normalized(value)
         return Optional._of(given, True, spec_of(given))
 
     @staticmethod
     def empty(element_spec: Any) -> "Optional":
-        """Make one without a value of which types and shapes are known."""
+        """Make an optional without a value, of known types and shapes."""
         return Optional._of(None, False, element_spec)
 
     @property

@@ -1,4 +1,4 @@
-"""Elements of data sets: tensors in tuples and dictionaries. Lists are tensors still to be made, as in TensorFlow."""
+"""Elements of data sets: tensors in tuples and dictionaries. As in TensorFlow, a list is converted to a tensor."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from allotment.tf.tensors.tensor_spec import TensorSpec
 
 
 def flatten(element: Any) -> list[Any]:
-    """All values in a flat list; of dictionaries in the order of their keys."""
+    """Return all values in a flat list; those of dictionaries in the order of their keys."""
     if isinstance(element, Mapping):
         return [value for key in sorted(element) for value in flatten(element[key])]
     if isinstance(element, tuple):
@@ -22,7 +22,7 @@ def flatten(element: Any) -> list[Any]:
 
 
 def pack(structure: Any, values: Sequence[Any]) -> Any:
-    """Arrange flat values as a structure is."""
+    """Arrange flat values in a structure."""
     return _packed(structure, iter(values))
 
 
@@ -38,13 +38,13 @@ def _packed(structure: Any, values: Iterator[Any]) -> Any:
 
 
 def map_values(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
-    """Call a function with the values at each place of structures, and arrange the results as the first one is."""
+    """Call a function with the corresponding values of structures, and arrange the results in the first structure."""
     columns = zip(flatten(structure), *map(flatten, others), strict=True)
     return pack(structure, [function(*values) for values in columns])
 
 
 def same_structure(one: Any, other: Any) -> bool:
-    """Whether two structures are nested the same way."""
+    """Whether two structures have the same nesting."""
     if isinstance(one, Mapping):
         return (
             isinstance(other, Mapping)
@@ -62,7 +62,7 @@ def same_structure(one: Any, other: Any) -> bool:
 
 @contextmanager
 def on_host() -> Iterator[None]:
-    """Run operations on the first CPU, whatever the scope and the graph: data sets live in host memory."""
+    """Run operations eagerly on the first CPU in a ``with`` block: data sets are in host memory."""
     state = thread.state
     graph = state.graph
     if graph is not None:
@@ -75,13 +75,13 @@ def on_host() -> Iterator[None]:
             state.graph, state.placement = graph, None
 
 
-#: The values of tensors of a graph that data sets are made of, while an iterator of that graph is in use.
+#: The values of the tensors of a graph that data sets are made of, while an iterator of the graph runs.
 _values: ContextVar[Mapping[Any, EagerTensor]] = ContextVar("values of tensors of a graph")
 
 
 @contextmanager
 def captured(values: Mapping[Any, EagerTensor]) -> Iterator[None]:
-    """Let data sets that are made of tensors of a graph have these values in a ``with`` block."""
+    """Set the values of tensors of a graph for data sets in a ``with`` block."""
     token = _values.set(values)
     try:
         yield
@@ -90,15 +90,15 @@ def captured(values: Mapping[Any, EagerTensor]) -> Iterator[None]:
 
 
 def is_symbolic(value: Any) -> bool:
-    """Whether it is a tensor of a graph, which has no value yet."""
+    """Whether a value is a tensor of a graph, which has no value."""
     return isinstance(value, Tensor) and not isinstance(value, EagerTensor)
 
 
 def bound(element: Any) -> Any:
-    """An element with the values of tensors of a graph in their place.
+    """Replace tensors of a graph in an element by their values.
 
     Raises:
-        RuntimeError: There is no session that computes them.
+        RuntimeError: No session runs that computes them.
     """
     return map_values(_bound, element)
 
@@ -109,17 +109,17 @@ def _bound(value: Any) -> Any:
     found = _values.get({}).get(value)
     if found is None:
         raise RuntimeError(
-            f"A data set is made of {value!r}, which has a value in a session only: go through it with "
+            f"A data set is made of {value!r}, which has a value in a session only: iterate over it with "
             "tf.compat.v1.data.make_initializable_iterator."
         )
     return found
 
 
 def normalized(element: Any) -> Any:
-    """Make tensors of the values of an element.
+    """Convert the values of an element to tensors.
 
     Raises:
-        ValueError: There are none, or a value that no tensor can hold.
+        ValueError: There are no values, or one cannot be converted.
     """
     if not flatten(element) or element is None:
         raise ValueError("Invalid `element`. `element` should not be empty.")
@@ -128,7 +128,7 @@ def normalized(element: Any) -> Any:
 
 
 def _tensor(value: Any) -> Any:
-    """A value as a tensor; one of a graph as it is, unless its value is known."""
+    """Convert a value to a tensor; a tensor of a graph stays unless its value is known."""
     if hasattr(value, "_as_graph_element"):
         value = value._as_graph_element()
     if not is_symbolic(value):
@@ -138,7 +138,7 @@ def _tensor(value: Any) -> Any:
 
 
 def called(function: Callable[..., Any], element: Any) -> Any:
-    """Call a function with an element; a tuple's parts are arguments of their own."""
+    """Call a function with an element; the parts of a tuple are separate arguments."""
     state = thread.state
     before, state.eager = state.eager, True
     try:
@@ -149,12 +149,12 @@ def called(function: Callable[..., Any], element: Any) -> Any:
 
 
 def spec_of(element: Any) -> Any:
-    """What is known of elements of which one is given: its types and shapes."""
+    """Return the types and shapes of an element."""
     return map_values(lambda tensor: TensorSpec(tensor.shape, tensor._dtype), element)
 
 
 def arrays_of(element: Any) -> Any:
-    """The values in NumPy's own memory."""
+    """Convert the values of an element to NumPy arrays."""
     return map_values(EagerTensor.numpy, element)
 
 

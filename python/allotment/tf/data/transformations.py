@@ -1,4 +1,4 @@
-"""What data sets do to elements: from one iterator to another, an element at a time."""
+"""Transformations of data sets: from an iterator over elements to another."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -18,14 +18,14 @@ from allotment.tf.tensors.tensor_spec import TensorSpec
 
 Elements = Iterator[Any]
 
-#: How many random numbers are drawn at a time.
+#: The number of random numbers to draw at a time.
 _DRAWS = 1024
 
 
 class Rows(Iterator[Any]):
-    """Slices of tensors along the first axis, in the order of numbers.
+    """An iterator over slices of tensors along the first axis, in the order of their numbers.
 
-    What only changes the order changes the numbers, and batches are taken out of the tensors at once.
+    Reordering changes the numbers only, and a batch is gathered from the tensors in one operation.
     """
 
     def __init__(self, tensors: Any, numbers: Iterator[int]) -> None:
@@ -38,7 +38,7 @@ class Rows(Iterator[Any]):
         return pack(self.tensors, [_row(tensor, number) for tensor in self._flat])
 
     def batches(self, size: int, drop_remainder: bool) -> Elements:
-        """Give ``size`` slices at a time."""
+        """Yield batches of ``size`` slices."""
         while taken := list(islice(self.numbers, size)):
             if len(taken) < size and drop_remainder:
                 return
@@ -46,14 +46,14 @@ class Rows(Iterator[Any]):
 
 
 def reordered(elements: Elements, change: Callable[[Iterator[Any]], Iterator[Any]]) -> Elements:
-    """Change the order of elements, or of their numbers where they are slices of tensors."""
+    """Reorder elements, or their numbers if they are slices of tensors."""
     return (
         Rows(elements.tensors, change(elements.numbers)) if isinstance(elements, Rows) else change(elements)
     )
 
 
 def batched(elements: Elements, size: int, drop_remainder: bool) -> Elements:
-    """Stack elements, ``size`` at a time; the last stack may be smaller."""
+    """Stack ``size`` elements to one; the last batch may be smaller."""
     return (
         elements.batches(size, drop_remainder)
         if isinstance(elements, Rows)
@@ -84,7 +84,7 @@ def _stacked(number: int, tensors: tuple[EagerTensor, ...]) -> EagerTensor:
 
 
 def shuffled(elements: Elements, size: int | None, source: Source) -> Elements:
-    """Keep ``size`` elements, all without one, and give one of them at random whenever another one comes."""
+    """Shuffle elements with a buffer of ``size`` elements, or of all."""
     return reordered(elements, lambda given: _shuffled(given, size, source))
 
 
@@ -103,7 +103,7 @@ def _draws(source: Source, end: int) -> Iterator[int]:
 
 
 def repeated(restart: Callable[[], Elements], count: int) -> Elements:
-    """Go through a data set several times; for ever if the count is negative, but not through one without elements."""
+    """Repeat a data set ``count`` times; without end if it is negative and there are elements."""
     if not count:
         return iter(())
     first = restart()
@@ -131,12 +131,12 @@ def _repeated(elements: Iterator[Any], restart: Callable[[], Iterator[Any]], cou
 
 
 def mapped(elements: Elements, function: Callable[..., Any]) -> Elements:
-    """Call a function with each element."""
+    """Apply a function to each element."""
     return (result(called(function, element)) for element in elements)
 
 
 def result(value: Any) -> Any:
-    """What a mapped function returned, as an element: a list at the top is as good as a tuple."""
+    """Convert the result of a mapped function to an element; an outer list becomes a tuple."""
     return normalized(tuple(value) if type(value) is list else value)
 
 
@@ -144,7 +144,7 @@ def filtered(elements: Elements, predicate: Callable[..., Any]) -> Elements:
     """Keep the elements for which a function returns true.
 
     Raises:
-        ValueError: It returns something else than a truth value.
+        ValueError: It returns no bool scalar.
     """
     for element in elements:
         with on_host():
@@ -159,8 +159,8 @@ def filtered(elements: Elements, predicate: Callable[..., Any]) -> Elements:
 
 
 def counted(elements: Elements, start: int) -> Elements:
-    """Put a number before each element."""
-    # No scope is open while an element is given: it would be the caller's, too.
+    """Number the elements."""
+    # No device scope may be open while the caller runs.
     return ((_number(number), element) for number, element in enumerate(elements, start))
 
 
@@ -170,7 +170,7 @@ def _number(number: int) -> EagerTensor:
 
 
 class Cache:
-    """Keeps elements, once somebody has gone through all of them.
+    """Keeps all elements after the first complete iteration.
 
     Args:
         restart: Starts from the first element.
@@ -193,15 +193,15 @@ class Cache:
 
 
 def zipped(structure: Any, iterators: list[Elements]) -> Elements:
-    """Give the elements of several data sets together, until one of them ends."""
+    """Combine the elements of several data sets, until one of them ends."""
     return (pack(structure, values) for values in zip(*iterators, strict=False))
 
 
 def rows(tensors: Any) -> Rows:
-    """Give the slices of tensors along the first axis.
+    """Iterate over the slices of tensors along the first axis.
 
     Raises:
-        InvalidArgumentError: Their lengths differ: those of tensors of a graph are known only now.
+        InvalidArgumentError: Their lengths differ; those of tensors of a graph are known only here.
     """
     lengths = {len(each) for each in flatten(tensors)}
     if len(lengths) > 1:
@@ -214,7 +214,7 @@ def rows(tensors: Any) -> Rows:
 
 
 def _row(tensor: EagerTensor, index: int) -> EagerTensor:
-    # A view: nobody changes the elements of a tensor. A slice of rank 0 is an array still, by the ellipsis.
+    # A view: tensors do not change. The ellipsis makes a slice of rank 0 an array.
     return tensor_of(tensor._array[index, ...], tensor._dtype, tensor._device, tensor._home)
 
 

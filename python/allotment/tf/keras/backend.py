@@ -1,4 +1,4 @@
-"""What Keras keeps for a process. As ``keras.backend``, those that are offered."""
+"""The state of Keras in a process. As ``keras.backend``."""
 
 from allotment.tf.keras.engine.names import forget_names
 from allotment.tf.names.missing_names import module_getattr

@@ -1,4 +1,4 @@
-"""What data are made ready with. As ``keras.utils``, those that are offered."""
+"""Helpers that prepare data. As ``keras.utils``."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""``tf.compat.v1.train.Saver``: saves and restores variables by name.
-
-Longer than 300 lines by the documentation of TensorFlow's arguments.
-"""
+"""``tf.compat.v1.train.Saver``: saves and restores variables by name."""
 
 import os
 import time

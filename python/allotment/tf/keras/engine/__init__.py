@@ -1,1 +1,1 @@
-"""What layers, models and training are made of; the names users know are one folder up."""
+"""Internals of layers, models and training; the public names are one folder up."""

@@ -1,4 +1,4 @@
-"""What a thread knows of the calls of layers that it is in: whether it is training, and the losses they have added."""
+"""The state of a thread's calls of layers: whether they train, and the losses that they have added."""
 
 import inspect
 import threading
@@ -9,19 +9,19 @@ from weakref import WeakKeyDictionary
 
 
 class _Calls(threading.local):
-    """What the calls that a thread is in were told."""
+    """The state of the calls of layers that a thread is in."""
 
     #: ``None`` outside of every call.
     training: bool | None = None
-    #: Whether it is inside of the call of a layer.
+    #: Whether the thread is inside the call of a layer.
     inside = False
 
     def __init__(self) -> None:
-        #: The losses that each layer has added since the last call from outside: replicas share layers, not these.
+        #: The losses that each layer has added since the last outermost call; replicas share layers, not losses.
         self.losses: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 
 
-#: Of this thread.
+#: The state of this thread.
 calls = _Calls()
 
 

@@ -1,4 +1,4 @@
-"""Names that layers, models, metrics and optimizers get when they are given none: ``dense``, ``dense_1``."""
+"""Default names of layers, models, metrics and optimizers: ``dense``, ``dense_1``."""
 
 import re
 import threading
@@ -10,13 +10,13 @@ _given: Final[Counter[str]] = Counter()
 
 
 def snake_case(name: str) -> str:
-    """``MaxPooling2D`` as ``max_pooling2d``."""
+    """Convert a class name: ``MaxPooling2D`` to ``max_pooling2d``."""
     apart = re.sub(r"(?<=.)(?=[A-Z][a-z0-9])|(?<=[a-z])(?=[A-Z])", "_", name)
     return re.sub("__+", "_", apart).lower()
 
 
 def unique_name(base: str) -> str:
-    """The base at first, with a number behind it from then on."""
+    """Make a name unique: the base at first, later with a number."""
     with _lock:
         count = _given[base]
         _given[base] += 1
@@ -24,13 +24,13 @@ def unique_name(base: str) -> str:
 
 
 def object_name(named: Any) -> str:
-    """The name of an object of Keras, or one made of the name of a function or class."""
+    """Return the name of an object of Keras, or one made of the name of a function or class."""
     name = getattr(named, "name", None)
     return name if name is not None else snake_case(getattr(named, "__name__", type(named).__name__))
 
 
 def forget_names() -> None:
-    """Start counting again."""
+    """Reset the numbers of names."""
     with _lock:
         _given.clear()
 

@@ -1,6 +1,6 @@
-"""Layers and variables among the attributes of an object, also in its lists, tuples and dictionaries.
+"""The layers and variables among the attributes of an object and in their lists, tuples and dictionaries.
 
-Looked for when they are asked for: a list may have grown since it was set.
+They are searched on each call: a list may have grown since it was set.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from allotment.tf.variables.variable import Variable
 
 
 def found_in(owner: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
-    """The objects of a kind among the attributes, in the order in which those were first set."""
+    """Yield the objects of a class among the attributes, in the order of the attributes."""
     for value in tuple(vars(owner).values()):
         yield from _found(value, kind)
 
@@ -27,12 +27,12 @@ def _found(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
 
 
 def without_repeats(values: Iterator[Any]) -> list[Any]:
-    """The objects, each at its first place only."""
+    """Return the objects without repetitions."""
     return list({id(value): value for value in values}.values())
 
 
 def own_variables(owner: Any) -> list[Variable]:
-    """The variables among the attributes: those that are trained first."""
+    """Return the variables among the attributes, trainable ones first."""
     found = without_repeats(found_in(owner, Variable))
     return sorted(found, key=lambda variable: not variable.trainable)
 

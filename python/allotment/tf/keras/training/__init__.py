@@ -1,1 +1,1 @@
-"""How a model is trained: batches, what is compiled, replicas, and what is said of it."""
+"""Training of models: batches, compiled losses and metrics, replicas, progress."""
