@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
-from allotment.devices.placement import thread
+from allotment.devices.dispatch import thread
 from allotment.tf.differentiation import gradient_tape
 
 

@@ -10,7 +10,7 @@ sys.path.insert(0, os.environ["SUPPORT"])
 import numpy as np
 import allotment
 from allotment.devices.context import context
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.tf.tensors.tensor import EagerTensor
 from support.op_samples import inputs, samples
 

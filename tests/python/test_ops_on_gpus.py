@@ -8,7 +8,7 @@ SETUP = """
 import numpy as np
 from allotment.tf import random, strings
 from allotment.devices.context import context
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.tf.ops import operators
 from allotment.tf.ops.array import array, constants, creation, joining, layout, padding, reordering, repetition
 from allotment.tf.ops.array import shapes, splitting

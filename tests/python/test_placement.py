@@ -45,9 +45,9 @@ a = tf.constant([1.0])
 with contextlib.ExitStack() as stack:
     for scope in {scopes!r}:
         assert stack.enter_context(tf.device(scope)) is None
-    from allotment.devices.placement import thread
-    print(thread.state.wish.name.to_string())
-assert thread.state.wish.name is None
+    from allotment.devices.dispatch import thread
+    print(thread.state.request.name.to_string())
+assert thread.state.request.name is None
 """)
     assert out.strip() == name
 
@@ -340,3 +340,27 @@ tf.debugging.set_log_device_placement(None)
 print(len(logger.handlers))
 """)
     assert out.split() == ["0", "1", "1", "0", "1", "1", "0"]
+
+
+def test_a_scope_may_be_entered_again_in_a_graph_and_outside_of_it() -> None:
+    run("""
+from allotment.devices.dispatch import thread
+scope, graph = tf.device("/CPU:0"), tf.Graph()
+with scope:
+    with graph.as_default():
+        with scope, scope:
+            inside = tf.constant(1.0)
+        after = tf.constant(1.0)
+    assert thread.state.request.name is not None
+    with scope:
+        pass
+    assert thread.state.request.name is not None
+assert thread.state.request.name is None
+assert (inside.device, after.device) == ("/device:CPU:0", "")
+try:
+    scope.__exit__(None, None, None)
+except IndexError:
+    pass
+else:
+    raise AssertionError("left twice")
+""")

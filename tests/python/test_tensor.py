@@ -212,7 +212,7 @@ def test_copies_between_simulated_gpus() -> None:
         import logging
         import pickle
         from allotment.tf.config.experimental import get_memory_info
-        from allotment.devices.placement import device
+        from allotment.devices.device_scope import device
         from allotment.tf.ops import operators
         from allotment.tf.ops.array.constants import constant
         logging.disable()

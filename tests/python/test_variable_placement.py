@@ -6,7 +6,7 @@ SETUP = """
 import numpy as np
 from allotment.tf import debugging
 from allotment.devices.context import context
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.tf.ops import operators
 from allotment.tf.ops.array.creation import ones
 from allotment.tf.ops.array.constants import constant

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any
 
-from allotment.devices.placement import thread
 from allotment.tf.data import cardinality as counts
 from allotment.tf.data.iterators import OwnedIterator
 from allotment.tf.data.options import Options
 from allotment.tf.data.structure import arrays_of, on_host
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import int64
 from allotment.tf.tensors.tensor import EagerTensor

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import eager_state, thread
 from allotment.tf.data.elements import ElementSource
 from allotment.tf.data.spec import common_spec
 from allotment.tf.data.structure import captured, flatten, map_values, on_host, pack
+from allotment.tf.dispatch import ThreadState, thread
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.nodes.node import Operation
 from allotment.tf.graph.nodes.rows import GET_NEXT, ITERATOR, MAKE_ITERATOR
@@ -174,7 +174,7 @@ def make_initializable_iterator(dataset: ElementSource, shared_name: str | None 
 
 def _start_of(dataset: ElementSource) -> Start:
     def start(arrays: tuple[Any, ...]) -> Iterator[list[Any]]:
-        with thread.with_state(eager_state()), on_host():
+        with thread.with_state(ThreadState()), on_host():
             # The program may change an array that it has fed.
             values = {
                 tensor: to_tensor(np.array(array), tensor.dtype)
@@ -187,7 +187,7 @@ def _start_of(dataset: ElementSource) -> Start:
 
 def _elements(dataset: ElementSource, values: dict[Any, Any]) -> Iterator[list[Any]]:
     # A session runs this inside a node.
-    state = eager_state()
+    state = ThreadState()
     with thread.with_state(state), captured(values):
         elements = dataset._start()
     while True:

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from allotment.devices.placement import device, thread
+from allotment.devices.device_scope import device
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import get_static_value
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
@@ -66,13 +67,13 @@ def on_host() -> Iterator[None]:
     state = thread.state
     graph = state.graph
     if graph is not None:
-        state.graph = state.placement = None
+        state.set_graph(None)
     try:
         with device(None), device("/CPU:0"):
             yield
     finally:
         if graph is not None:
-            state.graph, state.placement = graph, None
+            state.set_graph(graph)
 
 
 #: The values of the tensors of a graph that data sets are made of, while an iterator of the graph runs.

@@ -5,10 +5,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from allotment.devices.placement import thread
 from allotment.tf import nest
 from allotment.tf.differentiation.gradient_tape import GradientTape
 from allotment.tf.differentiation.targets import is_tensor_or_variable
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import identity
 from allotment.tf.ops.autodiff.differentiation import Call, is_differentiable
 from allotment.tf.ops.autodiff.tape import paused, variables_read

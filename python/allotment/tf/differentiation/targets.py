@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.errors import InvalidArgumentError
 from allotment.tf import nest
 from allotment.tf.ops.array.creation import ones_like, zeros

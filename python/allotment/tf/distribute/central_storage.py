@@ -3,7 +3,7 @@
 from typing import Any
 
 from allotment.devices.context import context
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.tf.distribute.device_names import full_name
 from allotment.tf.distribute.mirrored import MirroredExtended, local_devices
 from allotment.tf.distribute.reductions.reduce_op import aggregation_op

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from allotment.devices.placement import thread
 from allotment.tf import nest
 from allotment.tf.differentiation.custom_gradients import custom_gradient
+from allotment.tf.dispatch import thread
 from allotment.tf.distribute.extended import StrategyExtended
 from allotment.tf.distribute.reductions.reduce_op import ReduceOp
 from allotment.tf.distribute.scopes import Channel

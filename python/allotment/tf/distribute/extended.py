@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from allotment.devices.context import context
-from allotment.devices.placement import device, thread
+from allotment.devices.device_scope import device
 from allotment.devices.variables import LONGEST_DEADLINE
 from allotment.tf import nest
+from allotment.tf.dispatch import thread
 from allotment.tf.distribute.input.context import InputContext
 from allotment.tf.distribute.reductions.members import Array
 from allotment.tf.distribute.reductions.reduce_op import ReduceOp, reduce_op_argument

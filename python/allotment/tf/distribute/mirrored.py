@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from allotment.devices.context import context
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.tf.distribute.device_names import full_name
 from allotment.tf.distribute.extended import StrategyExtended
 from allotment.tf.distribute.reductions.cross_device_ops import CrossDeviceOps, devices_of

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from allotment.devices.placement import current_placement, device
+from allotment.devices.device_scope import device
+from allotment.devices.dispatch import current_placement
 from allotment.tf.distribute.device_names import full_name
 from allotment.tf.distribute.extended import StrategyExtended
 from allotment.tf.distribute.reductions.reduce_op import ReduceOp

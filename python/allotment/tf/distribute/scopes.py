@@ -9,9 +9,9 @@ and replica only the protocols below, which ``strategy.py`` and ``replica_contex
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.variables.variable import Variable
 
 #: Performs a collective call: from the arguments of each replica to the result for each.
@@ -41,6 +41,9 @@ class ScopedReplica(Protocol):
 
     @property
     def _channel(self) -> Channel: ...
+
+    def all_reduce(self, reduce_op: Any, value: Any) -> Any:
+        """Add the values of all replicas, or take their mean."""
 
     def merge_call(
         self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
@@ -86,8 +89,8 @@ class Scope(NamedTuple):
 
 def current_scope() -> Scope | None:
     """Return the scope that this thread is in, or ``None`` outside of all strategies."""
-    scope: Scope | None = thread.state.strategy
-    return scope
+    # Only this room registers scopes in a thread's state.
+    return cast("Scope | None", thread.state.strategy)
 
 
 def current_replica() -> ScopedReplica | None:

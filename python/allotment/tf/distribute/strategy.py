@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.tf import nest
 from allotment.tf.distribute.extended import StrategyExtended
 from allotment.tf.distribute.input.dataset import distribute_batches, divide_batches

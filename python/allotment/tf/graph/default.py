@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
-from allotment.devices import placement
-from allotment.devices.placement import thread
+from allotment.devices.dispatch import set_initial_graph
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.graph import Graph
 from allotment.tf.graph.nodes.node import SymbolicTensor
 
@@ -14,9 +14,15 @@ from allotment.tf.graph.nodes.node import SymbolicTensor
 _own: Graph | None = None
 
 
+def current_graph() -> Graph | None:
+    """Return the graph that records this thread's operations; ``None`` while they run."""
+    # Only graphs of this room register in a thread's state.
+    return cast("Graph | None", thread.state.graph)
+
+
 def get_default_graph() -> Graph:
     """Return the graph that nodes are added to. As ``tf.compat.v1.get_default_graph``."""
-    graph: Graph | None = thread.state.graph
+    graph = current_graph()
     return _own_graph() if graph is None else graph
 
 
@@ -52,10 +58,10 @@ def disable_eager_execution() -> None:
     It holds for this thread and those that are started later.
     """
     graph = _own_graph()
-    placement.default_graph = graph
+    set_initial_graph(graph)
     state = thread.state
     if state.graph is None or state.graph is not graph:
-        state.graph, state.placement = graph, None
+        state.set_graph(graph)
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
@@ -92,6 +98,7 @@ def graph_of(values: Iterable[Any]) -> AbstractContextManager[Any]:
 
 
 __all__ = [
+    "current_graph",
     "disable_eager_execution",
     "enable_eager_execution",
     "get_default_graph",

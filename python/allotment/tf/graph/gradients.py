@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from typing import Any
 
-from allotment.devices.placement import thread
 from allotment.tf.differentiation.unconnected_gradients import UnconnectedGradients, unconnected_argument
+from allotment.tf.graph.default import current_graph
 from allotment.tf.graph.graph import Graph
 from allotment.tf.graph.nodes.node import Operation, SymbolicTensor
 from allotment.tf.ops.array.creation import ones_like, zeros_like
@@ -57,7 +57,7 @@ def gradients_v1(
         TypeError: Complex ``ys`` without ``grad_ys``.
         ValueError: There are not as many ``grad_ys`` as ``ys``, or one of another shape.
     """
-    graph: Graph | None = thread.state.graph
+    graph = current_graph()
     if graph is None:
         raise RuntimeError(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from allotment.devices.caller import find_stack
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.collections import Collections
 from allotment.tf.graph.nodes.device_scopes import Scope, apply_scopes, read_scope
 from allotment.tf.graph.nodes.lookup import NodeLookup
@@ -41,7 +41,7 @@ class Graph(NodeLookup, Collections):
         #: Counts those operations, each of which has a sequence of its own.
         self._unseeded = 0
         #: Takes the place of a placement while this graph is the default.
-        self._recording = Recording(self)
+        self._recording = self._placement = Recording(self)
 
     @property
     def variable_class(self) -> type[GraphVariable]:
@@ -75,11 +75,11 @@ class Graph(NodeLookup, Collections):
         """Record the operations of a ``with`` block in this graph, in this thread."""
         state = thread.state
         outer = state.graph
-        state.graph, state.placement = self, None
+        state.set_graph(self)
         try:
             yield self
         finally:
-            state.graph, state.placement = outer, None
+            state.set_graph(outer)
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:

@@ -3,8 +3,7 @@
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from allotment.devices.placement import thread
-from allotment.tf.graph.default import get_default_graph
+from allotment.tf.graph.default import current_graph, get_default_graph
 from allotment.tf.graph.nodes.node import SymbolicTensor
 from allotment.tf.graph.nodes.rows import PLACEHOLDER, PLACEHOLDER_WITH_DEFAULT
 from allotment.tf.ops.convert import to_tensor
@@ -23,16 +22,16 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Symbo
     Raises:
         RuntimeError: Operations run eagerly.
     """
-    graph = thread.state.graph
+    graph = current_graph()
     if graph is None:
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
-    return graph.add(PLACEHOLDER, (), [(as_dtype(dtype), as_shape(shape))], name=name)._outputs[0]  # type: ignore[no-any-return]
+    return graph.add(PLACEHOLDER, (), [(as_dtype(dtype), as_shape(shape))], name=name)._outputs[0]
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:  # noqa: A002
     """Add a tensor that is its input unless another value is fed; eagerly the input. As TensorFlow's."""
     tensor: Any = to_tensor(input)
-    graph = thread.state.graph
+    graph = current_graph()
     if graph is None:
         return tensor
     output = (tensor._dtype, as_shape(shape))
@@ -41,7 +40,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
 def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
     """Put the nodes of a ``with`` block on the device of another one. As ``tf.compat.v1.colocate_with``."""
-    graph = thread.state.graph
+    graph = current_graph()
     return nullcontext() if graph is None else graph.colocate_with(op, ignore_existing)
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final, Self, cast
 from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
-from allotment.devices.placement import thread
 from allotment.devices.sessions import session_devices
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.graph import Graph
 from allotment.tf.graph.nodes.default_session import default_sessions
@@ -283,7 +283,7 @@ class InteractiveSession(BaseSession):
         self._outer = state.graph if graph is not None else None
         self._given = graph is not None
         if self._given:
-            state.graph, state.placement = graph, None
+            state.set_graph(graph)
 
     def close(self) -> None:
         """Free the variables; it is no longer the default session."""
@@ -293,7 +293,7 @@ class InteractiveSession(BaseSession):
             stack.remove(self)
             if self._given:
                 state = thread.state
-                state.graph, state.placement = self._outer, None
+                state.set_graph(self._outer)
 
 
 __all__ = ["BaseSession", "DeviceAttributes", "InteractiveSession", "Session", "get_default_session"]

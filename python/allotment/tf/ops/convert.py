@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.conversion.casting import cast_tensor
 from allotment.tf.ops.conversion.constants import eager_const
 from allotment.tf.ops.conversion.packing import PACK

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.context import context
-from allotment.devices.placement import current_placement
+from allotment.devices.dispatch import current_placement
+from allotment.tf.dispatch import thread
 from allotment.tf.names.deprecation import deprecated
 from allotment.tf.ops.array.array import IDENTITY
 from allotment.tf.ops.conversion.constants import eager_const
@@ -40,8 +41,9 @@ def _copy_to(tensor: EagerTensor, kind: str, index: Any) -> EagerTensor:
             home = placement.host if keeps else device
             array = compute(placement, device, home, IDENTITY.name, None, np.copy, tensor._array)
             made = tensor_of(array, tensor._dtype, device, home)
-            if placement.recorder is not None:
-                placement.recorder.record(IDENTITY, (tensor,), (), {}, made, device)
+            recorder = thread.state.recorder
+            if recorder is not None:
+                recorder.record(IDENTITY, (tensor,), (), {}, made, device)
             return made
     raise RuntimeError(f"{kind}:{index} unknown device.")
 

@@ -7,7 +7,9 @@ import numpy as np
 
 from allotment.devices import placement_log
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.devices.placement import Placement, current_placement, thread
+from allotment.devices.dispatch import current_placement
+from allotment.devices.placement import Placement
+from allotment.tf.dispatch import thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.executor import call_in_memory, kernel_memory, result_memory
 from allotment.tf.ops.table import CPU_ONLY, Host, Operation
@@ -32,15 +34,15 @@ def run(
         InvalidArgumentError: The inputs do not go together, or the requested device cannot run it.
         ResourceExhaustedError: The device's memory does not hold the result or a temporary.
     """
-    placement = current_placement()
-    if placement.graph is not None:
-        made = placement.record(row, inputs, args, kwargs, name)
-        recorder, device = thread.state.recorder, None
+    state = thread.state
+    if state.graph is not None:
+        made, device = state.graph._recording.record(row, inputs, args, kwargs, name), None
     else:
+        placement = current_placement()
         check_types(row, inputs, name)
         device = placement.place(kinds_for(row, inputs), row.name, name, row.constants)
         made = run_on(placement, device, row, inputs, *args, name=name, **kwargs)
-        recorder = placement.recorder
+    recorder = state.recorder
     if recorder is not None:
         recorder.record(row, inputs, args, kwargs, made, device)
     return made
@@ -146,7 +148,7 @@ def compute(
     """
     context = op, device, home, name
     return call_in_memory(
-        placement.inside(home), home.pool, function, args, kwargs, faults.exhausted, context
+        placement.runner(home), home.pool, function, args, kwargs, faults.exhausted, context
     )
 
 

@@ -7,7 +7,7 @@ from allotment import errors
 from allotment._core import ArrayMemory, format_size
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.types.type_checks import TypeProblem
 from allotment.tf.tensors.dtype import BY_NUMPY, DType
 

@@ -4,7 +4,7 @@ import threading
 from types import TracebackType
 from typing import Any
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 
 
 class _Names(threading.local):

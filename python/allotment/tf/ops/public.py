@@ -11,7 +11,9 @@ import numpy as np
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
-from allotment.devices.placement import Placement, current_placement, thread
+from allotment.devices.dispatch import current_placement
+from allotment.devices.placement import Placement
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import broadcasting, unchanged
@@ -66,8 +68,9 @@ def binary(
 
     def call(x: Any, y: Any, name: str | None = None) -> EagerTensor:
         if type(x) is not EagerTensor or type(y) is not EagerTensor:
-            if thread.state.graph is not None:
-                return record(x, y, name)  # type: ignore[no-any-return]
+            graph = thread.state.graph
+            if graph is not None:
+                return graph._recording.pair(by_types, pair, x, y, name or row.name)  # type: ignore[no-any-return]
             x, y = pair(x, y)
         dtype = x._dtype
         if dtype is y._dtype and (floats if dtype is float32 else dtype in quick):
@@ -99,10 +102,6 @@ def binary(
             return truths(x, y, name)
         chosen = texts if texts is not None and x._dtype is string else row
         return run(chosen, (x, y), name=name)  # type: ignore[no-any-return]
-
-    def record(x: Any, y: Any, name: str | None) -> Any:
-        recording: Any = current_placement()
-        return recording.pair(by_types, pair, x, y, name or row.name)
 
     return call
 
@@ -152,9 +151,9 @@ def _integers(
     if device.kind != "GPU":
         return None
     try:
-        array = placement.on_host(function, *arrays)
+        array = placement.run_on_host(function, *arrays)
         if type(array) is not _ndarray:
-            array = placement.on_host(np.asarray, array)
+            array = placement.run_on_host(np.asarray, array)
     except (ValueError, MemoryError):
         return None
     return tensor_of(array, fixed or BY_NUMPY[array.dtype], device, placement.host)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple
 
-from allotment.devices import tags
+from allotment.devices import memory_runner
 from allotment.tf.ops.types.signatures import CONSTANT_ARGUMENTS, INPUT_NUMBERS
 from allotment.tf.tensors.dtype import DType
 
@@ -123,7 +123,7 @@ def operation(name: str, function: Callable[..., Any], **fields: Any) -> Operati
     if name in OPERATIONS:
         raise ValueError(f"operation {name} is in the table already")
     row = OPERATIONS[name] = Operation(name, function, **fields)
-    tags.NAMES.setdefault(function, name)
+    memory_runner.OPERATION_NAMES.setdefault(function, name)
     return row
 
 

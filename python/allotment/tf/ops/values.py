@@ -7,8 +7,8 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from allotment.devices.placement import thread
 from allotment.errors import WithFields
+from allotment.tf.dispatch import thread
 from allotment.tf.tensors.dtype import (
     BY_NUMPY,
     DType,

@@ -1,6 +1,6 @@
 """``tf.test.experimental``: device synchronization."""
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.names.missing_names import refuse_other_names
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allotment.devices.placement import thread
 from allotment.errors import NotFoundError
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.tensors.dtype import int64
 from allotment.tf.training import checkpoint_file

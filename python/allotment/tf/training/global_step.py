@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.graph import Graph

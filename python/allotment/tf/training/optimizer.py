@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from allotment.devices.placement import device, thread
+from allotment.devices.device_scope import device
 from allotment.tf.differentiation.gradient_tape import GradientTape
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph, graph_of
 from allotment.tf.graph.gradients import gradients_v1

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import thread
 from allotment.errors import NotFoundError
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.variables.graph_variable import GraphVariable

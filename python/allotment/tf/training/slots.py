@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from allotment.devices.placement import device, thread
+from allotment.devices.device_scope import device
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.variables.graph_variable import GraphVariable
 from allotment.tf.ops.array.creation import fill

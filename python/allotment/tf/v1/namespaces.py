@@ -5,7 +5,7 @@ from functools import wraps
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.tf.compat import v1 as compat
 from allotment.tf.compat.v1 import Variable as AnyVariable
 from allotment.tf.compat.variables.scopes import get_variable_scope

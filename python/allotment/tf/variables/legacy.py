@@ -4,7 +4,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from allotment.devices.placement import current_placement
+from allotment.devices.dispatch import current_placement
 from allotment.tf.names.deprecation import deprecated
 from allotment.tf.ops.execute import run_on
 from allotment.tf.ops.inference.shape_functions import Inference, Output

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import identity
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.indexing.gathering import gather, gather_nd

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array import constants
 from allotment.tf.ops.convert import dtype_argument
 

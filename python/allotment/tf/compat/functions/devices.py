@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from allotment.devices import placement
+from allotment.devices import device_scope
+from allotment.tf.dispatch import thread
 
 
 def device(device_name_or_function: Any) -> Any:
@@ -14,12 +15,12 @@ def device(device_name_or_function: Any) -> Any:
         RuntimeError: A function is given in eager mode.
         ValueError: On entry: not a device name.
     """
-    graph = placement.thread.state.graph
+    graph = thread.state.graph
     if graph is not None:
         return graph.device(device_name_or_function)
     if callable(device_name_or_function) and not isinstance(device_name_or_function, str):
         raise RuntimeError("tf.device does not support functions when eager execution is enabled.")
-    return placement.device(device_name_or_function)
+    return device_scope.device(device_name_or_function)
 
 
 __all__ = ["device"]

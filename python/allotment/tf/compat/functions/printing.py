@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import identity
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.autodiff.differentiation import not_differentiable

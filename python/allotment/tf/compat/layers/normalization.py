@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from allotment.devices.placement import thread
 from allotment.tf.compat.layers.arguments import float_tensor, layer_scope, variable_maker
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.ops.array.array import cast, is_tensor

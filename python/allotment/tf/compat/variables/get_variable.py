@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.devices.placement import thread
 from allotment.tf.compat.variables.initializers import glorot_uniform_initializer, zeros_initializer
 from allotment.tf.compat.variables.scopes import (
     AUTO_REUSE,
@@ -12,6 +11,7 @@ from allotment.tf.compat.variables.scopes import (
     get_variable_scope,
     refuse_partitioning,
 )
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.ops.convert import to_tensor

@@ -7,7 +7,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Any, Final
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.ops.name_scopes import get_current_name_scope, name_scope

@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.devices.placement import current_placement, device
+from allotment.devices.device_scope import device
+from allotment.devices.dispatch import current_placement
 from allotment.tf.ops.execute import compute
 from allotment.tf.ops.table import EVERYWHERE
 from allotment.tf.tensors.dtype import BY_NUMPY, DType, int32, string

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.tf.distribute.device_names import full_name
 from allotment.tf.distribute.reductions.cross_device_ops import CrossDeviceOps, Part
 from allotment.tf.distribute.reductions.members import Array, Member, member

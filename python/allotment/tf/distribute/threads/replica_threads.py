@@ -5,8 +5,9 @@ from contextlib import nullcontext
 from typing import Any
 
 from allotment.devices.context import context
-from allotment.devices.placement import device, thread
-from allotment.devices.wishes import NO_WISH
+from allotment.devices.device_scope import device
+from allotment.devices.requested_device import NO_REQUEST
+from allotment.tf.dispatch import thread
 from allotment.tf.distribute.replica_context import ReplicaContext
 from allotment.tf.distribute.scopes import Perform, Scope, enter_scope
 from allotment.tf.distribute.strategy import Strategy
@@ -65,7 +66,7 @@ def run_replicas(strategy: Strategy, fn: Callable[..., Any], args: Any, kwargs: 
 def _is_clean() -> bool:
     """Whether the thread is outside of all scopes."""
     state = thread.state
-    return state.wish is NO_WISH and state.recorder is None and get_current_name_scope() == ""
+    return state.request is NO_REQUEST and state.recorder is None and get_current_name_scope() == ""
 
 
 __all__ = ["DirectChannel", "run_replicas", "run_single"]

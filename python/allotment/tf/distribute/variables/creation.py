@@ -3,7 +3,7 @@
 import inspect
 from typing import Any, Final
 
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.tf.distribute.extended import StrategyExtended
 from allotment.tf.distribute.scopes import ScopedReplica
 from allotment.tf.distribute.strategy import Strategy

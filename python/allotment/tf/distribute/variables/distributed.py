@@ -7,8 +7,9 @@ the copy on the device of the scope, or the first.
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from allotment.devices.device_scope import device
 from allotment.devices.names import parse
-from allotment.devices.placement import device, thread
+from allotment.tf.dispatch import thread
 from allotment.tf.distribute.reductions.reduce_op import aggregation_op
 from allotment.tf.distribute.scopes import ScopedReplica, check_same, current_replica
 from allotment.tf.distribute.strategy import Strategy
@@ -55,10 +56,10 @@ class DistributedVariable(DistributedValues, Variable):
         replica = current_replica()
         if replica is not None:
             return copies[min(replica._index, len(copies) - 1)]
-        wish = thread.state.wish.name
-        if wish is None:
+        request = thread.state.request.name
+        if request is None:
             return copies[0]
-        return next((each for each in copies if wish.matches(parse(each.device))), copies[0])
+        return next((each for each in copies if request.matches(parse(each.device))), copies[0])
 
     @property
     def _storage(self) -> Storage:  # type: ignore[override]

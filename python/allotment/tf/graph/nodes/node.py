@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
 from allotment.devices.caller import CallStack
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import RecordingGraph, thread
 from allotment.tf.graph.nodes.default_session import Runner, session_for
 from allotment.tf.graph.nodes.names import Names
 from allotment.tf.graph.nodes.node_def import AttrValue, NodeDef, attribute_values
@@ -307,7 +307,7 @@ class SymbolicTensor(ValuelessTensor):
         return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self._dtype.name}>"
 
 
-class NodeGraph(Protocol):
+class NodeGraph(RecordingGraph, Protocol):
     """A graph as the floors below the class ``Graph`` use it."""
 
     seed: int | None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.errors import OperatorNotAllowedInGraphError
 from allotment.tf.tensors.tensor import Tensor
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.nodes.node import NodeGraph, SymbolicTensor
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.operators import OPERATORS, attach

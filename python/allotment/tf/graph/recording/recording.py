@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from allotment.devices.placement import Placement
 from allotment.tf.graph.nodes.node import NodeGraph, SymbolicTensor
 from allotment.tf.graph.nodes.random_sources import SHARED, Fixed, Shared, Start
 from allotment.tf.graph.recording.constants import constant_array, shaped
@@ -24,16 +25,19 @@ from allotment.tf.tensors.tensor_shape import TensorShape
 CONST: Final = operation("Const", lambda value: value, shape=stated, host=Host.NEVER)
 
 
-class Recording:
-    """The stand-in of ``Placement`` in a graph. Nothing runs, so nothing is placed and no home is a tensor's."""
+class Recording(Placement):
+    """Stands in for a placement while a graph is the default: it adds operations to the graph as nodes.
 
-    #: No flags' version: it is never taken for up to date, and asked for each time.
-    version = -1
-    home = None
-    logging = False
-    policy = "silent"
+    Nothing runs, so nothing is placed, and no tensor has the home ``None``.
+    """
 
     def __init__(self, graph: NodeGraph) -> None:
+        # Without the base class's own: what else a placement has stays unset, and ``__getattr__`` refuses it.
+        #: Equal to no version of the flags: no operation takes it for a placement that is up to date.
+        self.version = -1
+        self.home = None
+        self.logging = False
+        self.policy = "silent"
         self.graph = graph
         #: What constants are called that are made of operands.
         self._operands: dict[int, str] = {}
@@ -50,7 +54,7 @@ class Recording:
         )
 
     def __getattr__(self, name: str) -> NoReturn:
-        # What else a placement has is asked for values, which a graph does not have.
+        # Only operations on values ask for what else a placement has, and a graph has no values.
         if name.startswith("__"):
             raise AttributeError(name)
         raise RuntimeError(

@@ -10,7 +10,7 @@ import numpy as np
 from allotment import errors
 from allotment._core import format_size
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.devices.placement import inside_of
+from allotment.devices.dispatch import memory_runner
 from allotment.tf.graph.nodes.errors import graph_error, of_node
 from allotment.tf.graph.nodes.node import Operation
 from allotment.tf.graph.running.program import NOTHING, ONE, TWO, Program, Segment, Step
@@ -57,7 +57,7 @@ def _fed(program: Program, slot: int, value: Any) -> Any:
     """Copy a fed value to the host's memory, so that it counts against the pool, as all arrays of a program do."""
     host = program.host
     context = program.tensors[slot].op, host, host
-    return call_in_memory(inside_of(host), host.pool, np.copy, (value,), {}, _too_large, context)
+    return call_in_memory(memory_runner(host), host.pool, np.copy, (value,), {}, _too_large, context)
 
 
 def _result(array: Any) -> Any:
@@ -67,7 +67,7 @@ def _result(array: Any) -> Any:
 def _run_segment(
     program: Program, segment: Segment, values: list[Any], report_upon_oom: bool, trace: Trace | None
 ) -> None:
-    inside, steps = inside_of(segment.home), segment.steps
+    inside, steps = memory_runner(segment.home), segment.steps
     call: Callable[..., None] = inside
     if trace is not None or (segment.home.pool is not None and segment.home.pool.owner_tags):
         # Each step enters the memory by itself, so that tags and traces know its node.

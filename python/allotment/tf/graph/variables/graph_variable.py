@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, NoReturn
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.collections import GraphKeys
 from allotment.tf.graph.nodes.default_session import session_for
 from allotment.tf.graph.nodes.node import current_graph

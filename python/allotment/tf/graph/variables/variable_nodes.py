@@ -2,7 +2,7 @@
 
 from typing import Any, NoReturn
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.graph.nodes.node import NodeGraph, Operation, SymbolicTensor
 from allotment.tf.graph.nodes.rows import ANY_SHAPE, ASSIGN, HANDLE, INITIALIZED_VALUE, READ, VARIABLE
 from allotment.tf.ops.convert import to_tensor

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import device, thread
+from allotment.devices.device_scope import device
+from allotment.tf.distribute.scopes import current_replica, current_scope
 from allotment.tf.distribute.variables.distributed import MirroredVariable
 from allotment.tf.keras.engine.precision import widened
 from allotment.tf.ops.array.array import cast, stop_gradient
@@ -17,21 +18,22 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 def replica_index() -> int | None:
     """Return the number of the replica that this thread runs, ``None`` if it runs none."""
-    scope = thread.state.strategy
-    return None if scope is None or scope.replica is None else scope.replica._index
+    own = current_replica()
+    return None if own is None else own._index
 
 
 def number_of_replicas() -> int:
     """Return the number of replicas of the strategy in force, 1 without one."""
-    scope = thread.state.strategy
+    scope = current_scope()
     return 1 if scope is None else scope.strategy.num_replicas_in_sync
 
 
 def sum_over_replicas(values: Sequence[EagerTensor]) -> list[EagerTensor]:
     """Sum tensors over all replicas, which all have to call this; without a strategy, return the tensors."""
-    if replica_index() is None or number_of_replicas() == 1:
+    own = current_replica()
+    if own is None or number_of_replicas() == 1:
         return list(values)
-    return list(thread.state.strategy.replica.all_reduce("SUM", list(values)))
+    return list(own.all_reduce("SUM", list(values)))
 
 
 def mean_over_replicas(values: Sequence[EagerTensor], weight: int) -> list[EagerTensor]:
@@ -50,10 +52,11 @@ def mean_over_replicas(values: Sequence[EagerTensor], weight: int) -> list[Eager
 
 def run_once(function: Callable[[], object]) -> None:
     """Call a function once for all replicas, which all have to call this, in the cross-replica scope."""
-    if replica_index() is None:
+    own = current_replica()
+    if own is None:
         function()
     else:
-        thread.state.strategy.replica.merge_call(lambda strategy: function())  # noqa: ARG005
+        own.merge_call(lambda strategy: function())  # noqa: ARG005
 
 
 def assign_on_replicas(variable: Any, value: Any) -> None:
@@ -70,7 +73,8 @@ def build_together(layer: Any, build: Callable[[Any], None]) -> None:
     If each replica has made a layer of its own, as with ``Dense(3)(x)`` in a replica's code, the layer of the first
     replica is built, and the others get its attributes, so that all have the same variables.
     """
-    if replica_index() is None:
+    own = current_replica()
+    if own is None:
         build(layer)
         return
 
@@ -83,7 +87,7 @@ def build_together(layer: Any, build: Callable[[Any], None]) -> None:
         return [None] * len(layers)
 
     what = f"building of {layer.name!r}"
-    thread.state.strategy.replica._channel.call_together(what, ("building", type(layer)), perform, layer)
+    own._channel.call_together(what, ("building", type(layer)), perform, layer)
 
 
 def colocate_with(variable: Any) -> AbstractContextManager[Any]:

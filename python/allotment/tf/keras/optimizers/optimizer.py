@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.tf.keras.absent import lacks
 from allotment.tf.keras.engine.arguments import refuse
 from allotment.tf.keras.engine.names import snake_case, unique_name

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from allotment.devices.caller import find_caller
-from allotment.devices.placement import thread
 from allotment.tf import nest
+from allotment.tf.distribute.scopes import current_scope
 from allotment.tf.distribute.values import PerReplica
-from allotment.tf.keras.engine.replicas import sum_over_processes
+from allotment.tf.keras.engine.replicas import replica_index, sum_over_processes
 from allotment.tf.keras.engine.warnings import on_behalf_of
 from allotment.tf.keras.metrics.metric import Metric
 from allotment.tf.keras.training.data import Arrays, Batch, Stream
@@ -37,7 +37,7 @@ class Runner:
     @classmethod
     def of_scope(cls) -> "Runner":
         """Make a runner for the strategy in force."""
-        scope = thread.state.strategy
+        scope = current_scope()
         return cls(None if scope is None else scope.strategy)
 
     def scope(self) -> AbstractContextManager[Any]:
@@ -46,7 +46,7 @@ class Runner:
         Raises:
             ValueError: The scope of another strategy is in force.
         """
-        scope = thread.state.strategy
+        scope = current_scope()
         if scope is not None and scope.strategy is not self._strategy:
             raise ValueError(
                 "the model was made outside of this strategy's scope, so that its variables have no copies for the "
@@ -87,7 +87,9 @@ class Runner:
         def replica(part: _Part) -> None:
             with on_behalf_of(caller):
                 result = step(part.batch.map(to_tensor))
-            results[thread.state.strategy.replica._index] = result
+            index = replica_index()
+            assert index is not None
+            results[index] = result
 
         with self.scope():
             try:

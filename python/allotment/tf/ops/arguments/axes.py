@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.shapes import shape_argument
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.conversion.reshaping import RESHAPE

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from allotment import errors
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.shapes import refused, shape_argument
 from allotment.tf.ops.convert import dtype_of, to_tensor
 from allotment.tf.ops.deferred import Deferred

@@ -5,7 +5,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from allotment import errors
-from allotment.devices.placement import current_placement, thread
+from allotment.tf.dispatch import thread
 from allotment.tf.tensors.dtype import int32, int64
 from allotment.tf.tensors.tensor import Tensor
 from allotment.tf.tensors.tensor_shape import TensorShape
@@ -24,8 +24,9 @@ def shape_argument(shape: Any, what: str = "a shape must be whole numbers") -> t
     """
     if type(shape) is int:
         return (shape,)
-    if thread.state.graph is not None and not isinstance(shape, np.ndarray):
-        return current_placement().numbers(shape, what)  # type: ignore[attr-defined, no-any-return]
+    graph = thread.state.graph
+    if graph is not None and not isinstance(shape, np.ndarray):
+        return graph._recording.numbers(shape, what)  # type: ignore[no-any-return]
     return plain_numbers(shape, what)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment import errors
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.conversion.casting import cast_tensor

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import current_placement, thread
+from allotment.devices.dispatch import current_placement
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.shapes import shape_argument
 from allotment.tf.ops.array.creation import fill_row, shape_input
 from allotment.tf.ops.array.layout import reshape

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from allotment import errors
-from allotment.devices.placement import current_placement, thread
+from allotment.devices.dispatch import current_placement
+from allotment.tf.dispatch import thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.shapes import shape_argument
 from allotment.tf.ops.array.shapes import shape
@@ -96,8 +97,7 @@ fill_row = operation("Fill", _full, shape=_fill_shape, fault=_fill_fault, reads_
 
 def _filling(value: Any, dtype: DType | None = None) -> EagerTensor:
     """The value to fill with: it stays on the host, so that a device can be filled to the last byte."""
-    placement = current_placement()
-    if placement.graph is not None or isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
+    if thread.state.graph is not None or isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
         return to_tensor(value, None if isinstance(value, Tensor) else dtype)
     return host_const(value, dtype)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.integers import (
     attribute_argument,

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import current_placement
+from allotment.devices.dispatch import current_placement
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.shapes import refused
 from allotment.tf.ops.array.array import get_static_value

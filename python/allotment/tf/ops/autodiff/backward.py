@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from allotment.devices.placement import device
+from allotment.devices.device_scope import device
 from allotment.tf.ops.array.creation import zeros, zeros_like
 from allotment.tf.ops.autodiff.differentiation import Call, Outline, is_differentiable
 from allotment.tf.ops.reduction.sums import add_n

@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, Final
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.devices.placement import device, record_with
+from allotment.devices.device_scope import device
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import IDENTITY
 from allotment.tf.ops.autodiff.backward import Step
 from allotment.tf.ops.autodiff.differentiation import CONSTANT, is_differentiable, kept, outline
@@ -177,7 +178,7 @@ def push(tape: Tape) -> None:
     """Record this thread's operations on a tape."""
     recorder = _recorders.own
     recorder.tapes.append(tape)
-    record_with(recorder)
+    thread.state.set_recorder(recorder)
 
 
 def pop(tape: Tape) -> None:
@@ -191,7 +192,7 @@ def pop(tape: Tape) -> None:
         raise ValueError("Tape is not recording in this thread. Leave it where it was entered.")
     recorder.tapes.remove(tape)
     if not recorder.tapes:
-        record_with(None)
+        thread.state.set_recorder(None)
 
 
 @contextmanager
@@ -199,12 +200,12 @@ def paused() -> Iterator[None]:
     """Let none of the tapes of this moment record the operations of a ``with`` block."""
     recorder = _recorders.own
     outer, recorder.tapes = recorder.tapes, []
-    record_with(None)
+    thread.state.set_recorder(None)
     try:
         yield
     finally:
         recorder.tapes = outer
-        record_with(recorder if outer else None)
+        thread.state.set_recorder(recorder if outer else None)
 
 
 class _Watcher(Tape):

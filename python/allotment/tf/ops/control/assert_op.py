@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment import errors
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import RecordingGraph, thread
 from allotment.tf.ops.array.array import get_static_value, is_tensor
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor
@@ -49,8 +49,9 @@ def Assert(  # noqa: N802 - the name TensorFlow has
         TypeError: In a graph: the condition is no truth value, or the data no sequence.
         ValueError: In a graph: there is no data.
     """
-    if thread.state.graph is not None:
-        return _recorded(condition, data, summarize, name or "Assert")
+    graph = thread.state.graph
+    if graph is not None:
+        return _recorded(graph, condition, data, summarize, name or "Assert")
     if condition:
         return None
     tensors = [to_tensor(value)._array for value in data]
@@ -60,12 +61,12 @@ def Assert(  # noqa: N802 - the name TensorFlow has
     raise failed(f"Expected '{condition!s}' to be true. Summarized data: {lines}")
 
 
-def _recorded(condition: Any, data: Any, summarize: int | None, name: str) -> Any:
+def _recorded(graph: RecordingGraph, condition: Any, data: Any, summarize: int | None, name: str) -> Any:
     if not isinstance(data, list | tuple):
         raise TypeError("values must be a sequence.")
     if not data:
         raise ValueError("Attr 'T' of 'Assert' Op passed list of length 0 less than minimum 1.")
-    with thread.state.graph.name_scope(name):
+    with graph.name_scope(name):
         condition = to_tensor(condition)
         if condition._dtype is not bool_:
             raise TypeError(

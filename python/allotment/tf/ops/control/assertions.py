@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import is_tensor
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.arrays import Array

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import thread
 from allotment.tf import nest
+from allotment.tf.dispatch import thread
 from allotment.tf.errors import OperatorNotAllowedInGraphError
 from allotment.tf.ops.array.array import get_static_value, is_tensor
 from allotment.tf.ops.control.assert_op import Assert
@@ -186,7 +186,7 @@ def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManag
     """
     graph = thread.state.graph
     if graph is not None:
-        return graph.control_dependencies(control_inputs)  # type: ignore[no-any-return]
+        return graph.control_dependencies(control_inputs)
     if callable(control_inputs):
         control_inputs()
     return contextlib.nullcontext()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import get_static_value
 from allotment.tf.ops.array.shapes import rank as rank_of
 from allotment.tf.ops.array.shapes import shape as shape_of

@@ -3,7 +3,7 @@
 from typing import Final
 
 from allotment import errors
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.execute import run

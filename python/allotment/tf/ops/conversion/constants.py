@@ -6,7 +6,9 @@ import numpy as np
 
 from allotment.devices import placement_log
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.devices.placement import Placement, current_placement
+from allotment.devices.dispatch import current_placement
+from allotment.devices.placement import Placement
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.execute import bring, compute
 from allotment.tf.ops.executor import value_memory
 from allotment.tf.ops.inference.common import unchanged
@@ -24,8 +26,11 @@ def eager_const(value: Any, dtype: DType | None = None) -> EagerTensor:
     Texts and int32 stay in host memory, whatever the device.
     """
     placement = current_placement()
-    if placement.graph is not None:
-        return placement.constant(value, dtype)
+    # No graph has a home, so that most calls need no second look at the thread's state.
+    if placement.home is None:
+        graph = thread.state.graph
+        if graph is not None:
+            return graph._recording.constant(value, dtype)  # type: ignore[no-any-return]
     # Made on the host first: the element type decides which devices can have it.
     made = _on_host(placement, value, dtype)
     device = _place(placement, made)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, check_scalar, number_argument
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.arrays import Array

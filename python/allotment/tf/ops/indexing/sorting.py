@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.integers import (
     attribute_argument,
     axis_of,

@@ -6,7 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.devices.placement import current_placement, thread
+from allotment.devices.dispatch import current_placement
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.integers import number_argument
 from allotment.tf.ops.array.array import widened
 from allotment.tf.ops.arrays import Array

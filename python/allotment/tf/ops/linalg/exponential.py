@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment import errors
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import Array, in_single
 from allotment.tf.ops.convert import to_tensor

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import current_placement
+from allotment.devices.dispatch import current_placement
 from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.execute import run

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.array.layout import reshape
 from allotment.tf.ops.arrays import Array, in_single

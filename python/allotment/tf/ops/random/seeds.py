@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.integers import attribute_argument, number_argument
 from allotment.tf.ops.random.draws import Source
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.integers import number_argument
 from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.arrays import Array

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.integers import scalar_argument
 from allotment.tf.ops.arguments.scalars import attribute_flag
 from allotment.tf.ops.arrays import Array

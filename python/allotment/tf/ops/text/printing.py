@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.devices.placement import thread
 from allotment.tf import nest
+from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.array import is_tensor
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.convert import to_tensor

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from allotment.devices.placement import thread
+from allotment.tf.dispatch import thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.types.kernel_types import KERNEL_TYPES
 from allotment.tf.ops.types.type_checks import TypeProblem

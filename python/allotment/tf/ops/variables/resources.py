@@ -13,7 +13,7 @@ import numpy as np
 
 from allotment.devices import placement_log
 from allotment.devices.context import LogicalDeviceRuntime as Device
-from allotment.devices.placement import current_placement
+from allotment.devices.dispatch import current_placement
 from allotment.tf.ops.arrays import Array
 from allotment.tf.ops.execute import check_types, compute, run_on
 from allotment.tf.ops.indexing.scattering import assign_at, scatter, scatter_fault
