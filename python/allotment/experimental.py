@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from allotment.devices import growth, live, own_limits, placement_log
+from allotment.devices import placement_log
 from allotment.devices.context import context
-from allotment.devices.memory import find_device
-from allotment.devices.scopes import MemoryScope, make_scope
-from allotment.devices.values import LogicalDevice, PhysicalDevice
+from allotment.devices.device_tuples import LogicalDevice, PhysicalDevice
+from allotment.devices.limits import growth, whole_gpu
+from allotment.devices.memory import live_changes
+from allotment.devices.memory.figures import find_device
+from allotment.devices.memory.scopes import MemoryScope, make_scope
 from allotment.metrics import metrics_text
 
 
@@ -25,9 +27,9 @@ def set_memory_growth(device: PhysicalDevice | LogicalDevice | str, enable: bool
         RuntimeError: A physical device, and the runtime is initialized with another value.
     """
     if isinstance(device, LogicalDevice | str):
-        live.set_growth(context().ready().devices, device, enable)
+        live_changes.set_growth(context().ready().devices, device, enable)
     else:
-        context().change(growth.set_own_growth, device, enable)
+        context().change(growth.set_experimental_growth, device, enable)
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool:
@@ -66,9 +68,9 @@ def set_memory_limit(
         RuntimeError: A physical device, and the runtime is initialized with another limit.
     """
     if isinstance(device, LogicalDevice | str):
-        live.set_limit(context().ready().devices, device, size, trim=trim)
+        live_changes.set_limit(context().ready().devices, device, size, trim=trim)
     else:
-        context().change(own_limits.set_own_limit, device, size)
+        context().change(whole_gpu.set_experimental_limit, device, size)
 
 
 def trim(device: LogicalDevice | str | None = None) -> int:
@@ -79,7 +81,7 @@ def trim(device: LogicalDevice | str | None = None) -> int:
     Raises:
         ValueError: No such device, or it has no pool.
     """
-    return live.trim(context().ready().devices, device)
+    return live_changes.trim(context().ready().devices, device)
 
 
 def memory_scope(

@@ -6,7 +6,7 @@ import pytest
 
 import allotment
 import allotment.tf as tf
-from allotment.devices.settings import late_changes, read_settings
+from allotment.devices.environment.settings import late_changes, read_settings
 from support.devices import MIB, fresh, run_on_gpus
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from allotment import OutOfMemoryError, Pool
-from allotment.devices.settings import read_settings
+from allotment.devices.environment.settings import read_settings
 from support.devices import run_on_gpus
 
 MIB = 1 << 20

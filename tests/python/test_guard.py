@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from allotment import HostMemory, InvalidFreeError, MemoryDamageError, OutOfMemoryError, Pool
-from allotment.devices.settings import read_settings
+from allotment.devices.environment.settings import read_settings
 from support.devices import fresh, pools
 from support.sources import MappedSource, NumberSource
 

@@ -3,7 +3,7 @@
 import pytest
 
 import allotment.tf as tf
-from allotment.devices.hints import hint_for
+from allotment.devices.messages.device_name_hint import hint_for
 from allotment.devices.names import device_name, parse, parse_runtime
 from support.devices import fresh
 

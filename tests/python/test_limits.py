@@ -5,7 +5,7 @@ import pytest
 import allotment
 import allotment.tf as tf
 from allotment import OutOfMemoryError
-from allotment.devices.limits import limit_of_split, limit_of_whole_gpu
+from allotment.devices.limits.sizes import limit_of_split, limit_of_whole_gpu
 from support.devices import MIB, fresh, gpus, limits, pools, split
 
 Config = tf.config.LogicalDeviceConfiguration

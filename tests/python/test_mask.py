@@ -4,7 +4,7 @@ import pytest
 
 import allotment
 import allotment.tf as tf
-from allotment.devices.mask import read_mask
+from allotment.devices.environment.visible_devices_mask import read_mask
 from support.devices import fresh
 
 EIGHT = [f"GPU-{index:08x}-0000-4000-8000-000000000000" for index in range(8)]

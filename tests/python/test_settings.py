@@ -7,8 +7,8 @@ import pytest
 
 import allotment
 import allotment.tf as tf
-from allotment.devices.settings import VARIABLES, read_settings
-from allotment.devices.variables import Variable
+from allotment.devices.environment.settings import VARIABLES, read_settings
+from allotment.devices.environment.variables import Variable
 from support.devices import MIB, fresh, pools, run_on_gpus
 
 GIB = 1024 * MIB

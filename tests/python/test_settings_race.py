@@ -32,11 +32,11 @@ SETTERS: dict[str, tuple[Callable[[], Any], Callable[[Context], Any]]] = {
     ),
     "own growth": (
         lambda: experimental.set_memory_growth(gpus()[0], True),
-        lambda context: len(context.ready().configuration.own_growth),
+        lambda context: len(context.ready().configuration.experimental_growth),
     ),
     "own limit": (
         lambda: experimental.set_memory_limit(gpus()[0], "8MiB"),
-        lambda context: len(context.ready().configuration.own_limits),
+        lambda context: len(context.ready().configuration.experimental_limits),
     ),
     "growth of all": (
         lambda: config.gpu.set_per_process_memory_growth(True),

@@ -48,8 +48,8 @@ def demo() -> Outcome:
 def devices(as_json: bool) -> Outcome:
     """List physical and logical devices, their masks and limits, and the settings behind them."""
     from allotment.devices.context import context
-    from allotment.devices.report import report_devices
-    from allotment.devices.report_text import report_text
+    from allotment.devices.reports.devices import report_devices
+    from allotment.devices.reports.text import report_text
 
     try:
         report = report_devices(context())

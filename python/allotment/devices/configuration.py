@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from allotment.devices.expected import expected_device
-from allotment.devices.explain import explained
+from allotment.devices.device_tuples import LogicalDeviceConfiguration, PhysicalDevice
+from allotment.devices.environment.settings import Settings
+from allotment.devices.environment.variables import VISIBLE_DEVICES
+from allotment.devices.messages.device_errors import expected_device, explained
 from allotment.devices.physical import Physical, hardware
-from allotment.devices.settings import Settings
-from allotment.devices.values import LogicalDeviceConfiguration, PhysicalDevice
-from allotment.devices.variables import VISIBLE_DEVICES
 from allotment.text import show_value
 
 
@@ -30,9 +29,9 @@ class Configuration:
     #: Memory growth of every GPU, as it was given; ``None`` until it is set.
     growth: dict[PhysicalDevice, Any] = field(init=False)
     #: Memory growth through ``allotment.experimental``, which goes with splits and may differ between GPUs.
-    own_growth: dict[PhysicalDevice, bool] = field(default_factory=dict)
+    experimental_growth: dict[PhysicalDevice, bool] = field(default_factory=dict)
     #: Limits through ``allotment.experimental``, in bytes.
-    own_limits: dict[PhysicalDevice, int] = field(default_factory=dict)
+    experimental_limits: dict[PhysicalDevice, int] = field(default_factory=dict)
     #: Growth and share of memory of all GPUs, as ``config.gpu`` sets them; a share of 0 is TensorFlow's rule.
     process_growth: bool = False
     process_fraction: float = 0.0
@@ -106,3 +105,23 @@ class Configuration:
             detail = expected_device("PhysicalDevice", device, instead, of_many=of_many)
         text = f"Unrecognized device: {show_value(device)}"
         raise explained(ValueError, text, detail, recorded=not self.machine_has_gpus)
+
+
+class Change(NamedTuple):
+    """A change of a setting, in texts for messages."""
+
+    #: The setting and its device, such as ``Memory growth of /physical_device:GPU:0``.
+    what: str
+    now: str
+    wanted: str
+
+
+class ConfigurationState(Protocol):
+    """A state of the runtime as setters see it: the configuration to read and, if the state allows it, to change."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration to read."""
+
+    def changeable(self, refusal: str, change: Change) -> Configuration:
+        """Return the configuration to change, or raise a ``RuntimeError`` that begins with ``refusal``."""

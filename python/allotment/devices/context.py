@@ -7,21 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from allotment._core import format_size, machine_memory
-from allotment.devices import settings as environment
-from allotment.devices.caller import find_caller
 from allotment.devices.configuration import Configuration
-from allotment.devices.flags import Flags, check_truth
-from allotment.devices.growth import check_growth, configured_growth, dropped_growth, overridden_growth
-from allotment.devices.limits import GRANULE
+from allotment.devices.environment import settings as environment
+from allotment.devices.environment.settings import Settings, late_changes, read_settings
+from allotment.devices.environment.variables import FORCE_GROWTH, SYSTEM_RESERVE, read_gpus
+from allotment.devices.limits.growth import check_growth, configured_growth, dropped_growth, overridden_growth
+from allotment.devices.limits.overridden import overridden_options
+from allotment.devices.limits.sizes import GRANULE
+from allotment.devices.limits.splits import check_splits
 from allotment.devices.logical import LogicalDeviceRuntime, Made, make_devices
-from allotment.devices.overridden import overridden_options
+from allotment.devices.messages.call_site import find_caller
+from allotment.devices.options.flags import Flags, check_truth
+from allotment.devices.options.thread_pools import Threads, Which, check_threads, set_threads
 from allotment.devices.physical import discover
 from allotment.devices.plan import plan_devices
-from allotment.devices.settings import Settings, late_changes, read_settings
-from allotment.devices.splits import check_splits
-from allotment.devices.states import Open, Ready, State
-from allotment.devices.threads import Threads, Which, check_threads, set_threads
-from allotment.devices.variables import FORCE_GROWTH, SYSTEM_RESERVE, read_gpus
+from allotment.devices.runtime_states import Open, Ready, State
 from allotment.text import show_text
 
 _logger = logging.getLogger("allotment.devices")
@@ -80,7 +80,7 @@ class Context(Flags):
         """Whether logical devices exist; asks nothing itself."""
         return self._ready is not None
 
-    def state_so_far(self) -> State | None:
+    def state_if_known(self) -> State | None:
         """The state, or ``None`` if nobody has asked about devices yet; asks nothing itself."""
         return self._state
 

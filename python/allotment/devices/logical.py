@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from allotment._core import HostMemory, Pool, format_size
-from allotment.devices import settings as environment
-from allotment.devices.growth import Growth
+from allotment.devices.device_tuples import LogicalDevice, LogicalIndex, PhysicalDevice
+from allotment.devices.environment import settings as environment
+from allotment.devices.environment.settings import Settings
+from allotment.devices.environment.variables import CPU_POOL, CPU_POOL_LIMIT
+from allotment.devices.limits.growth import Growth
 from allotment.devices.names import full_name, short_name
 from allotment.devices.physical import Physical
 from allotment.devices.plan import WHOLE_GPU, Kind, Limit, LogicalPlan
-from allotment.devices.settings import Settings
-from allotment.devices.values import LogicalDevice, LogicalIndex, PhysicalDevice
-from allotment.devices.variables import CPU_POOL, CPU_POOL_LIMIT
 from allotment.errors import AlreadyExistsError
 
 #: TensorFlow's name for the CPU's pool.

@@ -8,8 +8,8 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from allotment._core import ArrayMemory, set_tag
-from allotment.devices.caller import find_caller
 from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.devices.messages.call_site import find_caller
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

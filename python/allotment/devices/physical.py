@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from allotment._core import format_size
-from allotment.devices import settings as environment
-from allotment.devices.mask import read_mask
-from allotment.devices.settings import Settings
-from allotment.devices.values import HardwareIndex, PhysicalDevice, PhysicalIndex
-from allotment.devices.variables import VISIBLE_DEVICES
+from allotment.devices.device_tuples import HardwareIndex, PhysicalDevice, PhysicalIndex
+from allotment.devices.environment import settings as environment
+from allotment.devices.environment.settings import Settings
+from allotment.devices.environment.variables import VISIBLE_DEVICES
+from allotment.devices.environment.visible_devices_mask import read_mask
 from allotment.text import show_value
 
 

@@ -6,12 +6,12 @@ from typing import Final, Literal
 
 from allotment._core import format_size
 from allotment.devices.configuration import Configuration
-from allotment.devices.growth import Growth, effective_growth
-from allotment.devices.limits import MIB, limit_of_split, limit_of_whole_gpu
+from allotment.devices.device_tuples import LogicalIndex
+from allotment.devices.environment.variables import SYSTEM_RESERVE
+from allotment.devices.limits.growth import Growth, effective_growth
+from allotment.devices.limits.sizes import MIB, limit_of_split, limit_of_whole_gpu
+from allotment.devices.limits.splits import check_splits_together, splits_of
 from allotment.devices.physical import Gpu, Physical
-from allotment.devices.splits import check_splits_together, splits_of
-from allotment.devices.values import LogicalIndex
-from allotment.devices.variables import SYSTEM_RESERVE
 from allotment.errors import InternalError, InvalidArgumentError, NotFoundError
 
 Kind = Literal["CPU", "GPU"]
@@ -78,7 +78,7 @@ def _plan_gpus(configuration: Configuration) -> Iterator[LogicalPlan]:
 
 def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]:
     assert physical.gpu is not None
-    own = configuration.own_limits.get(physical.device)
+    own = configuration.experimental_limits.get(physical.device)
     splits = splits_of(configuration, physical)
     if not splits:
         if own is not None:

@@ -4,10 +4,9 @@ from typing import ClassVar, Final
 
 from allotment.devices.context import context
 from allotment.devices.device_spec import DeviceSpec
-from allotment.devices.expected import expected_device
-from allotment.devices.explain import explained
+from allotment.devices.device_tuples import LogicalDevice
+from allotment.devices.messages.device_errors import expected_device, explained
 from allotment.devices.names import DeviceName, parse
-from allotment.devices.values import LogicalDevice
 from allotment.text import show_text
 
 _context: Final = context()

@@ -7,12 +7,12 @@ from typing import Final
 
 from allotment.devices.configuration import Configuration
 from allotment.devices.context import Context
+from allotment.devices.device_tuples import LogicalDeviceConfiguration
+from allotment.devices.limits.all_gpus import read_fraction
+from allotment.devices.limits.splits import check_limit
 from allotment.devices.logical import LogicalDeviceRuntime, make_devices
-from allotment.devices.per_process import read_fraction
 from allotment.devices.physical import Physical
 from allotment.devices.plan import LogicalPlan, plan_devices
-from allotment.devices.splits import check_limit
-from allotment.devices.values import LogicalDeviceConfiguration
 from allotment.errors import InvalidArgumentError
 from allotment.text import show_text, show_value
 

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Final
 from allotment import experimental, testing
 from allotment._core import OutOfMemoryError, Pool, parse_size
 from allotment.devices.context import context
-from allotment.devices.live import with_pool
+from allotment.devices.memory.live_changes import with_pool
 from allotment.errors import ResourceExhaustedError
 from allotment.integrations import dask_limits
 from allotment.integrations import numpy as pooled

@@ -63,8 +63,8 @@ import numpy as np
 
 from allotment._core import ArrayMemory, Pool
 from allotment.devices.context import context
-from allotment.devices.memory import find_device
-from allotment.devices.values import LogicalDevice
+from allotment.devices.device_tuples import LogicalDevice
+from allotment.devices.memory.figures import find_device
 from allotment.integrations.numpy_refusals import add_report, uncaught
 
 #: NumPy versions that ``process_wide`` was tested with: from the first to before the second.

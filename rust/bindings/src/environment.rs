@@ -1,4 +1,4 @@
-//! Environment variables of all pools. `devices/settings.py` reads those of devices.
+//! Environment variables of all pools. `devices/environment/settings.py` reads those of devices.
 
 use std::env;
 

@@ -10,7 +10,7 @@ import pytest
 from allotment import Pool
 from allotment.devices import context as module
 from allotment.devices.context import Context
-from allotment.devices.settings import VARIABLES
+from allotment.devices.environment.settings import VARIABLES
 from allotment.tf.config import (
     LogicalDeviceConfiguration,
     PhysicalDevice,

@@ -1,6 +1,6 @@
 """``tf.config``: physical and logical devices, visibility, placement, memory."""
 
-from allotment.devices.values import LogicalDevice, LogicalDeviceConfiguration, PhysicalDevice
+from allotment.devices.device_tuples import LogicalDevice, LogicalDeviceConfiguration, PhysicalDevice
 from allotment.tf.config import experimental, gpu, optimizer, threading
 from allotment.tf.config._devices import (
     get_logical_device_configuration,

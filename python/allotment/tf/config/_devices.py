@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final
 
-from allotment.devices import splits, visibility
 from allotment.devices.context import context
-from allotment.devices.values import LogicalDevice, LogicalDeviceConfiguration, PhysicalDevice
+from allotment.devices.device_tuples import LogicalDevice, LogicalDeviceConfiguration, PhysicalDevice
+from allotment.devices.limits import splits
+from allotment.devices.options import visible_devices
 
 
 class _Absent(Enum):
@@ -31,7 +32,7 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
         ValueError: The value of ``ALLOTMENT_SIMULATED_GPUS`` is invalid.
     """
     physical = context().state().configuration.physical
-    return visibility.of_type([one.device for one in physical], device_type)
+    return visible_devices.devices_of_type([one.device for one in physical], device_type)
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
@@ -61,7 +62,7 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     Args:
         device_type: ``"CPU"`` or ``"GPU"``; ``None`` for all. Any other value gives an empty list.
     """
-    return visibility.of_type(context().state().configuration.visible, device_type)
+    return visible_devices.devices_of_type(context().state().configuration.visible, device_type)
 
 
 def set_visible_devices(
@@ -80,7 +81,7 @@ def set_visible_devices(
         ValueError: A device does not exist or is not of the type.
         RuntimeError: The runtime is initialized with other devices.
     """
-    context().change(visibility.set_visible, devices, device_type)
+    context().change(visible_devices.set_visible, devices, device_type)
 
 
 def get_logical_device_configuration(

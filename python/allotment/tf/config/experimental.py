@@ -5,12 +5,12 @@ Source: docs/spec/device-config-api.md, sections 6 and 7.
 
 from typing import Any
 
-from allotment.devices import growth, memory
 from allotment.devices.context import context
-from allotment.devices.expected import expected_device
-from allotment.devices.explain import explained
-from allotment.devices.flags import check_truth
-from allotment.devices.values import LogicalDeviceConfiguration, PhysicalDevice
+from allotment.devices.device_tuples import LogicalDeviceConfiguration, PhysicalDevice
+from allotment.devices.limits import growth
+from allotment.devices.memory import figures
+from allotment.devices.messages.device_errors import expected_device, explained
+from allotment.devices.options.flags import check_truth
 from allotment.text import show_text
 from allotment.tf.config._devices import (
     get_logical_device_configuration,
@@ -70,7 +70,7 @@ def get_memory_info(device: str) -> dict[str, int]:
         ValueError: The name is invalid, matches no device or several, or a device without a pool, such as the CPU.
         TypeError: ``device`` is not a text.
     """
-    return memory.memory_info(context().ready().devices, device)
+    return figures.memory_info(context().ready().devices, device)
 
 
 def reset_memory_stats(device: str) -> None:
@@ -80,7 +80,7 @@ def reset_memory_stats(device: str) -> None:
         ValueError: The name is invalid, matches no device or several, or a device without a pool, such as the CPU.
         TypeError: ``device`` is not a text.
     """
-    memory.reset_memory_stats(context().ready().devices, device)
+    figures.reset_memory_stats(context().ready().devices, device)
 
 
 def get_memory_usage(device: str) -> int:
@@ -105,10 +105,10 @@ def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
     if not isinstance(device, PhysicalDevice):
         text = f"device must be a tf.config.PhysicalDevice, but got: {show_text(str(device))}"
         detail = expected_device("PhysicalDevice", device, "take one from list_physical_devices()")
-        state = context().state_so_far()
+        state = context().state_if_known()
         recorded = state is None or not state.configuration.machine_has_gpus
         raise explained(ValueError, text, detail, recorded=recorded)
-    state = context().state_so_far()
+    state = context().state_if_known()
     for physical in () if state is None else state.configuration.physical:
         if physical.device == device:
             return physical.details()

@@ -4,8 +4,8 @@ The calls have no effect on a machine without a GPU.
 Source: docs/spec/device-config-api.md, section 9.
 """
 
-from allotment.devices import per_process
 from allotment.devices.context import context
+from allotment.devices.limits import all_gpus
 
 
 def set_per_process_memory_growth(enabled: bool = True) -> None:
@@ -16,7 +16,7 @@ def set_per_process_memory_growth(enabled: bool = True) -> None:
     Raises:
         RuntimeError: The runtime is initialized, even with the same value.
     """
-    context().change(per_process.set_process_growth, enabled)
+    context().change(all_gpus.set_process_growth, enabled)
 
 
 def get_per_process_memory_growth() -> bool:
@@ -37,7 +37,7 @@ def set_per_process_memory_fraction(fraction: float) -> None:
         ValueError: ``fraction`` is negative or not finite.
         RuntimeError: The runtime is initialized, even with the same value.
     """
-    context().change(per_process.set_process_fraction, fraction)
+    context().change(all_gpus.set_process_fraction, fraction)
 
 
 def get_per_process_memory_fraction() -> float:

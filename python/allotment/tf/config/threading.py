@@ -1,7 +1,7 @@
 """``tf.config.threading``: sizes of TensorFlow's thread pools, which are stored but have no effect."""
 
-from allotment.devices import threads
 from allotment.devices.context import context
+from allotment.devices.options.thread_pools import thread_count
 from allotment.tf.names.missing_names import refuse_other_names
 
 
@@ -12,7 +12,7 @@ def get_intra_op_parallelism_threads() -> int:
         TypeError: The stored value is not an integer.
     """
     context().assemble()
-    return threads.threads_of(context().threads, "intra")
+    return thread_count(context().threads, "intra")
 
 
 def set_intra_op_parallelism_threads(num_threads: int | None) -> None:
@@ -34,7 +34,7 @@ def get_inter_op_parallelism_threads() -> int:
         TypeError: The stored value is not an integer.
     """
     context().assemble()
-    return threads.threads_of(context().threads, "inter")
+    return thread_count(context().threads, "inter")
 
 
 def set_inter_op_parallelism_threads(num_threads: int | None) -> None:

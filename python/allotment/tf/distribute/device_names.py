@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from allotment.devices.device_tuples import LogicalDevice
 from allotment.devices.names import device_name, parse
-from allotment.devices.values import LogicalDevice
 
 
 def full_name(name: Any) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from allotment.devices.context import context
 from allotment.devices.device_scope import device
-from allotment.devices.variables import LONGEST_DEADLINE
+from allotment.devices.environment.variables import LONGEST_DEADLINE
 from allotment.tf import nest
 from allotment.tf.dispatch import thread
 from allotment.tf.distribute.input.context import InputContext

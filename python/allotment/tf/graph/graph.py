@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from allotment.devices.caller import find_stack
+from allotment.devices.messages.call_site import find_stack
 from allotment.tf.dispatch import thread
 from allotment.tf.graph.collections import Collections
 from allotment.tf.graph.nodes.device_scopes import Scope, apply_scopes, read_scope

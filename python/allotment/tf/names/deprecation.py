@@ -2,7 +2,7 @@
 
 import logging
 
-from allotment.devices.caller import find_caller
+from allotment.devices.messages.call_site import find_caller
 
 _logger = logging.getLogger("allotment.tf.names.deprecation")
 _reported: set[str] = set()

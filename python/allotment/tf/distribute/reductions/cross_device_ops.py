@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from allotment import errors
-from allotment.devices.values import LogicalDevice
+from allotment.devices.device_tuples import LogicalDevice
 from allotment.tf.distribute.device_names import full_name
 from allotment.tf.distribute.reductions.members import Array, Member, members
 from allotment.tf.distribute.reductions.parallel import run_parallel

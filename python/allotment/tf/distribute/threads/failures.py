@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Final
 
 from allotment import errors
-from allotment.devices.caller import is_ours
+from allotment.devices.messages.call_site import is_ours
 from allotment.tf.distribute.threads.replica import Replica, ReplicaStopped
 
 #: The beginning of a message, as in TensorFlow.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
-from allotment.devices.caller import CallStack
+from allotment.devices.messages.call_site import CallStack
 from allotment.tf.dispatch import RecordingGraph, thread
 from allotment.tf.graph.nodes.default_session import Runner, session_for
 from allotment.tf.graph.nodes.names import Names

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from allotment.devices.caller import Caller, find_caller
+from allotment.devices.messages.call_site import Caller, find_caller
 
 
 class _Asked(threading.local):

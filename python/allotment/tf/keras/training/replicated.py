@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.devices.caller import find_caller
+from allotment.devices.messages.call_site import find_caller
 from allotment.tf import nest
 from allotment.tf.distribute.scopes import current_scope
 from allotment.tf.distribute.values import PerReplica

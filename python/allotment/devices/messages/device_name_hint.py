@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+from allotment.devices.device_tuples import PhysicalDevice
 from allotment.devices.names import parse_runtime
-from allotment.devices.values import PhysicalDevice
 from allotment.text import show_text
 
 

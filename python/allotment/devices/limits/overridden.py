@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from allotment.devices.configuration import Configuration
+from allotment.devices.environment.variables import CPU_POOL, CPU_POOL_LIMIT, SYSTEM_RESERVE
+from allotment.devices.limits.splits import splits_of
 from allotment.devices.physical import Physical
-from allotment.devices.splits import splits_of
-from allotment.devices.variables import CPU_POOL, CPU_POOL_LIMIT, SYSTEM_RESERVE
 
 #: The function that sets limits and growth beyond TensorFlow.
 _OWN_LIMIT = "allotment.experimental.set_memory_limit"
@@ -19,7 +19,7 @@ def overridden_options(configuration: Configuration) -> Iterator[str]:
         yield f"{CPU_POOL_LIMIT.name} has no effect: the CPU has a pool only with {CPU_POOL.name}=true."
     for gpu in configuration.visible_gpus:
         yield from _overridden_limits(configuration, gpu)
-        own, asked = configuration.own_growth.get(gpu.device), configuration.growth[gpu.device]
+        own, asked = configuration.experimental_growth.get(gpu.device), configuration.growth[gpu.device]
         if own is not None and asked is not None and bool(asked) != own:
             yield _no_effect(
                 f"set_memory_growth({bool(asked)})", gpu, f"{_OWN_GROWTH}({own}) sets its growth"
@@ -33,7 +33,7 @@ def _overridden_limits(configuration: Configuration, gpu: Physical) -> Iterator[
     if splits_of(configuration, gpu):
         if reserve is not None:
             yield _no_effect(SYSTEM_RESERVE.name, gpu, "its logical devices have limits of their own")
-    elif gpu.device in configuration.own_limits:
+    elif gpu.device in configuration.experimental_limits:
         by_own = f"{_OWN_LIMIT} sets its limit"
         if reserve is not None:
             yield _no_effect(SYSTEM_RESERVE.name, gpu, by_own)

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from allotment._core import Scope
 from allotment.devices.context import context
-from allotment.devices.live import with_pool
 from allotment.devices.logical import LogicalDeviceRuntime
+from allotment.devices.memory.live_changes import with_pool
 
 
 class MemoryScope:

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from allotment.devices.configuration import Configuration
-from allotment.devices.flags import as_bool
-from allotment.devices.states import Change, State
-from allotment.devices.values import PhysicalDevice
-from allotment.devices.variables import FORCE_GROWTH
+from allotment.devices.configuration import Change, Configuration, ConfigurationState
+from allotment.devices.device_tuples import PhysicalDevice
+from allotment.devices.environment.variables import FORCE_GROWTH
+from allotment.devices.options.flags import as_bool
 from allotment.text import show_value
 
 
@@ -20,7 +19,7 @@ class Growth:
     set_by: str
 
 
-def set_growth(state: State, device: Any, enable: Any) -> None:
+def set_growth(state: ConfigurationState, device: Any, enable: Any) -> None:
     """Ask for growth of one GPU, as TensorFlow does (device-config API, section 6.1).
 
     Raises:
@@ -44,7 +43,7 @@ def set_growth(state: State, device: Any, enable: Any) -> None:
     state.changeable(refusal, change).growth[gpu.device] = enable
 
 
-def stored_growth(state: State, device: Any) -> Any:
+def stored_growth(state: ConfigurationState, device: Any) -> Any:
     """What was asked for one GPU: ``None`` until something was.
 
     Raises:
@@ -54,7 +53,7 @@ def stored_growth(state: State, device: Any) -> Any:
     return state.configuration.growth[state.configuration.require(device).device]
 
 
-def set_own_growth(state: State, device: Any, enable: bool) -> None:
+def set_experimental_growth(state: ConfigurationState, device: Any, enable: bool) -> None:
     """Ask for growth of one GPU, whatever its splits and the other GPUs' growth.
 
     Raises:
@@ -66,12 +65,12 @@ def set_own_growth(state: State, device: Any, enable: bool) -> None:
     if gpu.gpu is None:
         raise ValueError(f"Only a GPU's memory grows, not that of {gpu.device.name}")
     enable = as_bool(enable)
-    if state.configuration.own_growth.get(gpu.device) == enable:
+    if state.configuration.experimental_growth.get(gpu.device) == enable:
         return
     refusal = "Physical devices cannot be modified after being initialized"
-    stored = state.configuration.own_growth.get(gpu.device)
+    stored = state.configuration.experimental_growth.get(gpu.device)
     change = Change(f"Memory growth of {gpu.device.name}", show_value(stored), show_value(enable))
-    state.changeable(refusal, change).own_growth[gpu.device] = enable
+    state.changeable(refusal, change).experimental_growth[gpu.device] = enable
 
 
 def check_growth(configuration: Configuration) -> None:
@@ -88,7 +87,7 @@ def check_growth(configuration: Configuration) -> None:
     asked = {
         gpu.device: configuration.growth[gpu.device]
         for gpu in configuration.visible_gpus
-        if gpu.device not in configuration.own_growth
+        if gpu.device not in configuration.experimental_growth
     }
     if len(set(asked.values())) > 1:
         values = ", ".join(f"{device.name} has {value}" for device, value in asked.items())
@@ -104,7 +103,7 @@ def configured_growth(configuration: Configuration, device: PhysicalDevice) -> G
     """What the program's own calls amount to for one GPU."""
     if configuration.session_growth is not None:
         return Growth(configuration.session_growth, "gpu_options.allow_growth")
-    if (own := configuration.own_growth.get(device)) is not None:
+    if (own := configuration.experimental_growth.get(device)) is not None:
         return Growth(own, "allotment.experimental.set_memory_growth")
     if configuration.splits:
         return Growth(False, "off, because logical devices are configured")

@@ -1,24 +1,12 @@
 """The two states of the runtime: open, where settings may change, and ready, where logical devices exist."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import NoReturn
 
-from allotment.devices.caller import Caller
-from allotment.devices.configuration import Configuration
-from allotment.devices.explain import explained
-
-if TYPE_CHECKING:
-    # The devices are made of the configuration by modules whose setters take a state.
-    from allotment.devices.logical import LogicalDeviceRuntime
-
-
-class Change(NamedTuple):
-    """A change of a setting, in texts for messages."""
-
-    #: The setting and whose it is, such as ``Memory growth of /physical_device:GPU:0``.
-    what: str
-    now: str
-    wanted: str
+from allotment.devices.configuration import Change, Configuration
+from allotment.devices.logical import LogicalDeviceRuntime
+from allotment.devices.messages.call_site import Caller
+from allotment.devices.messages.device_errors import explained
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,28 +14,33 @@ class Open:
     """Physical devices are known, nothing is reserved, and the configuration may change."""
 
     configuration: Configuration
-    #: Who asked about devices first; the environment was read then.
+    #: The first call that asked about devices. It read the environment.
     asked_by: Caller
 
     def changeable(self, refusal: str, change: Change) -> Configuration:
-        """The configuration, to be changed. In the other state ``refusal`` is raised instead."""
+        """Return the configuration to change. The other state raises an error with these arguments instead."""
         del refusal, change
         return self.configuration
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Logical devices and their pools exist, for as long as the process lives."""
+    """Logical devices and their pools exist, until the process or ``allotment.testing.runtime`` ends."""
 
     configuration: Configuration
+    #: The first call that asked about devices.
     asked_by: Caller
-    #: Whose call made them.
+    #: The call that made the logical devices.
     started_by: Caller
     #: The CPU's first, then those of GPUs, each by index.
-    devices: "tuple[LogicalDeviceRuntime, ...]"
+    devices: tuple[LogicalDeviceRuntime, ...]
 
     def changeable(self, refusal: str, change: Change) -> NoReturn:
-        """Refuse a change, in TensorFlow's words, and say what it is, and which call came before it.
+        """Refuse a change in TensorFlow's words, with the change and the call that came before it.
+
+        Args:
+            refusal: TensorFlow's text.
+            change: The refused change.
 
         Raises:
             RuntimeError: Always.
@@ -62,5 +55,4 @@ class Ready:
         )
 
 
-#: What the setters work on.
 State = Open | Ready

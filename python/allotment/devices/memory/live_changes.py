@@ -6,13 +6,13 @@ from typing import Any
 
 from allotment._core import Pool, format_size, parse_size
 from allotment.devices.context import context
-from allotment.devices.flags import as_bool
-from allotment.devices.growth import Growth
+from allotment.devices.device_tuples import LogicalDevice
+from allotment.devices.environment.variables import FORCE_GROWTH
+from allotment.devices.limits.growth import Growth
 from allotment.devices.logical import LogicalDeviceRuntime
-from allotment.devices.memory import find_device
+from allotment.devices.memory.figures import find_device
+from allotment.devices.options.flags import as_bool
 from allotment.devices.plan import Limit
-from allotment.devices.values import LogicalDevice
-from allotment.devices.variables import FORCE_GROWTH
 from allotment.text import show_value
 
 _SET_BY_LIMIT = "allotment.experimental.set_memory_limit"

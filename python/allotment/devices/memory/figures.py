@@ -5,12 +5,11 @@ from typing import Any
 
 from allotment._core import Pool
 from allotment.devices.context import context
-from allotment.devices.expected import expected_device
-from allotment.devices.explain import explained
-from allotment.devices.hints import hint_for
+from allotment.devices.device_tuples import LogicalDevice, PhysicalDevice
 from allotment.devices.logical import LogicalDeviceRuntime
+from allotment.devices.messages.device_errors import expected_device, explained
+from allotment.devices.messages.device_name_hint import hint_for
 from allotment.devices.names import device_name, parse_runtime
-from allotment.devices.values import LogicalDevice, PhysicalDevice
 from allotment.text import show_text, show_value
 
 

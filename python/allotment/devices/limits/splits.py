@@ -4,16 +4,15 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
-from allotment.devices.configuration import Configuration
-from allotment.devices.limits import MOST_MIB
+from allotment.devices.configuration import Change, Configuration, ConfigurationState
+from allotment.devices.device_tuples import LogicalDeviceConfiguration
+from allotment.devices.limits.sizes import MOST_MIB
 from allotment.devices.physical import Physical
-from allotment.devices.states import Change, State
-from allotment.devices.values import LogicalDeviceConfiguration
 from allotment.errors import InvalidArgumentError, UnknownError
 from allotment.text import show_text, show_value
 
 
-def stored_splits(state: State, device: Any) -> Sequence[LogicalDeviceConfiguration] | None:
+def stored_splits(state: ConfigurationState, device: Any) -> Sequence[LogicalDeviceConfiguration] | None:
     """The very object that was configured for a device, or ``None``.
 
     Raises:
@@ -23,7 +22,7 @@ def stored_splits(state: State, device: Any) -> Sequence[LogicalDeviceConfigurat
     return configuration.splits.get(configuration.require(device).device)
 
 
-def set_splits(state: State, device: Any, splits: Any) -> None:
+def set_splits(state: ConfigurationState, device: Any, splits: Any) -> None:
     """Configure the logical devices of a physical one (device-config API, section 5.6).
 
     Raises:

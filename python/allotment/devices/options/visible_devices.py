@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from allotment.devices.explain import explained
-from allotment.devices.states import Change, State
-from allotment.devices.values import PhysicalDevice
+from allotment.devices.configuration import Change, ConfigurationState
+from allotment.devices.device_tuples import PhysicalDevice
+from allotment.devices.messages.device_errors import explained
 from allotment.text import show_value
 
 
-def of_type(devices: list[PhysicalDevice], device_type: Any) -> list[PhysicalDevice]:
+def devices_of_type(devices: list[PhysicalDevice], device_type: Any) -> list[PhysicalDevice]:
     """A fresh list of the devices of one type; ``None`` is all. Nothing is checked: ``"cpu"`` fits none."""
     return [device for device in devices if device_type is None or device.device_type == device_type]
 
 
-def set_visible(state: State, devices: Any, device_type: Any) -> None:
+def set_visible(state: ConfigurationState, devices: Any, device_type: Any) -> None:
     """Choose the devices to use (device-config API, section 5.4).
 
     A list is taken as it is, anything else as its only element. With a type, only devices of that type are

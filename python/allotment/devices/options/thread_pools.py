@@ -3,7 +3,7 @@
 import operator
 from typing import Any, Literal
 
-from allotment.devices.states import Change, Open, Ready
+from allotment.devices.configuration import Change, ConfigurationState
 from allotment.text import show_value
 
 Which = Literal["intra", "inter"]
@@ -17,7 +17,7 @@ _REFUSALS: dict[Which, str] = {
 }
 
 
-def set_threads(threads: Threads, state: Open | Ready | None, which: Which, count: Any) -> None:
+def set_threads(threads: Threads, state: ConfigurationState | None, which: Which, count: Any) -> None:
     """Store a number of threads; 0 is TensorFlow's choice, and not the same as never set.
 
     Raises:
@@ -33,7 +33,7 @@ def set_threads(threads: Threads, state: Open | Ready | None, which: Which, coun
     threads[which] = count
 
 
-def threads_of(threads: Threads, which: Which) -> int:
+def thread_count(threads: Threads, which: Which) -> int:
     """What was stored, 0 if nothing was.
 
     Raises:
@@ -60,5 +60,5 @@ def check_threads(threads: Threads) -> None:
         TypeError: It is no whole number.
         ValueError: It takes more than 32 bits.
     """
-    threads_of(threads, "intra")
-    threads_of(threads, "inter")
+    thread_count(threads, "intra")
+    thread_count(threads, "inter")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from allotment._core import format_size
-from allotment.devices.report import DevicesReport, LogicalReport, MaskReport, PhysicalReport
+from allotment.devices.reports.devices import DevicesReport, LogicalReport, MaskReport, PhysicalReport
 from allotment.text import show_text
 
 

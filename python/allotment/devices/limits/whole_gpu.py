@@ -3,11 +3,11 @@
 from typing import Any
 
 from allotment._core import format_size, parse_size
-from allotment.devices.states import Change, State
+from allotment.devices.configuration import Change, ConfigurationState
 from allotment.text import show_value
 
 
-def set_own_limit(state: State, device: Any, size: Any) -> None:
+def set_experimental_limit(state: ConfigurationState, device: Any, size: Any) -> None:
     """Limit what is used of a GPU; splits must fit into it, too.
 
     Raises:
@@ -25,9 +25,9 @@ def set_own_limit(state: State, device: Any, size: Any) -> None:
             f"A memory limit of {show_value(size)} is not between 1 byte and the {format_size(physical.gpu.memory)} "
             f"({physical.gpu.memory} bytes) of {physical.device.name}"
         )
-    if state.configuration.own_limits.get(physical.device) == nbytes:
+    if state.configuration.experimental_limits.get(physical.device) == nbytes:
         return
     refusal = "Memory limits cannot be modified after being initialized"
-    stored = state.configuration.own_limits.get(physical.device)
+    stored = state.configuration.experimental_limits.get(physical.device)
     change = Change(f"Memory limit of {physical.device.name}", show_value(stored), show_value(nbytes))
-    state.changeable(refusal, change).own_limits[physical.device] = nbytes
+    state.changeable(refusal, change).experimental_limits[physical.device] = nbytes

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from allotment.devices.values import HardwareIndex
+from allotment.devices.device_tuples import HardwareIndex
 from allotment.text import BLANKS, show_value
 
 #: As C's ``strtoul`` reads: leading digits count, whatever follows does not.

@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from allotment.devices.context import Context
+from allotment.devices.environment.settings import VARIABLES
 from allotment.devices.logical import LogicalDeviceRuntime
 from allotment.devices.physical import Physical, hardware
-from allotment.devices.settings import VARIABLES
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ import math
 import numbers
 from typing import Any
 
-from allotment.devices.states import Change, State
+from allotment.devices.configuration import Change, ConfigurationState
 from allotment.text import show_value
 
 # Raised for a value that is in force, too: so it was in the release that had these calls.
 _REFUSAL = "GPU options must be set at program startup"
 
 
-def set_process_growth(state: State, enabled: Any) -> None:
+def set_process_growth(state: ConfigurationState, enabled: Any) -> None:
     """Switch growth of every GPU; logical devices win over it. Without a GPU it does nothing.
 
     Raises:
@@ -24,7 +24,7 @@ def set_process_growth(state: State, enabled: Any) -> None:
         configuration.growth[device] = bool(enabled)
 
 
-def set_process_fraction(state: State, fraction: Any) -> None:
+def set_process_fraction(state: ConfigurationState, fraction: Any) -> None:
     """Limit every GPU to a share of its whole memory; 0 is TensorFlow's own rule.
 
     Raises:

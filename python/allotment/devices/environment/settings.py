@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from allotment.devices import variables
-from allotment.devices.variables import Policy, Variable
+from allotment.devices.environment import variables
+from allotment.devices.environment.variables import Policy, Variable
 from allotment.text import show_value
 
 _T = TypeVar("_T")

@@ -1,0 +1,1 @@
+"""The environment variables: what each accepts, and the only reader of them."""

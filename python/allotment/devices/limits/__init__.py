@@ -1,0 +1,1 @@
+"""How much memory each logical device gets, and whether it grows."""

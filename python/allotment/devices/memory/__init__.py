@@ -1,0 +1,1 @@
+"""Memory of logical devices in use: figures, scopes, changes of limits and growth."""

@@ -1,0 +1,1 @@
+"""Parts of messages: who called, what to pass instead, which name to write."""

@@ -1,0 +1,1 @@
+"""What programs set beside memory: flags, visible devices, sizes of thread pools."""

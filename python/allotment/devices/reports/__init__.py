@@ -1,0 +1,1 @@
+"""Reports on all devices of the process, as values and as text."""
