@@ -9,6 +9,7 @@ from allotment.devices.limits import growth, whole_gpu
 from allotment.devices.memory import live_changes
 from allotment.devices.memory.figures import find_device
 from allotment.devices.memory.scopes import MemoryScope, make_scope
+from allotment.devices.start_warnings import growth_warnings
 from allotment.metrics import metrics_text
 
 
@@ -42,7 +43,7 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
     gpu = configuration.require(device)
     if gpu.gpu is None:
         raise ValueError(f"Only a GPU's memory grows, not that of {gpu.device.name}")
-    context().report_growth(configuration)
+    context().report_all(growth_warnings(configuration))
     return growth.effective_growth(configuration, gpu.device).on
 
 
@@ -109,7 +110,7 @@ def set_log_device_copies(enabled: bool) -> None:
     A line names the operation, the input, both devices and the bytes; those of ``tf.identity`` are copies that the
     program asks for.
     """
-    placement_log.show_copies(bool(enabled))
+    placement_log.set_logs_copies(bool(enabled))
 
 
 def get_logical_device_details(device: LogicalDevice | str) -> dict[str, Any]:

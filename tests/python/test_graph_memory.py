@@ -250,9 +250,9 @@ def steps(program, width):
             yield values, (left, right)
 
 def peaks():
-    figures = [context().made.gpus[number].pool.stats() for number in (0, 1)]
+    figures = [context().created.gpus[number].pool.stats() for number in (0, 1)]
     for number in (0, 1):
-        context().made.gpus[number].pool.reset_peaks()
+        context().created.gpus[number].pool.reset_peaks()
     assert all(each.in_use == 0 for each in figures)
     return [each.peak_requested for each in figures], [each.peak_in_use for each in figures]
 

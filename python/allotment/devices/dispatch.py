@@ -95,7 +95,7 @@ class ThreadState(Generic[GraphT, RecorderT, StrategyT]):
         self.runners.clear()
 
 
-#: The states of all threads: when devices end, no idle thread may keep their memory.
+#: The states of all threads.
 _states: "weakref.WeakSet[ThreadState[DefaultGraph, object, object]]" = weakref.WeakSet()
 
 #: The graph that new threads start with; not ``None`` once eager execution is off.
@@ -128,10 +128,21 @@ def set_initial_graph(graph: DefaultGraph | None) -> DefaultGraph | None:
     return before
 
 
-def forget_devices() -> None:
-    """Drop the references to devices that all threads hold."""
-    for state in _all_states():
-        state.forget_devices()
+@contextmanager
+def new_state() -> Iterator[None]:
+    """Give this thread the state of a new one in a ``with`` block, and start new threads as if the process were new.
+
+    At the end all threads drop their references to devices: idle threads must not keep the memory of devices that
+    end.
+    """
+    graph = set_initial_graph(None)
+    try:
+        with thread.with_state(ThreadState()):
+            yield
+    finally:
+        set_initial_graph(graph)
+        for state in _all_states():
+            state.forget_devices()
 
 
 def _all_states() -> "list[ThreadState[DefaultGraph, object, object]]":

@@ -22,7 +22,7 @@ CPU_POOL_NAME = "bfc_cpu_allocator_for_gpu"
 class LogicalDeviceRuntime:
     """A logical device of this process. Two are equal if they are the same object."""
 
-    #: What it was made from, with its limit and growth and what set them.
+    #: The plan it was created from, with its limit and growth and what set them.
     plan: LogicalPlan
     #: Where its memory comes from; ``None`` for the CPU, unless the environment asks for a pool.
     pool: Pool | None
@@ -50,8 +50,8 @@ class LogicalDeviceRuntime:
 
 
 @dataclass(slots=True)
-class Made:
-    """What a process has made so far. Its sessions and its eager operations share the pools."""
+class CreatedDevices:
+    """What a process has created so far. Its sessions and its eager operations share the pools."""
 
     #: Logical GPUs by index: whoever is first decides on limit and growth.
     gpus: dict[int, LogicalDeviceRuntime] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Made:
 
 
 def make_devices(
-    plans: Iterable[LogicalPlan], settings: Settings, made: Made | None = None
+    plans: Iterable[LogicalPlan], settings: Settings, created: CreatedDevices | None = None
 ) -> tuple[LogicalDeviceRuntime, ...]:
     """Make logical devices and their pools. Nothing is reserved before the first allocation.
 
@@ -70,26 +70,27 @@ def make_devices(
     Raises:
         AlreadyExistsError: That one is on another physical GPU.
     """
-    made = Made() if made is None else made
-    if settings.cpu_pool and made.cpu_pool is None:
-        made.cpu_pool = _make_cpu_pool(settings)
+    created = CreatedDevices() if created is None else created
+    if settings.cpu_pool and created.cpu_pool is None:
+        created.cpu_pool = _make_cpu_pool(settings)
     return tuple(
-        _cpu(plan, settings, made) if plan.kind == "CPU" else _gpu(plan, settings, made) for plan in plans
+        _cpu(plan, settings, created) if plan.kind == "CPU" else _gpu(plan, settings, created)
+        for plan in plans
     )
 
 
-def _cpu(plan: LogicalPlan, settings: Settings, made: Made) -> LogicalDeviceRuntime:
-    if made.cpu_pool is None:
+def _cpu(plan: LogicalPlan, settings: Settings, created: CreatedDevices) -> LogicalDeviceRuntime:
+    if created.cpu_pool is None:
         return LogicalDeviceRuntime(plan, None)
     growth = Growth(True, f"always, with {CPU_POOL.name}")
-    return LogicalDeviceRuntime(replace(plan, limit=_cpu_limit(settings), growth=growth), made.cpu_pool)
+    return LogicalDeviceRuntime(replace(plan, limit=_cpu_limit(settings), growth=growth), created.cpu_pool)
 
 
-def _gpu(plan: LogicalPlan, settings: Settings, made: Made) -> LogicalDeviceRuntime:
-    found = made.gpus.get(plan.index)
+def _gpu(plan: LogicalPlan, settings: Settings, created: CreatedDevices) -> LogicalDeviceRuntime:
+    found = created.gpus.get(plan.index)
     if found is None:
-        pool = _make_gpu_pool(plan, settings, made.memories)
-        found = made.gpus[plan.index] = LogicalDeviceRuntime(plan, pool)
+        pool = _make_gpu_pool(plan, settings, created.memories)
+        found = created.gpus[plan.index] = LogicalDeviceRuntime(plan, pool)
     elif found.physical != plan.physical:
         raise AlreadyExistsError(
             None,

@@ -1,11 +1,13 @@
-"""Placement logs: what is said, and where it goes.
+"""The placement log: one line for each operation and its device, and where the lines go.
 
-One Python logger, ``allotment.placement``; programs and test tools may listen to it. Our own handler writes the
-bare lines to ``sys.stderr``, at once, and is attached only while placement logging is on.
+They go to one Python logger, ``allotment.placement``, to which programs and test tools may add handlers. Our own
+handler writes the bare lines to ``sys.stderr``, unbuffered, and is attached only while placement logging is on.
 """
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, TextIO
 
 from allotment.devices.context import context
@@ -14,7 +16,7 @@ logger: Final = logging.getLogger("allotment.placement")
 
 
 class _Stderr(logging.StreamHandler[TextIO]):
-    """Writes to what ``sys.stderr`` is at that moment, unless ``TF_CPP_MIN_LOG_LEVEL`` hides it."""
+    """Writes to the present ``sys.stderr``, unless ``TF_CPP_MIN_LOG_LEVEL`` hides the lines."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if context().settings.log_level == 0:
@@ -25,8 +27,8 @@ class _Stderr(logging.StreamHandler[TextIO]):
 _handler: Final = _Stderr()
 
 
-def switch(on: bool) -> None:
-    """Attach our handler and let the lines through, or take both back."""
+def set_enabled(on: bool) -> None:
+    """Turn the placement log on, with our handler, or off."""
     if on:
         logger.setLevel(logging.INFO)
         logger.addHandler(_handler)
@@ -35,28 +37,28 @@ def switch(on: bool) -> None:
         logger.removeHandler(_handler)
 
 
-def executing(op: str, device: str) -> None:
-    """Say that an operation runs on a device (placement, section 6.1)."""
+def log_execution(op: str, device: str) -> None:
+    """Log that an operation runs on a device (placement, section 6.1)."""
     logger.info("Executing op %s in device %s", op, device)
 
 
-#: Whether copies of inputs that operations bring along are logged, too.
-shows_copies = False
+#: Whether copies of operations' inputs between devices are logged, too.
+logs_copies = False
 
 
-def show_copies(enabled: bool) -> None:
-    """Log copies of inputs from now on, or no more."""
-    global shows_copies
-    shows_copies = enabled
+def set_logs_copies(enabled: bool) -> None:
+    """Turn the logging of copies on or off."""
+    global logs_copies
+    logs_copies = enabled
 
 
-def copying(op: str, index: int, source: str, goal: str, nbytes: int) -> None:
-    """Say that an input of an operation is copied to another device, whether placement is logged or not."""
-    said(f"Copying input #{index} of op {op} from device {source} to device {goal}: {nbytes} bytes")
+def log_copy(op: str, index: int, source: str, goal: str, nbytes: int) -> None:
+    """Log that an operation's input is copied to another device, even while the placement log is off."""
+    log_line(f"Copying input #{index} of op {op} from device {source} to device {goal}: {nbytes} bytes")
 
 
-def copied(text: str) -> None:
-    """Warn of a copy that the device policy wants to be told of, whether placement is logged or not."""
+def warn_of_copy(text: str) -> None:
+    """Warn of a copy that the device policy ``"warn"`` reports, even while the placement log is off."""
     logger.addHandler(_handler)
     try:
         logger.warning(text)
@@ -65,14 +67,20 @@ def copied(text: str) -> None:
             logger.removeHandler(_handler)
 
 
-def said(text: str) -> None:
-    """Say something of a session's placement, whether eager placement is logged or not."""
-    level, attached = logger.level, _handler in logger.handlers
-    logger.setLevel(logging.INFO)
-    logger.addHandler(_handler)
-    try:
+def log_line(text: str) -> None:
+    """Log a line about a session's placement, even while the placement log is off."""
+    with preserved():
+        set_enabled(True)
         logger.info("%s", text)
+
+
+@contextmanager
+def preserved() -> Iterator[None]:
+    """Restore the level of the log, our handler and the logging of copies at the end of a ``with`` block."""
+    level, attached, copies = logger.level, _handler in logger.handlers, logs_copies
+    try:
+        yield
     finally:
+        set_enabled(attached)
         logger.setLevel(level)
-        if not attached:
-            logger.removeHandler(_handler)
+        set_logs_copies(copies)

@@ -13,6 +13,7 @@ from allotment.devices.limits.splits import check_limit
 from allotment.devices.logical import LogicalDeviceRuntime, make_devices
 from allotment.devices.physical import Physical
 from allotment.devices.plan import LogicalPlan, plan_devices
+from allotment.devices.start_warnings import growth_warnings, overridden_options, session_option_warnings
 from allotment.errors import InvalidArgumentError
 from allotment.text import show_text, show_value
 
@@ -56,10 +57,10 @@ def session_devices(context: Context, options: SessionOptions | None) -> tuple[L
             if context.is_ready:
                 return context.ready().devices
             return _made(context, context.assemble())
-    context.report_options(options.without_effect)
+    context.report_all(session_option_warnings(options.without_effect))
     configuration = _configured(context.state().configuration, options)
-    context.report_growth(configuration)
-    context.report_overridden(configuration)
+    context.report_all(growth_warnings(configuration))
+    context.report_all(overridden_options(configuration))
     with context.lock:
         return _made(context, configuration)
 
@@ -80,7 +81,7 @@ def session_plans(context: Context, options: SessionOptions | None) -> tuple[Log
 
 
 def _made(context: Context, configuration: Configuration) -> tuple[LogicalDeviceRuntime, ...]:
-    return make_devices(plan_devices(configuration), configuration.settings, context.made)
+    return make_devices(plan_devices(configuration), configuration.settings, context.created)
 
 
 def _configured(process: Configuration, options: SessionOptions) -> Configuration:

@@ -60,7 +60,7 @@ def set_log_device_placement(enabled: bool | None) -> None:
         TypeError: ``enabled`` is not a bool and the runtime is initialized; before that, the getter raises it.
     """
     context().store_flag("log_placement", enabled)
-    placement_log.switch(bool(enabled))
+    placement_log.set_enabled(bool(enabled))
 
 
 __all__ = [

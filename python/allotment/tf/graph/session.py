@@ -11,6 +11,7 @@ from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.sessions import session_devices
+from allotment.devices.start_warnings import session_option_warnings
 from allotment.tf.dispatch import thread
 from allotment.tf.graph.default import get_default_graph
 from allotment.tf.graph.graph import Graph
@@ -153,7 +154,7 @@ class BaseSession:
                 f'Argument `run_metadata` must be a tf.RunMetadata, but got "{type(run_metadata).__name__}"'
             )
         if options is not None:
-            context().report_options(options.without_effect())
+            context().report_all(session_option_warnings(options.without_effect()))
         found = read_fetches(self._graph, fetches)
         feeds = read_feeds(self._graph, feed_dict)
         if not found:

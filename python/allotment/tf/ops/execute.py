@@ -67,7 +67,7 @@ def run_on(
             array = bring(placement, row, device, home, index, tensor, name, arrays[-1] if again else None)
         arrays.append(array)
     if placement.logging:
-        placement_log.executing(row.name, device.name)
+        placement_log.log_execution(row.name, device.name)
     if row.fault is not None:
         fault = row.fault(*arrays, *args, **kwargs)
         if fault is not None:
@@ -112,8 +112,8 @@ def bring(
         return tensor._array
     if brought is not None:
         return brought
-    if placement_log.shows_copies:
-        placement_log.copying(row.name, index, tensor._home.name, home.name, tensor._array.nbytes)
+    if placement_log.logs_copies:
+        placement_log.log_copy(row.name, index, tensor._home.name, home.name, tensor._array.nbytes)
     copied: np.ndarray[Any, Any] = compute(placement, device, home, row.name, name, np.copy, tensor._array)
     return copied
 
@@ -124,7 +124,7 @@ def check_policy(
     """Apply the device policy to a copy before it is made."""
     where = faults.elsewhere(index, home, tensor._home, device)
     if policy == "warn":
-        placement_log.copied(
+        placement_log.warn_of_copy(
             f"before computing {op} {where}. This triggers a copy which can be a performance bottleneck."
         )
     elif op not in _COPIERS and not (policy == "silent_for_int32" and tensor._dtype is int32):

@@ -11,7 +11,7 @@ def mapping(devices: Sequence[Device]) -> None:
     """Log the hardware of each logical device."""
     known = [device for device in devices if device.kind == "GPU"]
     lines = [f"{device.name} -> {device.physical.description}" for device in known]
-    placement_log.said(
+    placement_log.log_line(
         "\n".join(["Device mapping:", *lines]) if lines else "Device mapping: no known devices."
     )
 
@@ -38,7 +38,7 @@ def nodes(
 def _node(name: str, kind: str, device: Device) -> None:
     line = f"{name}: ({kind}): {device.name}"
     print(line, flush=True)
-    placement_log.said(line)
+    placement_log.log_line(line)
 
 
 __all__ = ["mapping", "nodes"]

@@ -62,7 +62,7 @@ def _place(placement: Placement, made: EagerTensor) -> Device:
 
 def _log(placement: Placement, device: Device) -> None:
     if placement.logging:
-        placement_log.executing(EAGER_CONST.name, device.name)
+        placement_log.log_execution(EAGER_CONST.name, device.name)
 
 
 __all__ = ["eager_const", "host_const"]

@@ -54,7 +54,7 @@ def create(value: EagerTensor, name: str | None) -> Storage:
     kinds = CPU_ONLY if value._dtype is string else EVERYWHERE
     device = placement.place(kinds, "VarHandleOp", f"{name or 'Variable'}/")
     if placement.logging:
-        placement_log.executing("VarHandleOp", device.name)
+        placement_log.log_execution("VarHandleOp", device.name)
     first = run_on(placement, device, _assign, (value,))
     return Storage(first._array, first._dtype, device, first._home)
 
@@ -64,7 +64,7 @@ def read(storage: Storage) -> EagerTensor:
     placement = current_placement()
     placement.check("ReadVariableOp", None)
     if placement.logging:
-        placement_log.executing("ReadVariableOp", storage.device.name)
+        placement_log.log_execution("ReadVariableOp", storage.device.name)
     with storage.lock:
         array = storage.array
     return tensor_of(array, storage.dtype, storage.device, storage.home)
