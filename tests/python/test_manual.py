@@ -12,7 +12,7 @@ import pytest
 import allotment
 import allotment.tf as tf
 from allotment.cli import commands
-from allotment.devices import variables
+from allotment.devices.environment import variables
 from allotment.trace import ReplayOptions, Search, read_trace, replay_at_min_limit, replay_trace
 from support.documents import ROOT, Document, Example, matches, run
 from support.mpi import run_processes
