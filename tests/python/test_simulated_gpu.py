@@ -1,8 +1,18 @@
 """What TensorFlow shows on GPUs only, on simulated ones: real memory, exact figures, limits that bind."""
 
+import gc
+
+import numpy as np
 import pytest
 
+import allotment
+import allotment.tf as tf
+from allotment import Pool
+from allotment.devices.context import context
+from allotment.testing import runtime
 from support.child import run_program
+
+MIB = 1 << 20
 
 SETUP = """
 import os
@@ -22,6 +32,23 @@ def pool(index=0):
 """
 
 
+def used(device: str = "GPU:0") -> int:
+    """Bytes in use on a device."""
+    return tf.config.experimental.get_memory_info(device)["current"]
+
+
+def peak(device: str = "GPU:0") -> int:
+    """The most bytes in use on a device since the last reset."""
+    return tf.config.experimental.get_memory_info(device)["peak"]
+
+
+def pool(index: int = 0) -> Pool:
+    """The pool of a GPU."""
+    found = [each for each in context().ready().devices if each.kind == "GPU"][index].pool
+    assert found is not None
+    return found
+
+
 def run(program: str, gpus: str = "1:1GiB") -> str:
     done = run_program(SETUP.format(gpus=gpus) + program)
     assert done.returncode == 0, done.stderr
@@ -29,250 +56,230 @@ def run(program: str, gpus: str = "1:1GiB") -> str:
     return done.stdout
 
 
+@runtime("1:1GiB")
 def test_without_growth_the_whole_limit_is_reserved_at_first_use() -> None:
-    run("""
-tf.config.list_logical_devices()
-assert pool().stats().reserved == 0
-tf.constant([1.0])
-assert pool().stats().reserved == 1 << 30
-""")
+    tf.config.list_logical_devices()
+    assert pool().stats().reserved == 0
+    tf.constant([1.0])
+    assert pool().stats().reserved == 1 << 30
 
 
+@runtime("1:1GiB")
 def test_with_growth_a_few_mebibytes_are_reserved() -> None:
-    run("""
-for gpu in tf.config.list_physical_devices("GPU"):
-    tf.config.experimental.set_memory_growth(gpu, True)
-tf.add(tf.constant([1.0]), tf.constant([2.0]))
-assert pool().stats().reserved == 2 * MIB
-""")
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
+    tf.add(tf.constant([1.0]), tf.constant([2.0]))
+    assert pool().stats().reserved == 2 * MIB
 
 
+@runtime("1:1GiB")
 def test_the_figures_are_exact_after_every_kind_of_operation() -> None:
-    run("""
-assert used() == 0
-a = tf.zeros([1000])                       # 4,000 bytes: 16 granules
-assert used() == 4096
-b = a + a
-assert used() == 2 * 4096
-c = tf.reshape(b, [10, 100])               # shares the memory
-assert used() == 2 * 4096
-del b
-assert used() == 2 * 4096
-d = tf.transpose(c)
-assert used() == 3 * 4096
-e = c[0]                                   # 400 bytes: two granules
-assert used() == 3 * 4096 + 512
-f = tf.reduce_sum(a)
-assert used() == 3 * 4096 + 512 + 256
-g = tf.cast(a, tf.float64)
-assert used() == 3 * 4096 + 512 + 256 + 8192
-v = tf.Variable(a)                         # shares the memory until it changes, as TensorFlow's
-assert used() == 3 * 4096 + 512 + 256 + 8192
-v.assign_add(a)
-assert used() == 4 * 4096 + 512 + 256 + 8192
-host = a.numpy()
-assert used() == 4 * 4096 + 512 + 256 + 8192
-del a, c, d, e, f, g, v, host
-gc.collect()
-assert used() == 0
-""")
+    assert used() == 0
+    a = tf.zeros([1000])  # 4,000 bytes: 16 granules
+    assert used() == 4096
+    b = a + a
+    assert used() == 2 * 4096
+    c = tf.reshape(b, [10, 100])  # shares the memory
+    assert used() == 2 * 4096
+    del b
+    assert used() == 2 * 4096
+    d = tf.transpose(c)
+    assert used() == 3 * 4096
+    e = c[0]  # 400 bytes: two granules
+    assert used() == 3 * 4096 + 512
+    f = tf.reduce_sum(a)
+    assert used() == 3 * 4096 + 512 + 256
+    g = tf.cast(a, tf.float64)
+    assert used() == 3 * 4096 + 512 + 256 + 8192
+    v = tf.Variable(a)  # shares the memory until it changes, as TensorFlow's
+    assert used() == 3 * 4096 + 512 + 256 + 8192
+    v.assign_add(a)
+    assert used() == 4 * 4096 + 512 + 256 + 8192
+    host = a.numpy()
+    assert used() == 4 * 4096 + 512 + 256 + 8192
+    del a, c, d, e, f, g, v, host
+    gc.collect()
+    assert used() == 0
 
 
+@runtime("1:1GiB")
 def test_temporaries_count_and_go() -> None:
-    run("""
-a = tf.ones([MIB // 4])
-tf.config.experimental.reset_memory_stats("GPU:0")
-assert (used(), peak()) == (MIB, MIB)
-b = a + a * a                              # the product is alive beside the sum
-assert (used(), peak()) == (2 * MIB, 3 * MIB)
-del b
-tf.config.experimental.reset_memory_stats("GPU:0")
-c = ((a + a) + a) + a                      # each sum dies as soon as the next is there
-assert (used(), peak()) == (2 * MIB, 3 * MIB)
-tf.config.experimental.reset_memory_stats("GPU:0")
-tf.nn.softmax(tf.reshape(a, [512, 512]))
-assert used() == 2 * MIB
-assert peak() > 3 * MIB
-""")
+    a = tf.ones([MIB // 4])
+    tf.config.experimental.reset_memory_stats("GPU:0")
+    assert (used(), peak()) == (MIB, MIB)
+    b = a + a * a  # the product is alive beside the sum
+    assert (used(), peak()) == (2 * MIB, 3 * MIB)
+    del b
+    tf.config.experimental.reset_memory_stats("GPU:0")
+    c = ((a + a) + a) + a  # each sum dies as soon as the next is there
+    assert (used(), peak()) == (2 * MIB, 3 * MIB)
+    tf.config.experimental.reset_memory_stats("GPU:0")
+    tf.nn.softmax(tf.reshape(a, [512, 512]))
+    assert used() == 2 * MIB
+    assert peak() > 3 * MIB
 
 
+@runtime("1:1GiB")
 def test_the_limit_is_hit_with_a_text_that_helps_and_nothing_is_lost() -> None:
-    run("""
-a = tf.ones([100 * MIB // 4])
-before = used()
-try:
-    tf.ones([1000 * MIB // 4])
-except tf.errors.ResourceExhaustedError as error:
+    a = tf.ones([100 * MIB // 4])
+    before = used()
+    with pytest.raises(tf.errors.ResourceExhaustedError) as caught:
+        tf.ones([1000 * MIB // 4])
+    error = caught.value
     text = str(error)
     assert "OOM when allocating tensor with shape[262144000] and type float" in text
     assert "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:Fill]" in text
-    assert "1 GiB" in text and "largest free" in text and "in use" in text
+    assert "1 GiB" in text
+    assert "largest free" in text
+    assert "in use" in text
     assert (error.limit, error.in_use, error.requested) == (1 << 30, before, 1000 * MIB)
-    assert isinstance(error, MemoryError) and isinstance(error, RuntimeError)
+    assert isinstance(error, MemoryError)
+    assert isinstance(error, RuntimeError)
     del error
-else:
-    raise AssertionError("not refused")
-assert used() == before
-b = a + a
-assert float(tf.reduce_max(b)) == 2.0
-""")
+    assert used() == before
+    b = a + a
+    assert float(tf.reduce_max(b)) == 2.0
 
 
+@runtime("1:1GiB")
 def test_an_operation_whose_result_does_not_fit_fails() -> None:
-    run("""
-a = tf.ones([1 << 14, 16])
-b = tf.ones([16, 1 << 14])
-before = used()
-try:
-    tf.matmul(a, b)                        # 2^28 floats: 1 GiB
-except tf.errors.ResourceExhaustedError as error:
-    assert "[Op:MatMul]" in str(error) and "shape[16384,16384]" in str(error)
+    a = tf.ones([1 << 14, 16])
+    b = tf.ones([16, 1 << 14])
+    before = used()
+    with pytest.raises(tf.errors.ResourceExhaustedError) as caught:
+        tf.matmul(a, b)  # 2^28 floats: 1 GiB
+    error = caught.value
+    assert "[Op:MatMul]" in str(error)
+    assert "shape[16384,16384]" in str(error)
     del error
-else:
-    raise AssertionError("not refused")
-assert used() == before
-assert tf.matmul(b, a).shape == (16, 16)
-""")
+    assert used() == before
+    assert tf.matmul(b, a).shape == (16, 16)
 
 
+@runtime("1:1GiB")
 def test_tensors_in_cycles_are_collected_before_memory_is_refused() -> None:
-    run("""
-gc.set_threshold(1 << 30)  # on, and never due by itself
-for _ in range(10):
-    cycle = [tf.ones([300 * MIB // 4])]
-    cycle.append(cycle)
-    del cycle
-""")
+    gc.set_threshold(1 << 30)  # on, and never due by itself
+    for _ in range(10):
+        cycle = [tf.ones([300 * MIB // 4])]
+        cycle.append(cycle)  # type: ignore[arg-type]
+        del cycle
 
 
+@runtime("2:1GiB")
 def test_copies_between_devices_count_where_they_are() -> None:
-    run(
-        """
-with tf.device("/CPU:0"):
-    a = tf.ones([MIB // 4])
-assert (used("GPU:0"), used("GPU:1")) == (0, 0)
-with tf.device("/GPU:1"):
-    b = a + a                              # the input is copied for the operation
-assert (used("GPU:1"), peak("GPU:1")) == (MIB, 2 * MIB)
-with tf.device("/GPU:0"):
-    c = tf.identity(b)
-assert (used("GPU:0"), used("GPU:1")) == (MIB, MIB)
-with tf.device("/CPU:0"):
-    d = tf.identity(b)
-assert d.device.endswith("CPU:0") and d.backing_device == d.device
-assert (used("GPU:0"), used("GPU:1")) == (MIB, MIB)
-assert float(tf.reduce_sum(c)) == 2 * (MIB // 4)
-""",
-        "2:1GiB",
-    )
+    with tf.device("/CPU:0"):
+        a = tf.ones([MIB // 4])
+    assert (used("GPU:0"), used("GPU:1")) == (0, 0)
+    with tf.device("/GPU:1"):
+        b = a + a  # the input is copied for the operation
+    assert (used("GPU:1"), peak("GPU:1")) == (MIB, 2 * MIB)
+    with tf.device("/GPU:0"):
+        c = tf.identity(b)
+    assert (used("GPU:0"), used("GPU:1")) == (MIB, MIB)
+    with tf.device("/CPU:0"):
+        d = tf.identity(b)
+    assert d.device.endswith("CPU:0")
+    assert d.backing_device == d.device
+    assert (used("GPU:0"), used("GPU:1")) == (MIB, MIB)
+    assert float(tf.reduce_sum(c)) == 2 * (MIB // 4)
 
 
+@runtime("1:32MiB")
 def test_b003_the_growth_step_shrinks_to_what_the_device_has() -> None:
     # Field report B003 (rmm#496).
-    run(
-        """
-tf.config.experimental.set_memory_growth(tf.config.list_physical_devices("GPU")[0], True)
-blocks = [tf.fill([8 * MIB // 4], float(n)) for n in range(3)]
-blocks.append(tf.fill([15 * MIB // 8], 3.0))
-try:
-    tf.zeros([MIB // 4])
-except tf.errors.ResourceExhaustedError:
-    pass
-else:
-    raise AssertionError("not refused")
-for n, block in enumerate(blocks):
-    assert (block.numpy() == n).all()
-""",
-        "1:32MiB",
-    )
+    tf.config.experimental.set_memory_growth(tf.config.list_physical_devices("GPU")[0], True)
+    blocks = [tf.fill([8 * MIB // 4], float(n)) for n in range(3)]
+    blocks.append(tf.fill([15 * MIB // 8], 3.0))
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        tf.zeros([MIB // 4])
+    for n, block in enumerate(blocks):
+        assert (block.numpy() == n).all()
 
 
 @pytest.mark.parametrize(("size", "count"), [(1 << 20, 256), (1 << 16, 4096), (100 << 20, 2)])
+@runtime("1:1GiB")
 def test_b006_a_split_holds_exactly_its_limit(size: int, count: int) -> None:
     # Field report B006 (tensorflow#53822).
-    run(
-        f"""
-gpu = tf.config.list_physical_devices("GPU")[0]
-tf.config.set_logical_device_configuration(gpu, [tf.config.LogicalDeviceConfiguration(memory_limit=256)])
-held = [tf.zeros([{size} // 4]) for _ in range({count})]
-assert pool().stats().reserved <= 256 * MIB
-try:
-    tf.zeros([{size} // 4])
-except tf.errors.ResourceExhaustedError as error:
-    assert error.limit == 256 * MIB and "256 MiB" in str(error)
-else:
-    raise AssertionError("not refused")
-"""
-    )
+    gpu = tf.config.list_physical_devices("GPU")[0]
+    tf.config.set_logical_device_configuration(gpu, [tf.config.LogicalDeviceConfiguration(memory_limit=256)])
+    held = [tf.zeros([size // 4]) for _ in range(count)]
+    assert pool().stats().reserved <= 256 * MIB
+    with pytest.raises(tf.errors.ResourceExhaustedError) as caught:
+        tf.zeros([size // 4])
+    error = caught.value
+    assert error.limit == 256 * MIB
+    assert "256 MiB" in str(error)
 
 
 @pytest.mark.parametrize("total", [1_000_000_007, 3 << 30])
 @pytest.mark.parametrize("share", [0.1, 0.3, 1 / 3, 0.7, 1.0])
 def test_b005_the_share_of_a_device_can_be_filled(total: int, share: float) -> None:
     # Field report B005 (pytorch#179444), through the fraction of the early names.
-    run(
-        f"""
-tf.config.gpu.set_per_process_memory_fraction({share!r})
-tf.config.list_logical_devices()
-limit = pool().limit
-assert abs(limit - {share!r} * {total}) <= 1
-whole = limit // 256 * 256
-pool().free(pool().malloc(whole))
-try:
-    pool().malloc(whole + 1)
-except allotment.OutOfMemoryError:
-    pass
-else:
-    raise AssertionError("not refused")
-""",
-        f"1:{total}",
-    )
+    with runtime(f"1:{total}"):
+        tf.config.gpu.set_per_process_memory_fraction(share)
+        tf.config.list_logical_devices()
+        limit = pool().limit
+        assert abs(limit - share * total) <= 1
+        whole = limit // 256 * 256
+        pool().free(pool().malloc(whole))
+        with pytest.raises(allotment.OutOfMemoryError):
+            pool().malloc(whole + 1)
 
 
+@runtime("1:1GiB")
 def test_b024_every_kind_of_number_says_where_it_is() -> None:
     # Field report B024 (tensorflow#33835, #34071).
-    run("""
-names = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
-for name in names:
-    before = used()
+    names = [
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    ]
+    for name in names:
+        before = used()
+        with tf.device("/GPU:0"):
+            x = tf.constant(np.ones(1000, tf.as_dtype(name).as_numpy_dtype))
+        assert x.device.endswith("device:GPU:0"), name
+        if name == "int32":
+            assert x.backing_device.endswith("device:CPU:0")
+            assert used() == before
+        else:
+            assert x.backing_device == x.device
+            assert used() - before == -(-1000 * x.dtype.size // 256) * 256, name
+        del x
+    # A kernel is missing there, and the device is not: the text goes to the CPU, unless that was turned off.
     with tf.device("/GPU:0"):
-        x = tf.constant(np.ones(1000, tf.as_dtype(name).as_numpy_dtype))
-    assert x.device.endswith("device:GPU:0"), name
-    if name == "int32":
-        assert x.backing_device.endswith("device:CPU:0")
-        assert used() == before
-    else:
-        assert x.backing_device == x.device
-        assert used() - before == -(-1000 * x.dtype.size // 256) * 256, name
-    del x
-# A kernel is missing there, and the device is not: the text goes to the CPU, unless that was turned off.
-with tf.device("/GPU:0"):
+        assert tf.constant(["text"]).device.endswith("CPU:0")
     assert tf.constant(["text"]).device.endswith("CPU:0")
-assert tf.constant(["text"]).device.endswith("CPU:0")
-tf.config.set_soft_device_placement(False)
-try:
-    with tf.device("/GPU:0"):
+    tf.config.set_soft_device_placement(False)
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught, tf.device("/GPU:0"):
         tf.constant(["text"])
-except tf.errors.InvalidArgumentError as error:
+    error = caught.value
     assert "Supported device types [CPU]" in str(error)
-else:
-    raise AssertionError("not refused")
-""")
 
 
+@runtime("1:1GiB")
 def test_int32_arithmetic_stays_on_the_host_and_shapes_do() -> None:
-    run("""
-a = tf.constant([1, 2, 3])
-b = a + a
-assert (b.device[-5:], b.backing_device[-5:]) == ("GPU:0", "CPU:0")
-assert used() == 0
-x = tf.ones([3, 4])
-s = tf.shape(x)
-assert (s.device[-5:], s.backing_device[-5:]) == ("GPU:0", "CPU:0")
-i = tf.cast(x, tf.int32)
-assert i.backing_device.endswith("GPU:0")
-assert (a + 1).numpy().tolist() == [2, 3, 4]
-""")
+    a = tf.constant([1, 2, 3])
+    b = a + a
+    assert (b.device[-5:], b.backing_device[-5:]) == ("GPU:0", "CPU:0")
+    assert used() == 0
+    x = tf.ones([3, 4])
+    s = tf.shape(x)
+    assert (s.device[-5:], s.backing_device[-5:]) == ("GPU:0", "CPU:0")
+    i = tf.cast(x, tf.int32)
+    assert i.backing_device.endswith("GPU:0")
+    assert (a + 1).numpy().tolist() == [2, 3, 4]
 
 
 def test_a_pool_that_closes_with_the_process_says_nothing() -> None:
