@@ -1,4 +1,4 @@
-"""What goes beyond TensorFlow, on devices."""
+"""Functions on devices that TensorFlow does not have: limits, growth, scopes and trims of devices in use."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from allotment.metrics import metrics_text
 
 
 def set_memory_growth(device: PhysicalDevice | LogicalDevice | str, enable: bool) -> None:
-    """Ask that a GPU's memory is reserved step by step, or all at first use.
+    """Set whether a GPU's memory is reserved step by step, or all at first use.
 
-    Of a physical device, before the runtime is initialized: unlike ``config.experimental.set_memory_growth`` it
-    holds together with logical devices, each of which then grows up to its limit, and GPUs may differ. Where
-    both are called, this one counts; ``TF_FORCE_GPU_ALLOW_GROWTH`` beats both.
+    For a physical device, before the runtime is initialized. Unlike ``config.experimental.set_memory_growth`` it allows
+    logical devices, each of which then grows up to its limit, and GPUs may differ. It overrides that function;
+    ``TF_FORCE_GPU_ALLOW_GROWTH`` overrides both.
 
-    Of a logical device, at any time: it holds for memory to come. Initializes the runtime.
+    For a logical device, at any time, for later reservations. Initializes the runtime.
 
     Raises:
         ValueError: No such device, or not a GPU.
@@ -34,7 +34,7 @@ def set_memory_growth(device: PhysicalDevice | LogicalDevice | str, enable: bool
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool:
-    """Whether the pools of a GPU grow, or will if nothing is changed: every rule and the environment applied.
+    """Return whether the pools of a GPU grow, or will grow by the present settings and the environment.
 
     Raises:
         ValueError: No such device, or not a GPU.
@@ -50,17 +50,17 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
 def set_memory_limit(
     device: PhysicalDevice | LogicalDevice | str, size: int | str, *, trim: bool = False
 ) -> None:
-    """Limit what is used of a GPU.
+    """Limit the memory used of a GPU.
 
-    Of a physical device, before the runtime is initialized: without logical devices, it is the limit of the
-    GPU's only one, and growth stays what it is. With them, their limits must add up to no more.
+    For a physical device, before the runtime is initialized: without logical devices it is the limit of the GPU's only
+    one, and growth does not change. With logical devices, the sum of their limits must not exceed it.
 
-    Of a logical device, up or down, at any time: never below what stays reserved. Initializes the runtime.
+    For a logical device, up or down, at any time, but not below what stays reserved. Initializes the runtime.
 
     Args:
         device: A physical GPU; or a logical device, or its name, as for ``config.experimental.get_memory_info``.
         size: Bytes, or a text such as ``"256MiB"``.
-        trim: Of a logical device: give wholly free regions back first, if that is needed and enough.
+        trim: For a logical device: release wholly free regions first, if that is necessary and enough.
 
     Raises:
         ValueError: No such device, not a GPU, a size that is not between 1 byte and what the GPU has, or one
@@ -75,9 +75,9 @@ def set_memory_limit(
 
 
 def trim(device: LogicalDevice | str | None = None) -> int:
-    """Give the wholly free regions of a device's pool back, or of all pools of devices; return their bytes.
+    """Release the wholly free regions of a device's pool, or of all pools of devices; return their bytes.
 
-    ``Pool.kept_regions`` says what keeps the others. Initializes the runtime.
+    ``Pool.kept_regions`` lists the allocations that keep the others. Initializes the runtime.
 
     Raises:
         ValueError: No such device, or it has no pool.
@@ -105,16 +105,16 @@ def memory_scope(
 
 
 def set_log_device_copies(enabled: bool) -> None:
-    """Log each input that an eager operation copies from another device, to where placement is logged.
+    """Turn the logging of copies on or off: of inputs that eager operations copy from another device.
 
-    A line names the operation, the input, both devices and the bytes; those of ``tf.identity`` are copies that the
-    program asks for.
+    The lines go to the placement log. Each names the operation, the input, both devices and the bytes; lines of
+    ``tf.identity`` are about copies that the program requests.
     """
     placement_log.set_logs_copies(bool(enabled))
 
 
 def get_logical_device_details(device: LogicalDevice | str) -> dict[str, Any]:
-    """Return what a logical device is made of. Initializes the runtime.
+    """Return the physical device, limit, growth and pool of a logical device. Initializes the runtime.
 
     Keys: ``physical_device``; for a GPU also ``hardware_index`` (before ``CUDA_VISIBLE_DEVICES``),
     ``memory_limit`` (bytes), ``memory_limit_set_by``, ``memory_growth``, ``memory_growth_set_by`` and

@@ -1,4 +1,4 @@
-"""What the program asked for, device by device, before it is made into logical devices."""
+"""The settings of devices, from which logical devices are made."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,19 +14,18 @@ from allotment.text import show_value
 
 @dataclass(slots=True)
 class Configuration:
-    """Everything that logical devices are made from. Only the setters of this package change it."""
+    """All settings that logical devices are made from. Only the setters of this package change it."""
 
     settings: Settings
-    #: What exists, the CPU first; never changes.
+    #: The physical devices, the CPU first; never changes.
     physical: tuple[Physical, ...]
     #: Devices to use, in the order they were given, perhaps with repetitions.
     visible: list[PhysicalDevice] = field(init=False)
-    #: What hides devices that are not among those, for people.
+    #: The setting that hides the other devices, for messages.
     visible_set_by: str = "set_visible_devices"
-    #: Logical devices of a physical one: the caller's own list, so later changes to it are seen, as in
-    #: TensorFlow.
+    #: Logical devices of a physical one: the caller's list itself, whose later changes count, as in TensorFlow.
     splits: dict[PhysicalDevice, Sequence[LogicalDeviceConfiguration]] = field(default_factory=dict)
-    #: Memory growth of every GPU, as it was given; ``None`` until it is set.
+    #: Memory growth of every GPU, as the caller passed it; ``None`` until it is set.
     growth: dict[PhysicalDevice, Any] = field(init=False)
     #: Memory growth through ``allotment.experimental``, which goes with splits and may differ between GPUs.
     experimental_growth: dict[PhysicalDevice, bool] = field(default_factory=dict)
@@ -35,13 +34,13 @@ class Configuration:
     #: Growth and share of memory of all GPUs, as ``config.gpu`` sets them; a share of 0 is TensorFlow's rule.
     process_growth: bool = False
     process_fraction: float = 0.0
-    #: What asked for that share, for people.
+    #: The setting of that share, for messages.
     fraction_set_by: str = "config.gpu.set_per_process_memory_fraction"
-    #: What asked for logical devices, for people.
+    #: The setting of logical devices, for messages.
     splits_set_by: str = "logical device configuration"
-    #: Share of a limit from which on the rest of a split is kept, as a session's options say it.
+    #: From this share of the limit on, a chunk is split and the rest kept; set by a session's options.
     fragmentation: float = 0.0
-    #: Growth of all GPUs as a session's options say it, which goes with splits; ``None`` outside of sessions.
+    #: Growth of all GPUs by a session's options, which logical devices do not turn off; ``None`` outside of sessions.
     session_growth: bool | None = None
     #: Whether GPUs are numbered in the order of ``visible``, as in a session's list.
     keeps_order: bool = False
@@ -57,7 +56,7 @@ class Configuration:
 
     @property
     def visible_gpus(self) -> tuple[Physical, ...]:
-        """The GPUs that are used, by index and not in the order they were given, as in TensorFlow; but see above."""
+        """The GPUs in use: by index, as in TensorFlow, or in the order of ``visible`` if ``keeps_order``."""
         if self.keeps_order:
             return tuple(
                 self.require(device) for device in self.visible if self.require(device).gpu is not None
@@ -70,7 +69,7 @@ class Configuration:
         return bool(hardware(self.settings))
 
     def why_gpus_are_absent(self) -> str:
-        """Say what hides GPUs of the machine from the program; the empty text if nothing does."""
+        """Return sentences about what hides GPUs of the machine from the program; empty if nothing does."""
         return " ".join(self._reasons_for_absence())
 
     def _reasons_for_absence(self) -> Iterator[str]:
@@ -85,11 +84,11 @@ class Configuration:
             yield f"{self.visible_set_by} hides {', '.join(unused)}."
 
     def require(self, device: Any, *, of_many: str = "loop over it") -> Physical:
-        """Find a device that a caller named; an equal tuple is as good.
+        """Find the physical device that equals a caller's value.
 
         Args:
-            device: What the caller named.
-            of_many: What to do about a list of devices, for the message.
+            device: The caller's value.
+            of_many: Advice about a list of devices, for the message.
 
         Raises:
             ValueError: There is no such device.

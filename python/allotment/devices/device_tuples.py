@@ -1,4 +1,4 @@
-"""What callers hold of devices: named tuples, equal when their fields are (device-config API, section 4)."""
+"""Named tuples that stand for devices in programs, equal when their fields are (device-config API, section 4)."""
 
 from typing import NamedTuple, NewType
 
@@ -20,7 +20,7 @@ class PhysicalDevice(NamedTuple):
 
 
 class LogicalDevice(NamedTuple):
-    """What programs address, such as ``/device:GPU:0``. As ``tf.config.LogicalDevice``."""
+    """A device that operations run on, such as ``/device:GPU:0``. As ``tf.config.LogicalDevice``."""
 
     name: str
     device_type: str

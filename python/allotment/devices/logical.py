@@ -24,7 +24,7 @@ class LogicalDeviceRuntime:
 
     #: The plan it was created from, with its limit and growth and what set them.
     plan: LogicalPlan
-    #: Where its memory comes from; ``None`` for the CPU, unless the environment asks for a pool.
+    #: The pool of its memory; ``None`` for the CPU, unless the environment asks for a pool.
     pool: Pool | None
     #: ``/job:localhost/replica:0/task:0/device:GPU:0``.
     name: str = field(init=False)
@@ -45,17 +45,17 @@ class LogicalDeviceRuntime:
 
     @property
     def logical_device(self) -> LogicalDevice:
-        """What callers hold of it."""
+        """The named tuple that callers hold."""
         return LogicalDevice(self.short_name, self.kind)
 
 
 @dataclass(slots=True)
 class CreatedDevices:
-    """What a process has created so far. Its sessions and its eager operations share the pools."""
+    """The logical GPUs and pools of the process so far, which its sessions and eager operations share."""
 
-    #: Logical GPUs by index: whoever is first decides on limit and growth.
+    #: Logical GPUs by index: the first session or operation decides on limit and growth.
     gpus: dict[int, LogicalDeviceRuntime] = field(default_factory=dict)
-    #: One for all logical devices of a GPU: what one has reserved, the others cannot.
+    #: The memory of each GPU, which its logical devices share: one cannot reserve what another has reserved.
     memories: dict[PhysicalDevice, HostMemory] = field(default_factory=dict)
     cpu_pool: Pool | None = None
 
@@ -157,7 +157,7 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
 
 
 def _report_late(wanted: LogicalPlan, first: LogicalPlan) -> None:
-    """Say which options have no effect because the GPU's pool exists; what nobody asked for needs no word."""
+    """Warn of options that have no effect because the GPU's pool exists. Defaults need no warning."""
     assert wanted.limit is not None
     assert first.limit is not None
     assert wanted.growth is not None

@@ -1,8 +1,8 @@
 """Device names: two grammars that read them, one form that prints them.
 
-TensorFlow has two parsers that disagree, and programs rely on both (placement, section 2). ``parse`` is the
-one behind ``device(...)`` and ``DeviceSpec``; ``parse_runtime`` the one behind the memory figures and the
-placing of graphs. What we print, both accept.
+TensorFlow has two parsers that disagree, and programs rely on both (placement, section 2). ``parse`` reads the names
+given to ``device(...)`` and ``DeviceSpec``; ``parse_runtime`` those of memory figures and of the placing of graphs.
+Both accept the printed form.
 """
 
 import re

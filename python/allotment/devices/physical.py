@@ -1,4 +1,4 @@
-"""What exists: the CPU, and the GPUs that the environment's mask leaves. Opens and reserves nothing."""
+"""Lists physical devices: the CPU, and the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves. Opens and reserves nothing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ class Physical:
     device: PhysicalDevice
     #: Index among the devices of its type.
     index: PhysicalIndex
-    #: What it is made of; ``None`` for the CPU.
+    #: The GPU; ``None`` for the CPU.
     gpu: Gpu | None = None
 
     @property
     def description(self) -> str:
-        """What logs say of a GPU behind its logical name; empty for the CPU."""
+        """The text about a GPU that logs show behind its logical name; empty for the CPU."""
         if self.gpu is None:
             return ""
         major, minor = self.gpu.compute_capability
@@ -57,7 +57,7 @@ class Physical:
         )
 
     def details(self) -> dict[str, object]:
-        """What ``get_device_details`` tells of a GPU; empty for the CPU.
+        """Return the details of a GPU as ``get_device_details`` does; empty for the CPU.
 
         ``device_name`` and ``compute_capability`` are TensorFlow's; ours are ``hardware_index`` (before the
         mask), ``uuid``, ``memory`` (bytes) and ``simulated``.
@@ -103,12 +103,12 @@ def _simulated(sizes: tuple[int, ...]) -> Iterator[Gpu]:
     for index, memory in enumerate(sizes):
         yield Gpu(
             hardware_index=HardwareIndex(index),
-            # The same in every process, and told apart by the first group.
+            # The same in every process; the first group differs between GPUs.
             identifier=f"GPU-{index:08x}-0000-4000-8000-000000000000",
             card=f"Simulated GPU (hardware {index}, {format_size(memory)} of host memory)",
             memory=memory,
             compute_capability=(0, 0),
-            # Nobody else uses it.
+            # No other process uses it.
             system_reserve=0,
             # What TensorFlow's own tests report of NVIDIA's cards.
             priorities=(-2, 0),

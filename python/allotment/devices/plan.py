@@ -1,4 +1,4 @@
-"""From what was asked for to logical devices with limits and growth: decided here, made in ``logical``."""
+"""Decides on logical devices, with their limits and growth, from the configuration; ``logical`` makes them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from allotment.errors import InternalError, InvalidArgumentError, NotFoundError
 
 Kind = Literal["CPU", "GPU"]
 
-#: What set the limit of a GPU that nobody set one for.
+#: The source of a limit that no setting decided.
 WHOLE_GPU: Final = "all of the GPU's memory"
 
 
@@ -25,9 +25,9 @@ class Limit:
     """The most that the pool of a logical GPU may reserve."""
 
     nbytes: int
-    #: What decided it, for people.
+    #: The setting that decided it, for messages.
     set_by: str
-    #: Whether it was computed from an option about all GPUs: one that is set for a device alone replaces it.
+    #: Whether an option about all GPUs decided it: a limit set for one device replaces it.
     computed: bool = False
 
 
@@ -41,12 +41,12 @@ class LogicalPlan:
     #: ``None`` for the CPU.
     limit: Limit | None = None
     growth: Growth | None = None
-    #: Share of the limit from which on the rest of a split is kept; 0 is TensorFlow's rule.
+    #: From this share of the limit on, a chunk is split and the rest kept; 0 is TensorFlow's rule.
     fragmentation: float = 0.0
 
 
 def plan_devices(configuration: Configuration) -> tuple[LogicalPlan, ...]:
-    """Decide on every logical device, the CPU's first, or find out why it cannot be.
+    """Decide on every logical device, the CPU's first.
 
     Raises:
         NotFoundError: No CPU device is left.

@@ -1,4 +1,4 @@
-"""The devices of a session: its own view of what exists, over the pools that the process shares."""
+"""The devices of a session: its own list of logical devices, over the pools that the process shares."""
 
 import itertools
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ _SPLITS: Final = "gpu_options.experimental.virtual_devices"
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """What a session's ``ConfigProto`` says of devices."""
+    """The fields of a session's ``ConfigProto`` about devices."""
 
-    #: Logical CPUs, 1 if it does not say.
+    #: Number of logical CPUs.
     cpus: int = 1
     #: The most GPUs to use; ``None`` for all.
     gpus: int | None = None
@@ -38,9 +38,9 @@ class SessionOptions:
     #: Limits in MiB of the logical devices on each visible GPU.
     splits: Sequence[Sequence[float]] = ()
     allocator: str = ""
-    #: Share of a limit from which on the rest of a split is kept; 0 for TensorFlow's rule.
+    #: From this share of the limit on, a chunk is split and the rest kept; 0 for TensorFlow's rule.
     fragmentation: float = 0.0
-    #: Names of what else is set, and only kept.
+    #: Names of other fields that are set, and have no effect.
     without_effect: Sequence[str] = ()
 
 
@@ -89,7 +89,7 @@ def _configured(process: Configuration, options: SessionOptions) -> Configuratio
     cpu, gpus = configuration.physical[0], list(configuration.gpus)
     configuration.splits[cpu.device] = [LogicalDeviceConfiguration()] * max(options.cpus, 0)
     if not gpus:
-        # As in TensorFlow: nothing that is said of GPUs matters, be it impossible.
+        # As in TensorFlow: options about GPUs are not even checked.
         return configuration
     if options.allocator not in ("", "BFC"):
         raise InvalidArgumentError(
@@ -129,7 +129,7 @@ def _configured(process: Configuration, options: SessionOptions) -> Configuratio
 
 
 def _chosen(configuration: Configuration, visible: str) -> list[Physical]:
-    """The GPUs of a ``visible_device_list``, in its order."""
+    """Return the GPUs of a ``visible_device_list``, in its order."""
     gpus = list(configuration.gpus)
     shown = show_text(visible)
     if not visible:

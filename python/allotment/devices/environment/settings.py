@@ -1,8 +1,7 @@
 """The environment, read once: the only reader of ``os.environ``.
 
-It is read at the first question about devices and not at import, into one frozen value that is passed down. A
-text that cannot be used is reported once, through the logger ``allotment.settings``; so is one that changes
-afterwards and would have mattered.
+The first question about devices reads it, and not the import, into one frozen value that is passed down. The logger
+``allotment.settings`` reports once each text that cannot be used, and each later change that would have mattered.
 """
 
 import logging
@@ -46,15 +45,15 @@ ALLOCATORS: Final = ("cuda_malloc", "cuda_malloc_async", "memory_guard")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment says. Amounts are bytes."""
+    """The values of all variables. Amounts are bytes."""
 
     #: The texts as they were read; variables that were unset are absent.
     texts: Mapping[str, str]
     #: Memory of each simulated GPU; ``None``: list real ones.
     simulated_gpus: tuple[int, ...] | None
-    #: The mask as it was written; ``None``: all GPUs.
+    #: The text of ``CUDA_VISIBLE_DEVICES``; ``None``: all GPUs.
     visible_devices: str | None
-    #: Growth of every GPU, or ``None``: as the program sets it.
+    #: Growth of every GPU; ``None``: the program decides.
     force_growth: bool | None
     #: Whether a GPU's pool hands wholly free regions back before it refuses.
     trim_on_oom: bool
@@ -68,24 +67,24 @@ class Settings:
     log_level: int
     #: Whether pools find overruns and writes after a free.
     guard: bool
-    #: Whether Python's collector runs before memory is refused; ``None``: unless the program has switched it off.
+    #: Whether Python's collector runs before memory is refused; ``None``: unless the program has disabled it.
     collect_garbage: bool | None
-    #: Whether the pools of devices note who asked for each allocation.
+    #: Whether the pools of devices record the operation and the line that made each allocation.
     owner_tags: bool
     #: How the pools of devices split chunks.
     pool_policy: Policy
-    #: Seconds without a word of any replica after which a step ends; ``None``: never.
+    #: Seconds without progress of any replica after which a step ends; ``None``: never.
     replica_deadline: float | None
     #: The number of workers of a cluster that ``TF_CONFIG`` describes.
     tf_config_workers: int | None
     #: The texts of variables of ``NOT_HONOURED`` that ask for something.
     not_honoured: Mapping[str, str] = field(default_factory=dict)
-    #: ``ALLOTMENT_SIMULATED_GPUS`` does not matter, because the program asked for GPUs itself.
+    #: Whether the program simulates GPUs itself, so that ``ALLOTMENT_SIMULATED_GPUS`` has no effect.
     simulated_by_program: bool = False
 
     @property
     def unusable_force_growth(self) -> str | None:
-        """The text of ``TF_FORCE_GPU_ALLOW_GROWTH`` if it means nothing; it is reported at the start."""
+        """The text of ``TF_FORCE_GPU_ALLOW_GROWTH`` if it cannot be used, which is reported at the start."""
         return self.texts.get(variables.FORCE_GROWTH.name) if self.force_growth is None else None
 
 
@@ -132,7 +131,7 @@ def read_settings(
 
 
 def late_changes(settings: Settings, environ: Mapping[str, str] | None = None) -> Iterable[tuple[str, str]]:
-    """Name each variable that now says something else than was read, with a sentence that says so."""
+    """Yield each variable whose meaning has changed since it was read, with a sentence that says so."""
     source = os.environ if environ is None else environ
     for variable in VARIABLES:
         was, now = settings.texts.get(variable.name), source.get(variable.name)
@@ -147,7 +146,7 @@ def late_changes(settings: Settings, environ: Mapping[str, str] | None = None) -
 
 
 def not_honoured(name: str, text: str) -> str:
-    """Say that a variable of ``NOT_HONOURED`` has no effect."""
+    """Return a sentence: a variable of ``NOT_HONOURED`` has no effect."""
     sentence = f"{name}={show_value(text)} has no effect here"
     if name != ALLOCATOR:
         return f"{sentence}: it is TensorFlow's alone."
@@ -159,7 +158,7 @@ def not_honoured(name: str, text: str) -> str:
 
 
 def warn(text: str) -> None:
-    """Report something about the environment."""
+    """Log a warning about the environment or the options."""
     _logger.warning("%s", text)
 
 

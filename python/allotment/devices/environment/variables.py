@@ -1,6 +1,6 @@
-"""The environment variables: what each accepts, and what its text means.
+"""The environment variables: name, accepted texts, default, and the function from text to value.
 
-Functions from text to value; only ``settings`` reads the environment.
+Only ``settings`` reads the environment.
 """
 
 import json
@@ -29,7 +29,7 @@ _MOST_DIGITS = 19
 #: Memory of a simulated GPU that is asked for without a size.
 DEFAULT_GPU_MEMORY: Final = 4 << 30
 
-#: Enough for any test; a slip of the finger in the count must not build millions of devices.
+#: Enough for any test; a typing error in the number must not make millions of devices.
 MOST_SIMULATED_GPUS: Final = 1024
 
 #: Seconds. A week: no step takes longer.
@@ -41,20 +41,20 @@ class Variable(Generic[_T]):
     """One environment variable."""
 
     name: str
-    #: The values it takes, for people.
+    #: The accepted texts, for messages.
     accepted: str
-    #: What holds when it is unset, and when its text cannot be used.
+    #: The value while it is unset, and if its text cannot be used.
     default: _T
     #: Text to value. Raises ValueError, with the reason if it is not plain from ``accepted``.
     read: Callable[[str], _T]
-    #: What it does, for people.
+    #: Its effect, for reports.
     effect: str
     #: A text that cannot be used is an error, not a warning.
     strict: bool = False
 
 
 def read_gpus(text: str) -> tuple[int, ...]:
-    """Bytes of each simulated GPU that ``4``, ``4:16GiB`` or ``2:1GiB,1:512MiB`` asks for; none for ``""``.
+    """Return the bytes of each simulated GPU of a text such as ``4``, ``4:16GiB`` or ``2:1GiB,1:512MiB``.
 
     Raises:
         ValueError: Not of that form; the text says which part and why.
@@ -80,7 +80,7 @@ def read_gpus(text: str) -> tuple[int, ...]:
 
 
 def _bounded(number: str) -> int | None:
-    """The value of digits with or without a sign; ``None`` if it takes more than 64 bits."""
+    """Return the value of digits with or without a sign; ``None`` if it takes more than 64 bits."""
     sign, digits = ("-", number[1:]) if number.startswith("-") else ("", number.removeprefix("+"))
     digits = digits.lstrip("0") or "0"
     value = int(sign + digits) if len(digits) <= _MOST_DIGITS else None
@@ -88,7 +88,7 @@ def _bounded(number: str) -> int | None:
 
 
 def _read_workers(text: str) -> int | None:
-    """The number of workers of a cluster, ``None`` without one."""
+    """Return the number of workers of a cluster, ``None`` without one."""
     try:
         cluster = json.loads(text or "{}").get("cluster", {})
         tasks = [cluster.get(kind, ()) for kind in ("chief", "worker")]

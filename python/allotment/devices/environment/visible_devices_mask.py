@@ -10,17 +10,17 @@ from allotment.text import BLANKS, show_value
 #: As C's ``strtoul`` reads: leading digits count, whatever follows does not.
 _LEADING_NUMBER = re.compile(rf"[{BLANKS}]*(?P<sign>[+-]?)0*(?P<digits>[0-9]+)")
 
-#: What people write for "none", so that it needs no warning.
+#: Texts that programs write for "none": they need no warning.
 _DELIBERATE = frozenset({"", "-1", "NoDevFiles", "none", "void"})
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """What a value of the variable means."""
+    """The GPUs that a value of the variable leaves."""
 
     #: The GPUs that are left, in the order of the value.
     chosen: tuple[HardwareIndex, ...]
-    #: What in the value names no GPU, in a sentence; ``None`` if all of it makes sense.
+    #: A sentence about the part of the value that names no GPU; ``None`` if each part names one.
     fault: str | None = None
 
 

@@ -7,12 +7,12 @@ from typing import Any
 from allotment.devices.configuration import Change, ConfigurationState
 from allotment.text import show_value
 
-# Raised for a value that is in force, too: so it was in the release that had these calls.
+# Raised even for the present value, as in the release that had these calls.
 _REFUSAL = "GPU options must be set at program startup"
 
 
 def set_process_growth(state: ConfigurationState, enabled: Any) -> None:
-    """Switch growth of every GPU; logical devices win over it. Without a GPU it does nothing.
+    """Set the growth of every GPU; configured logical devices override it. Without a GPU it does nothing.
 
     Raises:
         RuntimeError: The runtime is ready.
@@ -38,7 +38,7 @@ def set_process_fraction(state: ConfigurationState, fraction: Any) -> None:
 
 
 def read_fraction(fraction: Any, field: str) -> float:
-    """Read a share of a GPU's memory. One above 1 is for GPUs with unified memory.
+    """Read a share of a GPU's memory. A share above 1 is for GPUs with unified memory.
 
     Raises:
         TypeError: Not a number.

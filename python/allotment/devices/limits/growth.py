@@ -15,12 +15,12 @@ class Growth:
     """Whether the pools of a GPU grow."""
 
     on: bool
-    #: What decided it, for people.
+    #: The setting that decided it, for messages.
     set_by: str
 
 
 def set_growth(state: ConfigurationState, device: Any, enable: Any) -> None:
-    """Ask for growth of one GPU, as TensorFlow does (device-config API, section 6.1).
+    """Set the growth of one GPU by TensorFlow's rules (device-config API, section 6.1).
 
     Raises:
         ValueError: The device does not exist, has logical devices configured, or is not a GPU.
@@ -44,7 +44,7 @@ def set_growth(state: ConfigurationState, device: Any, enable: Any) -> None:
 
 
 def stored_growth(state: ConfigurationState, device: Any) -> Any:
-    """What was asked for one GPU: ``None`` until something was.
+    """Return the growth that the program set for one GPU, or ``None`` if it set none.
 
     Raises:
         ValueError: The device does not exist.
@@ -54,7 +54,7 @@ def stored_growth(state: ConfigurationState, device: Any) -> Any:
 
 
 def set_experimental_growth(state: ConfigurationState, device: Any, enable: bool) -> None:
-    """Ask for growth of one GPU, whatever its splits and the other GPUs' growth.
+    """Set the growth of one GPU, independent of its logical devices and of the other GPUs' growth.
 
     Raises:
         ValueError: The device does not exist or is not a GPU.
@@ -76,7 +76,7 @@ def set_experimental_growth(state: ConfigurationState, device: Any, enable: bool
 def check_growth(configuration: Configuration) -> None:
     """Check what is checked when settings are put together (device-config API, section 6.4).
 
-    Logical devices on any device, be it the CPU, switch growth off, and the check with it.
+    Configured logical devices of any device, even of the CPU, turn growth off, and the check with it.
 
     Raises:
         ValueError: Visible GPUs disagree; unset and off are two values.
@@ -100,7 +100,7 @@ def check_growth(configuration: Configuration) -> None:
 
 
 def configured_growth(configuration: Configuration, device: PhysicalDevice) -> Growth:
-    """What the program's own calls amount to for one GPU."""
+    """Return the growth of one GPU by the program's calls alone."""
     if configuration.session_growth is not None:
         return Growth(configuration.session_growth, "gpu_options.allow_growth")
     if (own := configuration.experimental_growth.get(device)) is not None:
@@ -112,7 +112,7 @@ def configured_growth(configuration: Configuration, device: PhysicalDevice) -> G
 
 
 def effective_growth(configuration: Configuration, device: PhysicalDevice) -> Growth:
-    """What holds for one GPU: the environment's word, else the program's."""
+    """Return the growth of one GPU: the environment's setting, else the program's."""
     forced = configuration.settings.force_growth
     if forced is None:
         return configured_growth(configuration, device)
@@ -120,7 +120,7 @@ def effective_growth(configuration: Configuration, device: PhysicalDevice) -> Gr
 
 
 def overridden_growth(configuration: Configuration) -> bool | None:
-    """The configured value that the environment changes, or ``None`` if it changes none."""
+    """Return the configured growth that the environment overrides, or ``None`` if it overrides none."""
     forced = configuration.settings.force_growth
     for gpu in configuration.visible_gpus:
         configured = configured_growth(configuration, gpu.device).on
@@ -130,7 +130,7 @@ def overridden_growth(configuration: Configuration) -> bool | None:
 
 
 def dropped_growth(configuration: Configuration) -> tuple[PhysicalDevice, ...]:
-    """The GPUs whose growth was asked for and is dropped because logical devices are configured."""
+    """Return the GPUs whose growth the program set in vain, because it configured logical devices."""
     if not configuration.splits:
         return ()
     return tuple(

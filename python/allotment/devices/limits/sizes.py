@@ -1,6 +1,6 @@
-"""Memory limits of logical devices, as arithmetic: from numbers to numbers (GPU memory, sections 5 and 7).
+"""Computes memory limits of logical devices: from numbers to numbers (GPU memory, sections 5 and 7).
 
-All amounts are bytes. A result is not rounded to the granule: the pool rounds what it takes.
+All amounts are bytes. The functions do not round to the granule: the pool does.
 """
 
 import struct
@@ -8,15 +8,15 @@ from typing import Final
 
 MIB: Final = 1 << 20
 
-#: Every chunk of a pool is a multiple of so many bytes.
+#: Bytes of which every chunk of a pool is a multiple.
 GRANULE: Final = 256
 
-#: MiB of 2**63 bytes, which no device has, and no pool's limit reaches.
+#: MiB of 2**63 bytes: more than a pool's limit can be.
 MOST_MIB: Final = 1 << 43
 
 
 def limit_of_split(mib: float) -> int:
-    """Bytes of a logical device that is configured with ``memory_limit=mib``; fractions of a MiB are dropped.
+    """Return the bytes of a logical device configured with ``memory_limit=mib``, without fractions of a MiB.
 
     TensorFlow keeps the number in single precision, and casts it to a whole number before it multiplies: 0.9
     is 0 bytes, and 16777217 is 16777216 MiB. ``mib`` lies between -1 and ``MOST_MIB``.
@@ -26,14 +26,15 @@ def limit_of_split(mib: float) -> int:
 
 
 def limit_of_whole_gpu(free: int, total: int, *, fraction: float, reserve: int, override: int | None) -> int:
-    """Bytes of the only logical device of a GPU.
+    """Return the bytes of the only logical device of a GPU.
 
     Args:
-        free: Bytes that nobody uses.
+        free: Bytes not in use by any process.
         total: Bytes in all.
-        fraction: Share of ``total``, whatever is free; 0 means ``free`` less ``reserve``.
-        reserve: Bytes to leave to others. If less is free, all of it counts.
-        override: Bytes to leave to others, in place of the fraction, too. If less is free, it has no effect.
+        fraction: Share of ``total``, even if less is free; 0 means ``free`` less ``reserve``.
+        reserve: Bytes to leave to other processes. If less is free, all of it counts.
+        override: Bytes to leave to other processes, instead of ``reserve`` and ``fraction``. If less is free, it has no
+            effect.
     """
     if override is not None and override <= free:
         return free - override

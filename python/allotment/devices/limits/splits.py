@@ -13,7 +13,7 @@ from allotment.text import show_text, show_value
 
 
 def stored_splits(state: ConfigurationState, device: Any) -> Sequence[LogicalDeviceConfiguration] | None:
-    """The very object that was configured for a device, or ``None``.
+    """Return the object that the program configured for a device, or ``None``.
 
     Raises:
         ValueError: The device does not exist.
@@ -26,8 +26,8 @@ def set_splits(state: ConfigurationState, device: Any, splits: Any) -> None:
     """Configure the logical devices of a physical one (device-config API, section 5.6).
 
     Raises:
-        ValueError: The device does not exist, or an element has what its type cannot have, or lacks what it
-            must.
+        ValueError: The device does not exist, or an element has a field that its type of device does not allow, or
+            lacks one that it requires.
         TypeError: ``splits`` is no sequence.
         AttributeError: An element is no configuration.
         RuntimeError: The runtime is ready and has another configuration.
@@ -51,7 +51,7 @@ def set_splits(state: ConfigurationState, device: Any, splits: Any) -> None:
 
 
 def _mapping(splits: Sequence[LogicalDeviceConfiguration]) -> str:
-    """The logical devices that are configured, in few words: ``[100 MiB, 200 MiB]``."""
+    """Return configured logical devices as a short text: ``[100 MiB, 200 MiB]``."""
     return show_text(f"[{', '.join(map(_describe, splits))}]")
 
 
@@ -77,12 +77,12 @@ def _check_cpu_split(split: Any) -> None:
 
 
 def splits_of(configuration: Configuration, physical: Physical) -> Sequence[LogicalDeviceConfiguration]:
-    """What is configured for a device; empty where nothing is."""
+    """Return the configured logical devices of a device; empty if there are none."""
     return configuration.splits.get(physical.device, ())
 
 
 def check_splits(configuration: Configuration) -> None:
-    """Check each GPU's configuration when settings are put together.
+    """Check each GPU's logical device configurations by themselves.
 
     Raises:
         ValueError: Some logical devices of a GPU have a priority or an ordinal, and some have none.
@@ -100,7 +100,7 @@ def check_splits(configuration: Configuration) -> None:
 
 
 def check_limit(mib: Any, field: str) -> None:
-    """Check the limit of a logical device. 0, and what is cut to 0, are limits of a device without memory.
+    """Check the limit of a logical device, in MiB. A limit below 1 makes a device without memory.
 
     Raises:
         TypeError: It is no number; a bool is none.
@@ -115,10 +115,10 @@ def check_limit(mib: Any, field: str) -> None:
 
 
 def check_splits_together(configuration: Configuration) -> None:
-    """Check the GPUs' configurations against each other, as the runtime does when it makes devices.
+    """Check the GPUs' logical device configurations against each other, as TensorFlow's runtime does at the start.
 
-    Only if any device is configured, the CPU included. The first GPU is the yardstick (GPU memory, section
-    7.2).
+    Only if any device is configured, the CPU included. The others are compared with the first GPU (GPU memory,
+    section 7.2).
 
     Raises:
         UnknownError: Fewer logical devices than GPUs: a GPU was configured to have none.

@@ -1,4 +1,4 @@
-"""Limits of whole GPUs, beyond TensorFlow: they leave growth alone."""
+"""Limits of whole GPUs, which TensorFlow does not have: unlike its limits they do not turn growth off."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from allotment.text import show_value
 
 
 def set_experimental_limit(state: ConfigurationState, device: Any, size: Any) -> None:
-    """Limit what is used of a GPU; splits must fit into it, too.
+    """Limit the memory used of a GPU, by all its logical devices together.
 
     Raises:
         ValueError: The device does not exist or is not a GPU, or the size is not between 1 byte and what it

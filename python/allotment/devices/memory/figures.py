@@ -14,7 +14,7 @@ from allotment.text import show_text, show_value
 
 
 def memory_info(devices: Sequence[LogicalDeviceRuntime], text: Any) -> dict[str, int]:
-    """Bytes of the chunks in use on a device, now and at the most since the start or the last reset.
+    """Return the bytes of the chunks in use on a device, now and their peak since the start or the last reset.
 
     Raises:
         ValueError: The text is no device name, or fits no device or several, or the device has no pool.
@@ -28,7 +28,7 @@ def memory_info(devices: Sequence[LogicalDeviceRuntime], text: Any) -> dict[str,
 
 
 def reset_memory_stats(devices: Sequence[LogicalDeviceRuntime], text: Any) -> None:
-    """Make every peak of a device what it is now; cumulative counters stay.
+    """Set the peaks of a device to the present figures; cumulative counters stay.
 
     Raises:
         ValueError: The text is no device name, or fits no device or several, or the device has no pool.
@@ -41,7 +41,7 @@ def reset_memory_stats(devices: Sequence[LogicalDeviceRuntime], text: Any) -> No
 
 
 def as_text(text: Any) -> Any:
-    """``None`` is the empty text, and bytes are UTF-8, as in TensorFlow; the rest stays as it is."""
+    """Return "" for ``None`` and decode bytes as UTF-8, as TensorFlow does; return other values unchanged."""
     if text is None:
         return ""
     return text.decode(errors="replace") if isinstance(text, bytes | bytearray) else text

@@ -20,7 +20,7 @@ _SET_BY_GROWTH = "allotment.experimental.set_memory_growth"
 
 
 def set_limit(devices: Sequence[LogicalDeviceRuntime], device: Any, size: Any, *, trim: bool) -> None:
-    """Change the limit of a logical device. What is reserved never is above it.
+    """Change the limit of a logical device, which must not be below what stays reserved.
 
     Raises:
         ValueError: No such device, or it has no pool; the size is out of range, with the other logical
@@ -55,7 +55,7 @@ def set_limit(devices: Sequence[LogicalDeviceRuntime], device: Any, size: Any, *
 
 
 def set_growth(devices: Sequence[LogicalDeviceRuntime], device: Any, enable: Any) -> None:
-    """Turn growth of a logical device on or off, for memory to come.
+    """Turn growth of a logical device on or off, for later reservations.
 
     Raises:
         ValueError: No such device, or it has no pool.
@@ -75,7 +75,7 @@ def set_growth(devices: Sequence[LogicalDeviceRuntime], device: Any, enable: Any
 
 
 def trim(devices: Sequence[LogicalDeviceRuntime], device: Any) -> int:
-    """Give wholly free regions of a device back, or of all devices for ``None``; return their bytes.
+    """Release the wholly free regions of a device, or of all devices for ``None``; return their bytes.
 
     Raises:
         ValueError: No such device, or it has no pool.

@@ -1,4 +1,4 @@
-"""Scopes over the pools of devices: what they are used for while a block runs."""
+"""Scopes over the pools of devices, which count and limit the allocations of a ``with`` block."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -12,9 +12,9 @@ from allotment.devices.memory.live_changes import with_pool
 
 
 class MemoryScope:
-    """What a ``with`` block allocates on one device or on several, each with a scope of its own.
+    """Counts and limits the allocations of a ``with`` block on one device or on several, each with a scope of its own.
 
-    Figures are bytes, as those of ``Scope``: of now while the block runs, of its end afterwards.
+    Figures are bytes, as those of ``Scope``: the present ones while the block runs, those of its end afterwards.
     """
 
     def __init__(self, name: str, scopes: Mapping[str, Scope]) -> None:
@@ -25,7 +25,7 @@ class MemoryScope:
 
     @property
     def peak(self) -> int:
-        """The most that was held at once; of several devices, the sum of their peaks."""
+        """The peak of the bytes held; of several devices, the sum of their peaks."""
         return sum(scope.peak for scope in self.by_device.values())
 
     @property
@@ -35,12 +35,12 @@ class MemoryScope:
 
     @property
     def freed(self) -> int:
-        """Bytes given back of those."""
+        """Bytes freed of those."""
         return sum(scope.freed for scope in self.by_device.values())
 
     @property
     def live(self) -> int:
-        """Bytes held: now, or when the block ended."""
+        """Bytes held now, or at the end of the block."""
         return sum(scope.live for scope in self.by_device.values())
 
     def set_limit(self, limit: int | str | None) -> None:

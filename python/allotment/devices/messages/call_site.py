@@ -1,4 +1,4 @@
-"""Which line of the program made a call: the first frame outside of this package."""
+"""Finds the line of the program that called this package: the first frame outside of it."""
 
 import sys
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ _PACKAGE = __name__.partition(".")[0]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A call into this package, for messages that say what happened first."""
+    """A call of the program into this package, for messages about earlier calls."""
 
-    #: The function that was called, such as ``list_logical_devices``.
+    #: The called function, such as ``list_logical_devices``.
     function: str
     file: str
     line: int
@@ -21,7 +21,7 @@ class Caller:
 
 
 def find_caller() -> Caller:
-    """Find the call that led here."""
+    """Return the program's innermost call into this package."""
     frame = sys._getframe()
     function = frame.f_code.co_qualname
     while frame.f_back is not None and is_ours(frame.f_globals.get("__name__")):
@@ -32,13 +32,13 @@ def find_caller() -> Caller:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallStack:
-    """The calls of the program, outside of this package, that led somewhere; lines are counted when asked for."""
+    """The program's calls, outside of this package, that led to a place. Line numbers are computed on demand."""
 
     #: Code and the place in it, the innermost first.
     frames: tuple[tuple[CodeType, int], ...]
 
     def lines(self, *, innermost_first: bool = False, indent: str = "  ") -> str:
-        """The calls as Python lists them in a traceback, one a line."""
+        """Return the calls as a traceback lists them, one a line."""
         found = self.frames if innermost_first else self.frames[::-1]
         return "".join(
             f'{indent}File "{code.co_filename}", line {_line_of(code, at)}, in {code.co_name}\n'
@@ -46,12 +46,12 @@ class CallStack:
         )
 
 
-#: The innermost calls tell where a program is, however deep it is.
+#: The innermost calls identify a place, however deep it is.
 _MOST = 20
 
 
 def find_stack() -> CallStack:
-    """Find the calls of the program that led here."""
+    """Return the calls of the program that led to the caller."""
     frame: FrameType | None = sys._getframe()
     found: list[tuple[CodeType, int]] = []
     while frame is not None and len(found) < _MOST:
@@ -69,5 +69,5 @@ def _line_of(code: CodeType, at: int) -> int:
 
 
 def is_ours(module: str | None) -> bool:
-    """Whether a module is one of this package."""
+    """Return whether a module belongs to this package."""
     return module is not None and module.partition(".")[0] == _PACKAGE

@@ -1,4 +1,4 @@
-"""What to write instead of a device name that was refused."""
+"""Suggests a device name in place of a refused one."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ _CASE = re.compile(r"(?P<kind>cpu|gpu):(?P<index>[0-9]+)", re.IGNORECASE)
 
 
 def hint_for(text: str, devices: Iterable[_Logical]) -> str:
-    """Say what to write instead of ``text``, and which devices there are."""
+    """Return sentences: what to write instead of ``text``, and the names of all devices."""
     devices = tuple(devices)
     names = ", ".join(device.short_name for device in devices)
     return " ".join([*_better(text, devices), f"There are: {names}."])

@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
 
-#: Rewrites of graphs that are on, off or not said, in the order in which they are listed.
+#: Rewrites of graphs that are on, off or unset, in TensorFlow's order.
 _TOGGLES_BEFORE = (
     "layout_optimizer",
     "constant_folding",
@@ -61,24 +61,24 @@ class _Flag(Generic[_T]):
 class Flags:
     """The flags of the process; the device policy is each thread's own once the runtime is ready."""
 
-    #: An op whose wish cannot be met may run elsewhere. ``None``: not said, which means off.
+    #: Whether an operation may run elsewhere if its requested device cannot run it. ``None``: unset, which means off.
     soft_placement = _Flag[bool | None](None)
-    #: Each operation logs where it ran. ``None``: not said, which means off.
+    #: Whether each operation logs its device. ``None``: unset, which means off.
     log_placement = _Flag[bool | None](None)
-    #: Operations are done when their call returns. They always are; the flag is only kept.
+    #: Whether operations are done when their call returns. They always are; the flag is only kept.
     synchronous_execution = _Flag(True)
-    #: What TensorFlow would compile runs as Python. It always does; the flag is only kept.
+    #: Whether functions that TensorFlow would compile run as Python. They always do; the flag is only kept.
     functions_run_eagerly = _Flag(False)
     #: Rounding of float32 products on GPUs that can; only kept.
     tensor_float_32 = _Flag(True)
-    #: Operations give the same result every time; only kept.
+    #: Whether operations give the same result every time; only kept.
     deterministic = _Flag(False)
-    #: Operations are fused by a compiler; only kept.
+    #: Whether a compiler fuses operations; only kept.
     jit = _Flag(False)
 
     def __init__(self) -> None:
-        #: Counts every change of a flag, and the step to ready: what was derived under one number holds as
-        #: long as the number is the same.
+        #: Counts the changes of flags, and the step to ready. A value computed under one number is valid until the
+        #: number changes.
         self.flags_version = 0
         self._version_lock = threading.Lock()
         self._policy: str = POLICIES[0]
@@ -93,17 +93,17 @@ class Flags:
 
     @property
     def soft_device_placement(self) -> bool:
-        """Whether an operation whose wish cannot be met may run elsewhere."""
+        """Whether an operation may run elsewhere if its requested device cannot run it."""
         return bool(self.soft_placement)
 
     @property
     def log_device_placement(self) -> bool:
-        """Whether each operation logs where it ran."""
+        """Whether each operation logs its device."""
         return bool(self.log_placement)
 
     @property
     def device_policy(self) -> str:
-        """What happens to an input that is not where the operation runs: one of ``POLICIES``."""
+        """The treatment of inputs on another device than the operation's: one of ``POLICIES``."""
         policy: str = getattr(self._thread, "policy", self._policy)
         return policy
 
@@ -125,26 +125,26 @@ class Flags:
 
     @property
     def optimizer_options(self) -> dict[str, bool | int]:
-        """The options that were set, and two that are always told, in TensorFlow's order."""
+        """The options that were set, and two that are always listed, in TensorFlow's order."""
 
-        def told(names: tuple[str, ...]) -> dict[str, bool | int]:
+        def listed(names: tuple[str, ...]) -> dict[str, bool | int]:
             return {
                 name: bool(self._optimizer_options[name])
                 for name in names
                 if self._optimizer_options.get(name) is not None
             }
 
-        options = told(_TOGGLES_BEFORE)
+        options = listed(_TOGGLES_BEFORE)
         options["disable_model_pruning"] = bool(self._optimizer_options.get("disable_model_pruning"))
-        options |= told(_TOGGLES_BETWEEN)
+        options |= listed(_TOGGLES_BETWEEN)
         options["disable_meta_optimizer"] = bool(self._optimizer_options.get("disable_meta_optimizer"))
-        options |= told(_TOGGLES_AFTER)
+        options |= listed(_TOGGLES_AFTER)
         if nodes := self._optimizer_options.get("min_graph_nodes"):
             options["min_graph_nodes"] = operator.index(nodes)
         return options
 
     def add_optimizer_options(self, options: Any) -> None:
-        """Set options, as ``dict.update`` does; ``None`` takes one back, and unknown names are never told.
+        """Set options, as ``dict.update`` does; ``None`` unsets one, and unknown names are never listed.
 
         Raises:
             TypeError: Neither a dictionary nor pairs.
@@ -154,7 +154,7 @@ class Flags:
         self.flags_changed()
 
     def check_flags(self) -> None:
-        """Check what was stored without a look.
+        """Check the flags of placement, which setters store unchecked.
 
         Raises:
             TypeError: A flag of placement is no bool.
@@ -177,10 +177,10 @@ def as_bool(value: Any) -> bool:
 
 
 def check_truth(value: Any) -> None:
-    """Check that a value is true or false in itself, as numbers are, and not by being empty or not.
+    """Check that a value has a truth value of its own, as numbers do, and not one by its length.
 
     Raises:
-        TypeError: It is not.
+        TypeError: It has none.
     """
     if value is not None and not hasattr(value, "__bool__"):
         raise TypeError(

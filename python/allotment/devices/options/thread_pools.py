@@ -1,4 +1,4 @@
-"""Sizes of TensorFlow's thread pools. Kept and checked, nothing more: NumPy has threads of its own."""
+"""Sizes of TensorFlow's thread pools. They are kept and checked and have no effect: NumPy has its own threads."""
 
 import operator
 from typing import Any, Literal
@@ -8,7 +8,7 @@ from allotment.text import show_value
 
 Which = Literal["intra", "inter"]
 
-#: What was set, by the kind of parallelism; ``None`` until something is.
+#: Numbers of threads by the kind of parallelism; a kind that is absent was never set.
 Threads = dict[Which, Any]
 
 _REFUSALS: dict[Which, str] = {
@@ -18,7 +18,7 @@ _REFUSALS: dict[Which, str] = {
 
 
 def set_threads(threads: Threads, state: ConfigurationState | None, which: Which, count: Any) -> None:
-    """Store a number of threads; 0 is TensorFlow's choice, and not the same as never set.
+    """Store a number of threads; 0 lets TensorFlow choose, and differs from never set.
 
     Raises:
         RuntimeError: The runtime is ready and has another number.
@@ -34,7 +34,7 @@ def set_threads(threads: Threads, state: ConfigurationState | None, which: Which
 
 
 def thread_count(threads: Threads, which: Which) -> int:
-    """What was stored, 0 if nothing was.
+    """Return the stored number of threads, 0 if there is none.
 
     Raises:
         TypeError: It is no whole number.
@@ -54,7 +54,7 @@ def thread_count(threads: Threads, which: Which) -> int:
 
 
 def check_threads(threads: Threads) -> None:
-    """Check what was stored without a look.
+    """Check the numbers of threads, which the setter stores unchecked.
 
     Raises:
         TypeError: It is no whole number.

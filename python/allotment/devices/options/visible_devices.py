@@ -1,4 +1,4 @@
-"""Which physical devices are used."""
+"""The physical devices that the program uses: ``set_visible_devices``."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from allotment.text import show_value
 
 
 def devices_of_type(devices: list[PhysicalDevice], device_type: Any) -> list[PhysicalDevice]:
-    """A fresh list of the devices of one type; ``None`` is all. Nothing is checked: ``"cpu"`` fits none."""
+    """Return a new list of the devices of one type; ``None`` is all. The type is not checked: ``"cpu"`` fits none."""
     return [device for device in devices if device_type is None or device.device_type == device_type]
 
 
 def set_visible(state: ConfigurationState, devices: Any, device_type: Any) -> None:
     """Choose the devices to use (device-config API, section 5.4).
 
-    A list is taken as it is, anything else as its only element. With a type, only devices of that type are
-    replaced, and the new ones come last; without, the list is all there is.
+    Any value but a list is the only element of one. With a type, the new devices replace those of that type alone, and
+    come last; without a type they replace all.
 
     Raises:
         ValueError: An element is no device that exists, or not of the type.

@@ -1,4 +1,4 @@
-"""Everything about this process's devices in one value: for ``allotment devices``."""
+"""Reports all devices of this process as one value, for ``allotment devices``."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,23 +11,23 @@ from allotment.devices.physical import Physical, hardware
 
 @dataclass(frozen=True, slots=True)
 class VariableReport:
-    """An environment variable that was set."""
+    """An environment variable that is set."""
 
     name: str
     text: str
-    #: What it does.
+    #: Its effect.
     effect: str
 
 
 @dataclass(frozen=True, slots=True)
 class MaskReport:
-    """What ``CUDA_VISIBLE_DEVICES`` leaves."""
+    """The GPUs that ``CUDA_VISIBLE_DEVICES`` leaves."""
 
-    #: As it was written; ``None``: unset.
+    #: Its text; ``None``: unset.
     text: str | None
     #: GPUs in the hardware's own list.
     hardware_gpus: int
-    #: Those that are left, by their index there, in the mask's order.
+    #: Indices there of the GPUs left, in the order of the text.
     left: tuple[int, ...]
 
 
@@ -65,7 +65,7 @@ class LogicalReport:
 
 @dataclass(frozen=True, slots=True)
 class DevicesReport:
-    """The devices of a process, and what made them so."""
+    """The devices of a process, and the settings behind them."""
 
     environment: tuple[VariableReport, ...]
     mask: MaskReport
@@ -73,12 +73,12 @@ class DevicesReport:
     logical: tuple[LogicalReport, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The same names, for JSON."""
+        """Return the report as nested dictionaries, for JSON."""
         return asdict(self)
 
 
 def report_devices(context: Context) -> DevicesReport:
-    """Take stock of a process's devices. Makes the runtime ready, but reserves nothing.
+    """Report the devices of a context. Makes the runtime ready, but reserves no memory.
 
     Raises:
         ValueError: The environment cannot be used.

@@ -1,4 +1,4 @@
-"""The report on devices as a text of columns, for people."""
+"""Formats the report on devices as a text of columns."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,7 @@ from allotment.text import show_text
 
 
 def report_text(report: DevicesReport) -> str:
-    """Make the text of a report; nothing is wrapped or cut."""
+    """Return the text of a report; no line is wrapped or cut."""
     lines = ["Physical devices"]
     lines += _columns([_physical_cells(physical) for physical in report.physical])
     lines += ["", _mask_sentence(report.mask), "", "Logical devices"]
