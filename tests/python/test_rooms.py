@@ -41,25 +41,11 @@ def test_names_of_tensorflow_load_when_they_are_used() -> None:
     assert "allotment.tf.keras" in modules_after("import allotment.tf as tf", "tf.keras")
 
 
-#: Packages in which some imports still go in a circle. Nothing is added here: what has none any more is taken out.
-WITH_CIRCLES = ("tf.ops",)
-
-
 def test_no_import_goes_in_a_circle() -> None:
     # Imports in functions and for type checkers count, too.
     graph = grimp.build_graph("allotment", include_external_packages=False, cache_dir=None)
 
-    def package(module: str) -> str:
-        return next((each for each in WITH_CIRCLES if f"{module}.".startswith(f"allotment.{each}.")), module)
-
-    arrows = {
-        module: {
-            each
-            for each in graph.find_modules_directly_imported_by(module)
-            if package(each) != package(module)
-        }
-        for module in graph.modules
-    }
+    arrows = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     assert len(arrows) > 300
     order = list(graphlib.TopologicalSorter(arrows).static_order())
     assert (

@@ -1,6 +1,7 @@
 """What TensorFlow shows on GPUs only, on simulated ones: real memory, exact figures, limits that bind."""
 
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,11 +159,17 @@ def test_an_operation_whose_result_does_not_fit_fails() -> None:
 
 @runtime("1:1GiB")
 def test_tensors_in_cycles_are_collected_before_memory_is_refused() -> None:
+    threshold = gc.get_threshold()
+    gc.freeze()  # collecting the objects of other tests takes long
     gc.set_threshold(1 << 30)  # on, and never due by itself
-    for _ in range(10):
-        cycle = [tf.ones([300 * MIB // 4])]
-        cycle.append(cycle)  # type: ignore[arg-type]
-        del cycle
+    try:
+        for _ in range(10):
+            cycle: list[Any] = [tf.ones([300 * MIB // 4])]
+            cycle.append(cycle)
+            del cycle
+    finally:
+        gc.set_threshold(*threshold)
+        gc.unfreeze()
 
 
 @runtime("2:1GiB")
