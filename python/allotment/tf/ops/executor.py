@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from allotment import errors
 from allotment._core import ArrayMemory, Pool, collect_garbage
 from allotment.devices.context import LogicalDeviceRuntime as Device
+from allotment.devices.memory_runner import MemoryRunner
 from allotment.tf.ops import faults
 from allotment.tf.ops.table import Host, Operation
 from allotment.tf.tensors.dtype import DType, int32, string
@@ -24,7 +25,7 @@ class Progress(Protocol):
 
 
 def call_in_memory(
-    runner: Callable[..., Any],
+    runner: MemoryRunner,
     pool: Pool | None,
     function: Callable[..., Any],
     args: tuple[Any, ...],

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from allotment import errors
 from allotment._core import format_size
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.dispatch import memory_runner
+from allotment.devices.memory_runner import MemoryRunner
 from allotment.tf.graph.nodes.errors import graph_error, of_node
 from allotment.tf.graph.nodes.node import Operation
 from allotment.tf.graph.running.program import NOTHING, ONE, TWO, Program, Segment, Step
@@ -21,6 +22,9 @@ _ndarray: Final = np.ndarray
 
 #: Called after each step while a run is traced: segment, position, arrays.
 Trace = Callable[[Segment, int, list[Any]], None]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _HINT: Final = (
     "Hint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom to "
@@ -68,7 +72,7 @@ def _run_segment(
     program: Program, segment: Segment, values: list[Any], report_upon_oom: bool, trace: Trace | None
 ) -> None:
     inside, steps = memory_runner(segment.home), segment.steps
-    call: Callable[..., None] = inside
+    call: MemoryRunner = inside
     if trace is not None or (segment.home.pool is not None and segment.home.pool.owner_tags):
         # Each step enters the memory by itself, so that tags and traces know its node.
         steps = [
@@ -113,8 +117,8 @@ def _called(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-def _plainly(function: Callable[..., None], *args: Any) -> None:
-    function(*args)
+def _plainly(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    return function(*args, **kwargs)
 
 
 def _run_steps(steps: Sequence[Step], position: _Position, values: list[Any]) -> None:
