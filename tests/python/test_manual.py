@@ -82,9 +82,7 @@ def test_the_reference_has_every_public_name_and_namespace() -> None:
         value.__name__ for name in tf.__all__ if isinstance(value := getattr(tf, name), types.ModuleType)
     }
     # Other versions of the same names, and namespaces of types and of constants.
-    elsewhere = {
-        f"allotment.tf.{name}" for name in ("compat", "dtypes", "sysconfig", "version")
-    }
+    elsewhere = {f"allotment.tf.{name}" for name in ("compat", "dtypes", "sysconfig", "version")}
     pages = "".join(text for stem, text in reference.items() if stem.startswith("tf"))
     for name in namespaces - elsewhere:
         assert f":: {name}\n" in pages, name

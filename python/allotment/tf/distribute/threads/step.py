@@ -181,7 +181,7 @@ class Step:
         context = contextvars.copy_context()
         events, is_clean = self._events, self._is_clean
 
-        def work() -> None:
+        def outcome() -> _Ended:
             channel = StepChannel(replica, events)
             try:
                 try:
@@ -191,11 +191,13 @@ class Step:
             except BaseException as error:
                 if channel.is_inherited:
                     raise
-                # A reference to the error in this frame would be a cycle that keeps the replica's values alive.
-                if not replica.is_abandoned:
-                    events.put((replica, _Ended(error=error, clean=is_clean())))
-            else:
-                events.put((replica, _Ended(value, clean=is_clean())))
+                return _Ended(error=None if replica.is_abandoned else error, clean=is_clean())
+            return _Ended(value, clean=is_clean())
+
+        def work() -> None:
+            # Outside of the handler and in no variable: this thread may pause here, and must not keep the error,
+            # whose frames hold the replica's arrays.
+            events.put((replica, outcome()))
 
         return work
 
