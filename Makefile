@@ -26,7 +26,7 @@ SUITE = PATH=$(abspath $(BIN)):$$PATH $(BIN)/python tests/numpy_suite/run.py
 MEMCHECK := valgrind --quiet --error-exitcode=99
 
 # Every second file of tests, from the first or the second on.
-every_second = $(shell ls tests/python/test_*.py | awk 'NR % 2 == $(1)')
+every_second = $(shell find tests/python -name 'test_*.py' | sort | awk 'NR % 2 == $(1)')
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_trace import rejected
 
 from allotment.trace import TraceError, read_columns, read_trace
 from support.trace_files import GNN, SMALL, columns, write_trace
@@ -19,7 +20,6 @@ from support.zip_files import (
     npy_with_head,
     write_members,
 )
-from test_trace import rejected
 
 COLUMNS = ["op", "id", "size"]
 

@@ -27,7 +27,7 @@ def tensors(result):
 
 
 def run(program: str, gpus: str = "1:64MiB") -> None:
-    done = run_on_gpus(gpus, SETUP + program, SUPPORT=str(Path(__file__).parent))
+    done = run_on_gpus(gpus, SETUP + program, SUPPORT=str(Path(__file__).parents[2]))
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout == "done\n"

@@ -148,7 +148,7 @@ def test_every_operation_is_among_the_samples() -> None:
 
 #: Chains of operations, the types and shapes of their placeholders, and the shapes or the exception of TensorFlow.
 #: ``tests/differential/record_shapes.py`` writes the file.
-RECORDED: list[Any] = json.loads((Path(__file__).parent / "support" / "static_shapes.json").read_text())
+RECORDED: list[Any] = json.loads((Path(__file__).parents[2] / "support" / "static_shapes.json").read_text())
 
 
 def test_shapes_are_known_as_far_as_tensorflow_knows_them() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from test_trace import rejected
 
 from allotment.trace import read_trace, reader
 from support.trace_files import SMALL, columns, write_trace
 from support.zip_files import FLAGS, METHOD, SIZE, head, npy, npy_with_head, patch_directory, write_members
-from test_trace import rejected
 
 COLUMNS = ["op", "id", "size"]
 

@@ -13,7 +13,7 @@ import allotment
 import allotment.tf as tf
 from support.stub_docs import STUB, at_run_time, documented
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_stub_is_that_of_the_compiled_module() -> None:

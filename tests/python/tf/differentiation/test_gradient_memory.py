@@ -23,7 +23,7 @@ def array(mib=1, value=0.5):
 
 
 def run(program: str, gpus: str = "1:64MiB") -> None:
-    done = run_on_gpus(gpus, SETUP + program, SUPPORT=str(Path(__file__).parent))
+    done = run_on_gpus(gpus, SETUP + program, SUPPORT=str(Path(__file__).parents[2]))
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout == "done\n"
