@@ -31,7 +31,8 @@ every_second = $(shell find tests/python -name 'test_*.py' | sort | awk 'NR % 2 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: develop  ## replay a recorded training run, see what it held, and hit a limit
+demo: | $(VENV)/.maturin  ## replay a recorded training run, see what it held, and hit a limit
+	$(BIN)/maturin develop --quiet
 	$(BIN)/allotment demo
 
 test: test-rust test-loom test-oracle test-python test-differential  ## all tests
@@ -161,10 +162,13 @@ oracle: $(ORACLE)  ## the driver around TensorFlow's allocator
 clean:  ## remove what was built and installed
 	rm -rf target $(VENV) $(ORACLE_VENV) python/allotment/*.so
 
-$(VENV)/.tools: pyproject.toml
+# The package with what it needs to run, then the tools of its developers.
+$(VENV)/.maturin:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet "maturin>=1.14,<2"
+	$(BIN)/pip install "maturin>=1.14,<2"
+	touch $@
+
+$(VENV)/.tools: pyproject.toml | $(VENV)/.maturin
 	$(BIN)/maturin develop --quiet --extras dev
 	touch $@
 
