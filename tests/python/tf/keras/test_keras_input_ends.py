@@ -69,6 +69,26 @@ def test_a_data_set_that_was_read_to_its_end_begins_again(steps: int, epochs: in
     assert history.history == wanted.history
 
 
+@pytest.mark.parametrize(
+    ("split", "batch_size", "losses"),
+    [
+        (0.0, 6, [0.26736, 1.65744, 0.28015, 1.51019, 0.29365]),
+        (0.5, 4, [0.37153, 0.0643, 0.36485, 0.06669, 0.35851]),
+    ],
+)
+def test_arrays_that_were_read_to_their_end_begin_again(
+    split: float, batch_size: int, losses: list[float]
+) -> None:
+    x, y = np.arange(36, dtype=np.float32).reshape(12, 3) / 36, np.ones(12, np.float32)
+    model = keras.Sequential([keras.Input((3,)), layers.Dense(1, kernel_initializer="ones")])
+    model.compile("sgd", "mse")
+    history = model.fit(
+        x, y, batch_size, 5, verbose=0, shuffle=False, validation_split=split, steps_per_epoch=1
+    )
+    # TensorFlow's losses.
+    np.testing.assert_allclose(history.history["loss"], losses, atol=1e-5)
+
+
 def test_validation_that_has_no_batch_any_more_is_left_out_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="there was no batch for this validation"):
         history = linear().fit(X, Y, validation_data=batches(2), epochs=2, verbose=0)

@@ -306,6 +306,9 @@ class _Again:
     def __iter__(self) -> Iterator[Batch]:
         return self._arrays.batches()
 
+    def __len__(self) -> int:
+        return self._arrays.steps
+
 
 def host_array(value: Any) -> Any:
     """Convert values to a NumPy array; float64 becomes float32, as in Keras.

@@ -72,7 +72,8 @@ def _logistic(x: Array) -> Any:
     result = np.asarray(np.negative(x))
     np.exp(result, out=result)
     np.add(result, 1, out=result)
-    return np.reciprocal(result, out=result)
+    # A reciprocal of complex numbers would change the sign of an imaginary part of zero.
+    return np.divide(1, result, out=result)
 
 
 sqrt = public_unary("sqrt", "Sqrt", np.sqrt, "The square root. As ``tf.sqrt``.")

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from allotment.tf import math as tf_math
@@ -50,3 +51,10 @@ def test_complex_numbers_are_put_together() -> None:
 def test_texts_have_no_parts() -> None:
     with pytest.raises(TypeError, match="input must be a numeric tensor"):
         tf_math.real(tensor("a"))
+
+
+def test_a_sigmoid_keeps_an_imaginary_part_of_positive_zero() -> None:
+    # TensorFlow's sign.
+    found = tf_math.sigmoid(tensor([2 + 0j, 5e-6 + 0j], "complex64")).numpy()
+    np.testing.assert_allclose(found, [0.8807971, 0.50000125], rtol=1e-6)
+    assert not np.signbit(found.imag).any()
