@@ -175,6 +175,9 @@ def test_losses_that_cannot_be() -> None:
 def test_an_ignored_class_is_not_offered() -> None:
     with pytest.raises(NotImplementedError, match="`ignore_class` is not offered"):
         losses.sparse_categorical_crossentropy([0], constant([[0.5, 0.5]]), ignore_class=0)  # type: ignore[arg-type]
+    for made in (losses.SparseCategoricalCrossentropy, keras.metrics.SparseCategoricalCrossentropy):
+        with pytest.raises(NotImplementedError, match="`ignore_class` is not offered"):
+            made(ignore_class=0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int64", "uint8", "uint16", "uint32", "float64", "bool"])

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from allotment.tf import nest
-from allotment.tf.keras.absent import lacks
+from allotment.tf.keras.absent import lacks, refuse_unless_none
 from allotment.tf.keras.engine.names import snake_case, unique_name
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.engine.replicas import number_of_replicas
@@ -223,7 +223,8 @@ class SparseCategoricalCrossentropy(FunctionLoss):
         name: str | None = "sparse_categorical_crossentropy",
         dtype: Any = None,
     ) -> None:
-        arguments = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
+        refuse_unless_none("SparseCategoricalCrossentropy", ignore_class=ignore_class)
+        arguments = {"from_logits": from_logits, "ignore_class": None, "axis": axis}
         super().__init__(sparse_categorical_crossentropy, reduction, name, dtype, **arguments)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from allotment.tf.keras.absent import refuse_unless_none
 from allotment.tf.keras.engine.precision import converted
 from allotment.tf.keras.losses.functions import (
     binary_crossentropy,
@@ -128,7 +129,8 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
         ignore_class: None = None,
         axis: int = -1,
     ) -> None:
-        arguments = {"from_logits": from_logits, "ignore_class": ignore_class, "axis": axis}
+        refuse_unless_none("SparseCategoricalCrossentropy", ignore_class=ignore_class)
+        arguments = {"from_logits": from_logits, "ignore_class": None, "axis": axis}
         super().__init__(sparse_categorical_crossentropy, name, dtype, **arguments)
 
 
