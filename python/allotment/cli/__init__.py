@@ -24,6 +24,9 @@ from allotment.text import one_line
 if TYPE_CHECKING:
     from allotment.trace import ReplayOptions, Report, Search
 
+#: Bytes of trace files from which on a replay shows its progress. Packed files of this length take a second.
+_LONG_BYTES = 8 << 20
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
 @click.version_option(__version__, prog_name="allotment", message="%(prog)s %(version)s")
@@ -152,7 +155,7 @@ def replay_command(
     host memory, of a device or over a source in Python keeps regions apart: replay with --apart. Pools trim before
     they refuse by default: replay with --trim-on-oom. All other options have the defaults of a pool.
     """
-    # Functions import what needs NumPy or rich, so that --help and --version load neither.
+    # Functions import what they need, so that --help and --version load little.
     from allotment.trace import ReplayOptions, Search
 
     _check_offsets(offsets, paths, min_limit)
@@ -184,7 +187,8 @@ def _replay(
     from allotment.trace import TraceError, read_trace, replay_at_min_limit, replay_trace
 
     traces, reports = [], []
-    with progress(2 * len(paths)) as steps:
+    long = search is not None or sum(map(_nbytes, paths)) >= _LONG_BYTES
+    with progress(2 * len(paths), long=long) as steps:
         for path in paths:
             steps.begin(f"reading {one_line(path)}")
             try:
@@ -201,6 +205,14 @@ def _replay(
             else:
                 reports.append(replay_trace(trace, options, with_offsets=with_offsets))
     return reports
+
+
+def _nbytes(path: str) -> int:
+    """Return the length of a file, 0 if it cannot be told: its reader reports what is wrong."""
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return 0
 
 
 def _write_offsets(path: str, report: "Report") -> None:

@@ -60,8 +60,9 @@ def _compare(reports: dict[str, Report]) -> Iterator[str]:
 def _explain_refusal(columns: Columns, report: Report) -> list[str]:
     """Describe the pool at the first refusal: replay the same program up to the event before it."""
     event = report.result.first_refused
+    assert event is not None, "the limit is too little"
     stats = replay(columns.program(event), limit=report.options.limit).stats
-    asked, limit = format_size(int(columns.size[event])), format_size(report.options.limit)
+    asked, limit = format_size(columns.size[event]), format_size(report.options.limit)
     free, largest_free = format_size(stats.free), format_size(stats.largest_free)
     return _paragraph(
         f"Just enough is the smallest limit at which a search found no refusal. Under {limit}, event {event} "

@@ -16,16 +16,16 @@ class Steps:
 
 
 @contextmanager
-def progress(steps: int) -> Iterator[Steps]:
-    """Show a bar on stderr while the body runs, if stderr is a terminal.
+def progress(steps: int, *, long: bool) -> Iterator[Steps]:
+    """Show a bar on stderr while the body runs, if that takes long and stderr is a terminal.
 
     The body calls ``begin`` of the yielded object once for each of its ``steps`` steps. The bar disappears at the end.
     """
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not long or sys.stderr is None or not sys.stderr.isatty():
         yield Steps()
         return
 
-    # This import takes a fifth of the start-up time, and most runs have no terminal.
+    # This import takes longer than the replay of a small trace.
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn

@@ -2,12 +2,11 @@
 
 import json
 import os
+import re
 import stat
+import sys
 from dataclasses import dataclass
-from typing import IO, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import IO
 
 from allotment._core import Program
 from allotment.text import one_line
@@ -23,21 +22,24 @@ MAX_HEADER_BYTES = 16 << 20
 
 _COLUMNS = ("op", "id", "size")
 
+#: For each most significant byte of a number with sign, the bytes that precede it in a longer number.
+_SIGN_BYTES = bytes(128) + b"\xff" * 128
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a trace file: three arrays of int64, each with one number per event."""
+    """The columns of a trace file: three buffers of 64-bit signed integers, each with one number per event."""
 
     #: The file's path as the caller gave it.
     path: str
     #: The program's name from the header; ``None`` without one.
     name: str | None
     #: 1 for an allocation, 2 for a free.
-    op: NDArray[np.int64]
+    op: "memoryview[int]"
     #: The recorded block's number; a free has that of its allocation.
-    id: NDArray[np.int64]
+    id: "memoryview[int]"
     #: Bytes requested.
-    size: NDArray[np.int64]
+    size: "memoryview[int]"
 
     def program(self, events: int | None = None) -> Program:
         """Check the events and return them as a program to replay.
@@ -49,7 +51,7 @@ class Columns:
             TraceError: The events are inconsistent, such as a free of a block that was never allocated.
         """
         try:
-            return Program(*(column[:events].data for column in (self.op, self.id, self.size)))
+            return Program(self.op[:events], self.id[:events], self.size[:events])
         except MemoryError as error:
             raise _fault(self.path, f"its {len(self.op)} events do not fit into memory") from error
         except ValueError as error:
@@ -122,11 +124,16 @@ def _name(archive: Archive) -> str | None:
     array = archive.describe("header")
     if array is None:
         return None
-    if array.shape != () or array.dtype.kind not in "US" or array.nbytes > MAX_HEADER_BYTES:
+    if array.shape != () or array.kind not in "US" or array.nbytes > MAX_HEADER_BYTES:
         raise archive.fault(f"column header: must be one text, is {_describe(array)}")
-    numbers = archive.read(array)
+    content = archive.read(array)
     try:
-        header = json.loads(numbers.item())
+        # NumPy pads texts with zeros.
+        if array.kind == "U":
+            codec = "utf-32-be" if array.big_endian else "utf-32-le"
+            header = json.loads(str(content, codec, "surrogatepass").rstrip("\0"))
+        else:
+            header = json.loads(content.rstrip(b"\0"))
     except (ValueError, RecursionError) as error:
         raise archive.fault(f"column header: is not JSON: {error}") from error
     name = header.get("name") if isinstance(header, dict) else header
@@ -135,7 +142,7 @@ def _name(archive: Archive) -> str | None:
     return name
 
 
-def _columns(archive: Archive) -> list[NDArray[np.int64]]:
+def _columns(archive: Archive) -> "list[memoryview[int]]":
     arrays = [_describe_column(archive, name) for name in _COLUMNS]
     # The headers of all columns are read before any numbers, so that a column that is too long takes no memory.
     if len({array.shape for array in arrays}) > 1:
@@ -150,21 +157,33 @@ def _describe_column(archive: Archive, name: str) -> Array:
     array = archive.describe(name)
     if array is None:
         raise archive.fault(f"column {name}: is missing; a trace has {', '.join(_COLUMNS)}")
-    if len(array.shape) != 1 or array.dtype.kind not in "iu":
+    if len(array.shape) != 1 or array.kind not in "iu":
         raise archive.fault(f"column {name}: must be whole numbers in one dimension, is {_describe(array)}")
     return array
 
 
 def _describe(array: Array) -> str:
-    return f"{array.dtype} of shape {array.shape}"
+    return f"{array.type_name} of shape {array.shape}"
 
 
-def _numbers(archive: Archive, array: Array) -> NDArray[np.int64]:
-    numbers: NDArray[Any] = archive.read(array)
-    if numbers.dtype.kind == "u" and numbers.dtype.itemsize == 8:
-        too_large = numbers > np.uint64(np.iinfo(np.int64).max)
-        if too_large.any():
-            event = int(too_large.argmax())
-            place = f"column {array.name}: event {event}"
-            raise archive.fault(f"{place}: {numbers[event]} is more than 64 bits with sign can hold")
-    return np.ascontiguousarray(numbers, dtype=np.int64)
+def _numbers(archive: Archive, array: Array) -> "memoryview[int]":
+    """Read whole numbers of any length and byte order as 64-bit signed integers, without NumPy."""
+    data, width = archive.read(array), array.itemsize
+    if array.kind == "i" and width == 8 and array.big_endian == (sys.byteorder == "big"):
+        return memoryview(data).cast("q")
+    # One sequence for each byte of a number, the least significant first.
+    parts = [data[place::width] for place in range(width)]
+    if array.big_endian:
+        parts.reverse()
+    if array.kind == "i":
+        parts += [parts[-1].translate(_SIGN_BYTES)] * (8 - width)
+    elif width == 8 and (large := re.search(rb"[\x80-\xff]", parts[-1])) is not None:
+        event = large.start()
+        number = int.from_bytes(bytes(part[event] for part in parts), "little")
+        place = f"column {array.name}: event {event}"
+        raise archive.fault(f"{place}: {number} is more than 64 bits with sign can hold")
+    numbers = bytearray(8 * array.shape[0])
+    places = range(8) if sys.byteorder == "little" else range(7, -1, -1)
+    for start, part in zip(places, parts, strict=False):
+        numbers[start::8] = part
+    return memoryview(numbers).cast("q")

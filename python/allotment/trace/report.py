@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal
 
 from allotment._core import Limits, Replay, find_limits, replay
 from allotment.trace.error import TraceError
 from allotment.trace.reader import Trace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Report:
     limits: Limits | None = None
     #: Distance in bytes of each event's block from the first region's start, shape (events,); -1 for a refusal and
     #: for the free of a refused block.
-    offsets: NDArray[np.int64] | None = None
+    offsets: "NDArray[np.int64] | None" = None
 
     @property
     def lost_inside_chunks(self) -> int:
@@ -116,8 +117,13 @@ def replay_trace(trace: Trace, options: ReplayOptions, *, with_offsets: bool = F
         options: Options of the pool.
         with_offsets: Whether the report has the offset of each event's block.
     """
-    offsets = np.empty(trace.program.events, np.int64) if with_offsets else None
-    result = replay(trace.program, **asdict(options), offsets=None if offsets is None else offsets.data)
+    if not with_offsets:
+        return Report(trace, options, replay(trace.program, **asdict(options)))
+    # The import takes longer than the replay of a small trace.
+    import numpy as np
+
+    offsets = np.empty(trace.program.events, np.int64)
+    result = replay(trace.program, **asdict(options), offsets=offsets.data)
     return Report(trace, options, result, offsets=offsets)
 
 

@@ -1,19 +1,20 @@
 """Formats replay reports as a table: as wide as the terminal, or plain and uncut without one."""
 
-import io
-from collections.abc import Sequence
+import os
+import shutil
+import textwrap
+import unicodedata
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import click
 
 from allotment._core import Limits, format_size
 from allotment.text import one_line
 from allotment.trace.report import Report, Search
 
-#: Width in columns without a terminal: more than any table, so that no line is wrapped or cut.
-_NO_WIDTH = 1_000_000
+#: Blanks between two columns.
+_GAP = "  "
 
 
 def render_table(reports: Sequence[Report], stream: TextIO) -> str:
@@ -22,37 +23,29 @@ def render_table(reports: Sequence[Report], stream: TextIO) -> str:
     Several reports are printed in full if the terminal is too narrow for the lines. After a search for limits a note
     explains the limits.
     """
-    # Not directly to the stream: rich would write to it, and our caller could not handle encoding errors.
-    text = io.StringIO()
-    if stream.isatty():
-        console = Console(file=text, highlight=False, force_terminal=True)
-    else:
-        # Explicit options, because variables such as FORCE_COLOR would turn colours on in a file.
-        console = Console(
-            file=text, highlight=False, force_terminal=False, color_system=None, width=_NO_WIDTH
-        )
+    # Without a terminal no line is wrapped or cut.
+    width = shutil.get_terminal_size().columns if stream.isatty() else None
+    styled = stream.isatty() and os.environ.get("TERM") != "dumb"
+    bold: Callable[[str], str] = (lambda text: click.style(text, bold=True)) if styled else str
     lines = _summary_table(reports)
-    wanted = console.measure(lines, options=console.options.update(width=_NO_WIDTH)).maximum
-    if len(reports) > 1 and wanted <= console.width:
-        console.print(lines)
+    if len(reports) == 1 or (width is not None and max(map(_cells, lines)) > width):
+        lines = []
+        for report in reports:
+            lines += [""] * bool(lines) + _full_table(report, width, bold)
     else:
-        for number, report in enumerate(reports):
-            console.print("\n" * (number > 0), _full_table(report), sep="", end="")
+        lines[0] = bold(lines[0])
     if (search := reports[0].search) is not None:
         out_of_time = any(report.limits is not None and report.limits.untried for report in reports)
-        console.print(Text(_limits_note(search, out_of_time=out_of_time)))
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+        for line in _limits_note(search, out_of_time=out_of_time).splitlines():
+            lines += [line] if width is None else textwrap.wrap(line, width)
+    return "\n".join(lines) + "\n"
 
 
-def _full_table(report: Report) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    # File names fold; figures are short.
-    table.add_column(overflow="fold")
-    table.add_column(justify="right", no_wrap=True)
+def _full_table(report: Report, width: int | None, bold: Callable[[str], str]) -> list[str]:
+    rows: list[tuple[str, str, str]] = []
 
     def line(label: str, text: str, exact: str = "") -> None:
-        table.add_row(label, Text(text), exact)
+        rows.append((label, text, exact))
 
     def amount(label: str, nbytes: int) -> None:
         line(label, format_size(nbytes), f"{nbytes} bytes")
@@ -83,34 +76,50 @@ def _full_table(report: Report) -> Table:
     line("refused", str(result.refused))
     line("first refused", _event(result.first_refused))
     line("time", f"{result.ns_per_event:.1f} ns an event")
-    return table
+
+    labels = max(len(label) for label, _, _ in rows)
+    texts = max(len(text) for _, text, exact in rows if exact)
+    exacts = max(len(exact) for _, _, exact in rows)
+    lines = []
+    for label, text, exact in rows:
+        start = bold(label) + " " * (labels - len(label)) + _GAP
+        if exact:
+            lines.append(f"{start}{text:<{texts}}{_GAP}{exact:>{exacts}}")
+            continue
+        # Long texts, such as the names of files, are continued in the lines below.
+        parts = [text] if width is None else _fold(text, max(width - labels - len(_GAP), 1))
+        lines += [start + parts[0], *(" " * labels + _GAP + part for part in parts[1:])]
+    return lines
 
 
-def _summary_table(reports: Sequence[Report]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("trace", overflow="fold")
+def _summary_table(reports: Sequence[Report]) -> list[str]:
     limits = ["limit"] if reports[0].limits is None else ["smallest limit", "safe limit", "search"]
     figures = ["events", *limits, "peak live", "peak in use", "peak reserved", "regions", "grants", "refused"]
-    for name in [*figures, "first refused", "ns/event"]:
-        table.add_column(name, justify="right")
+    rows = [["trace", *figures, "first refused", "ns/event"]]
     for report in reports:
         result, stats, found = report.result, report.result.stats, report.limits
         sizes = [report.options.limit] if found is None else [found.min_limit, found.safe_limit]
-        table.add_row(
-            Text(one_line(report.trace.path)),
-            str(report.trace.program.events),
-            *map(format_size, sizes),
-            *([] if found is None else [_search_state(found)]),
-            format_size(report.trace.program.peak_live),
-            format_size(stats.peak_in_use),
-            format_size(stats.peak_reserved),
-            str(stats.num_regions),
-            str(stats.num_grants),
-            str(result.refused),
-            _event(result.first_refused),
-            f"{result.ns_per_event:.1f}",
+        rows.append(
+            [
+                one_line(report.trace.path),
+                str(report.trace.program.events),
+                *map(format_size, sizes),
+                *([] if found is None else [_search_state(found)]),
+                format_size(report.trace.program.peak_live),
+                format_size(stats.peak_in_use),
+                format_size(stats.peak_reserved),
+                str(stats.num_regions),
+                str(stats.num_grants),
+                str(result.refused),
+                _event(result.first_refused),
+                f"{result.ns_per_event:.1f}",
+            ]
         )
-    return table
+    widths = [max(map(_cells, column)) for column in zip(*rows, strict=True)]
+    return [
+        _GAP.join([path + " " * (widths[0] - _cells(path)), *map(str.rjust, figures, widths[1:])])
+        for path, *figures in rows
+    ]
 
 
 def _search_state(limits: Limits) -> str:
@@ -137,3 +146,18 @@ def _limits_note(search: Search, *, out_of_time: bool) -> str:
 
 def _event(number: int | None) -> str:
     return "never" if number is None else f"event {number}"
+
+
+def _cells(text: str) -> int:
+    """Return the number of columns that a terminal uses for ``text``: two for a wide character of East Asia."""
+    return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
+
+
+def _fold(text: str, width: int) -> list[str]:
+    """Cut ``text`` into parts of at most ``width`` columns of a terminal, at least one part."""
+    parts = [""]
+    for character in text:
+        if parts[-1] and _cells(parts[-1] + character) > width:
+            parts.append("")
+        parts[-1] += character
+    return parts

@@ -70,13 +70,14 @@ def test_the_installed_command_is_the_module() -> None:
     assert (done.returncode, done.stdout) == (0, allotment("--version").stdout)
 
 
-def test_version_and_help_load_no_rich() -> None:
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["replay", "-h"], ["replay", str(GNN)]])
+def test_a_short_command_loads_neither_numpy_nor_rich(arguments: list[str]) -> None:
     done = run_program(
-        """
+        f"""
         import sys
         from allotment.cli import main
-        assert main(["--version"]) == main(["--help"]) == main(["replay", "-h"]) == 0
-        print([name for name in ("rich",) if name in sys.modules])
+        assert main({arguments!r}) == 0
+        print([name for name in ("numpy", "rich") if name in sys.modules])
         """
     )
     assert done.stdout.endswith("\n[]\n"), done

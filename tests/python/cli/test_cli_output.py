@@ -92,16 +92,52 @@ def test_several_files_on_a_terminal(columns: int) -> None:
         assert mebibytes in shown
 
 
-def test_progress_is_shown_on_a_terminal_and_leaves_stdout_alone() -> None:
-    status, shown, stdout = on_a_terminal("replay", *TRACES, "--json", stream="stderr")
+@pytest.fixture(name="long_trace")
+def fixture_long_trace(tmp_path: Path) -> Path:
+    """Write a trace whose replay takes long enough for a progress bar."""
+    blocks = np.arange(250_000)
+    ops = np.tile([1, 2], len(blocks))
+    path = tmp_path / "long.npz"
+    np.savez(path, op=ops, id=blocks.repeat(2), size=np.full(len(ops), 256))
+    return path
+
+
+@pytest.mark.parametrize("columns", [50, 70])
+def test_a_long_name_is_continued_on_a_terminal(tmp_path: Path, columns: int) -> None:
+    trace = write_trace(tmp_path / ("x" * 50 + "深い学習" * 5))
+    status, shown, _ = on_a_terminal("replay", trace, stream="stdout", columns=columns)
+    lines = ANSI.sub("", shown).splitlines()
+    assert status == 0
+    path, _ = "".join(line[20:] for line in lines).split("6", maxsplit=1)
+    assert path == str(trace)
+    # A character of East Asia takes two columns.
+    assert max(len(line) + sum(c > "⺀" for c in line) for line in lines) <= columns
+
+
+def test_files_are_in_columns_whatever_their_names_are(tmp_path: Path) -> None:
+    traces = [write_trace(tmp_path / name) for name in ("short", "学習", "longer than others")]
+    lines = allotment("replay", *traces).stdout.splitlines()
+    ends = {len(line) + sum(c > "⺀" for c in line) for line in lines}
+    assert len(ends) == 1
+
+
+def test_progress_is_shown_on_a_terminal_and_leaves_stdout_alone(long_trace: Path) -> None:
+    status, shown, stdout = on_a_terminal("replay", GNN, long_trace, "--json", stream="stderr")
     assert status == 0
     assert "replaying" in shown
-    assert len(json.loads(stdout)["traces"]) == len(TRACES)
+    assert len(json.loads(stdout)["traces"]) == 2
 
 
-def test_an_error_on_a_terminal_is_one_line_after_the_progress(tmp_path: Path) -> None:
-    status, shown, stdout = on_a_terminal("replay", GNN, tmp_path, stream="stderr")
+def test_a_short_replay_shows_no_progress() -> None:
+    status, shown, stdout = on_a_terminal("replay", GNN, "--json", stream="stderr")
+    assert (status, shown) == (0, "")
+    assert json.loads(stdout)["events"] == 26878
+
+
+def test_an_error_on_a_terminal_is_one_line_after_the_progress(long_trace: Path, tmp_path: Path) -> None:
+    status, shown, stdout = on_a_terminal("replay", long_trace, tmp_path, stream="stderr")
     assert (status, stdout) == (2, "")
+    assert "reading" in shown
     plain = ANSI.sub("", shown)
     assert plain.rstrip().endswith(f"allotment: {tmp_path}: is a folder")
     assert "Traceback" not in plain

@@ -49,7 +49,7 @@ def test_recorded_traces_are_read_as_their_recorder_counted_them(path: Path) -> 
 
 def test_columns_are_those_of_the_file() -> None:
     read = read_columns(GNN)
-    assert read.op.dtype == read.id.dtype == read.size.dtype == np.int64
+    assert read.op.format == read.id.format == read.size.format == "q"
     assert list(zip(read.op.tolist(), read.id.tolist(), read.size.tolist(), strict=True)) == read_events(GNN)
 
 
@@ -65,6 +65,15 @@ def test_any_integers_do(tmp_path: Path, column: str, dtype: str) -> None:
     events = [(1, 1, 100), (1, 2, 27), (2, 1, 100)]
     path = write_trace(tmp_path / "t.npz", events, **{column: columns(events)[column].astype(dtype)})
     assert facts(read_trace(path)) == (3, 127)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_numbers_of_any_type_are_read_exactly(tmp_path: Path, dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    most = min(int(limits.max), 2**63 - 1)
+    ids = [int(limits.min), most, 1, 100, most // 3, int(limits.min) // 3]
+    path = write_trace(tmp_path / "t.npz", id=np.array(ids, dtype))
+    assert read_columns(path).id.tolist() == ids
 
 
 @pytest.mark.parametrize("name", ["trace.npz", "trace.txt", "trace", "trace.npy", "träce [x].csv", "a\nb"])
@@ -96,6 +105,8 @@ def test_columns_may_be_stored_unpacked(tmp_path: Path) -> None:
         (np.array('{"name": "näme"}'), "näme"),
         (np.array('{"name": ""}'), ""),
         (np.array(b'{"name": "bytes"}'), "bytes"),
+        (np.array('{"name": "other order, ä"}').astype(">U30"), "other order, ä"),
+        (np.array('{"name": "\\ud800"}'), "\ud800"),
     ],
 )
 def test_the_header_is_optional_and_so_is_its_name(tmp_path: Path, header: Any, name: str | None) -> None:
