@@ -8,22 +8,17 @@ from typing import Any, cast
 from allotment.devices.dispatch import set_initial_graph
 from allotment.tf.dispatch import thread
 from allotment.tf.graph.graph import Graph
-from allotment.tf.graph.nodes.node import SymbolicTensor
+from allotment.tf.graph.nodes.node import SymbolicTensor, current_graph
 
 #: The process's own graph, made by the first request.
 _own: Graph | None = None
 
 
-def current_graph() -> Graph | None:
-    """Return the graph that records this thread's operations; ``None`` while they run."""
-    # Only graphs of this room register in a thread's state.
-    return cast("Graph | None", thread.state.graph)
-
-
 def get_default_graph() -> Graph:
     """Return the graph that nodes are added to. As ``tf.compat.v1.get_default_graph``."""
     graph = current_graph()
-    return _own_graph() if graph is None else graph
+    # Only objects of the class register in a thread's state.
+    return _own_graph() if graph is None else cast("Graph", graph)
 
 
 def _own_graph() -> Graph:
@@ -98,7 +93,6 @@ def graph_of(values: Iterable[Any]) -> AbstractContextManager[Any]:
 
 
 __all__ = [
-    "current_graph",
     "disable_eager_execution",
     "enable_eager_execution",
     "get_default_graph",

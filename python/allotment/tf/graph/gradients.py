@@ -6,9 +6,7 @@ from functools import partial
 from typing import Any
 
 from allotment.tf.differentiation.unconnected_gradients import UnconnectedGradients, unconnected_argument
-from allotment.tf.graph.default import current_graph
-from allotment.tf.graph.graph import Graph
-from allotment.tf.graph.nodes.node import Operation, SymbolicTensor
+from allotment.tf.graph.nodes.node import NodeGraph, Operation, SymbolicTensor, current_graph
 from allotment.tf.ops.array.creation import ones_like, zeros_like
 from allotment.tf.ops.autodiff import all_gradients as _gradients  # noqa: F401 - enters the gradients of all other operations
 from allotment.tf.ops.autodiff.backward import Step, backward
@@ -115,7 +113,7 @@ def _listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _ends(graph: Graph, given: Any) -> list[SymbolicTensor]:
+def _ends(graph: NodeGraph, given: Any) -> list[SymbolicTensor]:
     """Return the tensors of tensors and variables: of a variable its handle or value."""
     found = []
     for each in _listed(given):

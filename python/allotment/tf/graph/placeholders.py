@@ -3,8 +3,8 @@
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from allotment.tf.graph.default import current_graph, get_default_graph
-from allotment.tf.graph.nodes.node import SymbolicTensor
+from allotment.tf.graph.default import get_default_graph
+from allotment.tf.graph.nodes.node import SymbolicTensor, current_graph
 from allotment.tf.graph.nodes.rows import PLACEHOLDER, PLACEHOLDER_WITH_DEFAULT
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.tensors.dtype import as_dtype

@@ -81,15 +81,12 @@ def _run_segment(
         ]
         call = _plainly
     position = _Position()
-
-    def refusal(error: MemoryError | ValueError) -> BaseException:
-        made = _exhausted(program, segment, position.value, values, report_upon_oom, error)
-        values.clear()
-        return made
-
     run: Callable[..., None] = _run_steps if trace is None else partial(_run_traced, segment, trace)
+    arguments = steps, position, values
+    # Not a closure, which would have to be made for each segment of each run.
+    context = program, segment, position, values, report_upon_oom
     try:
-        call_in_memory(call, segment.home.pool, run, (steps, position, values), {}, refusal, (), position)
+        call_in_memory(call, segment.home.pool, run, arguments, {}, _exhausted, context, position)
     except errors.OpError as error:
         _let_go(error, values)
         if error.op is not None:
@@ -161,15 +158,20 @@ def _run_traced(
 def _exhausted(
     program: Program,
     segment: Segment,
-    at: int,
+    position: _Position,
     values: list[Any],
     report: bool,
     error: MemoryError | ValueError,
 ) -> BaseException:
-    """Make the error of a device whose memory is too short for a node; ``report`` adds the tensors in that memory."""
+    """Make the error of a device whose memory is too short for a node, and free the run's arrays.
+
+    ``report`` adds the tensors in that memory.
+    """
+    at = position.value
     made = _too_large(segment.operations[at], segment.devices[at], segment.home, error)
     if isinstance(made, errors.OpError):
         made._message += f"\n{_allocations(program, segment, values)}" if report else f"\n{_HINT}"
+    values.clear()
     return made
 
 
