@@ -1,6 +1,6 @@
 """Script that records TensorFlow's static shapes of the expressions in ``families.graphs``.
 
-Run it with an interpreter that has TensorFlow. It writes ``tests/python/support/static_shapes.json``, for tests that
+Run it with an interpreter that has TensorFlow. It writes ``tests/python/support/tf/static_shapes.json``, for tests that
 run without TensorFlow.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from families import graphs
 
 tf: Any = import_module("tensorflow")
-TARGET = Path(__file__).parents[1] / "python" / "support" / "static_shapes.json"
+TARGET = Path(__file__).parents[1] / "python" / "support" / "tf" / "static_shapes.json"
 
 
 def main() -> None:

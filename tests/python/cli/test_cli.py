@@ -10,7 +10,7 @@ import pytest
 
 from support.child import run_program
 from support.command import allotment, replay_json
-from support.trace_files import GNN, RECORDED, Events, write_trace
+from support.traces.trace_files import GNN, RECORDED, Events, write_trace
 
 RESNET = RECORDED / "scaled_resnet50_train_b128.npz"
 

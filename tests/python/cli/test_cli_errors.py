@@ -8,7 +8,7 @@ import pytest
 
 from support.child import run_program
 from support.command import allotment, complaint
-from support.trace_files import GNN, write_trace
+from support.traces.trace_files import GNN, write_trace
 
 MIB = 1 << 20
 

@@ -12,7 +12,7 @@ import pytest
 
 from support.command import allotment, complaint
 from support.terminal import on_a_terminal
-from support.trace_files import GNN, RECORDED, write_trace
+from support.traces.trace_files import GNN, RECORDED, write_trace
 
 TRACES = sorted(RECORDED.glob("torch_*.npz"))
 ANSI = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")

@@ -5,9 +5,9 @@ from importlib.resources import files
 
 import numpy as np
 
-from support.best_fit import BestFit, replay
 from support.command import allotment
-from support.trace_files import Events
+from support.traces.best_fit import BestFit, replay
+from support.traces.trace_files import Events
 
 TIMES = re.compile(r"^  ns an event .*$", flags=re.M)
 

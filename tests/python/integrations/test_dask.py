@@ -20,7 +20,7 @@ import allotment.tf as tf
 from allotment.integrations import dask_limits
 from allotment.integrations.dask import AllotmentSetup
 from support.child import run_program
-from support.numpy_handlers import OURS, handler_name
+from support.pools.numpy_handlers import OURS, handler_name
 
 MIB = 1 << 20
 #: Of each worker; its process has some 80 MiB before it does anything.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.numpy_handlers import passes, run_numpy_program
+from support.pools.numpy_handlers import passes, run_numpy_program
 
 ENDS = {
     "alive at exit": ("a = np.ones(1000)", 0),

@@ -8,7 +8,7 @@ import pytest
 
 from allotment import InvalidFreeError, Pool
 from allotment.integrations import numpy as pooled
-from support.numpy_handlers import address_of, passes
+from support.pools.numpy_handlers import address_of, passes
 
 MIB = 1 << 20
 
@@ -67,7 +67,7 @@ def test_data_that_is_kept_for_the_next_array_cannot_be_freed_by_address() -> No
 
 
 def test_a_handler_frees_nothing_that_is_not_numpys() -> None:
-    from support.numpy_handlers import CurrentHandler
+    from support.pools.numpy_handlers import CurrentHandler
 
     pool = Pool("64MiB")
     with pooled.use(pool):

@@ -12,7 +12,7 @@ import pytest
 
 from allotment import OutOfMemoryError, Pool
 from allotment.integrations import numpy as pooled
-from support.numpy_handlers import DEFAULT, OURS, CurrentHandler, address_of, handler_name
+from support.pools.numpy_handlers import DEFAULT, OURS, CurrentHandler, address_of, handler_name
 
 MIB = 1 << 20
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.numpy_handlers import passes, run_numpy_program
+from support.pools.numpy_handlers import passes, run_numpy_program
 
 PROGRAMS = {
     "every thread, past and future": """
@@ -214,7 +214,7 @@ PROGRAMS = {
             assert np.ones(1000).sum() == 1000
         """,
     "null and zero bytes": """
-        from support.numpy_handlers import CurrentHandler
+        from support.pools.numpy_handlers import CurrentHandler
         pooled.install(pool, process_wide=True)
         handler = CurrentHandler()
         given = [handler.malloc(0), handler.calloc(0, 8), handler.realloc(None, 0)]
@@ -256,7 +256,7 @@ def test_a_default_capsule_that_is_not_what_it_was_is_refused() -> None:
     done = run_numpy_program(
         """
         import ctypes
-        from support.numpy_handlers import CurrentHandler
+        from support.pools.numpy_handlers import CurrentHandler
         default = CurrentHandler().capsule
         rename = ctypes.pythonapi.PyCapsule_SetName
         rename.argtypes = (ctypes.py_object, ctypes.c_char_p)

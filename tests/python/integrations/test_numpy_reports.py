@@ -10,7 +10,7 @@ import pytest
 
 from allotment import OutOfMemoryError, Pool
 from allotment.integrations import numpy as pooled
-from support.numpy_handlers import passes, run_numpy_program
+from support.pools.numpy_handlers import passes, run_numpy_program
 
 
 def refused_array(pool: Pool, elements: int = 10**6) -> None:

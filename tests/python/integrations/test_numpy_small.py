@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment import HostMemory, OutOfMemoryError, Pool, experimental
 from allotment.integrations import numpy as pooled
-from support.numpy_handlers import address_of
+from support.pools.numpy_handlers import address_of
 
 MIB = 1 << 20
 

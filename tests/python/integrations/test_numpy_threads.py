@@ -13,7 +13,7 @@ import pytest
 
 from allotment import Pool
 from allotment.integrations import numpy as pooled
-from support.numpy_handlers import DEFAULT, OURS, handler_name
+from support.pools.numpy_handlers import DEFAULT, OURS, handler_name
 
 Array = np.ndarray[Any, Any]
 

@@ -1,6 +1,6 @@
 """Programs as guides to TensorFlow have them, over several simulated GPUs: each uses what its topic is taught with."""
 
-from support.replicas import run
+from support.tf.replicas import run
 
 
 def test_a_custom_loop_with_metrics_and_a_checkpoint_goes_on_without_the_strategy() -> None:

@@ -10,7 +10,7 @@ import pytest
 from allotment import HostMemory, InvalidFreeError, MemoryDamageError, OutOfMemoryError, Pool
 from allotment.devices.environment.settings import read_settings
 from support.devices import fresh, pools
-from support.sources import MappedSource, NumberSource
+from support.pools.sources import MappedSource, NumberSource
 
 KIB = 1 << 10
 MIB = 1 << 20

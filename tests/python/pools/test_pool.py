@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from allotment import HostMemory, InvalidFreeError, OutOfMemoryError, Pool
-from support.sources import MappedSource
+from support.pools.sources import MappedSource
 
 MIB = 1 << 20
 

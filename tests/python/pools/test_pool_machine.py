@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from support.pool_machine.base import PoolBase
-from support.pool_machine.callbacks import Callbacks
-from support.pool_machine.freeing import Freeing
-from support.pool_machine.misuse import Misuse
-from support.pool_machine.views import Views
-from support.pool_machine.whole import Whole
+from support.pools.pool_machine.base import PoolBase
+from support.pools.pool_machine.callbacks import Callbacks
+from support.pools.pool_machine.freeing import Freeing
+from support.pools.pool_machine.misuse import Misuse
+from support.pools.pool_machine.views import Views
+from support.pools.pool_machine.whole import Whole
 
 
 class HostMachine(Freeing, Misuse, Views, Whole):

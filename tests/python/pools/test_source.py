@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from allotment import OutOfMemoryError, Pool
-from support.sources import MappedSource, NumberSource
+from support.pools.sources import MappedSource, NumberSource
 
 MIB = 1 << 20
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from allotment import Allocation, OutOfMemoryError, Pool
-from support.sources import MappedSource
+from support.pools.sources import MappedSource
 
 MIB = 1 << 20
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.best_fit import BestFit, replay
 from support.command import replay_json
-from support.trace_files import GNN, RECORDED, Events, read_events, write_trace
+from support.traces.best_fit import BestFit, replay
+from support.traces.trace_files import GNN, RECORDED, Events, read_events, write_trace
 
 SEGMENTATION = RECORDED / "torch_seg_train_varsize.npz"
 

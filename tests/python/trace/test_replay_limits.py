@@ -14,7 +14,7 @@ from allotment._core import Program, find_limits, replay
 from support.command import allotment as command
 from support.command import complaint, replay_json
 from support.terminal import on_a_terminal
-from support.trace_files import GNN, RECORDED, Events, columns, read_events, write_trace
+from support.traces.trace_files import GNN, RECORDED, Events, columns, read_events, write_trace
 
 KIB = 1 << 10
 SEGMENTATION = RECORDED / "torch_seg_train_varsize.npz"

@@ -13,8 +13,8 @@ import pytest
 
 from allotment.trace import Trace, TraceError, read_columns, read_trace
 from support.child import run_program
-from support.trace_files import GNN, RECORDED, SMALL, columns, read_events, write_trace
-from support.zip_files import head, npy_with_head, write_members
+from support.traces.trace_files import GNN, RECORDED, SMALL, columns, read_events, write_trace
+from support.traces.zip_files import head, npy_with_head, write_members
 
 INTEGERS = ["i1", "i2", "<i4", ">i4", "<i8", ">i8", "u1", "u2", "<u4", ">u4", "<u8", ">u8"]
 

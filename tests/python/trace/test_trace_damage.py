@@ -12,8 +12,8 @@ import pytest
 from test_trace import rejected
 
 from allotment.trace import TraceError, read_columns, read_trace
-from support.trace_files import GNN, SMALL, columns, write_trace
-from support.zip_files import (
+from support.traces.trace_files import GNN, SMALL, columns, write_trace
+from support.traces.zip_files import (
     head,
     member_span,
     npy,

@@ -9,8 +9,17 @@ import pytest
 from test_trace import rejected
 
 from allotment.trace import read_trace, reader
-from support.trace_files import SMALL, columns, write_trace
-from support.zip_files import FLAGS, METHOD, SIZE, head, npy, npy_with_head, patch_directory, write_members
+from support.traces.trace_files import SMALL, columns, write_trace
+from support.traces.zip_files import (
+    FLAGS,
+    METHOD,
+    SIZE,
+    head,
+    npy,
+    npy_with_head,
+    patch_directory,
+    write_members,
+)
 
 COLUMNS = ["op", "id", "size"]
 

@@ -10,7 +10,7 @@ import pytest
 
 import allotment.tf as tf
 import allotment.tf.v1 as tf1
-from support.tensors import check_refused
+from support.tf.tensors import check_refused
 
 v1 = tf.compat.v1
 

@@ -31,8 +31,8 @@ def run(program: str, gpus: str = "1:64MiB") -> None:
 
 def test_gradients_are_those_of_the_cpu() -> None:
     run("""
-from support.derivatives import taped
-from support.gradient_samples import samples
+from support.tf.derivatives import taped
+from support.tf.gradient_samples import samples
 found, given = {}, samples()
 for where in ("/CPU:0", "/GPU:0"):
     with tf.device(where):

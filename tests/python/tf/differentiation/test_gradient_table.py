@@ -9,8 +9,8 @@ import allotment.tf as tf
 from allotment.tf.ops.autodiff.differentiation import CONSTANT, Call, gradient, not_differentiable
 from allotment.tf.ops.table import GRADIENTS, OPERATIONS
 from every_module import import_every_module
-from support.derivatives import flat, slope, taped
-from support.gradient_samples import samples
+from support.tf.derivatives import flat, slope, taped
+from support.tf.gradient_samples import samples
 
 import_every_module()
 

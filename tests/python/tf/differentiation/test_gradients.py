@@ -8,9 +8,9 @@ import pytest
 
 import allotment.tf as tf
 from allotment.tf import linalg, nn
-from support.arrays import apart, complexes, reals
-from support.derivatives import check, flat, slope, taped
-from support.gradient_samples import samples
+from support.tf.arrays import apart, complexes, reals
+from support.tf.derivatives import check, flat, slope, taped
+from support.tf.gradient_samples import samples
 
 SAMPLES = samples()
 

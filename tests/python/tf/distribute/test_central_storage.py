@@ -4,7 +4,7 @@ import numpy as np
 
 import allotment.tf as tf
 from allotment.testing import runtime
-from support.replicas import own, raised, rid, run
+from support.tf.replicas import own, raised, rid, run
 
 
 @runtime("2:64MiB")

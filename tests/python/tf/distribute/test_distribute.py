@@ -7,7 +7,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.testing import runtime
-from support.replicas import MEAN, ctx, own, raised, rid, run
+from support.tf.replicas import MEAN, ctx, own, raised, rid, run
 
 
 @runtime("2:64MiB")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.replicas import run
+from support.tf.replicas import run
 
 #: Four replicas, one of them on a small GPU; what each test leaves is looked at here.
 CHECKED = """

@@ -6,7 +6,7 @@ import numpy as np
 
 import allotment.tf as tf
 from allotment.testing import runtime
-from support.replicas import MIB, in_use, raised
+from support.tf.replicas import MIB, in_use, raised
 
 D = tf.data.Dataset
 

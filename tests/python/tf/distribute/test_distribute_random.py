@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.replicas import run
+from support.tf.replicas import run
 
 PROGRAM = """
 import random

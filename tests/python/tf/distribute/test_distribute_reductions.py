@@ -7,7 +7,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.testing import runtime
-from support.replicas import MEAN, MIB, SUM, ctx, in_use, own, pools, raised, rid
+from support.tf.replicas import MEAN, MIB, SUM, ctx, in_use, own, pools, raised, rid
 
 ALGORITHMS = ["ReductionToOneDevice", "HierarchicalCopyAllReduce", "NcclAllReduce"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from support.devices import run_on_gpus
-from support.replicas import run
+from support.tf.replicas import run
 
 
 def test_threads_are_kept_from_step_to_step() -> None:

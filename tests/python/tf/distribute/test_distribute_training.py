@@ -8,7 +8,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.testing import runtime
-from support.replicas import ctx, own, pools, raised, rid
+from support.tf.replicas import ctx, own, pools, raised, rid
 
 rng = np.random.default_rng(3)
 STEPS, BATCH, RATE = 25, 24, np.float32(0.05)

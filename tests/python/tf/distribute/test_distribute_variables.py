@@ -7,7 +7,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.testing import runtime
-from support.replicas import MIB, in_use, own, raised, rid
+from support.tf.replicas import MIB, in_use, own, raised, rid
 
 A, S = tf.VariableAggregation, tf.VariableSynchronization
 

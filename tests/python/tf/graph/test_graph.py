@@ -7,7 +7,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.tf.graph.nodes.node import SymbolicTensor
-from support import op_samples
+from support.tf import op_samples
 
 
 @pytest.fixture

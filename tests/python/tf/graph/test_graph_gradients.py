@@ -8,9 +8,9 @@ import pytest
 import allotment.tf as tf
 import allotment.tf.v1 as tf1
 from allotment.tf.graph.nodes.node import SymbolicTensor
-from support.derivatives import flat, taped, weights_of
-from support.gradient_samples import samples
-from support.static_shapes import check, tensors_of
+from support.tf.derivatives import flat, taped, weights_of
+from support.tf.gradient_samples import samples
+from support.tf.static_shapes import check, tensors_of
 
 v1: Any = tf.compat.v1
 SAMPLES = samples()

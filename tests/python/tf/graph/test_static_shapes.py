@@ -12,10 +12,10 @@ from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import stated
 from allotment.tf.ops.table import OPERATIONS, Operation
 from every_module import import_every_module
-from support import op_samples
-from support.derivatives import flat
-from support.gradient_samples import samples as gradient_samples
-from support.static_shapes import check, tensors_of
+from support.tf import op_samples
+from support.tf.derivatives import flat
+from support.tf.gradient_samples import samples as gradient_samples
+from support.tf.static_shapes import check, tensors_of
 
 import_every_module()
 
@@ -148,7 +148,9 @@ def test_every_operation_is_among_the_samples() -> None:
 
 #: Chains of operations, the types and shapes of their placeholders, and the shapes or the exception of TensorFlow.
 #: ``tests/differential/record_shapes.py`` writes the file.
-RECORDED: list[Any] = json.loads((Path(__file__).parents[2] / "support" / "static_shapes.json").read_text())
+RECORDED: list[Any] = json.loads(
+    (Path(__file__).parents[2] / "support" / "tf" / "static_shapes.json").read_text()
+)
 
 
 def test_shapes_are_known_as_far_as_tensorflow_knows_them() -> None:

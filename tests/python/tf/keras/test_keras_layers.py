@@ -9,7 +9,7 @@ from allotment.tf import keras
 from allotment.tf.keras import layers
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.tensors.tensor_shape import TensorShape
-from support.tensors import check
+from support.tf.tensors import check
 
 draw = np.random.default_rng(0)
 IMAGES = draw.standard_normal((2, 5, 6, 3)).astype(np.float32)

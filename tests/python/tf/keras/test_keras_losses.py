@@ -9,7 +9,7 @@ from allotment import errors
 from allotment.tf import keras
 from allotment.tf.keras import losses
 from allotment.tf.ops.array.constants import constant
-from support.tensors import check
+from support.tf.tensors import check
 
 draw = np.random.default_rng(0)
 TRUE = draw.uniform(0, 1, (6, 3))

@@ -8,7 +8,7 @@ import pytest
 from allotment.tf import keras
 from allotment.tf.keras import losses, metrics
 from allotment.tf.ops.array.constants import constant
-from support.tensors import check
+from support.tf.tensors import check
 
 draw = np.random.default_rng(0)
 CLASSES = draw.integers(0, 3, 20)

@@ -9,7 +9,7 @@ import pytest
 from allotment.tf import keras
 from allotment.tf.keras import layers
 from allotment.tf.ops.array.constants import constant
-from support.tensors import check
+from support.tf.tensors import check
 
 draw = np.random.default_rng(0)
 ROWS = draw.standard_normal((4, 6)).astype(np.float32)

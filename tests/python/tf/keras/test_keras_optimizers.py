@@ -10,7 +10,7 @@ from allotment.tf import train
 from allotment.tf.keras import optimizers
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.variables.variable import Variable
-from support.tensors import check_refused
+from support.tf.tensors import check_refused
 
 START = np.array([[1.0, -2.0, 3.0], [0.5, 0.0, -1.0]])
 draw = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
-from support.replicas import run
+from support.tf.replicas import run
 
 keras = tf.keras
 R, S = keras.regularizers, keras.optimizers.schedules

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.dense_net import DenseNet, classes_of_points
 from support.devices import run_on_gpus
+from support.tf.dense_net import DenseNet, classes_of_points
 
 #: The last batch has 5 samples: over 2 and 4 replicas they are not even, and over 8 not enough for all.
 SAMPLES, BATCH, EPOCHS = 53, 16, 3

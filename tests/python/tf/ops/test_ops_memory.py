@@ -12,7 +12,7 @@ import allotment
 from allotment.devices.context import context
 from allotment.devices.device_scope import device
 from allotment.tf.tensors.tensor import EagerTensor
-from support.op_samples import inputs, samples
+from support.tf.op_samples import inputs, samples
 
 gpu = next(each for each in context().ready().devices if each.kind == "GPU")
 

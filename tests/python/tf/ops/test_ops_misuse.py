@@ -13,7 +13,7 @@ from allotment import errors
 from allotment.tf import bitwise, linalg, nn
 from allotment.tf import math as tf_math
 from allotment.tf.tensors.tensor import EagerTensor
-from support.tensors import tensor
+from support.tf.tensors import tensor
 
 TYPES = [
     "float16",

@@ -12,7 +12,7 @@ import pytest
 import allotment.tf as tf
 from allotment.tf.training import checkpoint_file
 from allotment.tf.variables import restoring
-from support.replicas import run
+from support.tf.replicas import run
 
 train, keras = tf.train, tf.keras
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
-from support.tensors import check
+from support.tf.tensors import check
 
 MIXED = "Can't convert Python sequence with mixed types to Tensor."
 RAGGED = "Can't convert non-rectangular Python sequence to Tensor."

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
-from support.tensors import check
+from support.tf.tensors import check
 
 #: TensorFlow's number, and the bytes of an element.
 TYPES = {

@@ -7,7 +7,7 @@ import pytest
 
 from allotment.tf.ops.random import initializers
 from allotment.tf.ops.random.seeds import set_seed
-from support.tensors import check
+from support.tf.tensors import check
 
 
 def test_constants() -> None:

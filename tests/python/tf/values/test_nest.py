@@ -9,7 +9,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.tf import compat, nest
-from support.tensors import tensor
+from support.tf.tensors import tensor
 
 
 def test_flat_and_back() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
-from support.tensors import check, check_refused
+from support.tf.tensors import check, check_refused
 
 INTEGERS = tf.constant([1, 2])
 FLOATS = tf.constant([1.0, 2.0])

@@ -10,7 +10,7 @@ import pytest
 from allotment.tf.ops.operators import OPERATORS
 from allotment.tf.tensors.tensor import EagerTensor
 from allotment.tf.variables.variable import Variable
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 X = np.array([[1.0, -2.0], [5.5, 0.25]], np.float32)
 Y = np.array([[2.0, 4.0], [-3.0, 0.5]], np.float32)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
-from support.tensors import check, tensor
+from support.tf.tensors import check, tensor
 
 
 @pytest.mark.parametrize(

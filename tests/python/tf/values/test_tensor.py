@@ -13,7 +13,7 @@ import pytest
 from allotment.tf.names import deprecation
 from allotment.tf.tensors.tensor import EagerTensor, Tensor
 from support.devices import CPU, run_on_gpus
-from support.tensors import check, tensor
+from support.tf.tensors import check, tensor
 
 
 def test_attributes() -> None:

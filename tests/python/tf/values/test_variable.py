@@ -17,7 +17,7 @@ from allotment.tf.tensors.tensor_shape import TensorShape
 from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
 from allotment.tf.variables.variable import Variable
 from support.devices import CPU
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 
 def shares(variable: Variable, x: Any) -> bool:

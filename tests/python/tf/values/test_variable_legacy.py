@@ -8,7 +8,7 @@ import pytest
 
 from allotment.tf.tensors.tensor_shape import TensorShape
 from allotment.tf.variables.variable import Variable
-from support.tensors import check
+from support.tf.tensors import check
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from allotment.errors import UnimplementedError
 from allotment.tf.ops.array import array, creation, shapes
 from allotment.tf.tensors import dtype as dtypes
 from allotment.tf.tensors.tensor import EagerTensor
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 
 def test_identity_is_a_new_tensor_that_shares_the_memory() -> None:

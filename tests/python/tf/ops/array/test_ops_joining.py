@@ -9,7 +9,7 @@ import pytest
 import allotment.tf as tf
 from allotment.errors import InvalidArgumentError
 from allotment.tf.ops.array import joining, splitting
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 X = np.arange(6).reshape(2, 3)
 

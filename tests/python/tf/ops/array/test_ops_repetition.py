@@ -8,7 +8,7 @@ import pytest
 
 from allotment.tf.ops.array import padding, repetition
 from allotment.tf.tensors.tensor_shape import TensorShape
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 X = np.arange(6).reshape(2, 3)
 

@@ -11,7 +11,7 @@ from allotment.errors import ResourceExhaustedError
 from allotment.tf.ops.indexing import indicators
 from allotment.tf.ops.linalg import matrices
 from allotment.tf.ops.math import sequences
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 
 @pytest.mark.parametrize(

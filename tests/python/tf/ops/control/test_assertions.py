@@ -9,7 +9,7 @@ import pytest
 from allotment.errors import InvalidArgumentError
 from allotment.tf import debugging
 from allotment.tf.ops.array import constants, creation
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 
 def failure(call: Callable[..., Any], *args: Any, **kwargs: Any) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.errors import InvalidArgumentError
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 
 def test_choosing() -> None:

@@ -10,7 +10,7 @@ import pytest
 import allotment.tf as tf
 from allotment.tf import GradientTape
 from allotment.tf.ops.indexing import gathering, masking
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 X = np.arange(24).reshape(2, 3, 4)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from allotment.errors import InvalidArgumentError
 from allotment.tf.ops.indexing import subscripts as indexing
 from allotment.tf.variables.variable import Variable
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 X = np.arange(24).reshape(2, 3, 4)
 INVALID = (

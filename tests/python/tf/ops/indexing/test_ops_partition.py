@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import allotment.tf as tf
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 
 def test_slices_are_sorted_and_put_together() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from allotment.errors import NotFoundError
 from allotment.tf.ops.indexing import scattering
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 
 def test_updates_into_zeros_are_added_where_they_meet() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from allotment.tf.ops.indexing import slicing
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 X = np.arange(24).reshape(2, 3, 4)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from allotment.tf.ops.indexing import searching, sorting
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 
 @given(some.lists(some.integers(-3, 3), max_size=12), some.booleans())

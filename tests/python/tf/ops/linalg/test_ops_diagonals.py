@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from allotment.tf import linalg
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 SQUARE = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
 WIDE = [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]

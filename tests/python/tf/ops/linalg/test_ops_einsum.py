@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from allotment.tf import linalg
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 A = np.arange(6.0).reshape(2, 3)
 B = np.arange(12.0).reshape(3, 4)

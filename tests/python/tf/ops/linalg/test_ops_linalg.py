@@ -7,7 +7,7 @@ import pytest
 
 from allotment.errors import FailedPreconditionError
 from allotment.tf import linalg
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 NUMBERS = [
     "float16",

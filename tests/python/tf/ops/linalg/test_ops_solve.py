@@ -9,7 +9,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.tf import linalg
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 # The type, and how far a product of a few factors may be off.
 TYPES = {"float32": 1e-5, "float64": 1e-12, "complex64": 1e-5, "complex128": 1e-12}

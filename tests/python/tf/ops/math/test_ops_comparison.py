@@ -5,7 +5,7 @@ import pytest
 
 from allotment.tf import bitwise
 from allotment.tf import math as tf_math
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 ORDERED = [
     "float16",

@@ -7,7 +7,7 @@ import pytest
 
 from allotment.tf import math as tf_math
 from allotment.tf.ops.math.complex_numbers import complex as make_complex
-from support.tensors import check, tensor
+from support.tf.tensors import check, tensor
 
 
 def test_parts() -> None:

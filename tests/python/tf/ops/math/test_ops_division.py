@@ -9,7 +9,7 @@ import pytest
 from allotment.errors import InvalidArgumentError, NotFoundError
 from allotment.tf import math as tf_math
 from allotment.tf.ops.math.division import realdiv, truncatediv, truncatemod
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 PAIRS = [(7, 2), (-7, 2), (7, -2), (-7, -2), (6, 3), (-6, 3), (0, -5), (1, 100), (-1, 100)]
 X, Y = map(list, zip(*PAIRS, strict=True))

@@ -6,7 +6,7 @@ import pytest
 from allotment.errors import InvalidArgumentError, NotFoundError
 from allotment.tf import math as tf_math
 from allotment.tf.ops.math.arithmetic import clip_by_value
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 FLOATS = ["float16", "float32", "float64"]
 COMPLEX = ["complex64", "complex128"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from allotment.tf import math as tf_math
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 # The function of ours, Python's, and places where it has a value.
 REAL: list[tuple[Callable[..., Any], Callable[[float], float], list[float]]] = [

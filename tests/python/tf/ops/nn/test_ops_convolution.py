@@ -9,7 +9,7 @@ import pytest
 import allotment.tf as tf
 from allotment import errors
 from allotment.tf import nn
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 SEED = np.random.default_rng(3)
 Array = npt.NDArray[Any]

@@ -8,7 +8,7 @@ import pytest
 from allotment.tf import math as tf_math
 from allotment.tf import nn
 from allotment.tf import random as tf_random
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 
 def test_biases() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from allotment.tf import GradientTape, nn
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 FLOATS = ["float16", "float32", "float64"]
 PLACES = [-3.0, -0.5, 0.0, 0.5, 2.0, 7.0]

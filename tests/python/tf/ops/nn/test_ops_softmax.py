@@ -8,7 +8,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.tf import nn
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 LOGITS = [[1.0, 2.0, 3.0], [0.0, 0.0, math.log(2)]]
 

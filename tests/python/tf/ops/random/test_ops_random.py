@@ -11,7 +11,7 @@ import pytest
 from allotment.errors import NotFoundError
 from allotment.tf import random
 from support.child import run_program
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 MANY = 100_000
 ALL: list[Callable[..., Any]] = [

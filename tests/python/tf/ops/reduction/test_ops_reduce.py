@@ -8,7 +8,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.tf import math as tf_math
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 FLOATS = ["float16", "float32", "float64"]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]

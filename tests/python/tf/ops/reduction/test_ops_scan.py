@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from allotment.tf import math as tf_math
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 ALL = [
     "float16",

@@ -8,7 +8,7 @@ import pytest
 
 from allotment.errors import InvalidArgumentError
 from allotment.tf import math as tf_math
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 ROWS = [[1, 2], [3, 4], [5, 6], [7, 9]]
 

@@ -8,7 +8,7 @@ import pytest
 from allotment.tf import GradientTape, linalg
 from allotment.tf import math as tf_math
 from allotment.tf.ops.reduction.norms import clip_by_global_norm, clip_by_norm
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 
 def test_variances() -> None:

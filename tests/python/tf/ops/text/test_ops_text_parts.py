@@ -7,7 +7,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.errors import OutOfRangeError
-from support.tensors import check, check_refused
+from support.tf.tensors import check, check_refused
 
 
 def texts(value: Any) -> Any:

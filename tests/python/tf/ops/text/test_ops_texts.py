@@ -7,7 +7,7 @@ import pytest
 
 from allotment.tf import strings
 from support.child import run_program
-from support.tensors import check, check_refused, tensor
+from support.tf.tensors import check, check_refused, tensor
 
 
 def texts(*values: str) -> Any:

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as some
 
-from support.pool_model import GRANULE
+from support.pools.pool_model import GRANULE
 
 MIB = 1 << 20
 MAX_BYTES = (1 << 63) - GRANULE

@@ -8,13 +8,13 @@ from hypothesis.stateful import rule
 
 from allotment import InvalidFreeError
 from support.attempts import Outcome, attempt, run_together
-from support.pool_machine.arguments import (
+from support.pools.pool_machine.arguments import (
     ELSEWHERE,
     PLACES,
 )
-from support.pool_machine.base import Held
-from support.pool_machine.requests import Requests
-from support.pool_model import GRANULE
+from support.pools.pool_machine.base import Held
+from support.pools.pool_machine.requests import Requests
+from support.pools.pool_model import GRANULE
 
 
 class Freeing(Requests):

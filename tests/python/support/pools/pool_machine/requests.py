@@ -8,10 +8,10 @@ from hypothesis.stateful import rule
 
 from allotment import Allocation, OutOfMemoryError
 from support.attempts import Outcome, attempt
-from support.fickle import FAULTY, BrokenError, Mood
-from support.pool_machine.arguments import ELSEWHERE, MAX_BYTES, SIZES
-from support.pool_machine.base import Held, PoolBase
-from support.pool_model import GRANULE, Block, rounded
+from support.pools.fickle import FAULTY, BrokenError, Mood
+from support.pools.pool_machine.arguments import ELSEWHERE, MAX_BYTES, SIZES
+from support.pools.pool_machine.base import Held, PoolBase
+from support.pools.pool_model import GRANULE, Block, rounded
 
 
 class Requests(PoolBase):

@@ -6,10 +6,10 @@ from hypothesis import strategies as some
 from hypothesis.stateful import rule
 
 from support.attempts import attempt
-from support.fickle import MOODS, Mood
-from support.pool_machine.arguments import ELSEWHERE, PLACES
-from support.pool_machine.freeing import Freeing
-from support.pool_model import GRANULE
+from support.pools.fickle import MOODS, Mood
+from support.pools.pool_machine.arguments import ELSEWHERE, PLACES
+from support.pools.pool_machine.freeing import Freeing
+from support.pools.pool_model import GRANULE
 
 
 class Callbacks(Freeing):

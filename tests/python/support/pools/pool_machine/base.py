@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from allotment import Allocation, HostMemory, Pool
 from allotment.source import Source
-from support.fickle import BrokenError, FickleSource
-from support.pool_machine.arguments import (
+from support.pools.fickle import BrokenError, FickleSource
+from support.pools.pool_machine.arguments import (
     LIMITS,
 )
-from support.pool_model import GRANULE, Block, PoolModel
+from support.pools.pool_model import GRANULE, Block, PoolModel
 
 
 @dataclass(eq=False)

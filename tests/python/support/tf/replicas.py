@@ -14,7 +14,7 @@ from support.devices import run_on_gpus
 MIB = 1 << 20
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
 
-PATH = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+PATH = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
 
 SETUP = """
 import gc, sys, threading, time
@@ -22,7 +22,7 @@ import numpy as np
 import allotment
 import allotment.tf as tf
 from allotment.devices.context import context
-from support.replicas import MEAN, MIB, SUM, ctx, in_use, note, own, pools, raised, rid
+from support.tf.replicas import MEAN, MIB, SUM, ctx, in_use, note, own, pools, raised, rid
 """
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-RECORDED = Path(__file__).resolve().parents[2] / "traces"
+RECORDED = Path(__file__).resolve().parents[3] / "traces"
 GNN = RECORDED / "torch_gnn_train.npz"
 
 #: Events of (1 allocates or 2 frees, name of the block, bytes).

@@ -12,8 +12,8 @@ import allotment.tf as tf
 from allotment.tf import debugging, nn
 from allotment.tf import math as m
 from allotment.tf.ops.math import complex_numbers, division
-from support.arrays import apart, between, complexes, reals
-from support.matrix_samples import MATRIX_SAMPLES, Sample
+from support.tf.arrays import apart, between, complexes, reals
+from support.tf.matrix_samples import MATRIX_SAMPLES, Sample
 
 
 def _binary(function: Callable[..., Any], low: float = 0.2, high: float = 1.8) -> dict[str, Sample]:

@@ -5,9 +5,9 @@ from hypothesis.stateful import rule
 
 from allotment import OutOfMemoryError
 from support.attempts import Outcome, attempt, run_together
-from support.pool_machine.arguments import ELSEWHERE, LIMITS
-from support.pool_machine.base import PoolBase
-from support.pool_model import GRANULE
+from support.pools.pool_machine.arguments import ELSEWHERE, LIMITS
+from support.pools.pool_machine.base import PoolBase
+from support.pools.pool_model import GRANULE
 
 
 class Whole(PoolBase):

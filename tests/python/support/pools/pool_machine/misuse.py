@@ -9,8 +9,8 @@ from hypothesis.stateful import rule
 
 from allotment import InvalidFreeError
 from support.attempts import Outcome, attempt
-from support.pool_machine.arguments import BAD_ALIGNMENTS, BAD_SIZES, ELSEWHERE, NO_NUMBERS, PLACES
-from support.pool_machine.base import PoolBase
+from support.pools.pool_machine.arguments import BAD_ALIGNMENTS, BAD_SIZES, ELSEWHERE, NO_NUMBERS, PLACES
+from support.pools.pool_machine.base import PoolBase
 
 
 class Misuse(PoolBase):

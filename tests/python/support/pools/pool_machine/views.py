@@ -6,8 +6,8 @@ from hypothesis.stateful import rule
 from numpy.typing import NDArray
 
 from support.attempts import Outcome, attempt
-from support.pool_machine.arguments import ELSEWHERE, PLACES
-from support.pool_machine.base import PoolBase
+from support.pools.pool_machine.arguments import ELSEWHERE, PLACES
+from support.pools.pool_machine.base import PoolBase
 
 
 class Views(PoolBase):

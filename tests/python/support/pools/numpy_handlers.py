@@ -71,7 +71,7 @@ class CurrentHandler:
 #: First lines of the tests' programs.
 PROGRAM = f"""
 import sys
-sys.path.append({str(Path(__file__).resolve().parents[1])!r})
+sys.path.append({str(Path(__file__).resolve().parents[2])!r})
 import asyncio, contextvars, gc, os, threading, time
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np

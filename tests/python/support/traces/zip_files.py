@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from support.trace_files import SMALL, Events, columns
+from support.traces.trace_files import SMALL, Events, columns
 
 
 def npy(array: Any) -> bytes:

@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.tf import linalg, stack
 from allotment.tf import math as m
-from support.arrays import complexes, reals
+from support.tf.arrays import complexes, reals
 
 Sample = tuple[Callable[..., Any], Sequence[Any]]
 

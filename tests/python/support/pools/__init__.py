@@ -1,0 +1,1 @@
+"""Sources, models and machines for tests of pools and of NumPy's handler."""

@@ -1,0 +1,1 @@
+"""Tensors, samples, replicas and reference implementations for tests of ``allotment.tf``."""
