@@ -1,13 +1,106 @@
 //! Requests of Python programs: the fast path, the slow path, and the details of refusals.
 
-use allotment::AllocError;
+use std::sync::Arc;
+
+use allotment::{AllocError, GRANULE};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::Pool;
 use crate::admission::admit_address;
+use crate::allocation::{Allocation, address_argument};
 use crate::error::IntoPyErr;
 use crate::interpreter::detach;
+use crate::scope::Scope;
+use crate::size::{size_argument, whole_number};
 use crate::tag;
+
+#[pymethods]
+impl Pool {
+    /// Allocate at least ``nbytes`` bytes.
+    ///
+    /// Args:
+    ///     nbytes: Bytes, or a text such as ``"3MiB"``. Zero bytes give an allocation with address 0 and size 0.
+    ///     alignment: What the address is a multiple of, in bytes: a power of two up to 4096, 256 by default. Above
+    ///         256 the chunk is longer by up to the alignment.
+    ///
+    /// Raises:
+    ///     OutOfMemoryError: No free chunk fits, and the limit or the source has no more.
+    ///     MemoryDamageError: Guard mode found damage before; the next call goes on.
+    ///     ValueError: A size or an alignment is out of range, or the pool is closed.
+    #[pyo3(signature = (nbytes, *, alignment = None))]
+    #[pyo3(text_signature = "(self, nbytes, *, alignment=256)")]
+    fn allocate(
+        &self,
+        py: Python<'_>,
+        nbytes: &Bound<'_, PyAny>,
+        alignment: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Allocation> {
+        let alignment = alignment.map_or(Ok(GRANULE), |value| whole_number(value, "alignment"))?;
+        let inner = self.take(py, size_argument(nbytes, "nbytes")?, alignment)?;
+        Ok(Allocation::new(Arc::clone(&self.core), inner, alignment, self.is_host_memory))
+    }
+
+    /// Allocate at least ``nbytes`` bytes and return their address: the call with the least overhead.
+    ///
+    /// The caller keeps a reference to the pool and frees the address with ``free``.
+    ///
+    /// Args:
+    ///     nbytes: Bytes, or a text such as ``"3MiB"``. Zero bytes give the address 0.
+    ///
+    /// Raises:
+    ///     OutOfMemoryError: No free chunk fits, and the limit or the source has no more.
+    ///     MemoryDamageError: Guard mode found damage before; the next call goes on.
+    ///     ValueError: The size is out of range, or the pool is closed.
+    #[pyo3(signature = (nbytes))]
+    fn malloc(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>) -> PyResult<u64> {
+        Ok(self.take(py, size_argument(nbytes, "nbytes")?, GRANULE)?.address)
+    }
+
+    /// Free the allocation that starts at ``address``.
+    ///
+    /// Args:
+    ///     address: The result of ``malloc``, or the ``address`` of an allocation. 0 does nothing.
+    ///
+    /// Raises:
+    ///     InvalidFreeError: No live allocation starts there. Nothing has changed.
+    ///     BufferError: A buffer or an array over it is alive, or NumPy has an array's data there.
+    ///     MemoryDamageError: Guard mode found damage; the memory was freed nevertheless.
+    #[pyo3(signature = (address))]
+    fn free(&self, py: Python<'_>, address: &Bound<'_, PyAny>) -> PyResult<()> {
+        let address = address_argument(address)?;
+        let freed = match self.flushed().try_free(address) {
+            Ok(Some(())) => Ok(()),
+            // Another thread holds the lock: wait without the interpreter's lock.
+            Ok(None) => detach(py, || self.core.free(address)),
+            Err(error) => Err(error),
+        };
+        freed.map_err(|error| error.into_py_err(py))
+    }
+
+    /// Return a context manager that counts what its block allocates, with an optional limit.
+    ///
+    /// Args:
+    ///     name: The scope's name in reports.
+    ///     limit: The most bytes that the scope may hold: a number, or a text such as ``"64MiB"``. ``None``
+    ///         (default): no limit.
+    ///     every_thread: Count the allocations of every thread that is in no scope of its own, instead of those of
+    ///         this thread. False by default.
+    #[pyo3(signature = (name, *, limit = None, every_thread = false))]
+    fn scope(
+        &self,
+        name: &Bound<'_, PyAny>,
+        limit: Option<&Bound<'_, PyAny>>,
+        every_thread: bool,
+    ) -> PyResult<Scope> {
+        let Ok(name) = name.extract::<String>() else {
+            let kind = name.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("name must be a text, such as 'step', not {kind}")));
+        };
+        let limit = limit.map(|limit| size_argument(limit, "limit")).transpose()?;
+        Ok(Scope::new(Arc::clone(&self.core), self.small_cache.clone(), name, limit, every_thread))
+    }
+}
 
 impl Pool {
     /// Serves a request: attached on the fast path, detached on the slow path.

@@ -1,0 +1,34 @@
+//! Options of new pools: defaults, ranges, warnings.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use allotment::{MAX_WAIT, Options, Policy};
+use pyo3::exceptions::{PyUserWarning, PyValueError};
+use pyo3::prelude::*;
+
+/// Warns of options without an effect.
+pub(super) fn warn_of_unused(py: Python<'_>, options: &Options) -> PyResult<()> {
+    let warn = |text| PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1);
+    if options.quarantine.is_some() && !options.guard {
+        warn(c"quarantine= has no effect without guard mode: pass guard=True, or set ALLOTMENT_GUARD=1")?;
+    }
+    if options.fragmentation_fraction != 0.0 && options.policy == Policy::Tight {
+        warn(c"fragmentation_fraction= has no effect with policy='tight', which splits off every remainder")?;
+    }
+    Ok(())
+}
+
+/// Converts the idle time; at least a millisecond, as a thread wakes up for it each time.
+pub(super) fn idle_argument(seconds: f64) -> PyResult<Duration> {
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time >= Duration::from_millis(1));
+    time.filter(|time| *time <= MAX_WAIT).ok_or_else(|| {
+        let most = MAX_WAIT.as_secs();
+        PyValueError::new_err(format!("idle_trim_seconds {seconds} is not between 0.001 and {most}"))
+    })
+}
+
+pub(super) fn default_name() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    format!("pool-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
