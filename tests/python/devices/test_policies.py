@@ -1,33 +1,31 @@
 """Device policies: which input is in the wrong place, in TensorFlow's numbers; and whose memory values are in."""
 
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from support.child import run_program
-from support.devices import run_on_gpus
+import allotment
+import allotment.tf as tf
 
 J = "/job:localhost/replica:0/task:0/device:"
 
-HEAD = """
-import os
-os.environ["ALLOTMENT_SIMULATED_GPUS"] = "0"
-import allotment
-import allotment.tf as tf
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-a, i0 = tf.constant([1.0]), tf.constant([0])
-V = tf.Variable([1.0])
-with tf.device("/cpu:1"):
-    b = tf.constant([1.0])
-    one = tf.identity(tf.constant(1.0))
-    ri = tf.identity(tf.constant([1]))
-    s = tf.constant(["s"])
-"""
 
-
-def run(program: str) -> str:
-    done = run_program(HEAD + program)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture(name="values")
+def fixture_values() -> Iterator[Any]:
+    """Make values on two logical CPUs: ``a``, ``i0`` and ``V`` on the first, the others on the second."""
+    with allotment.testing.runtime():
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+        made = SimpleNamespace(tf=tf, a=tf.constant([1.0]), i0=tf.constant([0]), V=tf.Variable([1.0]))
+        with tf.device("/cpu:1"):
+            made.b = tf.constant([1.0])
+            made.one = tf.identity(tf.constant(1.0))
+            made.ri = tf.identity(tf.constant([1]))
+            made.s = tf.constant(["s"])
+        yield made
 
 
 @pytest.mark.parametrize(
@@ -49,104 +47,107 @@ def run(program: str) -> str:
         ("tf.add(a, b)", "AddV2", 1),
     ],
 )
-def test_the_input_that_is_elsewhere_has_tensorflows_number(expression: str, op: str, number: int) -> None:
-    out = run(f"""
-tf.config.experimental.set_device_policy("explicit")
-try:
-    {expression}
-except tf.errors.InvalidArgumentError as error:
-    print(error)
-""")
-    assert out.startswith(
+def test_the_input_that_is_elsewhere_has_tensorflows_number(
+    values: Any, expression: str, op: str, number: int
+) -> None:
+    tf.config.experimental.set_device_policy("explicit")
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        eval(expression, vars(values))
+    assert str(caught.value).startswith(
         f"Tensors on conflicting devices: cannot compute {op} as input #{number} was expected to be on {J}CPU:0 but is "
         f"actually on {J}CPU:1 (operation running on {J}CPU:0)"
     )
 
 
-def test_what_is_not_looked_at_may_be_anywhere() -> None:
-    run("""
-tf.config.experimental.set_device_policy("explicit")
-tf.size(b), tf.rank(b), tf.identity(b), tf.strings.join([s, s]), tf.strings.length(s)
-with tf.device("/cpu:1"):
-    tf.shape(b), tf.broadcast_dynamic_shape(i0, i0)
-    try:
-        tf.shape(a)
-    except tf.errors.InvalidArgumentError as error:
-        assert "cannot compute Shape as input #0" in str(error)
-    else:
-        raise AssertionError("not refused")
-tf.config.experimental.set_device_policy("silent_for_int32")
-tf.shape(ri), tf.one_hot(ri, 3)
-""")
+def test_what_is_not_looked_at_may_be_anywhere(values: Any) -> None:
+    tf.config.experimental.set_device_policy("explicit")
+    for call in (tf.size, tf.rank, tf.identity):
+        call(values.b)
+    tf.strings.join([values.s, values.s])
+    tf.strings.length(values.s)
+    with tf.device("/cpu:1"):
+        tf.shape(values.b)
+        tf.broadcast_dynamic_shape(values.i0, values.i0)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="cannot compute Shape as input #0"):
+            tf.shape(values.a)
+    tf.config.experimental.set_device_policy("silent_for_int32")
+    tf.shape(values.ri)
+    tf.one_hot(values.ri, 3)
 
 
-def test_texts_and_int32_shapes_are_on_the_host() -> None:
-    out = run("""
-with tf.device("/cpu:1"):
-    for made in (
-        tf.strings.join([s, s]), s + s, tf.reshape(s, [1]), s[0], tf.identity(s), tf.zeros([2], tf.string),
-        tf.strings.as_string(b), tf.Variable(["s"]).read_value(), tf.shape(b), tf.size(b), tf.rank(b),
-        tf.broadcast_dynamic_shape(ri, ri),
-    ):
-        assert made.device.endswith("CPU:1")
-        print(made.backing_device[-1], end="")
-    print()
-    for made in (
-        tf.shape(b, out_type=tf.int64), tf.size(b, tf.int64), tf.shape_n([b, b], tf.int64)[0], tf.add(ri, ri),
-        tf.strings.length(s), tf.cast(b, tf.int32),
-    ):
-        assert made.device.endswith("CPU:1")
-        print(made.backing_device[-1], end="")
-""")
-    assert out.split() == ["0" * 12, "1" * 6]
+def test_texts_and_int32_shapes_are_on_the_host(values: Any) -> None:
+    b, ri, s = values.b, values.ri, values.s
+    with tf.device("/cpu:1"):
+        in_host_memory = (
+            tf.strings.join([s, s]),
+            s + s,
+            tf.reshape(s, [1]),
+            s[0],
+            tf.identity(s),
+            tf.zeros([2], tf.string),
+            tf.strings.as_string(b),
+            tf.Variable(["s"]).read_value(),
+            tf.shape(b),
+            tf.size(b),
+            tf.rank(b),
+            tf.broadcast_dynamic_shape(ri, ri),
+        )
+        others = (
+            tf.shape(b, out_type=tf.int64),
+            tf.size(b, tf.int64),
+            tf.shape_n([b, b], tf.int64)[0],
+            tf.add(ri, ri),
+            tf.strings.length(s),
+            tf.cast(b, tf.int32),
+        )
+    assert {made.device[-5:] for made in in_host_memory + others} == {"CPU:1"}
+    assert [made.backing_device[-5:] for made in in_host_memory] == ["CPU:0"] * len(in_host_memory)
+    assert [made.backing_device[-5:] for made in others] == ["CPU:1"] * len(others)
 
 
-def test_each_input_is_warned_of_also_if_it_is_there_twice() -> None:
-    done = run_program(
-        HEAD + 'tf.config.experimental.set_device_policy("warn")\nb + b\ntf.add_n([b, b, b])\n'
-    )
-    lines = done.stderr.splitlines()
+def test_each_input_is_warned_of_also_if_it_is_there_twice(
+    values: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    b = values.b
+    tf.config.experimental.set_device_policy("warn")
+    b + b
+    tf.add_n([b, b, b])
+    lines = capfd.readouterr().err.splitlines()
     expected = [("AddV2", 0), ("AddV2", 1), ("AddN", 0), ("AddN", 1), ("AddN", 2)]
     assert len(lines) == len(expected)
     for line, (op, number) in zip(lines, expected, strict=True):
         assert line.startswith(f"before computing {op} input #{number} was expected to be on {J}CPU:0")
 
 
-def test_copies_are_logged_if_asked() -> None:
-    done = run_program(
-        HEAD
-        + """
-tf.add(a, b)
-allotment.experimental.set_log_device_copies(True)
-tf.add(a, b), tf.add(b, b), tf.add(a, a)
-allotment.experimental.set_log_device_copies(False)
-tf.add(a, b)
-"""
-    )
+def test_copies_are_logged_if_asked(values: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    a, b = values.a, values.b
+    tf.add(a, b)
+    allotment.experimental.set_log_device_copies(True)
+    for x, y in ((a, b), (b, b), (a, a)):
+        tf.add(x, y)
+    allotment.experimental.set_log_device_copies(False)
+    tf.add(a, b)
     line = "Copying input #{} of op AddV2 from device " + f"{J}CPU:1 to device {J}CPU:0: 4 bytes"
-    assert done.stderr.splitlines() == [line.format(1), line.format(0)]
+    assert capfd.readouterr().err.splitlines() == [line.format(1), line.format(0)]
 
 
-def test_what_has_no_kernel_for_a_device_that_is_there_runs_on_the_cpu() -> None:
-    done = run_on_gpus(
-        "1:16MiB",
-        """
-import sys
-import allotment
-import allotment.tf as tf
-with tf.device("/GPU:0"):
-    tf.print("text", tf.constant([1.0]), output_stream=sys.stdout)
-    made = [tf.constant("a"), tf.strings.length("ab"), tf.Variable("s")]
-assert all(each.device.endswith("CPU:0") for each in made)
-def refused(device):
-    try:
-        with tf.device(device):
-            tf.constant("a")
-    except tf.errors.InvalidArgumentError as error:
-        return "Supported device types [CPU]" in str(error)
-assert refused("/GPU:1")
-tf.config.set_soft_device_placement(False)
-assert refused("/GPU:0")
-""",
-    )
-    assert (done.returncode, done.stdout) == (0, "text [1]\n"), done.stderr
+def test_what_has_no_kernel_for_a_device_that_is_there_runs_on_the_cpu(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with allotment.testing.runtime("1:16MiB"):
+        with tf.device("/GPU:0"):
+            tf.print("text", tf.constant([1.0]), output_stream=sys.stdout)
+            made = [tf.constant("a"), tf.strings.length("ab"), tf.Variable("s")]
+        assert all(each.device.endswith("CPU:0") for each in made)
+        assert capsys.readouterr().out == "text [1]\n"
+
+        def check_refused(device: str) -> None:
+            with (
+                pytest.raises(tf.errors.InvalidArgumentError, match=r"Supported device types \[CPU\]"),
+                tf.device(device),
+            ):
+                tf.constant("a")
+
+        check_refused("/GPU:1")
+        tf.config.set_soft_device_placement(False)
+        check_refused("/GPU:0")
