@@ -78,7 +78,7 @@ def test_what_is_not_looked_at_may_be_anywhere(values: Any) -> None:
 def test_texts_and_int32_shapes_are_on_the_host(values: Any) -> None:
     b, ri, s = values.b, values.ri, values.s
     with tf.device("/cpu:1"):
-        in_host_memory = (
+        in_host_memory: tuple[Any, ...] = (
             tf.strings.join([s, s]),
             s + s,
             tf.reshape(s, [1]),
@@ -92,7 +92,7 @@ def test_texts_and_int32_shapes_are_on_the_host(values: Any) -> None:
             tf.rank(b),
             tf.broadcast_dynamic_shape(ri, ri),
         )
-        others = (
+        others: tuple[Any, ...] = (
             tf.shape(b, out_type=tf.int64),
             tf.size(b, tf.int64),
             tf.shape_n([b, b], tf.int64)[0],
