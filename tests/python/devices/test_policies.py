@@ -137,7 +137,7 @@ def test_what_has_no_kernel_for_a_device_that_is_there_runs_on_the_cpu(
     with allotment.testing.runtime("1:16MiB"):
         with tf.device("/GPU:0"):
             tf.print("text", tf.constant([1.0]), output_stream=sys.stdout)
-            made = [tf.constant("a"), tf.strings.length("ab"), tf.Variable("s")]
+            made: list[Any] = [tf.constant("a"), tf.strings.length("ab"), tf.Variable("s")]
         assert all(each.device.endswith("CPU:0") for each in made)
         assert capsys.readouterr().out == "text [1]\n"
 
