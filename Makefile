@@ -39,6 +39,7 @@ test: test-rust test-loom test-oracle test-python test-differential  ## all test
 
 test-rust:  ## the allocator: units, shadow model, refusals, threads, recorded programs
 	cargo test --workspace --quiet
+	cargo test --package allotment --features decisions --quiet --test histories
 
 test-loom:  ## the lock and a whole pool in every order of what two threads do
 	RUSTFLAGS="--cfg loom" cargo test --package allotment-sync --package allotment --release \
@@ -73,9 +74,11 @@ fuzz: $(ORACLE)  ## look for programs that a pool does wrong, guided by what the
 			-- -max_total_time=$${ALLOTMENT_FUZZ_SECONDS:-60} -max_len=4096 || exit 1; \
 	done
 
-fuzz-long: $(ORACLE)  ## a thousand million events of fresh programs, half of them against each judge
+fuzz-long: $(ORACLE)  ## a thousand million events of fresh programs, half of them against each judge, and as many of several threads
 	ALLOTMENT_FUZZ_EVENTS=$${ALLOTMENT_FUZZ_EVENTS:-510000000} \
 		cargo test --package allotment --features oracle --release --test fuzz -- --nocapture
+	ALLOTMENT_HISTORY_EVENTS=$${ALLOTMENT_HISTORY_EVENTS:-1000000000} \
+		cargo test --package allotment --features decisions --release --test histories -- --nocapture
 
 test-long: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## what is too long for every run
 	ALLOTMENT_MODEL_PROGRAMS=$${ALLOTMENT_MODEL_PROGRAMS:-20000} cargo test --package allotment --release --test model

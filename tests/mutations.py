@@ -36,8 +36,13 @@ ITEM = re.compile(
     r"|^ *(?:pub(?:\([\w: ]+\))? )?(?:const|static) (?P<constant>\w+): [^;]*?;",
     re.M | re.S,
 )
-#: Enough for the model to find what is broken here.
-ENVIRONMENT = {"ALLOTMENT_MODEL_PROGRAMS": "300", "CARGO_TARGET_DIR": str(TARGET), "CARGO_INCREMENTAL": "1"}
+#: Enough for the random tests to find what is broken here.
+ENVIRONMENT = {
+    "ALLOTMENT_MODEL_PROGRAMS": "300",
+    "ALLOTMENT_HISTORY_EVENTS": "6000000",
+    "CARGO_TARGET_DIR": str(TARGET),
+    "CARGO_INCREMENTAL": "1",
+}
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,8 @@ def copy_tree(to: Path) -> None:
 def run_tests(tree: Path, program: str, tests: list[str]) -> Result:
     """Run tests by their full names, without warnings about broken code."""
     which = ["--lib"] if program == "lib" else ["--test", program]
+    if program == "histories":
+        which += ["--features", "decisions"]
     flags = "--cap-lints=allow"
     if program == "loom":
         # Loom's flags change every crate: a folder of its own keeps the other builds.

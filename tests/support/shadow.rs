@@ -11,6 +11,9 @@ use allotment::{Allocation, FreeError, Options, Snapshot, Stats};
 
 #[path = "shadow/answers.rs"]
 mod answers;
+#[path = "shadow/decisions.rs"]
+#[allow(dead_code, reason = "only for histories of several threads")]
+mod decisions;
 #[path = "shadow/queries.rs"]
 mod queries;
 #[path = "shadow/requests.rs"]
@@ -20,8 +23,11 @@ mod rules;
 #[path = "shadow/space.rs"]
 mod space;
 
+#[allow(unused_imports, reason = "histories have no whole calls")]
 pub(crate) use answers::Outcome;
 use answers::{Answers, Ending};
+#[allow(unused_imports, reason = "only for histories of several threads")]
+pub(crate) use decisions::Round;
 use requests::Request;
 use rules::Rules;
 use space::{Space, Sums};

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use crate::bins::Bins;
 use crate::chunk::{Chunk, ChunkTable, Handle};
+use crate::decisions::{Decision, Decisions};
 use crate::error::GrantFault;
 use crate::free_list::FreeChunk;
-use crate::free_target::FreeTarget;
+use crate::free_target::{FreeTarget, HELD};
 use crate::growth::{Growth, Plan};
 use crate::history::{self, History};
 use crate::live::LiveTable;
@@ -57,6 +58,7 @@ pub(crate) struct Allocator {
     pub(crate) counters: Counters,
     pub(crate) owners: Owners,
     pub(crate) history: History,
+    pub(crate) decisions: Decisions,
     /// Chunks in quarantine: neither in use nor free.
     pub(crate) quarantined: BTreeSet<Handle>,
     /// Size of the largest free chunk that is temporarily detached from the bins; 0 if none is.
@@ -81,6 +83,7 @@ impl Allocator {
             counters: Counters::default(),
             owners: Owners::default(),
             history: History::default(),
+            decisions: Decisions::default(),
             quarantined: BTreeSet::new(),
             largest_detached: 0,
             growth: Growth::new(limit, growth),
@@ -96,6 +99,7 @@ impl Allocator {
     pub(crate) fn change(&mut self, limit: Limit, growth: bool) {
         self.history.end();
         self.growth.change(limit.bytes, growth);
+        self.decisions.record(|| Decision::Changed { limit: limit.bytes, growth });
         self.split_threshold = self.split_rule.threshold(limit.bytes);
         Limit { bytes: self.limit, set_by: self.limit_set_by } = limit;
     }
@@ -140,6 +144,7 @@ impl Allocator {
             self.bins.insert(&mut self.chunks, new, rest);
         }
         let id = self.counters.account_allocate(bytes, size);
+        self.decisions.record(|| Decision::Allocated(id));
         if id <= history::MAX_ALLOCATIONS + 1 {
             self.history.allocated(id, needed);
         }
@@ -171,6 +176,7 @@ impl Allocator {
         let chunk = self.chunks.get_mut(handle);
         let Chunk { size, requested, prev, next, id, .. } = *chunk;
         chunk.id = None;
+        self.decisions.record(|| Decision::Freed(id.map_or(0, |id| id.get() & !HELD)));
         if self.counters.allocs() <= history::MAX_ALLOCATIONS {
             self.history.freed(id);
         }
@@ -198,6 +204,7 @@ impl Allocator {
         let handle = self.live.find(&self.chunks, address)?;
         // The result depends on the chunk's size, which other settings change.
         self.history.end();
+        self.decisions.record(|| Decision::Resized { address, bytes });
         let chunk = self.chunks.get_mut(handle);
         if bytes > chunk.size {
             return Some(chunk.size);
@@ -231,7 +238,9 @@ impl Allocator {
 
     /// Plans one round of growth; returns `None` if the limit leaves no room for the request.
     pub(crate) fn plan(&mut self, request: Request) -> Option<Plan> {
-        self.growth.plan(request.needed, self.counters.reserved(), self.limit)
+        let plan = self.growth.plan(request.needed, self.counters.reserved(), self.limit)?;
+        self.decisions.record(|| Decision::Planned(request.needed));
+        Some(plan)
     }
 
     /// Returns the reason why a grant cannot become a region, if there is one.
@@ -249,6 +258,7 @@ impl Allocator {
     /// Turns a valid grant into a new region, or joins it to the region it touches, and adds the free chunk.
     pub(crate) fn adopt(&mut self, grant: Grant, plan: &Plan) {
         self.growth.granted(plan);
+        self.decisions.record(|| Decision::Adopted(grant));
         self.counters.account_reserve(grant.bytes);
         let chunk = self.chunks.insert(grant.address, grant.bytes);
         match self.regions.place(grant) {
@@ -267,6 +277,7 @@ impl Allocator {
 
     /// Removes all wholly free regions and returns their spans in address order, for release to the source.
     pub(crate) fn take_free_regions(&mut self) -> Vec<Grant> {
+        self.decisions.record(|| Decision::RegionsRemoved);
         let chunks = &self.chunks;
         let gone = self.regions.take(|region| is_wholly_free(chunks, region));
         for region in &gone {

@@ -7,6 +7,7 @@ mod bins;
 mod branch_hint;
 mod check;
 mod chunk;
+mod decisions;
 mod details;
 mod error;
 pub mod fork;
@@ -37,6 +38,9 @@ mod units;
 pub use advice::{Action, Advice, When};
 pub use allocator::Allocation;
 pub use check::Violation;
+#[cfg(feature = "decisions")]
+#[doc(hidden)]
+pub use decisions::{Decided, Decision, Maker};
 pub use details::{Details, OwnerGroup, SizeGroup, Splitter};
 pub use error::{AllocError, FreeError, GrantFault, LimitError, OptionsError, Unusable};
 pub use guard::{Damage, DamagedPlace, Leaks, MemoryGuard};

@@ -24,7 +24,7 @@ pub(crate) struct OwnerId(NonZeroU32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ScopeId {
     pub(crate) owner: OwnerId,
-    serial: u64,
+    pub(crate) serial: u64,
 }
 
 /// The figures of a scope in bytes: requests rounded up to granules.

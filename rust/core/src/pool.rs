@@ -22,6 +22,7 @@ use allotment_sync::{DeferredQueue, EventCount, Mutex, SourceLock, SourceLockGua
 
 use crate::allocator::{Allocator, Limit};
 use crate::check::{Violation, check};
+use crate::decisions::Decision;
 use crate::error::{FreeError, OptionsError, Unusable};
 use crate::fork;
 use crate::policy::SplitRule;
@@ -144,7 +145,10 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn reset_peaks(&self) -> Result<(), Unusable> {
-        self.with_state(|state| state.allocator.counters.reset_peaks())
+        self.with_state(|state| {
+            state.allocator.decisions.record(|| Decision::PeaksReset);
+            state.allocator.counters.reset_peaks();
+        })
     }
 
     /// Returns a consistent copy of all regions and chunks.

@@ -17,7 +17,7 @@ const NOTHING: Allocation = Allocation { address: 0, size: 0, requested: 0, id: 
 /// A request: requested bytes, and the needed chunk size.
 #[derive(Clone, Copy)]
 pub(super) struct Request {
-    bytes: u64,
+    pub(super) bytes: u64,
     pub(super) needed: u64,
 }
 
@@ -113,7 +113,7 @@ impl Shadow {
     }
 
     /// Allocates the best fit, split if the rest is kept.
-    fn take(&mut self, Request { bytes, needed }: Request) -> Option<Allocation> {
+    pub(super) fn take(&mut self, Request { bytes, needed }: Request) -> Option<Allocation> {
         let best = self.space.best_fit(needed)?;
         let size = if self.rules.splits(best.size, needed) { needed } else { best.size };
         self.allocs += 1;
@@ -199,7 +199,11 @@ impl Shadow {
         self.confirmed += 1;
     }
 
-    fn out_of_memory(&self, Request { bytes, needed }: Request, declined: bool) -> Box<OutOfMemory> {
+    pub(super) fn out_of_memory(
+        &self,
+        Request { bytes, needed }: Request,
+        declined: bool,
+    ) -> Box<OutOfMemory> {
         let stats = self.stats();
         let Stats {
             requested: live_requested, in_use, reserved, limit, free, largest_free, num_live, ..

@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 
 use super::Allocator;
 use crate::chunk::Chunk;
+use crate::decisions::Decision;
 use crate::free_target::{FreeTarget, HELD};
 
 impl Allocator {
@@ -16,6 +17,7 @@ impl Allocator {
     #[inline(always)]
     pub(crate) fn set_held(&mut self, address: u64, held: bool) {
         if let Some(handle) = self.live.find(&self.chunks, address) {
+            self.decisions.record(|| Decision::Held { address, held });
             let chunk = self.chunks.get_mut(handle);
             chunk.id = NonZeroU64::new(chunk.number() | if held { HELD } else { 0 });
         }

@@ -6,6 +6,7 @@ use super::advise::Depth;
 use super::state::State;
 use super::{AllocationAttempt, Pool};
 use crate::allocator::{Allocation, Request};
+use crate::decisions::Decision;
 use crate::error::{AllocError, Unusable};
 use crate::guard::MARGINS;
 use crate::out_of_memory::OutOfMemory;
@@ -83,6 +84,7 @@ impl Pool {
         let AllocationAttempt { mut out_of_memory, .. } = refused;
         self.with_state(|state| {
             state.allocator.counters.account_refuse();
+            state.allocator.decisions.record(|| Decision::Refused);
             state.allocator.history.refused(request.needed);
         })?;
         let external = self.external_memory(&self.others());

@@ -1,6 +1,7 @@
 //! Closing a pool: it refuses new requests and releases its regions after the last free.
 
 use super::{Pool, STATE_IS_SOUND, release_regions};
+use crate::decisions::Decision;
 use crate::error::Unusable;
 
 impl Pool {
@@ -13,6 +14,7 @@ impl Pool {
         self.with_source(|_| {
             let mut state = self.lock_state()?;
             self.update_slow_path(&mut state, |slow_path| slow_path.closed = true);
+            state.allocator.decisions.record(|| Decision::Closed);
             state.empty_quarantine();
             drop(state);
             self.freed.notify_all();

@@ -3,6 +3,7 @@
 use super::state::State;
 use super::{AllocationAttempt, Pool, Source, release_regions};
 use crate::allocator::{Allocation, Request};
+use crate::decisions::Decision;
 use crate::error::{AllocError, GrantFault};
 use crate::growth::Plan;
 use crate::out_of_memory::OutOfMemory;
@@ -81,6 +82,7 @@ impl Pool {
                 Err(ReserveError::Failed(failure)) => {
                     let mut state = self.lock_state()?;
                     state.allocator.counters.account_refuse();
+                    state.allocator.decisions.record(|| Decision::Refused);
                     let refused = self.out_of_memory(&state, request, true);
                     return Err(AllocError::SourceFailed { failure, refused });
                 }

@@ -57,6 +57,17 @@ impl Pool {
         self.deferred.is_idle()
     }
 
+    /// Removes and returns the decisions so far, in the order of the lock. Runs no deferred operation: what the last
+    /// calls left in the queue stays there.
+    ///
+    /// # Panics
+    /// After a panic under the lock.
+    #[cfg(feature = "decisions")]
+    #[doc(hidden)]
+    pub fn take_decisions(&self) -> Vec<crate::decisions::Decided> {
+        self.state.lock().expect(super::STATE_IS_SOUND).allocator.decisions.take()
+    }
+
     /// Returns the number of this pool, unique within the process.
     #[must_use]
     pub fn number(&self) -> u64 {

@@ -9,6 +9,7 @@ use super::Pool;
 use super::freeing::Deferred;
 use super::state::State;
 use crate::allocator::Request;
+use crate::decisions::Decision;
 use crate::error::Unusable;
 use crate::out_of_memory::{OutOfMemory, Verdict};
 use crate::owner::{OwnerId, ScopeId, ScopeLimitReached, ScopeStats};
@@ -79,6 +80,7 @@ impl Drop for Charge<'_> {
             // A forked child makes no more requests.
             let _ = self.pool.with_state(|state| {
                 state.allocator.owners.account_settled(owner, self.request.rounded());
+                state.allocator.decisions.record(|| Decision::Settled);
                 // A request that was refused because of this one may fit now.
                 state.retry_reasons += 1;
             });
@@ -98,6 +100,7 @@ impl Pool {
         let (id, open) = self.with_state(|state| {
             let parent = if shared { innermost_shared(state) } else { self.innermost(state) };
             let id = state.allocator.owners.open(name, parent, limit);
+            state.allocator.decisions.record(|| Decision::ScopeOpened(id.serial));
             self.update_slow_path(state, |slow_path| {
                 slow_path.scopes += 1;
                 if shared {
@@ -150,6 +153,7 @@ impl Pool {
     pub(super) fn close_in(&self, state: &mut State, scope: Scope) -> Option<ScopeStats> {
         let Scope { id, shared } = scope;
         let figures = state.allocator.owners.close(id)?;
+        state.allocator.decisions.record(|| Decision::ScopeClosed(id.serial));
         self.update_slow_path(state, |slow_path| {
             slow_path.scopes -= 1;
             if shared {
@@ -177,6 +181,7 @@ impl Pool {
     pub fn set_scope_limit(&self, scope: Scope, limit: Option<u64>) -> Result<bool, Unusable> {
         let set = self.with_state(|state| {
             state.retry_reasons += 1;
+            state.allocator.decisions.record(|| Decision::ScopeLimited(scope.id.serial));
             state.allocator.owners.set_limit(scope.id, limit)
         })?;
         // A request that the limit refused may fit now.
@@ -200,6 +205,7 @@ impl Pool {
             }));
         }
         state.allocator.owners.account_pending(owner, request.rounded());
+        state.allocator.decisions.record(|| Decision::Charged);
         charge.request.owner = Some(owner);
         Ok(charge)
     }

@@ -3,6 +3,7 @@
 use super::Pool;
 use super::guarding::Guarded;
 use crate::allocator::Allocator;
+use crate::decisions::Decision;
 use crate::error::Unusable;
 use crate::owner::ScopeId;
 use crate::source::Grant;
@@ -110,6 +111,10 @@ impl State {
 
     /// Removes and returns all regions of a closed pool without allocations; empty otherwise.
     pub(super) fn take_last_regions(&mut self) -> Vec<Grant> {
-        if self.must_release_regions() { self.allocator.take_free_regions() } else { Vec::new() }
+        if !self.must_release_regions() {
+            return Vec::new();
+        }
+        self.allocator.decisions.record(|| Decision::Emptied);
+        self.allocator.take_free_regions()
     }
 }

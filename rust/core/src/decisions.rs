@@ -1,0 +1,137 @@
+//! The order of a pool's decisions, for tests of histories of several threads.
+//!
+//! Only with the feature `decisions`: an allocator then records each change of its tables, under the lock that the
+//! change needs. The order of the record is therefore the order in which a single lock made the decisions. Without
+//! the feature the record has no size and no code.
+
+#![cfg_attr(
+    not(feature = "decisions"),
+    allow(dead_code, unreachable_pub, reason = "no test reads the record")
+)]
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::source::Grant;
+
+/// One change of a pool's tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// The allocation with this number was made.
+    Allocated(u64),
+    /// The allocation with this number was freed.
+    Freed(u64),
+    /// The allocation at an address was resized in place, or was found too small for that.
+    Resized {
+        /// Its address.
+        address: u64,
+        /// The wanted bytes.
+        bytes: u64,
+    },
+    /// The allocation at an address became held, or is no longer held.
+    Held {
+        /// Its address.
+        address: u64,
+        /// Whether it is held now.
+        held: bool,
+    },
+    /// A round of growth was planned for a chunk of this many bytes.
+    Planned(u64),
+    /// A grant became a region.
+    Adopted(Grant),
+    /// All wholly free regions were removed.
+    RegionsRemoved,
+    /// A closed pool without allocations removes its regions; the next decision is [`Decision::RegionsRemoved`].
+    Emptied,
+    /// The limit or growth was changed.
+    Changed {
+        /// The limit in bytes.
+        limit: u64,
+        /// Whether growth is on.
+        growth: bool,
+    },
+    /// A refusal was counted.
+    Refused,
+    /// The peaks were reset.
+    PeaksReset,
+    /// The pool was closed.
+    Closed,
+    /// A request was counted against the scope limits of its thread.
+    Charged,
+    /// That request was served or refused.
+    Settled,
+    /// A scope with this serial number was opened.
+    ScopeOpened(u64),
+    /// That scope was closed.
+    ScopeClosed(u64),
+    /// A limit was set for that scope, which may be closed.
+    ScopeLimited(u64),
+}
+
+/// A decision and the thread that ran it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decided {
+    /// The thread, by [`Maker::thread`]. A deferred free is run by the thread that found it in the queue.
+    pub thread: u64,
+    /// The decision.
+    pub decision: Decision,
+}
+
+/// A thread that makes decisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Maker {
+    /// The number of the thread, unique within the process.
+    pub thread: u64,
+    /// The number of decisions that it has run so far, of all pools.
+    pub made: u64,
+}
+
+thread_local! {
+    static MAKER: Cell<Maker> = {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Cell::new(Maker { thread: NEXT.fetch_add(1, Ordering::Relaxed), made: 0 })
+    };
+}
+
+impl Maker {
+    /// Returns the calling thread.
+    ///
+    /// # Panics
+    /// At the very end of a thread.
+    #[must_use]
+    pub fn this() -> Self {
+        MAKER.get()
+    }
+
+    /// Counts one decision of the calling thread; returns the number of the thread.
+    fn decides() -> u64 {
+        let Self { thread, made } = MAKER.get();
+        MAKER.set(Self { thread, made: made + 1 });
+        thread
+    }
+}
+
+/// The decisions of an allocator, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Decisions {
+    #[cfg(feature = "decisions")]
+    made: Vec<Decided>,
+}
+
+impl Decisions {
+    /// Records a decision.
+    #[inline(always)]
+    #[cfg_attr(not(feature = "decisions"), expect(clippy::unused_self, reason = "there is no record"))]
+    pub(crate) fn record(&mut self, decision: impl FnOnce() -> Decision) {
+        #[cfg(feature = "decisions")]
+        self.made.push(Decided { thread: Maker::decides(), decision: decision() });
+        #[cfg(not(feature = "decisions"))]
+        drop(decision);
+    }
+
+    /// Removes and returns the record.
+    #[cfg(feature = "decisions")]
+    pub(crate) fn take(&mut self) -> Vec<Decided> {
+        std::mem::take(&mut self.made)
+    }
+}
