@@ -18,7 +18,9 @@ const FORK: u64 = 1 << 48;
 /// Returns the number of the calling thread: a multiple of [`STEP`], above 0.
 #[inline(always)]
 pub(crate) fn number() -> u64 {
-    this_thread() ^ FORKS.load(Ordering::Relaxed)
+    let number = this_thread() ^ FORKS.load(Ordering::Relaxed);
+    debug_assert!(number.is_multiple_of(STEP), "users store flags in the lower bits");
+    number
 }
 
 /// Changes the number of every thread: a forked child's thread must not own the parent's locks.
