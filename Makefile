@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-differential test-numpy-suite test-long fuzz fuzz-long mutations sanitize \
-        bench bench-check lint fmt types doc docs sdist-check release-check develop oracle clean
+        bench bench-contention bench-check lint fmt types doc docs sdist-check release-check develop oracle clean
 
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -23,6 +23,8 @@ KEEP_MEMORY := MALLOC_ARENA_MAX=1 MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=8589
 ASAN = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/sanitize
 # Some of NumPy's tests build a module, with what is in the environment.
 SUITE = PATH=$(abspath $(BIN)):$$PATH $(BIN)/python tests/numpy_suite/run.py
+# snmalloc is C++, which only the benchmarks need: its folder keeps the other builds as they are.
+CARGO_BENCH := RUSTFLAGS="--cfg snmalloc" cargo bench --package allotment --features oracle --target-dir target/snmalloc
 MEMCHECK := valgrind --quiet --error-exitcode=99
 
 # Every second file of tests, from the first or the second on.
@@ -104,13 +106,17 @@ sanitize: develop  ## memory errors: address sanitizer and valgrind over host me
 	PYTHONMALLOC=malloc $(MEMCHECK) --suppressions=tests/valgrind/python.supp $(BIN)/python tests/valgrind/session.py
 
 bench: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## speed, fill and bookkeeping, beside others in the same run; TRACES=folder adds traces
-	$(if $(TRACES),ALLOTMENT_TRACES=$(abspath $(TRACES))) cargo bench --package allotment --features oracle
+	$(if $(TRACES),ALLOTMENT_TRACES=$(abspath $(TRACES))) $(CARGO_BENCH)
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python \
 		$(BIN)/pytest benches/python/*.py --benchmark-only --benchmark-columns=min,median,iqr,rounds
 	$(BIN)/python benches/python/bench_numpy.py
 	$(BIN)/python benches/python/bench_replicas.py
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/python benches/python/bench_operations.py
 	$(BIN)/python benches/draw.py target/bench benches/pictures
+
+bench-contention: $(VENV)/.tools $(ORACLE)  ## what a pool loses to contention; RUNNER='chrt -r 10' for a machine that is in use
+	$(CARGO_BENCH) $(if $(RUNNER),--config "target.'cfg(all())'.runner='$(RUNNER)'") --bench contention
+	$(BIN)/python benches/draw.py target/bench benches/pictures contention
 
 bench-check:  ## the benchmarks compile
 	cargo bench --package allotment --features oracle --bench '*' --profile dev --no-run --quiet

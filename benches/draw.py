@@ -1,4 +1,4 @@
-"""Draws what the benchmarks wrote to ``target/bench``: ``draw.py FOLDER_OF_TABLES FOLDER_OF_PICTURES``."""
+"""Draws what the benchmarks wrote to ``target/bench``: ``draw.py FOLDER_OF_TABLES FOLDER_OF_PICTURES [NAME …]``."""
 
 import csv
 import math
@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 SIZES = ("1 KiB", "256 B to 16 KiB")
+WORKLOADS = ("pairs", "churn", "replay")
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -16,7 +17,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def number(text: str) -> float:
-    return float(text.replace(",", ""))
+    return math.nan if text == "\N{EN DASH}" else float(text.replace(",", ""))
 
 
 def draw_pairs(rows: list[dict[str, str]], path: Path) -> None:
@@ -59,12 +60,36 @@ def draw_replay(rows: list[dict[str, str]], path: Path) -> None:
     figure.savefig(path)
 
 
+def draw_contention(rows: list[dict[str, str]], path: Path) -> None:
+    """Nanoseconds a pair of all threads together against the number of threads: a panel for each workload."""
+    figure, panels = plt.subplots(1, len(WORKLOADS), figsize=(13, 5), sharey=True, layout="constrained")
+    title, *names = rows[0]
+    for panel, workload in zip(panels, WORKLOADS, strict=True):
+        # Names are such as `pairs, 16 threads`.
+        chosen = [row for row in rows if row[title].startswith(f"{workload}, ")]
+        threads = [int(row[title].split()[1]) for row in chosen]
+        for name in names:
+            color, width = ("black", 3.0) if name == "ours" else (None, 1.2)
+            nanoseconds = [number(row[name]) for row in chosen]
+            panel.plot(threads, nanoseconds, marker="o", label=name, color=color, linewidth=width)
+        panel.set(xscale="log", yscale="log", xlabel="threads", title=workload)
+        panel.set_xticks(threads, [str(count) for count in threads], minor=False)
+        panel.minorticks_off()
+        panel.grid(which="major", alpha=0.3)
+    panels[0].set_ylabel(title)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize="small")
+    figure.savefig(path)
+
+
+DRAWN = {"pairs": draw_pairs, "replay": draw_replay, "contention": draw_contention}
+
+
 def main() -> None:
-    tables, pictures = (Path(argument) for argument in sys.argv[1:])
+    tables, pictures = (Path(argument) for argument in sys.argv[1:3])
     # The same figures give the same file.
     plt.rcParams["svg.hashsalt"] = "allotment"
-    for name, draw in (("pairs", draw_pairs), ("replay", draw_replay)):
-        draw(read(tables / f"{name}.csv"), pictures / f"{name}.svg")
+    for name in sys.argv[3:] or DRAWN:
+        DRAWN[name](read(tables / f"{name}.csv"), pictures / f"{name}.svg")
 
 
 if __name__ == "__main__":

@@ -251,6 +251,15 @@ void bfc_clock(Driver* driver, const Event* events, size_t count, size_t slots, 
   }
 }
 
+// Allocate and free one chunk, from any thread: the allocator has a lock, and nothing else of the driver changes.
+void* bfc_allocate(Driver* driver, uint64_t bytes) {
+  const tsl::AllocationAttributes attributes(/*retry_on_failure=*/false,
+                                             /*allocation_will_be_logged=*/false, nullptr);
+  return driver->allocator.AllocateRaw(tsl::Allocator::kAllocatorAlignment, bytes, attributes);
+}
+
+void bfc_free(Driver* driver, void* address) { driver->allocator.DeallocateRaw(address); }
+
 // Asks for the counters again and again; returns the nanoseconds that took.
 uint64_t bfc_ask(Driver* driver, size_t times) {
   const auto start = std::chrono::steady_clock::now();

@@ -107,40 +107,48 @@ pub(crate) fn require() {
 fn functions() -> &'static Functions {
     static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
     FUNCTIONS.get_or_init(|| {
+        let library = library().unwrap_or_else(|error| panic!("{error}"));
+        Functions::of(library).unwrap_or_else(|error| panic!("the driver cannot be used: {error}"))
+    })
+}
+
+/// Returns the driver, which is loaded once and never closed; the error says how to build it.
+fn library() -> Result<&'static Library, String> {
+    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+    let library = LIBRARY.get_or_init(|| {
         let path = std::env::var_os("ALLOTMENT_ORACLE").map_or_else(
             || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/oracle/libbfc_driver.so"),
             PathBuf::from,
         );
-        assert!(
-            path.exists(),
-            "the driver of TensorFlow's allocator is not at {}: run `make oracle`, or name it in ALLOTMENT_ORACLE",
-            path.display()
-        );
-        load(&path).unwrap_or_else(|error| panic!("{} cannot be used: {error}", path.display()))
-    })
+        let at = path.display();
+        if !path.exists() {
+            let remedy = "run `make oracle`, or name it in ALLOTMENT_ORACLE";
+            return Err(format!("the driver of TensorFlow's allocator is not at {at}: {remedy}"));
+        }
+        // Without this, TensorFlow prints a line about another of its libraries while it is loaded.
+        // SAFETY: only that library reads the environment past `std`, and it is not loaded yet.
+        unsafe { std::env::set_var("TF_ENABLE_ONEDNN_OPTS", "0") };
+        // SAFETY: the file is our driver. Its initialisers and TensorFlow's are those of any library: they ask nothing.
+        unsafe { Library::new(&path) }.map_err(|error| format!("{at} cannot be used: {error}"))
+    });
+    library.as_ref().map_err(Clone::clone)
 }
 
-fn load(path: &std::path::Path) -> Result<Functions, libloading::Error> {
-    // Without this, TensorFlow prints a line about another of its libraries while it is loaded.
-    // SAFETY: only that library reads the environment past `std`, and it is not loaded yet.
-    unsafe { std::env::set_var("TF_ENABLE_ONEDNN_OPTS", "0") };
-    // SAFETY: the file is our driver. Its initialisers and TensorFlow's are those of any shared library and have no
-    // requirements.
-    let library = unsafe { Library::new(path) }?;
-    // Never closed, so that the functions stay valid.
-    let library: &'static Library = Box::leak(Box::new(library));
-    // SAFETY: the types are those of the driver's source, which is built from the same commit.
-    unsafe {
-        Ok(Functions {
-            create: *library.get(b"bfc_create")?,
-            destroy: *library.get(b"bfc_destroy")?,
-            run: *library.get(b"bfc_run")?,
-            replay: *library.get(b"bfc_replay")?,
-            clock: *library.get(b"bfc_clock")?,
-            ask: *library.get(b"bfc_ask")?,
-            call_count: *library.get(b"bfc_call_count")?,
-            calls: *library.get(b"bfc_calls")?,
-        })
+impl Functions {
+    fn of(library: &'static Library) -> Result<Self, libloading::Error> {
+        // SAFETY: the types are those of the driver's source, which is built from the same commit.
+        unsafe {
+            Ok(Self {
+                create: *library.get(b"bfc_create")?,
+                destroy: *library.get(b"bfc_destroy")?,
+                run: *library.get(b"bfc_run")?,
+                replay: *library.get(b"bfc_replay")?,
+                clock: *library.get(b"bfc_clock")?,
+                ask: *library.get(b"bfc_ask")?,
+                call_count: *library.get(b"bfc_call_count")?,
+                calls: *library.get(b"bfc_calls")?,
+            })
+        }
     }
 }
 
@@ -242,5 +250,51 @@ impl Drop for Reference {
     fn drop(&mut self) {
         // SAFETY: the handle came from `create` and is dropped once.
         unsafe { (functions().destroy)(self.0) };
+    }
+}
+
+/// One of TensorFlow's allocators, for several threads at once.
+pub(crate) struct SharedReference {
+    reference: Reference,
+    allocate: unsafe extern "C" fn(Handle, u64) -> *mut c_void,
+    free: unsafe extern "C" fn(Handle, *mut c_void),
+}
+
+// SAFETY: any thread may allocate and free: the allocator has a lock. Nothing else is shared.
+unsafe impl Sync for SharedReference {}
+// SAFETY: the driver depends on no thread.
+unsafe impl Send for SharedReference {}
+
+impl SharedReference {
+    /// Creates an allocator.
+    ///
+    /// # Errors
+    /// If there is no driver that has it; the text says how to build it.
+    pub(crate) fn new(setup: &Setup) -> Result<Self, String> {
+        let library = library()?;
+        // SAFETY: the types are those of the driver's source.
+        let functions = unsafe {
+            library.get(b"bfc_allocate").and_then(|allocate| Ok((*allocate, *library.get(b"bfc_free")?)))
+        };
+        let (allocate, free) = functions.map_err(|error| format!("the driver is old: {error}"))?;
+        Ok(Self { reference: Reference::new(setup), allocate, free })
+    }
+
+    /// Returns the address, which is 0 if the request is refused.
+    #[inline]
+    pub(crate) fn allocate(&self, bytes: u64) -> u64 {
+        // SAFETY: the handle is live, and the function may run on several threads.
+        unsafe { (self.allocate)(self.reference.0, bytes) }.expose_provenance() as u64
+    }
+
+    /// Frees an allocation.
+    ///
+    /// # Safety
+    /// `address` is an allocation of this allocator that was not freed.
+    #[inline]
+    pub(crate) unsafe fn free(&self, address: u64) {
+        let address = usize::try_from(address).expect("an address of this machine");
+        // SAFETY: the caller vouches for the address; the function may run on several threads.
+        unsafe { (self.free)(self.reference.0, std::ptr::with_exposed_provenance_mut(address)) };
     }
 }

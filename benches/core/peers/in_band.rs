@@ -1,6 +1,6 @@
 //! Allocators that keep their bookkeeping in the managed memory, which must therefore exist.
 //!
-//! The only file of the benchmarks with unsafe code of its own.
+//! With `contention/peers.rs` the only file of the benchmarks with unsafe code of its own.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;

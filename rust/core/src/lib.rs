@@ -34,6 +34,8 @@ mod trie;
 #[expect(unsafe_code, reason = "the one place for it, which says why")]
 mod unchecked;
 mod units;
+#[cfg(feature = "oracle")]
+mod unlocked;
 
 pub use advice::{Action, Advice, When};
 pub use allocator::Allocation;
@@ -53,6 +55,9 @@ pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};
 pub use source::{Gauge, Grant, Headroom, RegionSource, SourceFailure};
 pub use stats::Stats;
 pub use units::{Bytes, GRANULE, MAX_BYTES, SizeError, parse_size};
+#[cfg(feature = "oracle")]
+#[doc(hidden)]
+pub use unlocked::UnlockedAllocator;
 
 /// The examples of the manual's page, compiled and run.
 #[cfg(doctest)]
