@@ -86,8 +86,8 @@ def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]
         return (_limit_of_whole(configuration, physical.gpu),)
     limits = [limit_of_split(split.memory_limit or 0) for split in splits]
     room = physical.gpu.memory if own is None else own
-    # TensorFlow does not look, and whoever comes last gets less than was configured. What is simulated is
-    # exact.
+    # TensorFlow does not check this: the device that is used last gets less than was configured. Simulated
+    # memory is exact.
     if sum(limits) > room:
         asked = " + ".join(f"{split.memory_limit}" for split in splits)
         raise InvalidArgumentError(

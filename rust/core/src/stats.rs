@@ -43,7 +43,7 @@ pub struct Stats {
     pub num_regions: u64,
     /// Regions ever granted by the source.
     pub num_grants: u64,
-    /// Requests refused for lack of memory, those whose source failed included.
+    /// Requests refused for lack of memory, including those that failed in the source.
     pub num_refused: u64,
 }
 

@@ -35,7 +35,7 @@ _TOGGLES_AFTER = ("auto_mixed_precision_onednn_bfloat16", "auto_mixed_precision_
 
 
 class _Flag(Generic[_T]):
-    """An attribute whose every change counts ``flags_version`` up."""
+    """An attribute; each change of it increments ``flags_version``."""
 
     def __init__(self, default: _T) -> None:
         self.default = default

@@ -1,7 +1,7 @@
 """The executor of kernels, for eager operations and for graphs.
 
-A kernel is a function of arrays. The executor decides whose memory a kernel works in and where its results are, and
-calls it there. When that memory is short, the executor collects garbage and calls again, then refuses.
+A kernel is a function of arrays. The executor decides which device's memory a kernel works in and where its results
+are, and calls it there. When that memory is short, the executor collects garbage and calls again, then refuses.
 """
 
 from collections.abc import Callable

@@ -88,7 +88,7 @@ class Operation:
 
     @property
     def gradient(self) -> Gradient | None:
-        """How to go back through it; ``None`` if nobody knows."""
+        """The gradient of the operation; ``None`` if it has none."""
         return self.own_gradient or GRADIENTS.get(self.name)
 
     @property

@@ -9,9 +9,9 @@ from allotment.devices.messages.call_site import Caller, find_caller
 
 
 class _Asked(threading.local):
-    """On whose behalf a thread works."""
+    """The line of the program on behalf of which a thread works."""
 
-    #: ``None`` where its own calls tell.
+    #: ``None``: the line is found among the thread's own calls.
     by: Caller | None = None
 
 

@@ -31,7 +31,7 @@ _INT32_MAX = 2**31 - 1
 def shape_input(shape: Any, vector_for: str | None = None, *, or_length: bool = False) -> tuple[int, ...]:
     """The lengths of a shape that is an input of an operation: a constant of its own, unless it is a tensor.
 
-    The constant is made only where somebody sees it, in the log. ``vector_for`` is the name of an operation that takes
+    The constant is made only if the log shows it. ``vector_for`` is the name of an operation that takes
     no single length for a shape. In a graph none does, but for functions that make a vector of it: ``or_length``.
 
     Raises:

@@ -62,7 +62,7 @@ def backward(
         keep: Whether ``steps`` is used again. If not, it is emptied, and tensors are freed on the way.
 
     Raises:
-        LookupError: Nobody knows the gradient of an operation on the way.
+        LookupError: An operation on the way has no gradient.
     """
     wanted = set(sources)
     way = _between(steps, wanted)

@@ -1,4 +1,4 @@
-"""The operations whose results do not change with their inputs, or change in steps: constants for gradients."""
+"""The operations that are constants for gradients: their results do not depend on the inputs, or change in steps."""
 
 from allotment.tf.ops.autodiff.differentiation import not_differentiable
 from allotment.tf.ops.control import assert_op  # noqa: F401 - enters its operation, as those below do

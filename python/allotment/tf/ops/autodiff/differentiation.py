@@ -54,7 +54,7 @@ class Call:
         #: What the operation was given behind the tensors.
         self.args = args
         self.kwargs = kwargs
-        #: Of which inputs somebody asked for the gradient; computing others would be for nothing.
+        #: The inputs whose gradients are needed; the others are not computed.
         self.wanted = wanted
 
     def back(self, gradients: Sequence[Any]) -> list[Any]:

@@ -22,8 +22,8 @@ from allotment.tf.tensors.tensor import EagerTensor, key_of
 class Tape:
     """The calls that depend on what is watched, as long as anything may still depend on them.
 
-    A call goes when all tensors that it made are gone and no other call takes them: nobody can ask for its gradient.
-    One whose gradient looks at what it made keeps that, and itself, until the end, as TensorFlow's does.
+    The tape drops a call when all tensors that it made are gone and no other call takes them: no gradient can depend on
+    it. A call whose gradient needs its results keeps them, and stays until the end, as in TensorFlow.
     """
 
     def __init__(self, *, watches_variables: bool) -> None:
@@ -142,7 +142,7 @@ class Recorder:
         self._add(step, [value])
 
     def _is_watched(self, tensor: Any) -> bool:
-        # A tensor that nobody has asked for a key is on no tape.
+        # Tapes give keys to tensors: a tensor without a key is on no tape.
         key = getattr(tensor, "_key", None)
         return (
             key is not None

@@ -152,7 +152,7 @@ def _escaped(value: Any) -> str:
 def decided(condition: Any, data: Sequence[Any], summarize: int | None, *known: Any) -> Any:
     """In a graph: an ``Assert``; if it is known already to fail, its error.
 
-    ``known`` are the tensors whose values decide.
+    ``known`` are the tensors that decide.
 
     Raises:
         InvalidArgumentError: The condition is false for all values.

@@ -111,9 +111,9 @@ class Abstract:
 
 
 class UnknownLength:
-    """The length of an axis, or the number of axes, that only running tells.
+    """The length of an axis, or the number of axes, that is known only when the graph runs.
 
-    It may be equal to any; computing with it is an error.
+    It compares equal to every length above 1; everything else is an error.
     """
 
     __slots__ = ("_abstract", "axis")
@@ -130,7 +130,7 @@ class UnknownLength:
 
     def __eq__(self, other: object) -> bool:
         if type(other) is int and other in (-1, 0, 1):
-            # Whoever asks for these does something else then.
+            # Code that compares a length with these numbers has a case for each.
             raise self._abstract._unknown("shape")
         return True
 

@@ -16,7 +16,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 def run_lapack(
     row: Operation, inputs: tuple[EagerTensor, ...], *args: Any, failure: str, name: str | None = None
 ) -> Any:
-    """Run a row whose function may find out that a matrix has no such result.
+    """Run a row; its function may find that a matrix has no such result.
 
     Raises:
         InvalidArgumentError: It has not (with the words of ``failure``), or the inputs do not go together.

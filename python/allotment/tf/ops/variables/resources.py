@@ -1,7 +1,7 @@
 """What variables keep, and the operations that read and change it, on the variable's device in every scope.
 
 A tensor's elements never change, so that a variable and the tensors it was assigned or read as may share one
-array. Only an array that nobody else holds is changed in place; for all others a changed copy takes its place.
+array. Only an array without other references is changed in place; any other is replaced by a changed copy.
 """
 
 import sys
@@ -71,7 +71,7 @@ def read(storage: Storage) -> EagerTensor:
 
 
 def assign(storage: Storage, value: EagerTensor, name: str | None) -> None:
-    """Give a storage another value; the old one is freed if nobody else holds it."""
+    """Give a storage another value; the old one is freed unless it has other references."""
     placement = current_placement()
     placement.check(_assign.name, name)
     given = run_on(placement, storage.device, _assign, (value,), name=name)
@@ -93,7 +93,7 @@ _ALONE: Final = sys.getrefcount(_probe.array)
 
 
 def _is_alone(storage: Storage) -> bool:
-    """Whether nobody else can see the array change. Called with the lock held, so that nobody comes to see it."""
+    """Whether the array has no other reference. The caller holds the lock, so that no thread gets one meanwhile."""
     if sys.getrefcount(storage.array) != _ALONE:
         return False
     return storage.array.base is None and storage.array.flags.writeable
