@@ -92,7 +92,10 @@ pub(crate) fn measure(settings: &Settings) {
     }
 
     // Pairs behind the plain lock of another crate: a biased lock alone does other things than for many threads.
-    let Some((_, Ok(Lines { allocate, free }))) = counted.get(2) else { return };
+    let Some((_, Ok(Lines { allocate, free }))) = counted.get(2) else {
+        line("there is no model without valgrind's count of lines");
+        return;
+    };
     let calls = [allocate, free];
     let measured = Measured {
         pair: allocators::pair_behind_lock(1, settings).nanoseconds,
