@@ -39,7 +39,7 @@ ITEM = re.compile(
 #: Enough for the random tests to find what is broken here.
 ENVIRONMENT = {
     "ALLOTMENT_MODEL_PROGRAMS": "300",
-    "ALLOTMENT_HISTORY_EVENTS": "6000000",
+    "ALLOTMENT_HISTORY_EVENTS": "3000000",
     "CARGO_TARGET_DIR": str(TARGET),
     "CARGO_INCREMENTAL": "1",
 }

@@ -154,23 +154,29 @@ pub(crate) fn is_deferred(call: &Call) -> bool {
 /// Returns the event of each decision. Allocations and frees are found by their number, closed scopes by the number of
 /// the scope, and the others by their thread, which knows how many decisions it ran in each call.
 fn assign(decisions: &[Decided], events: &[Event], threads: &[(usize, u64)]) -> Vec<usize> {
-    let mut allocated = HashMap::new();
-    let mut freed: HashMap<u64, usize> = HashMap::new();
+    // By number: they count up from 1.
+    let mut allocated = vec![NO_CALL; events.len() + 1];
+    let mut freed = allocated.clone();
+    let place = |id: u64| usize::try_from(id).expect("a few");
     let mut closed: HashMap<u64, usize> = HashMap::new();
     for (at, event) in events.iter().enumerate() {
         match &event.call {
             Call::Allocate { answer: Answer::Served(allocation), .. } => {
-                let before = allocated.insert(allocation.id, at);
-                assert!(before.is_none(), "two calls made allocation {}", allocation.id);
+                let before = std::mem::replace(&mut allocated[place(allocation.id)], at);
+                assert_eq!(before, NO_CALL, "two calls made allocation {}", allocation.id);
             }
             // A call that says that it freed did so; else the earliest that may have done it.
             Call::Free { id, answer: Freed::Done, .. } => {
-                let before = freed.insert(*id, at);
-                let again = before.is_some_and(|before| !is_deferred(&events[before].call));
+                let before = std::mem::replace(&mut freed[place(*id)], at);
+                let again = before != NO_CALL && !is_deferred(&events[before].call);
                 assert!(!again, "two calls freed allocation {id}");
             }
             Call::Free { id, way: FreeWay::Deferred, .. } => {
-                earlier(events, freed.entry(*id).or_insert(at), at);
+                let known = &mut freed[place(*id)];
+                if *known == NO_CALL {
+                    *known = at;
+                }
+                earlier(events, known, at);
             }
             Call::CloseScope { key, figures: Some(_) } => {
                 closed.insert(*key, at);
@@ -180,23 +186,27 @@ fn assign(decisions: &[Decided], events: &[Event], threads: &[(usize, u64)]) -> 
         }
     }
     // For each thread, the index of the event that it is in and the decisions left to it.
-    let mut at_work: HashMap<u64, (usize, u64)> = HashMap::new();
-    for &(first, thread) in threads {
-        at_work.insert(thread, (first, events.get(first).map_or(0, |event| event.made)));
-    }
+    let mut at_work: Vec<(usize, u64)> =
+        threads.iter().map(|&(first, _)| (first, events.get(first).map_or(0, |event| event.made))).collect();
+    let indices: HashMap<u64, usize> =
+        threads.iter().enumerate().map(|(index, &(_, thread))| (thread, index)).collect();
+    let mut last = (u64::MAX, 0);
     let mut keys = HashMap::new();
     let mut emptied = false;
     let mut event_of = Vec::with_capacity(decisions.len());
     for Decided { thread, decision } in decisions {
-        let Some((event, left)) = at_work.get_mut(thread) else { panic!("{decision:?} of no thread") };
+        if *thread != last.0 {
+            last = (*thread, *indices.get(thread).expect("a thread of the history"));
+        }
+        let (event, left) = &mut at_work[last.1];
         while *left == 0 {
             *event += 1;
             *left = events[*event].made;
         }
         *left -= 1;
         let found = match decision {
-            Decision::Allocated(id) => allocated.get(id).copied(),
-            Decision::Freed(id) => freed.get(id).copied(),
+            Decision::Allocated(id) => allocated.get(place(*id)).copied().filter(|&at| at != NO_CALL),
+            Decision::Freed(id) => freed.get(place(*id)).copied().filter(|&at| at != NO_CALL),
             Decision::ScopeClosed(serial) => keys.get(serial).and_then(|key| closed.get(key)).copied(),
             Decision::Emptied => Some(NO_CALL),
             Decision::RegionsRemoved if emptied => Some(NO_CALL),

@@ -31,7 +31,8 @@ struct Scope {
 /// All scopes of a history.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
-    scopes: HashMap<Key, Scope>,
+    /// By key.
+    scopes: Vec<Option<Scope>>,
     /// In the order in which they were opened.
     opened: Vec<Key>,
     /// The decision that opened the first of the open shared scopes.
@@ -64,7 +65,11 @@ impl Owners {
             allocated: 0,
             freed: 0,
         };
-        self.scopes.insert(key, scope);
+        let place = usize::try_from(key).expect("a few");
+        if self.scopes.len() <= place {
+            self.scopes.resize_with(place + 1, || None);
+        }
+        self.scopes[place] = Some(scope);
         self.opened.push(key);
     }
 
@@ -112,13 +117,13 @@ impl Owners {
     }
 
     fn innermost(&self, which: impl Fn(&Scope) -> bool) -> Option<Key> {
-        self.opened.iter().rev().copied().find(|key| which(&self.scopes[key]))
+        self.opened.iter().rev().copied().find(|&key| which(self.get(key)))
     }
 
     /// Returns the innermost limit that a request of `bytes` rounded bytes would exceed.
     pub(crate) fn exceeded(&self, owner: &Owner, bytes: u64) -> Option<ScopeLimitReached> {
-        self.path(owner.scope).into_iter().find_map(|key| {
-            let Scope { limit, live, pending, .. } = self.scopes[&key];
+        self.path(owner.scope).find_map(|key| {
+            let Scope { limit, live, pending, .. } = *self.get(key);
             let limit = limit?;
             let wanted = u128::from(live) + pending + u128::from(bytes);
             (wanted > u128::from(limit)).then(|| ScopeLimitReached {
@@ -165,35 +170,47 @@ impl Owners {
 
     /// Returns the figures of a scope, if it is open.
     pub(crate) fn stats(&self, key: Key) -> Option<ScopeStats> {
-        let Scope { open, limit, live, num_live, peak, allocated, freed, .. } = *self.scopes.get(&key)?;
+        let Scope { open, limit, live, num_live, peak, allocated, freed, .. } = *self.scope(key)?;
         let name = self.name(&Owner { scope: Some(key), tag: None });
         open.then_some(ScopeStats { name, limit, live, num_live, peak, allocated, freed })
     }
 
     pub(crate) fn is_open(&self, key: Key) -> bool {
-        self.scopes.get(&key).is_some_and(|scope| scope.open)
+        self.scope(key).is_some_and(|scope| scope.open)
     }
 
     /// Returns the name of an owner, with those above it.
     pub(crate) fn name(&self, owner: &Owner) -> String {
-        let mut names: Vec<String> =
-            self.path(owner.scope).into_iter().rev().map(|key| format!("scope {key}")).collect();
+        let mut names: Vec<String> = self.path(owner.scope).map(|key| format!("scope {key}")).collect();
+        names.reverse();
         names.extend(owner.tag.as_deref().map(str::to_owned));
         names.join("/")
     }
 
     /// Returns a scope and those above it.
-    fn path(&self, scope: Option<Key>) -> Vec<Key> {
-        std::iter::successors(scope, |key| self.scopes[key].parent).collect()
+    fn path(&self, scope: Option<Key>) -> impl Iterator<Item = Key> {
+        std::iter::successors(scope, |&key| self.get(key).parent)
     }
 
     fn each(&mut self, owner: &Owner, change: impl Fn(&mut Scope)) {
-        for key in self.path(owner.scope) {
-            change(self.get_mut(key));
+        let mut next = owner.scope;
+        while let Some(key) = next {
+            let scope = self.get_mut(key);
+            change(scope);
+            next = scope.parent;
         }
     }
 
+    fn scope(&self, key: Key) -> Option<&Scope> {
+        self.scopes.get(usize::try_from(key).expect("a few"))?.as_ref()
+    }
+
+    fn get(&self, key: Key) -> &Scope {
+        self.scope(key).expect("a scope of this history")
+    }
+
     fn get_mut(&mut self, key: Key) -> &mut Scope {
-        self.scopes.get_mut(&key).expect("a scope of this history")
+        let scope = self.scopes.get_mut(usize::try_from(key).expect("a few")).and_then(Option::as_mut);
+        scope.expect("a scope of this history")
     }
 }

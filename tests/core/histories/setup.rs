@@ -85,7 +85,8 @@ impl Setup {
             kind,
             threads,
             calls,
-            rests_every: 1 << (1 + random.below(10)),
+            // A rest takes as long as hundreds of calls.
+            rests_every: if random.chance(6) { 2 } else { 32 << random.below(8) },
             most_live: 1 + random.place(12),
             scopes,
             closes: random.chance(15),

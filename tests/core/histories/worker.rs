@@ -58,7 +58,7 @@ impl<'a> Worker<'a> {
 
     /// Ends with a call that holds the lock for long, or with deferred frees that meet a held lock.
     fn leave_much_behind(&mut self) {
-        if self.random.chance(50) {
+        if self.random.chance(25) {
             return self.snapshot();
         }
         let start = self.live.len() - self.live.len().min(3);

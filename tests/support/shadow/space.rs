@@ -140,6 +140,7 @@ impl Space {
             if let Some(chunk) = region.chunks.iter_mut().find(|chunk| chunk.address == address) {
                 chunk.holder = None;
                 region.merge();
+                return;
             }
         }
     }
