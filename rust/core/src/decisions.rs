@@ -91,6 +91,7 @@ thread_local! {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Cell::new(Maker { thread: NEXT.fetch_add(1, Ordering::Relaxed), made: 0 })
     };
+    static YIELDS_IN_EVERY: Cell<u64> = const { Cell::new(0) };
 }
 
 impl Maker {
@@ -103,10 +104,19 @@ impl Maker {
         MAKER.get()
     }
 
+    /// Makes the calling thread yield its core in every `every`-th of its decisions, 0 for never: with the lock held,
+    /// as if the scheduler stopped it there. Threads then meet on a machine with too few free cores as well.
+    pub fn yield_in_every(every: u64) {
+        YIELDS_IN_EVERY.set(every);
+    }
+
     /// Counts one decision of the calling thread; returns the number of the thread.
     fn decides() -> u64 {
         let Self { thread, made } = MAKER.get();
         MAKER.set(Self { thread, made: made + 1 });
+        if made.checked_rem(YIELDS_IN_EVERY.get()) == Some(0) {
+            std::thread::yield_now();
+        }
         thread
     }
 }

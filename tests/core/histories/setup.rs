@@ -1,5 +1,7 @@
 //! The setup of a history: a source, the options of the pool, and its threads.
 
+use std::time::Duration;
+
 use allotment::source::{AddressSpace, Cap, Capped, FailingSource, RegionSource};
 use allotment::{Options, Policy};
 
@@ -41,6 +43,8 @@ pub(crate) struct Setup {
     pub(crate) calls: u64,
     /// The number of calls of a thread between two rests of all.
     pub(crate) rests_every: u64,
+    /// A thread yields its core in every decision of this number, with the lock held; 0 for never.
+    pub(crate) yields_in_every: u64,
     /// The most live allocations of a thread.
     pub(crate) most_live: usize,
     /// Whether threads open scopes and set tags.
@@ -62,6 +66,7 @@ impl Setup {
             trim_on_oom: random.chance(75),
             joins_regions: [None, None, Some(true), Some(false)][random.place(4)],
             policy: if random.chance(25) { Policy::Tight } else { Policy::TensorFlow },
+            wait: if random.chance(10) { Duration::from_micros(30) } else { Duration::ZERO },
             owner_tags: scopes && random.chance(50),
             ..Options::new(limit)
         };
@@ -87,6 +92,7 @@ impl Setup {
             calls,
             // A rest takes as long as hundreds of calls.
             rests_every: if random.chance(6) { 2 } else { 32 << random.below(8) },
+            yields_in_every: [0, 0, 20, 200][random.place(4)],
             most_live: 1 + random.place(12),
             scopes,
             closes: random.chance(15),

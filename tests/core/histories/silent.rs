@@ -97,7 +97,9 @@ impl Judge<'_> {
         removal_tried
             && !self.shadow.fits(needed)
             && (declined || needed > self.shadow.room())
-            && refused == self.shadow.refusal(bytes, needed, declined)
+            // A request that waits is attempted again: the source may have declined an earlier attempt only.
+            && (refused == self.shadow.refusal(bytes, needed, declined)
+                || !self.options.wait.is_zero() && refused == self.shadow.refusal(bytes, needed, false))
     }
 
     fn shows(&self, snapshot: &Snapshot) -> bool {

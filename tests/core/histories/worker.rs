@@ -33,6 +33,7 @@ impl<'a> Worker<'a> {
     /// Makes this many calls; hands over what is live then. With a barrier, all threads rest there now and then.
     pub(crate) fn work(mut self, calls: u64, rests: Option<&Barrier>) -> Record {
         self.events.reserve(usize::try_from(calls).expect("a few"));
+        Maker::yield_in_every(self.shared.setup.yields_in_every);
         let mut failure = None;
         for call in 0..calls {
             // A thread that fails comes to every rest, so that the others end.
