@@ -23,7 +23,7 @@ impl Worker<'_> {
         });
     }
 
-    pub(crate) fn snapshot(&mut self) {
+    fn snapshot(&mut self) {
         self.call(|pool| Call::Snapshot(Box::new(pool.snapshot().expect("this process"))));
     }
 

@@ -57,15 +57,16 @@ impl<'a> Worker<'a> {
         self.finish()
     }
 
-    /// Ends with a call that holds the lock for long, or with deferred frees that meet a held lock.
+    /// Ends with a free that loses its core with the lock held, or with deferred frees, which then meet a held lock.
     fn leave_much_behind(&mut self) {
-        if self.random.chance(25) {
-            return self.snapshot();
-        }
-        let start = self.live.len() - self.live.len().min(3);
+        let loses = self.random.chance(50);
+        let start = self.live.len() - self.live.len().min(if loses { 1 } else { 3 });
+        Maker::yield_in_every(u64::from(loses));
         for mine in self.live.split_off(start) {
-            self.free(mine, if mine.held { FreeWay::Held } else { FreeWay::Deferred });
+            let way = if loses { FreeWay::ByAllocation } else { FreeWay::Deferred };
+            self.free(mine, if mine.held { FreeWay::Held } else { way });
         }
+        Maker::yield_in_every(self.shared.setup.yields_in_every);
     }
 
     /// Closes every scope and frees all that is left.
