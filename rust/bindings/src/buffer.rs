@@ -5,8 +5,9 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use allotment::FreeError;
+use allotment::{FreeError, Pool};
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -18,7 +19,12 @@ const RETIRED: u32 = u32::MAX;
 
 /// The number of live buffers over an allocation, or the mark that it was freed.
 #[derive(Default)]
-pub(crate) struct Exports(AtomicU32);
+pub(crate) struct Exports {
+    count: AtomicU32,
+    /// Held while a buffer is counted or released, together with the pin in the pool: the pool must pin the memory
+    /// before a second buffer is handed out, and a late unpin must not undo the pin of a new buffer.
+    changing: Mutex<()>,
+}
 
 /// The result of an attempt to free.
 pub(crate) enum Retired {
@@ -33,7 +39,7 @@ pub(crate) enum Retired {
 impl Exports {
     /// Claims the right to free the memory; at most one caller succeeds.
     pub(crate) fn retire(&self) -> Retired {
-        match self.0.compare_exchange(0, RETIRED, Ordering::AcqRel, Ordering::Acquire) {
+        match self.count.compare_exchange(0, RETIRED, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Retired::Now,
             Err(RETIRED) => Retired::Before,
             Err(_) => Retired::InUse,
@@ -41,23 +47,34 @@ impl Exports {
     }
 
     pub(crate) fn is_retired(&self) -> bool {
-        self.0.load(Ordering::Acquire) == RETIRED
+        self.count.load(Ordering::Acquire) == RETIRED
     }
 
     /// Undoes a successful `retire`.
     pub(crate) fn restore(&self) {
-        self.0.store(0, Ordering::Release);
+        self.count.store(0, Ordering::Release);
     }
 
     /// Counts a new buffer; returns the previous count, `None` if the memory was freed.
     fn add(&self) -> Option<u32> {
         let one_more = |count: u32| (count < RETIRED - 1).then(|| count + 1);
-        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).ok()
+        self.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).ok()
     }
 
-    /// Counts a released buffer; returns the remaining count.
-    fn remove(&self) -> u32 {
-        self.0.fetch_sub(1, Ordering::AcqRel) - 1
+    /// Counts a released buffer.
+    fn remove(&self) {
+        self.count.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Returns whether one buffer is left.
+    fn is_last(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 1
+    }
+
+    /// Takes the lock of changes. Its holder waits for no lock but the pool's, so a thread may wait attached. A forked
+    /// child needs no lock, as nothing there can free the memory; a thread that it does not have may hold the lock.
+    fn change(&self, pool: &Pool) -> Option<MutexGuard<'_, ()>> {
+        (!pool.is_inherited()).then(|| self.changing.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -105,6 +122,7 @@ fn claim(allocation: &Allocation) -> PyResult<(*mut c_void, ffi::Py_ssize_t)> {
     let length = ffi::Py_ssize_t::try_from(allocation.requested())?;
     let address = usize::try_from(allocation.address())?;
     let freed = || PyBufferError::new_err("this allocation was freed");
+    let _changing = allocation.exports().change(allocation.pool());
     let before = allocation.exports().add().ok_or_else(freed)?;
     if before == 0 {
         pin(allocation)?;
@@ -117,7 +135,7 @@ fn claim(allocation: &Allocation) -> PyResult<(*mut c_void, ffi::Py_ssize_t)> {
     Ok((start, length))
 }
 
-/// Prevents frees by address while buffers expose the memory.
+/// Prevents frees by address while buffers expose the memory. The caller holds the lock of changes.
 fn pin(allocation: &Allocation) -> PyResult<()> {
     let pinned = allocation.pool().pin(allocation.inner());
     match pinned {
@@ -132,7 +150,11 @@ fn pin(allocation: &Allocation) -> PyResult<()> {
 
 /// Counts a released buffer.
 fn abandon(allocation: &Allocation) {
-    if allocation.exports().remove() == 0 {
+    let exports = allocation.exports();
+    let _changing = exports.change(allocation.pool());
+    if exports.is_last() {
+        // Before the count drops: from then on `Allocation.free` may free the memory, which a pin would refuse.
         allocation.pool().unpin(allocation.inner());
     }
+    exports.remove();
 }

@@ -101,17 +101,18 @@ impl ArrayMemory {
     /// Raises:
     ///     RuntimeError: Another pool serves the process, or NumPy's default handler cannot be replaced.
     fn install_process_wide(&self, py: Python<'_>) -> PyResult<()> {
-        if process_wide::is_serving() {
-            return Err(PyRuntimeError::new_err(
-                "NumPy's arrays are in a pool already, in the whole process: uninstall() first",
-            ));
+        if process_wide::serve(py, self.numpy_api, &self.backend)? {
+            return Ok(());
         }
-        process_wide::serve(py, self.numpy_api, &self.backend)
+        Err(PyRuntimeError::new_err(
+            "NumPy's arrays are in a pool already, in the whole process: uninstall() first",
+        ))
     }
 
     /// End ``install_process_wide`` for new arrays; return whether it was in effect.
     #[staticmethod]
     fn stop_process_wide(py: Python<'_>) -> PyResult<bool> {
+        // Without a serving pool NumPy is not needed.
         if process_wide::is_serving() { process_wide::stop(py, NumpyApi::find(py)?) } else { Ok(false) }
     }
 

@@ -1,8 +1,8 @@
 //! The `Scope` class: counts the allocations of a block, with an optional limit.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use allotment::{Bytes, ScopeStats};
+use allotment::{Bytes, ScopeStats, Unusable};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -23,16 +23,18 @@ pub(crate) struct Scope {
     /// Flushed at the scope's start and end, and before every query.
     small_cache: PoolSmallCache,
     name: String,
-    limit: Mutex<Option<u64>>,
     every_thread: bool,
-    state: Mutex<State>,
+    /// Held while the scope of the pool is opened, changed, read or closed, so that threads agree on its state.
+    progress: Mutex<Progress>,
 }
 
-#[derive(Clone)]
+struct Progress {
+    limit: Option<u64>,
+    state: State,
+}
+
 enum State {
     New,
-    /// A thread is opening it.
-    Opening,
     Open(allotment::Scope),
     Left(ScopeStats),
 }
@@ -45,46 +47,44 @@ impl Scope {
         limit: Option<u64>,
         every_thread: bool,
     ) -> Self {
-        Self {
-            pool,
-            small_cache,
-            name,
-            limit: Mutex::new(limit),
-            every_thread,
-            state: Mutex::new(State::New),
+        let progress = Mutex::new(Progress { limit, state: State::New });
+        Self { pool, small_cache, name, every_thread, progress }
+    }
+
+    /// Runs `work` with the progress locked, detached from the interpreter, as it may wait for the pool.
+    fn with_progress<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Progress) -> Result<T, Unusable> + Send,
+    ) -> PyResult<T> {
+        detach(py, || work(&mut *self.lock()?)).map_err(|error| error.into_py_err(py))
+    }
+
+    /// Locks the progress. In a forked child, a thread that does not exist there may hold the lock for ever.
+    fn lock(&self) -> Result<MutexGuard<'_, Progress>, Unusable> {
+        if !self.pool.is_inherited() {
+            return Ok(self.progress.lock().unwrap_or_else(PoisonError::into_inner));
         }
-    }
-
-    fn state(&self) -> State {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Lets exactly one thread open it.
-    fn claim(&self) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = matches!(*state, State::New);
-        if new {
-            *state = State::Opening;
+        match self.progress.try_lock() {
+            Ok(progress) => Ok(progress),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(Unusable::Forked),
         }
-        new
-    }
-
-    fn set_state(&self, state: State) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
     fn figure(&self, py: Python<'_>, of: fn(&ScopeStats) -> u64) -> PyResult<u64> {
-        Ok(self.figures(py)?.as_ref().map_or(0, of))
+        let figures = self.with_progress(py, |progress| self.figures(progress))?;
+        Ok(figures.as_ref().map_or(0, of))
     }
 
     /// Returns the current figures inside the block, the final ones after it, `None` before it.
-    fn figures(&self, py: Python<'_>) -> PyResult<Option<ScopeStats>> {
-        match self.state() {
-            State::New | State::Opening => Ok(None),
-            State::Left(stats) => Ok(Some(stats)),
+    fn figures(&self, progress: &Progress) -> Result<Option<ScopeStats>, Unusable> {
+        match &progress.state {
+            State::New => Ok(None),
+            State::Left(stats) => Ok(Some(stats.clone())),
             State::Open(scope) => {
                 self.small_cache.flush();
-                detach(py, || self.pool.scope_stats(scope)).map_err(|error| error.into_py_err(py))
+                self.pool.scope_stats(*scope)
             }
         }
     }
@@ -100,8 +100,8 @@ impl Scope {
 
     /// The most bytes that the scope may hold; ``None`` without a limit.
     #[getter]
-    fn limit(&self) -> Option<u64> {
-        *self.limit.lock().unwrap_or_else(PoisonError::into_inner)
+    fn limit(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.with_progress(py, |progress| Ok(progress.limit))
     }
 
     /// Change the limit, or remove it with ``None``, before the block or while it runs.
@@ -117,20 +117,23 @@ impl Scope {
     #[pyo3(signature = (limit))]
     fn set_limit(&self, py: Python<'_>, limit: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let limit = limit.map(|limit| size_argument(limit, "limit")).transpose()?;
-        let is_set = match self.state() {
-            State::New => true,
-            State::Opening | State::Left(_) => false,
-            State::Open(scope) => {
-                detach(py, || self.pool.set_scope_limit(scope, limit)).map_err(|e| e.into_py_err(py))?
+        let is_set = self.with_progress(py, |progress| {
+            let is_set = match &progress.state {
+                State::New => true,
+                State::Left(_) => false,
+                State::Open(scope) => self.pool.set_scope_limit(*scope, limit)?,
+            };
+            if is_set {
+                progress.limit = limit;
             }
-        };
+            Ok(is_set)
+        })?;
         if !is_set {
             return Err(PyRuntimeError::new_err(format!(
                 "scope {:?} was left: it has no limit any more",
                 self.name
             )));
         }
-        *self.limit.lock().unwrap_or_else(PoisonError::into_inner) = limit;
         Ok(())
     }
 
@@ -169,19 +172,20 @@ impl Scope {
     /// Raises:
     ///     RuntimeError: The scope was entered before.
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        if !slf.claim() {
+        let this = &*slf;
+        let is_opened = this.with_progress(slf.py(), |progress| {
+            let is_new = matches!(progress.state, State::New);
+            if is_new {
+                let opened = this.pool.open_scope(&this.name, progress.limit, this.every_thread)?;
+                progress.state = State::Open(opened);
+            }
+            Ok(is_new)
+        })?;
+        if !is_opened {
             return Err(PyRuntimeError::new_err(format!(
                 "scope {:?} was entered before: make another",
                 slf.name
             )));
-        }
-        let (py, this) = (slf.py(), &*slf);
-        match detach(py, || this.pool.open_scope(&this.name, this.limit(), this.every_thread)) {
-            Ok(opened) => this.set_state(State::Open(opened)),
-            Err(error) => {
-                this.set_state(State::New);
-                return Err(error.into_py_err(py));
-            }
         }
         Ok(slf)
     }
@@ -201,36 +205,42 @@ impl Scope {
             // In a forked child the end of a block closes nothing, and must not replace the exception that ends it.
             return Ok(());
         }
-        self.small_cache.flush();
-        let not_entered = || PyRuntimeError::new_err(format!("scope {:?} is not entered", self.name));
-        let State::Open(scope) = self.state() else { return Err(not_entered()) };
-        let stats = detach(py, || self.pool.close_scope(scope)).map_err(|error| error.into_py_err(py))?;
-        // `None` if two threads leave it at once: the other one has the figures.
-        self.set_state(State::Left(stats.ok_or_else(not_entered)?));
-        Ok(())
+        let is_left = self.with_progress(py, |progress| {
+            let State::Open(scope) = &progress.state else { return Ok(false) };
+            self.small_cache.flush();
+            let closed = self.pool.close_scope(*scope)?;
+            Ok(closed.map(|stats| progress.state = State::Left(stats)).is_some())
+        })?;
+        if is_left {
+            return Ok(());
+        }
+        Err(PyRuntimeError::new_err(format!("scope {:?} is not entered", self.name)))
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        let state = match self.state() {
-            State::New | State::Opening => "new",
-            State::Open(_) => "entered",
-            State::Left(_) => "left",
-        };
-        let limit = self.limit().map_or_else(String::new, |limit| format!(", limit {}", Bytes(limit)));
-        // An inherited scope of a forked child has no figures.
-        let figures = self.figures(py).ok().flatten();
-        let figures = figures.map_or_else(String::new, |stats| {
-            format!(", {} live, peak {}", Bytes(stats.live), Bytes(stats.peak))
-        });
-        format!("<allotment.Scope {:?}: {state}{limit}{figures}>", self.name)
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        self.with_progress(py, |progress| {
+            let state = match progress.state {
+                State::New => "new",
+                State::Open(_) => "entered",
+                State::Left(_) => "left",
+            };
+            let limit = progress.limit.map_or_else(String::new, |limit| format!(", limit {}", Bytes(limit)));
+            // An inherited scope of a forked child has no figures.
+            let figures = self.figures(progress).ok().flatten();
+            let figures = figures.map_or_else(String::new, |stats| {
+                format!(", {} live, peak {}", Bytes(stats.live), Bytes(stats.peak))
+            });
+            Ok(format!("<allotment.Scope {:?}: {state}{limit}{figures}>", self.name))
+        })
     }
 }
 
 /// Closes a scope that is still entered, as in an unfinished generator, with its last reference.
 impl Drop for Scope {
     fn drop(&mut self) {
-        if let State::Open(scope) = self.state() {
-            self.pool.close_scope_deferred(scope);
+        let progress = self.progress.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let State::Open(scope) = &progress.state {
+            self.pool.close_scope_deferred(*scope);
         }
     }
 }

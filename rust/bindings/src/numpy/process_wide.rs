@@ -4,6 +4,9 @@
 //! earlier arrays: their data is freed here. Data outside of all host regions goes to NumPy's own functions; other
 //! data goes to its pool.
 //!
+//! One lock orders installations and their ends: each reads the state and then changes the list, the serving pool and
+//! the pointer in the capsule. Requests and frees take no lock; they read one atomic pointer.
+//!
 //! The change is permanent, because data of a pool may live as long as the process. After the end of serving, new
 //! data comes from NumPy's own functions, and existing data stays valid.
 
@@ -11,11 +14,13 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use allotment_host::end_of_region;
+use allotment_sync::PerProcess;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 
 use super::abi::{Functions, Handler};
 use super::last_error;
@@ -28,9 +33,11 @@ struct ServedPool {
     next: Option<&'static ServedPool>,
 }
 
-/// All such pools, the latest first. Written while attached to the interpreter, read by any thread.
+/// Held while a thread changes the statics below. Per process: a thread that a forked child does not have may hold it.
+static CHANGING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::new(()), Mutex::default);
+/// All such pools, the latest first. Written under `CHANGING`, read by any thread.
 static SERVED: AtomicPtr<ServedPool> = AtomicPtr::new(ptr::null_mut());
-/// The pool that serves now; null for none.
+/// The pool that serves now; null for none. Written under `CHANGING`, read by any thread.
 static SERVING: AtomicPtr<ServedPool> = AtomicPtr::new(ptr::null_mut());
 
 /// The targets of the default capsule, while a pool serves and afterwards: they differ in the name that NumPy
@@ -45,18 +52,26 @@ unsafe impl Send for HandlerPair {}
 // SAFETY: as above.
 unsafe impl Sync for HandlerPair {}
 
-/// Serves all threads from a pool.
+fn change(py: Python<'_>) -> MutexGuard<'static, ()> {
+    CHANGING.get().lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Serves all threads from a pool; returns false, without any change, if a pool serves them already.
 ///
 /// # Errors
 /// If NumPy's default capsule was changed by other code.
-pub(super) fn serve(py: Python<'_>, api: &'static NumpyApi, backend: &Backend) -> PyResult<()> {
+pub(super) fn serve(py: Python<'_>, api: &'static NumpyApi, backend: &Backend) -> PyResult<bool> {
+    let _changing = change(py);
+    if serving().is_some() {
+        return Ok(false);
+    }
     let served = entry(backend);
     SERVING.store(ptr::from_ref(served).cast_mut(), Ordering::Release);
     let replaced = api.replace_default(py, &handler_pair(api).serving);
     if replaced.is_err() {
         SERVING.store(ptr::null_mut(), Ordering::Release);
     }
-    replaced
+    replaced.map(|()| true)
 }
 
 /// Ends serving; returns whether a pool served.
@@ -64,6 +79,7 @@ pub(super) fn serve(py: Python<'_>, api: &'static NumpyApi, backend: &Backend) -
 /// # Errors
 /// As [`serve`].
 pub(super) fn stop(py: Python<'_>, api: &'static NumpyApi) -> PyResult<bool> {
+    let _changing = change(py);
     let served = !SERVING.swap(ptr::null_mut(), Ordering::AcqRel).is_null();
     if served {
         api.replace_default(py, &handler_pair(api).idle)?;
@@ -73,7 +89,7 @@ pub(super) fn stop(py: Python<'_>, api: &'static NumpyApi) -> PyResult<bool> {
 
 /// Returns whether a pool serves the process.
 pub(super) fn is_serving() -> bool {
-    !SERVING.load(Ordering::Acquire).is_null()
+    serving().is_some()
 }
 
 fn handler_pair(api: &'static NumpyApi) -> &'static HandlerPair {
@@ -88,7 +104,7 @@ fn handler_pair(api: &'static NumpyApi) -> &'static HandlerPair {
     })
 }
 
-/// Returns the list entry of a pool; creates it if there is none.
+/// Returns the list entry of a pool; creates it if there is none. The caller holds `CHANGING`.
 fn entry(backend: &Backend) -> &'static ServedPool {
     if let Some(there) = all().find(|served| Arc::ptr_eq(&served.backend.pool, &backend.pool)) {
         return there;

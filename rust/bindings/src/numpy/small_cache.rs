@@ -76,6 +76,8 @@ pub(super) enum LockPolicy {
     OwnerOnly,
     /// If no thread holds it.
     TryLock,
+    /// In any case. Not in a forked child, where a thread that no longer exists may hold it.
+    Lock,
 }
 
 struct FreeLists {
@@ -148,12 +150,15 @@ impl SmallCache {
         self.forget_address(data.expose_provenance() as u64);
     }
 
-    /// Frees all cached data unless another thread holds the mutex; returns whether there was any.
+    /// Frees all cached data; returns whether there was any. Waits for the mutex, whose holders wait for nothing: a
+    /// query of the pool must not count data that another thread has just cached.
     pub(super) fn flush(&self) -> bool {
         let mut any = false;
-        while let Some(address) = self.with(LockPolicy::TryLock, FreeLists::take_any) {
+        // In a forked child the data is the parent's.
+        while !self.pool.is_inherited()
+            && let Some(address) = self.with(LockPolicy::Lock, FreeLists::take_any)
+        {
             self.forget_address(address);
-            // In a forked child the data is the parent's.
             any |= self.pool.free_held(address).is_ok();
         }
         any
@@ -184,8 +189,7 @@ impl SmallCache {
         }
     }
 
-    /// Runs `work` on the lists unless another thread holds the mutex. Never waits: in a forked child, a thread that
-    /// no longer exists may hold it.
+    /// Runs `work` on the lists if the policy gets the mutex.
     #[inline(always)]
     fn with<T>(&self, policy: LockPolicy, work: impl Fn(&mut FreeLists) -> Option<T>) -> Option<T> {
         let mut entered = matches!(policy, LockPolicy::OwnerOnly);
@@ -193,13 +197,16 @@ impl SmallCache {
             entered = true;
             work(free_lists)
         });
-        if entered { done } else { self.with_slow(work) }
+        if entered { done } else { self.with_slow(policy, work) }
     }
 
     #[cold]
     #[inline(never)]
-    fn with_slow<T>(&self, work: impl Fn(&mut FreeLists) -> Option<T>) -> Option<T> {
-        let mut free_lists = self.free_lists.try_lock().ok()??;
+    fn with_slow<T>(&self, policy: LockPolicy, work: impl Fn(&mut FreeLists) -> Option<T>) -> Option<T> {
+        let mut free_lists = match policy {
+            LockPolicy::Lock => self.free_lists.lock().ok()?,
+            LockPolicy::OwnerOnly | LockPolicy::TryLock => self.free_lists.try_lock().ok()??,
+        };
         work(&mut free_lists)
     }
 }
