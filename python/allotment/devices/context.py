@@ -45,7 +45,8 @@ class Context(Flags):
         self._state: State | None = None
         self._ready: Ready | None = None
         self._simulated_gpus: tuple[int, ...] | None = None
-        self._reported: set[str] = set()
+        #: The keys of the warnings that were given, each with the object of the thread that gave it.
+        self._reported: dict[str, object] = {}
         #: The logical GPUs and pools that exist, which sessions and eager operations share.
         self.created = CreatedDevices()
 
@@ -172,13 +173,14 @@ class Context(Flags):
 
     def _become(self, attributes: Mapping[str, object]) -> None:
         """Take the attributes of another context, except for the locks, for which other threads may wait."""
-        # Placements made under the flags of before must not count as up to date.
-        own = {name: getattr(self, name) for name in ("lock", "_version_lock", "flags_version")}
-        # No attribute is missing at any moment: other threads may look.
-        vars(self).update({**attributes, **own})
-        for name in vars(self).keys() - attributes.keys():
-            del vars(self)[name]
-        self.flags_changed()
+        own = ("lock", "_version_lock", "flags_version")
+        with self._version_lock:
+            # No attribute is missing at any moment: other threads may look.
+            vars(self).update({name: value for name, value in attributes.items() if name not in own})
+            for name in vars(self).keys() - attributes.keys():
+                del vars(self)[name]
+            # At the end, and never back: placements made under the flags of before must not count as up to date.
+            self.flags_version += 1
 
     def _open(self) -> Open | Ready:
         with self.lock:
@@ -195,7 +197,7 @@ class Context(Flags):
             configuration = self.assemble()
             devices = make_devices(plan_devices(configuration), configuration.settings, self.created)
             state = self.state()
-            self._state = self._ready = Ready(configuration, state.asked_by, started_by, devices)
+            self._state = self._ready = ready = Ready(configuration, state.asked_by, started_by, devices)
             self._policy_per_thread = True
             self.flags_changed()
         self.report_all(start_warnings(configuration, devices))
@@ -207,12 +209,13 @@ class Context(Flags):
                     logical.plan.limit.nbytes >> 20,
                     logical.physical.description,
                 )
-        return self._ready
+        return ready
 
     def report(self, key: str, sentence: str) -> None:
         """Warn about the environment or the options, once for each ``key``."""
-        if key not in self._reported:
-            self._reported.add(key)
+        mine = object()
+        # One step, and no lock: a warning may run a log handler that asks about devices.
+        if self._reported.setdefault(key, mine) is mine:
             warn(sentence)
 
     def report_all(self, warnings: Warnings) -> None:

@@ -2,6 +2,9 @@
 
 They go to one Python logger, ``allotment.placement``, to which programs and test tools may add handlers. Our own
 handler writes the bare lines to ``sys.stderr``, unbuffered, and is attached only while placement logging is on.
+
+Functions that change the log, or turn it on for a line, hold the lock of our handler: it is re-entrant, and ``logging``
+renews it in forked children.
 """
 
 import logging
@@ -27,14 +30,24 @@ class _Stderr(logging.StreamHandler[TextIO]):
 _handler: Final = _Stderr()
 
 
+@contextmanager
+def _locked() -> Iterator[None]:
+    _handler.acquire()
+    try:
+        yield
+    finally:
+        _handler.release()
+
+
 def set_enabled(on: bool) -> None:
     """Turn the placement log on, with our handler, or off."""
-    if on:
-        logger.setLevel(logging.INFO)
-        logger.addHandler(_handler)
-    else:
-        logger.setLevel(logging.NOTSET)
-        logger.removeHandler(_handler)
+    with _locked():
+        if on:
+            logger.setLevel(logging.INFO)
+            logger.addHandler(_handler)
+        else:
+            logger.setLevel(logging.NOTSET)
+            logger.removeHandler(_handler)
 
 
 def log_execution(op: str, device: str) -> None:
@@ -59,17 +72,18 @@ def log_copy(op: str, index: int, source: str, goal: str, nbytes: int) -> None:
 
 def warn_of_copy(text: str) -> None:
     """Warn of a copy that the device policy ``"warn"`` reports, even while the placement log is off."""
-    logger.addHandler(_handler)
-    try:
-        logger.warning(text)
-    finally:
-        if logger.level == logging.NOTSET:
-            logger.removeHandler(_handler)
+    with _locked():
+        logger.addHandler(_handler)
+        try:
+            logger.warning(text)
+        finally:
+            if logger.level == logging.NOTSET:
+                logger.removeHandler(_handler)
 
 
 def log_line(text: str) -> None:
     """Log a line about a session's placement, even while the placement log is off."""
-    with preserved():
+    with _locked(), preserved():
         set_enabled(True)
         logger.info("%s", text)
 
@@ -77,10 +91,12 @@ def log_line(text: str) -> None:
 @contextmanager
 def preserved() -> Iterator[None]:
     """Restore the level of the log, our handler and the logging of copies at the end of a ``with`` block."""
-    level, attached, copies = logger.level, _handler in logger.handlers, logs_copies
+    with _locked():
+        level, attached, copies = logger.level, _handler in logger.handlers, logs_copies
     try:
         yield
     finally:
-        set_enabled(attached)
-        logger.setLevel(level)
-        set_logs_copies(copies)
+        with _locked():
+            set_enabled(attached)
+            logger.setLevel(level)
+            set_logs_copies(copies)

@@ -55,7 +55,9 @@ in new pages or in free pages that were never written to.
 """
 
 import contextvars
+import os
 import sys
+import threading
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
@@ -83,6 +85,21 @@ class _Layer(NamedTuple):
 
 #: The handlers installed in this context, the innermost last. Copied with the context, as NumPy's own variable is.
 _layers: Final[contextvars.ContextVar[tuple[_Layer, ...]]] = contextvars.ContextVar("layers", default=())
+
+
+#: Held while a thread installs a handler process-wide and checks it with an array, and while a thread ends it: the
+#: check must not meet another thread's handler. Re-entrant: the array may make Python collect, and finalisers may
+#: uninstall.
+_process_wide = threading.RLock()
+
+
+def _renew_lock() -> None:
+    global _process_wide
+    # A thread that a forked child does not have may hold it.
+    _process_wide = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def install(pool_or_device: Pool | LogicalDevice | str, process_wide: bool = False) -> None:
@@ -136,8 +153,11 @@ def uninstall() -> None:
             raise RuntimeError("uninstall() inside a use() block: the block ends by itself")
         ArrayMemory.restore(layer.former)
         _layers.set(layers[:-1])
-    elif not ArrayMemory.stop_process_wide():
-        raise RuntimeError("nothing to uninstall: install() was not called in this context")
+    else:
+        with _process_wide:
+            stopped = ArrayMemory.stop_process_wide()
+        if not stopped:
+            raise RuntimeError("nothing to uninstall: install() was not called in this context")
     uncaught.remove()
     add_report(sys.exception())
 
@@ -231,13 +251,14 @@ def _install_process_wide(memory: ArrayMemory) -> None:
             f"process_wide=True replaces a part of NumPy, and was tested with versions from {first} to before {last}; "
             f"this is NumPy {np.__version__}: use() and install() without it work"
         )
-    memory.install_process_wide()
-    try:
-        # In an empty context no other handler overrides the process-wide one.
-        contextvars.Context().run(_create_first_array, memory)
-    except BaseException:
-        ArrayMemory.stop_process_wide()
-        raise
+    with _process_wide:
+        memory.install_process_wide()
+        try:
+            # In an empty context no other handler overrides the process-wide one.
+            contextvars.Context().run(_create_first_array, memory)
+        except BaseException:
+            ArrayMemory.stop_process_wide()
+            raise
 
 
 def _create_first_array(memory: ArrayMemory) -> None:

@@ -29,28 +29,42 @@ def set_limit(devices: Sequence[LogicalDeviceRuntime], device: Any, size: Any, *
     """
     found, pool = with_pool(devices, device)
     nbytes = parse_size(size)
-    gpu = found.physical.gpu
-    if gpu is not None:
-        others = sum(
-            other.plan.limit.nbytes
-            for other in devices
-            if other is not found and other.physical is found.physical and other.plan.limit is not None
-        )
-        if nbytes + others > gpu.memory:
-            room = gpu.memory - others
-            raise ValueError(
-                f"A memory limit of {show_value(size)} for {found.name} is above the {format_size(room)} "
-                f"({room} bytes) that {found.physical.device.name} has beside its other logical "
-                "devices"
-            )
-    limit, before = Limit(nbytes, _SET_BY_LIMIT), found.plan.limit
-    pool.set_limit(nbytes, trim=trim, limit_set_by=_SET_BY_LIMIT)
-    found.plan = replace(found.plan, limit=limit)
+    # Two threads that raise limits of one GPU must not both count the other's limit of before.
+    with context().lock:
+        _check_room(devices, found, size, nbytes)
+        limit, before = Limit(nbytes, _SET_BY_LIMIT), found.plan.limit
+        pool.set_limit(nbytes, trim=trim, limit_set_by=_SET_BY_LIMIT)
+        found.plan = replace(found.plan, limit=limit)
     if before is not None and before.computed:
         context().report(
             f"{found.name}, limit",
             f"{_SET_BY_LIMIT} replaces the limit of {found.short_name}: {format_size(nbytes)}, where "
             f"{before.set_by} set {format_size(before.nbytes)}.",
+        )
+
+
+def _check_room(
+    devices: Sequence[LogicalDeviceRuntime], device: LogicalDeviceRuntime, size: Any, nbytes: int
+) -> None:
+    """Check that a new limit leaves the other logical devices of the GPU their limits.
+
+    Raises:
+        ValueError: It does not.
+    """
+    gpu = device.physical.gpu
+    if gpu is None:
+        return
+    others = sum(
+        other.plan.limit.nbytes
+        for other in devices
+        if other is not device and other.physical is device.physical and other.plan.limit is not None
+    )
+    if nbytes + others > gpu.memory:
+        room = gpu.memory - others
+        raise ValueError(
+            f"A memory limit of {show_value(size)} for {device.name} is above the {format_size(room)} "
+            f"({room} bytes) that {device.physical.device.name} has beside its other logical "
+            "devices"
         )
 
 
@@ -63,8 +77,9 @@ def set_growth(devices: Sequence[LogicalDeviceRuntime], device: Any, enable: Any
     """
     found, pool = with_pool(devices, device)
     on = as_bool(enable)
-    pool.set_growth(on)
-    found.plan = replace(found.plan, growth=Growth(on, _SET_BY_GROWTH))
+    with context().lock:
+        pool.set_growth(on)
+        found.plan = replace(found.plan, growth=Growth(on, _SET_BY_GROWTH))
     forced = context().settings.force_growth
     if found.kind == "GPU" and forced is not None and forced != on:
         context().report(
