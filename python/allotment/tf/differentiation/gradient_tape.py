@@ -4,6 +4,7 @@ The file is longer than most because it holds one public class with its document
 """
 
 import logging
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -322,12 +323,15 @@ class GradientTape:
 
 #: Number of times that each warning was logged.
 _given: Final[Counter[str]] = Counter()
+_giving: Final = threading.Lock()
 
 
 def _warn(text: str, times: int, *args: Any) -> None:
     """Log a warning, unless it was logged ``times`` times already."""
-    _given[text] += 1
-    if _given[text] <= times:
+    with _giving:
+        _given[text] += 1
+        is_logged = _given[text] <= times
+    if is_logged:
         _log.warning(text, *args)
 
 

@@ -1,9 +1,10 @@
 """The default graph of each thread, and the process's own graph, which is the default once eager execution is off."""
 
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from allotment.devices.dispatch import set_initial_graph
 from allotment.tf.dispatch import thread
@@ -12,6 +13,8 @@ from allotment.tf.graph.nodes.node import SymbolicTensor, current_graph
 
 #: The process's own graph, made by the first request.
 _own: Graph | None = None
+#: Held while that graph is made: threads that ask at the same time get the same graph. Making one waits for nothing.
+_making: Final = threading.Lock()
 
 
 def get_default_graph() -> Graph:
@@ -23,9 +26,10 @@ def get_default_graph() -> Graph:
 
 def _own_graph() -> Graph:
     global _own
-    if _own is None:
-        _own = Graph()
-    return _own
+    with _making:
+        if _own is None:
+            _own = Graph()
+        return _own
 
 
 def reset_default_graph() -> None:

@@ -5,7 +5,8 @@ import logging
 from allotment.devices.messages.call_site import find_caller
 
 _logger = logging.getLogger("allotment.tf.names.deprecation")
-_reported: set[str] = set()
+#: The names that were reported, each with the object of the thread that did.
+_reported: dict[str, object] = {}
 
 
 def deprecated(name: str, instead: str) -> None:
@@ -15,9 +16,10 @@ def deprecated(name: str, instead: str) -> None:
         name: The deprecated function.
         instead: TensorFlow's instructions for updating.
     """
-    if name in _reported:
+    mine = object()
+    # One step: of threads that use the name at the same time one reports it.
+    if _reported.setdefault(name, mine) is not mine:
         return
-    _reported.add(name)
     caller = find_caller()
     _logger.warning(
         "From %s:%d: %s is deprecated and will be removed in a future version.\n"

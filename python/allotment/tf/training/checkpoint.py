@@ -77,7 +77,8 @@ class Checkpoint:
         return self._counter
 
     def _checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
-        yield from self._parts.items()
+        # A copy, made in one step: threads may add parts while this goes on.
+        yield from self._parts.copy().items()
         yield "save_counter", self.save_counter
         if isinstance(self._root, Variable):
             yield "", self._root

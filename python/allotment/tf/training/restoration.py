@@ -36,11 +36,12 @@ class Restoration:
         self._owner = weakref.ref(owner)
         self._kept = {name: _reference(part) for name, part in owner._parts.items()}
         self._root = _reference(owner._root)
-        for each in tuple(restoring.pending):
-            if isinstance(each, Restoration) and each._shares(self):
-                restoring.pending.remove(each)
-        if self.retry():
-            restoring.pending.append(self)
+        with restoring.lock:
+            for each in tuple(restoring.pending):
+                if isinstance(each, Restoration) and each._shares(self):
+                    restoring.pending.remove(each)
+            if self.retry():
+                restoring.pending.append(self)
 
     def _parts(self) -> Iterator[tuple[str, Any]]:
         owner = self._owner()

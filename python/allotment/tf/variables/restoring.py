@@ -4,6 +4,7 @@
 optimizers call ``restore_pending`` after they have created variables.
 """
 
+import threading
 from typing import Final, Protocol
 
 
@@ -16,13 +17,16 @@ class PendingRestoration(Protocol):
 
 #: Restorations with values left. Empty unless a checkpoint was restored before its variables were created.
 pending: Final[list[PendingRestoration]] = []
+#: Held while entries are tried, added or removed. Re-entrant: a retry may create variables, such as slots.
+lock: Final = threading.RLock()
 
 
 def restore_pending() -> None:
     """Assign pending checkpoint values to the variables that have been created in the meantime."""
-    for each in tuple(pending):
-        if not each.retry() and each in pending:
-            pending.remove(each)
+    with lock:
+        for each in tuple(pending):
+            if not each.retry() and each in pending:
+                pending.remove(each)
 
 
-__all__ = ["PendingRestoration", "pending", "restore_pending"]
+__all__ = ["PendingRestoration", "lock", "pending", "restore_pending"]

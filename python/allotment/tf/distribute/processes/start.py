@@ -1,11 +1,14 @@
 """The process group of the program, made by the first call of ``process_group``."""
 
-from typing import Any
+import threading
+from typing import Any, Final
 
 from allotment.tf.distribute.processes.end import end_together
 from allotment.tf.distribute.processes.group import ProcessGroup
 
 _group: ProcessGroup | None = None
+#: Held by the thread that makes the group, until the other processes have made theirs.
+_making: Final = threading.Lock()
 
 
 def process_group(deadline: float | None) -> ProcessGroup:
@@ -17,12 +20,13 @@ def process_group(deadline: float | None) -> ProcessGroup:
         DeadlineExceededError: A process did not make its group in time.
     """
     global _group
-    if _group is None:
-        _group = ProcessGroup(_mpi())
-        if _group.size > 1:
-            end_together(_group)
-            _group.wait_for_all(deadline)
-    return _group
+    with _making:
+        if _group is None:
+            _group = ProcessGroup(_mpi())
+            if _group.size > 1:
+                end_together(_group)
+                _group.wait_for_all(deadline)
+        return _group
 
 
 def _mpi() -> Any:

@@ -5,6 +5,7 @@ array. Only an array without other references is changed in place; any other is 
 """
 
 import sys
+import sysconfig
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -92,9 +93,13 @@ _probe: Final = Storage(np.zeros(1), string, None, None)  # type: ignore[arg-typ
 _ALONE: Final = sys.getrefcount(_probe.array)
 
 
+#: Whether the count is exact. Without the GIL it is the sum of two numbers that other threads change in between.
+_IS_COUNT_EXACT: Final = not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
 def _is_alone(storage: Storage) -> bool:
     """Whether the array has no other reference. The caller holds the lock, so that no thread gets one meanwhile."""
-    if sys.getrefcount(storage.array) != _ALONE:
+    if not _IS_COUNT_EXACT or sys.getrefcount(storage.array) != _ALONE:
         return False
     return storage.array.base is None and storage.array.flags.writeable
 
