@@ -1,8 +1,7 @@
 """Settings against the start of the runtime: each comes before it and holds, or after it and is refused (B217)."""
 
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -83,14 +82,6 @@ def test_a_setting_that_comes_while_the_runtime_starts_is_refused(
     assert isinstance(outcome.error, RuntimeError), outcome
     monkeypatch.setattr(module, "_context", untouched := Context({"ALLOTMENT_SIMULATED_GPUS": "1:64MiB"}))
     assert value(context) == value(untouched)
-
-
-@pytest.fixture
-def hasty_switches() -> Iterator[None]:
-    former = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(former)
 
 
 @pytest.mark.usefixtures("hasty_switches")
