@@ -2,6 +2,10 @@
 //!
 //! A collection takes milliseconds. It is skipped if the last one freed no memory of the pool and the pool has
 //! neither allocated nor freed since.
+//!
+//! Without a GIL an object whose last reference was dropped by another thread is freed when its own thread runs Python
+//! code again, or by a collection: that of a container first, and that of its contents by the next one. So there a
+//! collection is several.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -89,11 +93,27 @@ pub(crate) fn collect_garbage(py: Python<'_>, pool: Option<&Bound<'_, Pool>>) ->
     }
 }
 
+/// Collections without a GIL: for a result in a list in the message of a thread, and its array.
+const PASSES_WITHOUT_GIL: usize = 4;
+
 /// Runs Python's garbage collector.
 pub(crate) fn run(py: Python<'_>) {
-    if let Err(error) = py.import("gc").and_then(|gc| gc.call_method0("collect")) {
+    let passes = if is_free_threaded(py) { PASSES_WITHOUT_GIL } else { 1 };
+    let collect = || {
+        let gc = py.import("gc")?;
+        (0..passes).try_for_each(|_| gc.call_method0("collect").map(drop))
+    };
+    if let Err(error) = collect() {
         error.write_unraisable(py, None);
     }
+}
+
+/// Returns whether the interpreter was built without a GIL, which is a flag of its ABI. It counts references in the
+/// same manner when an environment variable turns a GIL on.
+fn is_free_threaded(py: Python<'_>) -> bool {
+    let flags = py.import("sys").and_then(|sys| sys.getattr("abiflags")?.extract::<String>());
+    // Where there is no such attribute there is no such interpreter.
+    flags.is_ok_and(|flags| flags.contains('t'))
 }
 
 fn is_enabled(py: Python<'_>) -> bool {
