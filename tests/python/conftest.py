@@ -2,14 +2,33 @@
 
 import signal
 import sys
-from collections.abc import Iterator
+import sysconfig
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
+
+#: Whether the interpreter was built without a GIL.
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+#: Packages that have no wheels for such interpreters.
+NOT_FREE_THREADED = ("re2",)
 
 
 def pytest_configure() -> None:
     # A shell has its background jobs ignore interrupts, and children inherit that: some tests interrupt themselves.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, Any, Any]:
+    """Skip tests that need a package which a free-threaded interpreter cannot have."""
+    try:
+        return (yield)
+    except ModuleNotFoundError as error:
+        if not (FREE_THREADED and error.name in NOT_FREE_THREADED):
+            raise
+        name = error.name
+    pytest.skip(f"{name} has no wheel for free-threaded interpreters")
 
 
 @pytest.fixture

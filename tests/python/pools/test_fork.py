@@ -165,7 +165,9 @@ def test_a_child_that_ends_by_itself_says_nothing_and_does_not_disturb_the_paren
 def test_a_child_forked_from_c_is_noticed_before_any_hook() -> None:
     done = run_program(
         """
-        import ctypes, os, threading
+        import ctypes, os, threading, warnings
+        # Python warns of forks beside threads from 3.12 on.
+        warnings.simplefilter("ignore")
         answers = []
         os.register_at_fork(after_in_child=lambda: answers.append(ask()))
         from allotment import HostMemory, Pool
@@ -197,7 +199,8 @@ def test_a_child_forked_from_c_is_noticed_before_any_hook() -> None:
 def test_a_child_forked_while_all_pools_are_asked_makes_and_counts_its_own() -> None:
     done = run_program(
         """
-        import os, threading
+        import os, threading, warnings
+        warnings.simplefilter("ignore")
         from allotment import Pool
         from allotment._core import all_stats
         pools = [Pool("1MiB") for _ in range(200)]
