@@ -2,15 +2,14 @@
 
 import signal
 import sys
-import sysconfig
 from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 
-#: Whether the interpreter was built without a GIL.
-FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
-#: Packages that have no wheels for such interpreters.
+from support.interpreter import FREE_THREADED
+
+#: Packages that have no wheels for interpreters without a GIL.
 NOT_FREE_THREADED = ("re2",)
 
 

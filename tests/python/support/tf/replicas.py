@@ -1,7 +1,5 @@
 """What tests of several replicas share: on simulated GPUs in this process, or in an interpreter of their own."""
 
-import gc
-import sysconfig
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +10,7 @@ from allotment import Pool
 from allotment.devices.context import context
 from support.attempts import attempt
 from support.devices import run_on_gpus
+from support.interpreter import free_what_waits
 
 MIB = 1 << 20
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
@@ -48,18 +47,9 @@ def pools() -> list[Pool]:
     return [each.pool for each in context().ready().devices if each.kind == "GPU" and each.pool is not None]
 
 
-#: Whether the interpreter was built without a GIL.
-FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
-
-
 def in_use() -> list[int]:
-    """Bytes in use on each GPU.
-
-    Without a GIL an object that a thread made, and whose last reference another dropped, is freed when the first one
-    runs Python code again, or by a collection; then its contents, which that thread made, too.
-    """
-    for _ in range(4 if FREE_THREADED else 0):
-        gc.collect()
+    """Bytes in use on each GPU."""
+    free_what_waits()
     return [pool.stats().in_use for pool in pools()]
 
 

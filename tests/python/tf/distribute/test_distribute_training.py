@@ -8,6 +8,7 @@ import pytest
 
 import allotment.tf as tf
 from allotment.testing import runtime
+from support.interpreter import FREE_THREADED
 from support.tf.replicas import ctx, own, pools, raised, rid
 
 rng = np.random.default_rng(3)
@@ -75,6 +76,9 @@ def test_the_same_steps_give_the_same_bits() -> None:
         assert all(one.tobytes() == other.tobytes() for one, other in zip(first[1], again[1], strict=False))
 
 
+@pytest.mark.skipif(
+    FREE_THREADED, reason="without a GIL what replicas made is freed later, and peaks are higher"
+)
 @runtime("4:64MiB")
 def test_a_replica_takes_what_one_alone_takes_and_its_reductions_buffers() -> None:
     WIDTH = 512

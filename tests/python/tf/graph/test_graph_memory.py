@@ -10,6 +10,7 @@ import pytest
 import allotment.tf as tf
 import allotment.tf.v1 as v1
 from allotment.testing import runtime
+from support.interpreter import FREE_THREADED
 from support.tf.replicas import pools
 
 
@@ -125,6 +126,9 @@ def test_memory_is_given_back_after_a_failed_run_and_with_the_session() -> None:
     assert v.shape == [1 << 20]
 
 
+@pytest.mark.skipif(
+    FREE_THREADED, reason="without a GIL no count of references is exact: a copy takes its place"
+)
 @runtime("1:64MiB")
 def test_variables_change_in_place() -> None:
     with tf.Graph().as_default():

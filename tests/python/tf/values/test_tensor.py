@@ -178,7 +178,7 @@ def test_a_shape_can_be_checked() -> None:
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    monkeypatch.setattr(deprecation, "_reported", set())
+    monkeypatch.setattr(deprecation, "_reported", {})
     caplog.set_level(logging.WARNING, "allotment.tf.names.deprecation")
     return lambda: [record.getMessage() for record in caplog.records]
 

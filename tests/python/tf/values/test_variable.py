@@ -17,6 +17,7 @@ from allotment.tf.tensors.tensor_shape import TensorShape
 from allotment.tf.variables.aggregation import VariableAggregation, VariableSynchronization
 from allotment.tf.variables.variable import Variable
 from support.devices import CPU
+from support.interpreter import FREE_THREADED
 from support.tf.tensors import check, check_refused, tensor
 
 
@@ -181,6 +182,9 @@ def test_tensors_are_shared_and_never_changed() -> None:
     check(view, [[5], [6]], "float32")
 
 
+@pytest.mark.skipif(
+    FREE_THREADED, reason="without a GIL no count of references is exact: a copy takes its place"
+)
 def test_a_value_that_nobody_else_holds_is_changed_in_place() -> None:
     v = Variable(np.zeros(4))
     address = v.value()._array.ctypes.data

@@ -14,6 +14,7 @@ from allotment.tf import debugging
 from allotment.tf.ops.array.constants import constant
 from allotment.tf.ops.array.creation import ones
 from allotment.tf.variables.variable import Variable
+from support.interpreter import FREE_THREADED
 from support.tf.replicas import pools
 
 KIB = 1 << 10
@@ -55,6 +56,9 @@ def test_a_variable_stays_on_its_device() -> None:
     assert (used(0), used(1)) == (0, 0)
 
 
+@pytest.mark.skipif(
+    FREE_THREADED, reason="without a GIL no count of references is exact: a copy takes its place"
+)
 @runtime("2:64MiB")
 def test_assigning_frees_the_old_value_at_once() -> None:
     v = Variable(ones([256 * KIB]))
@@ -98,6 +102,9 @@ def test_integers_and_texts_stay_in_host_memory() -> None:
     assert used() == 16
 
 
+@pytest.mark.skipif(
+    FREE_THREADED, reason="without a GIL no count of references is exact: a copy takes its place"
+)
 @runtime("2:64MiB")
 def test_a_value_that_does_not_fit_leaves_the_old_one() -> None:
 
