@@ -5,6 +5,8 @@ import sysconfig
 
 #: Whether it was built without a GIL.
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+#: Runs of the collector that a pool makes at once before a refusal.
+COLLECTOR_RUNS = 4 if FREE_THREADED else 1
 
 
 def free_what_waits() -> None:
@@ -12,5 +14,6 @@ def free_what_waits() -> None:
 
     Such an object is freed when the thread that made it runs Python code again, or by a collection; then its contents.
     """
-    for _ in range(4 if FREE_THREADED else 0):
-        gc.collect()
+    if FREE_THREADED:
+        for _ in range(COLLECTOR_RUNS):
+            gc.collect()
