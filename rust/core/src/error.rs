@@ -89,6 +89,12 @@ pub enum Unusable {
          that fits what is reserved, or a free, would have been served"
     )]
     InsideSource,
+    /// The system call `membarrier` was forbidden after the pool was made.
+    #[error(
+        "the system call membarrier has been forbidden since this pool was made, and the thread that used the pool \
+         last does not use it now: allow membarrier, forbid it before the first pool is made, or make a new pool"
+    )]
+    BarrierForbidden,
 }
 
 /// Why an address was not freed. Except for [`FreeError::Damaged`], the pool is unchanged.

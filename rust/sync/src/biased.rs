@@ -2,246 +2,397 @@
 //!
 //! A thread that takes the lock repeatedly becomes its **owner**. The owner locks with one store and one load; an
 //! atomic read-modify-write instruction would cost more than most critical sections of a pool. Another thread takes
-//! an inner lock, revokes the ownership, and waits until the owner has left its critical section. A thread that then
-//! takes the lock often enough in a row becomes the next owner. Each change of owner raises the number of
-//! acquisitions that the next change needs.
+//! an inner lock and revokes the ownership: the owner resigns when it next takes the lock, or the other thread sees
+//! that it is outside. A thread that then takes the lock often enough in a row becomes the next owner.
 //!
 //! ```text
-//! owner    busy = true ─ light barrier ─ still the owner? ─ critical section ─ busy = false
-//! another  inner lock ─ revoke owner ─ heavy barrier ─ busy is false? ─ critical section ─ inner unlock
+//! owner    inside = lock ─ light barrier ─ still the owner? ─ critical section ─ inside = none
+//! another  inner lock ─ owner = none ─ has the owner resigned? ─ yes ────────────────────┐
+//!                                         └ no: heavy barrier ─ is the owner inside? ─ no ┴ critical section
 //! ```
 //!
 //! One of the two barriers comes first: either the owner sees the revocation, or the other thread sees that the owner
-//! is busy. The heavy barrier acts on every thread of the process, so the light one costs nothing.
+//! is inside. The heavy barrier acts on every thread of the process, so the light one costs nothing.
 //!
-//! The scheduler may stop an owner between its first check and its store for any time. That store must not hit the
-//! flag of a later owner, so each owner has a flag of its own for the life of the lock. There are [`SLOTS`] flags;
-//! after that many owners the lock stays unbiased.
+//! Threads that share a lock in earnest own it in turns: an owner at work keeps the lock for a slice of time before
+//! another thread revokes it, so that most critical sections cost what they cost alone.
 
+use std::ptr::null_mut;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::inner_lock::InnerLock;
+use crate::owner_record::OwnerRecord;
 use crate::primitives::{
-    AtomicBool, AtomicU32, AtomicU64, InnerLock, Ordering, back_off, heavy, init_barrier, light,
-    light_is_enough,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Condvar, Mutex, Ordering, Waited, heavy, light,
+    light_is_enough, pause,
 };
 use crate::thread;
 
-/// The number of threads that can own a lock during its life.
-const SLOTS: usize = 4;
-/// Bit of [`BiasedLock::owner`]: another thread revokes the ownership, and the owner must not enter again.
-const REVOKING: u64 = 4;
+/// The fewest consecutive acquisitions after which a thread becomes the owner; the first thread becomes it at once.
+const MIN_THRESHOLD: u32 = if cfg!(loom) { 2 } else { 8 };
+/// The fewest after a revocation that needed a heavy barrier.
+const BARRIER_THRESHOLD: u32 = if cfg!(loom) { 2 } else { 256 };
+/// The most: this many acquisitions pay for a heavy barrier.
+const MAX_THRESHOLD: u32 = if cfg!(loom) { 2 } else { 8_192 };
 
-// The slot index and the revocation bit fit below a thread number.
-const _: () = assert!(SLOTS as u64 <= REVOKING && 2 * REVOKING <= thread::STEP);
-
-/// Value of [`BiasedLock::owner`] without an owner; differs from every thread number.
-const NO_OWNER: u64 = REVOKING;
-/// Consecutive acquisitions after which a later thread becomes the owner. The first thread becomes it at once.
-const BIAS_THRESHOLD: u32 = if cfg!(loom) { 2 } else { 256 };
-/// Upper bound of the threshold: this many acquisitions pay for a change of owner.
-const MAX_BIAS_THRESHOLD: u32 = 8_192;
+/// An owner at work keeps the lock for this many nanoseconds after another thread asked for it.
+const SLICE: u64 = if cfg!(loom) { 0 } else { 10_000 };
+/// The nanoseconds between two times that the other thread looks whether the owner is at work.
+const LOOK_INTERVAL: u64 = 3_000;
+/// An owner at work resigns within this many looks; a heavy barrier takes about as long.
+const LOOKS_FOR_RESIGNATION: u32 = if cfg!(loom) { 1 } else { 10 };
+/// An owner that is inside leaves within this many looks, each twice as late as the one before, or another thread
+/// sleeps: 50 µs.
+const LOOKS_FOR_DEPARTURE: u32 = if cfg!(loom) { 1 } else { 10 };
+/// The longest sleep without a look.
+const MAX_SLEEP: Duration = Duration::from_millis(2);
 
 pub(crate) struct BiasedLock {
-    /// The owner's thread number, its slot in the lowest bits, and perhaps [`REVOKING`]. Written under the inner
-    /// lock.
-    owner: AtomicU64,
-    /// For each slot: whether its thread is in the critical section or about to check its ownership.
-    busy: [AtomicBool; SLOTS],
-    /// Whether the thread in the critical section holds the inner lock. Written inside the critical section.
-    through_inner: AtomicBool,
+    /// The record of the owner; null without one. Written under the inner lock.
+    owner: AtomicPtr<OwnerRecord>,
+    /// The record of an owner that lost the lock and may still be inside; null otherwise. Set under the inner lock.
+    revoked: AtomicPtr<OwnerRecord>,
     inner: InnerLock,
     acquisitions: Acquisitions,
+    departure: Departure,
 }
 
-/// The index of an owner's `busy` flag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slot(usize);
+/// How a thread holds the lock.
+#[derive(Clone, Copy)]
+pub(crate) enum Hold {
+    /// As the owner, with this record.
+    AsOwner(&'static OwnerRecord),
+    /// With the inner lock.
+    ThroughInner,
+}
 
 /// The history of acquisitions. Guarded by the inner lock.
 struct Acquisitions {
-    /// The thread of each slot; 0 while unassigned.
-    slots: [AtomicU64; SLOTS],
+    /// The number of the last thread.
     last: AtomicU64,
     consecutive: AtomicU32,
-    bias_threshold: AtomicU32,
+    /// The number of consecutive acquisitions that makes an owner.
+    threshold: AtomicU32,
+    /// Whether no thread may become the owner any more.
+    unbiased: AtomicBool,
 }
+
+/// Where a thread waits for an owner that stays inside for long.
+struct Departure {
+    awaited: AtomicBool,
+    mutex: Mutex<()>,
+    happened: Condvar,
+}
+
+/// The heavy barrier failed: the system has forbidden it since the lock was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NoBarrier;
 
 impl BiasedLock {
     pub(crate) fn new() -> Self {
-        init_barrier();
-        let acquisitions = Acquisitions {
-            slots: [(); SLOTS].map(|()| AtomicU64::new(0)),
-            last: AtomicU64::new(0),
-            consecutive: AtomicU32::new(0),
-            bias_threshold: AtomicU32::new(1),
-        };
         Self {
-            owner: AtomicU64::new(NO_OWNER),
-            busy: [(); SLOTS].map(|()| AtomicBool::new(false)),
-            through_inner: AtomicBool::new(false),
+            owner: AtomicPtr::default(),
+            revoked: AtomicPtr::default(),
             inner: InnerLock::new(),
-            acquisitions,
+            acquisitions: Acquisitions {
+                last: AtomicU64::new(0),
+                consecutive: AtomicU32::new(0),
+                threshold: AtomicU32::new(1),
+                unbiased: AtomicBool::new(false),
+            },
+            departure: Departure {
+                awaited: AtomicBool::new(false),
+                mutex: Mutex::new(()),
+                happened: Condvar::new(),
+            },
         }
     }
 
     #[inline]
-    pub(crate) fn lock(&self) {
-        if self.try_lock_as_owner().is_none() {
-            self.lock_through_inner();
+    pub(crate) fn lock(&self) -> Result<Hold, NoBarrier> {
+        match self.try_lock_as_owner() {
+            Some(record) => Ok(Hold::AsOwner(record)),
+            None => self.lock_through_inner(),
         }
     }
 
     /// Takes the lock if no thread holds it, the calling thread included.
     #[inline]
-    pub(crate) fn try_lock(&self) -> bool {
-        self.try_lock_as_owner().is_some() || self.try_lock_through_inner()
+    pub(crate) fn try_lock(&self) -> Option<Hold> {
+        match self.try_lock_as_owner() {
+            Some(record) => Some(Hold::AsOwner(record)),
+            None => self.try_lock_through_inner(),
+        }
     }
 
     /// Releases the lock.
     ///
     /// # Safety
-    /// The calling thread holds the lock.
+    /// The calling thread holds the lock in this way.
     #[inline]
-    pub(crate) unsafe fn unlock(&self) {
-        if self.through_inner.load(Ordering::Relaxed) {
-            self.through_inner.store(false, Ordering::Relaxed);
-            // SAFETY: this thread is in the critical section and holds the inner lock.
-            unsafe { self.inner.unlock() };
-        } else {
-            // A revoking thread waits for this store, so the slot has not changed.
-            self.unlock_as_owner(Slot(slot_in(self.owner.load(Ordering::Relaxed))));
+    pub(crate) unsafe fn unlock(&self, hold: Hold) {
+        match hold {
+            Hold::AsOwner(record) => self.unlock_as_owner(record),
+            // SAFETY: guaranteed by the caller.
+            Hold::ThroughInner => unsafe { self.inner.unlock() },
         }
     }
 
-    /// Takes the lock if the calling thread owns it and is not in the critical section.
-    #[inline]
-    pub(crate) fn try_lock_as_owner(&self) -> Option<Slot> {
-        let me = thread::number();
-        // Only the slot index is left if this thread is the owner and no thread revokes that.
-        let slot = self.owner.load(Ordering::Relaxed) ^ me;
-        if slot >= REVOKING {
+    /// Takes the lock if the calling thread owns it and is inside no lock as its owner.
+    #[inline(always)]
+    pub(crate) fn try_lock_as_owner(&self) -> Option<&'static OwnerRecord> {
+        let owner = self.owner.load(Ordering::Acquire);
+        // SAFETY: null, or a record, and those are never freed.
+        let record = unsafe { owner.as_ref() }?;
+        if !record.is_mine() || !record.is_outside_all() {
             return None;
         }
-        let busy = &self.busy[slot_in(slot)];
-        if busy.load(Ordering::Relaxed) {
-            return None;
-        }
-        busy.store(true, Ordering::Relaxed);
+        record.enter(self.address());
         light();
         // No acquire ordering needed: every critical section since this thread became the owner was its own.
-        if self.owner.load(Ordering::Relaxed) ^ me == slot {
-            return Some(Slot(slot_in(slot)));
+        if self.owner.load(Ordering::Relaxed) == owner {
+            return Some(record);
         }
-        busy.store(false, Ordering::Release);
+        self.leave_at_once(record);
         None
     }
 
+    /// Leaves after a failed attempt. Another thread may have seen this one inside and wait for its departure; and of
+    /// two concurrent attempts one must succeed.
+    #[cold]
+    fn leave_at_once(&self, record: &OwnerRecord) {
+        record.leave();
+        light();
+        self.departure.announce();
+    }
+
     /// Releases the lock that [`BiasedLock::try_lock_as_owner`] took.
-    #[inline]
-    pub(crate) fn unlock_as_owner(&self, slot: Slot) {
-        self.busy[slot.0].store(false, Ordering::Release);
+    #[inline(always)]
+    pub(crate) fn unlock_as_owner(&self, record: &'static OwnerRecord) {
+        record.leave();
+        light();
+        if self.owner.load(Ordering::Relaxed).is_null() {
+            self.departure.announce();
+        }
     }
 
     /// Makes the lock unbiased for good. The caller must not hold the lock.
     #[cold]
     pub(crate) fn disable_bias(&self) {
-        self.lock_inner();
-        for slot in &self.acquisitions.slots {
-            slot.store(NO_OWNER, Ordering::Relaxed);
+        self.inner.lock();
+        self.acquisitions.unbiased.store(true, Ordering::Relaxed);
+        if self.revoke().is_ok() {
+            self.await_departure();
         }
         // SAFETY: this thread has just taken it.
         unsafe { self.inner.unlock() };
     }
 
     #[cold]
-    fn lock_through_inner(&self) {
-        self.lock_inner();
-        self.finish_lock();
-    }
-
-    /// Takes the inner lock and waits until the owner has left the critical section.
-    fn lock_inner(&self) {
-        self.inner.lock();
-        let mut times = 0;
-        while !self.try_revoke_owner() {
-            back_off(times);
-            times = times.saturating_add(1);
+    fn lock_through_inner(&self) -> Result<Hold, NoBarrier> {
+        if let Some(record) = self.try_inherit() {
+            return Ok(Hold::AsOwner(record));
         }
+        self.resign();
+        self.inner.lock();
+        self.let_owner_work();
+        if let Err(error) = self.revoke() {
+            // SAFETY: this thread has just taken it.
+            unsafe { self.inner.unlock() };
+            return Err(error);
+        }
+        self.await_departure();
+        Ok(self.finish_lock())
     }
 
     #[cold]
-    fn try_lock_through_inner(&self) -> bool {
+    fn try_lock_through_inner(&self) -> Option<Hold> {
+        if let Some(record) = self.try_inherit() {
+            return Some(Hold::AsOwner(record));
+        }
+        self.resign();
         while self.inner.try_lock() {
-            if self.try_revoke_owner() {
-                self.finish_lock();
-                return true;
+            if !self.is_owner_inside() && self.revoke().is_ok() && !self.is_owner_inside() {
+                self.revoked.store(null_mut(), Ordering::Relaxed);
+                return Some(self.finish_lock());
             }
             // SAFETY: this thread has just taken it.
             unsafe { self.inner.unlock() };
-            // The owner may have left and failed to re-enter while this thread held the inner lock. Of two concurrent
-            // attempts one must succeed.
-            heavy();
-            if self.busy[slot_in(self.owner.load(Ordering::Relaxed))].load(Ordering::Relaxed) {
-                return false;
+            // The owner may have left and failed to enter again while this thread held the inner lock.
+            if !heavy() || self.is_owner_inside() {
+                return None;
             }
         }
-        false
+        None
     }
 
-    /// Revokes the ownership under the inner lock; returns whether the owner is outside the critical section.
-    fn try_revoke_owner(&self) -> bool {
+    /// Takes the lock of an owner that has ended, if the calling thread inherits its record.
+    fn try_inherit(&self) -> Option<&'static OwnerRecord> {
+        // SAFETY: null, or a record, and those are never freed.
+        let owner = unsafe { self.owner.load(Ordering::Acquire).as_ref() }?;
+        if !owner.is_unused() {
+            return None;
+        }
+        OwnerRecord::of_this_thread()?;
+        self.try_lock_as_owner()
+    }
+
+    /// Gives up the ownership that another thread revokes, if the calling thread had it. It is outside then.
+    fn resign(&self) {
+        let revoked = self.revoked.load(Ordering::Acquire);
+        // SAFETY: null, or a record, and those are never freed.
+        if let Some(record) = unsafe { revoked.as_ref() }
+            && record.is_mine()
+            && !record.is_inside(self.address())
+        {
+            // Acquire: from here on this thread sees that it is not the owner, and cannot enter again as such.
+            let _ = self.revoked.compare_exchange(revoked, null_mut(), Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets an owner at work keep the lock for a slice of time.
+    fn let_owner_work(&self) {
+        // SAFETY: null, or a record, and those are never freed.
+        let Some(record) = (unsafe { self.owner.load(Ordering::Relaxed).as_ref() }) else { return };
+        let waited = Waited::from_now();
+        let is_at_work = || {
+            (0..4).any(|_| {
+                pause(0);
+                record.is_inside(self.address())
+            })
+        };
+        while !waited.is_over(SLICE) && is_at_work() {
+            pause(LOOK_INTERVAL);
+        }
+    }
+
+    /// Takes the ownership away, under the inner lock. Afterwards the owner is outside and stays there, or
+    /// [`BiasedLock::is_owner_inside`] says that it is inside.
+    fn revoke(&self) -> Result<(), NoBarrier> {
         let owner = self.owner.load(Ordering::Relaxed);
-        if owner == NO_OWNER {
-            return true;
+        if owner.is_null() {
+            return Ok(());
         }
-        if owner & REVOKING == 0 {
-            self.owner.store(owner | REVOKING, Ordering::Relaxed);
-            heavy();
+        self.owner.store(null_mut(), Ordering::Relaxed);
+        self.revoked.store(owner, Ordering::Release);
+        // SAFETY: not null, and records are never freed.
+        if unsafe { &*owner }.is_mine() {
+            return Ok(());
         }
-        let outside = !self.busy[slot_in(owner)].load(Ordering::Acquire);
-        if outside {
-            self.owner.store(NO_OWNER, Ordering::Relaxed);
+        let has_resigned = || self.revoked.load(Ordering::Acquire).is_null();
+        for _ in 0..LOOKS_FOR_RESIGNATION {
+            if has_resigned() {
+                self.acquisitions.note_resignation();
+                return Ok(());
+            }
+            pause(0);
         }
-        outside
+        self.acquisitions.note_barrier();
+        if heavy()
+            || self.revoked.compare_exchange(owner, null_mut(), Ordering::AcqRel, Ordering::Acquire).is_err()
+        {
+            return Ok(());
+        }
+        // Without the barrier nothing tells whether the owner is inside. It stays the owner.
+        self.owner.store(owner, Ordering::Release);
+        Err(NoBarrier)
+    }
+
+    /// Returns whether the owner, or the one that loses the lock, is inside.
+    fn is_owner_inside(&self) -> bool {
+        [&self.owner, &self.revoked].into_iter().any(|record| {
+            // SAFETY: null, or a record, and those are never freed.
+            unsafe { record.load(Ordering::Acquire).as_ref() }
+                .is_some_and(|record| record.is_inside(self.address()))
+        })
+    }
+
+    /// Waits, under the inner lock, until the owner that lost the lock is outside.
+    fn await_departure(&self) {
+        if self.revoked.load(Ordering::Acquire).is_null() {
+            return;
+        }
+        for times in 0..LOOKS_FOR_DEPARTURE {
+            if !self.is_owner_inside() {
+                break;
+            }
+            pause(50 << times);
+        }
+        if self.is_owner_inside() {
+            self.departure.wait_while(|| self.is_owner_inside());
+        }
+        self.revoked.store(null_mut(), Ordering::Relaxed);
     }
 
     /// Enters the critical section: with the inner lock, or as the new owner without it.
-    fn finish_lock(&self) {
-        if let Some(slot) = self.acquisitions.record_acquisition(thread::number()) {
-            self.busy[slot].store(true, Ordering::Relaxed);
-            self.owner.store(thread::number() | slot as u64, Ordering::Relaxed);
+    fn finish_lock(&self) -> Hold {
+        if self.acquisitions.makes_owner(thread::number())
+            && let Some(record) = OwnerRecord::of_this_thread()
+        {
+            record.enter(self.address());
+            self.owner.store(std::ptr::from_ref(record).cast_mut(), Ordering::Release);
             // SAFETY: the caller took the inner lock on this thread.
             unsafe { self.inner.unlock() };
+            Hold::AsOwner(record)
         } else {
-            self.through_inner.store(true, Ordering::Relaxed);
+            Hold::ThroughInner
         }
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
     }
 }
 
 impl Acquisitions {
-    /// Records an acquisition; returns a slot if the thread becomes the owner.
-    fn record_acquisition(&self, thread: u64) -> Option<usize> {
+    /// Records an acquisition; returns whether the thread shall be the owner.
+    fn makes_owner(&self, thread: u64) -> bool {
         let same_thread = self.last.load(Ordering::Relaxed) == thread;
         let consecutive =
             if same_thread { self.consecutive.load(Ordering::Relaxed).saturating_add(1) } else { 1 };
         self.last.store(thread, Ordering::Relaxed);
         self.consecutive.store(consecutive, Ordering::Relaxed);
-        let bias_threshold = self.bias_threshold.load(Ordering::Relaxed);
-        if consecutive < bias_threshold || !light_is_enough() {
-            return None;
-        }
-        let belongs = |slot: &AtomicU64| [0, thread].contains(&slot.load(Ordering::Relaxed));
-        let slot = self.slots.iter().position(belongs)?;
-        self.slots[slot].store(thread, Ordering::Relaxed);
-        self.bias_threshold.store(
-            bias_threshold.saturating_mul(2).clamp(BIAS_THRESHOLD, MAX_BIAS_THRESHOLD),
-            Ordering::Relaxed,
-        );
-        Some(slot)
+        consecutive >= self.threshold.load(Ordering::Relaxed)
+            && !self.unbiased.load(Ordering::Relaxed)
+            && light_is_enough()
+    }
+
+    /// Notes that an owner resigned: changes of the owner are cheap.
+    fn note_resignation(&self) {
+        self.set_threshold(self.threshold.load(Ordering::Relaxed) / 2);
+    }
+
+    /// Notes that a heavy barrier was needed, as the owner did not use the lock.
+    fn note_barrier(&self) {
+        self.set_threshold(self.threshold.load(Ordering::Relaxed).saturating_mul(2).max(BARRIER_THRESHOLD));
+    }
+
+    fn set_threshold(&self, threshold: u32) {
+        self.threshold.store(threshold.clamp(MIN_THRESHOLD, MAX_THRESHOLD), Ordering::Relaxed);
     }
 }
 
-/// Returns the slot index in an owner word.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "two bits")]
-fn slot_in(owner: u64) -> usize {
-    (owner % SLOTS as u64) as usize
+impl Departure {
+    /// Sleeps while `is_inside`.
+    #[cold]
+    fn wait_while(&self, is_inside: impl Fn() -> bool) {
+        let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        self.awaited.store(true, Ordering::Relaxed);
+        // Either the owner sees that its departure is awaited, or it is seen outside. Should the barrier fail, the
+        // wait ends in time.
+        heavy();
+        while is_inside() {
+            guard = self.happened.wait_timeout(guard, MAX_SLEEP).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        self.awaited.store(false, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn announce(&self) {
+        if self.awaited.load(Ordering::Relaxed) {
+            drop(self.mutex.lock());
+            self.happened.notify_one();
+        }
+    }
 }

@@ -12,7 +12,9 @@
 mod biased;
 mod deferred_queue;
 mod event_count;
+mod inner_lock;
 mod mutex;
+mod owner_record;
 mod per_process;
 mod primitives;
 mod source_lock;
@@ -20,6 +22,8 @@ mod thread;
 
 pub use deferred_queue::DeferredQueue;
 pub use event_count::EventCount;
-pub use mutex::{Mutex, MutexGuard, Poisoned};
+pub use mutex::{LockError, Mutex, MutexGuard};
 pub use per_process::{PerProcess, entered_child, generation};
+#[cfg(loom)]
+pub use primitives::starve_at_once;
 pub use source_lock::{SourceLock, SourceLockGuard, WouldDeadlock};

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::thread::panicking;
 
-use crate::biased::{BiasedLock, Slot};
+use crate::biased::{BiasedLock, Hold, NoBarrier};
 use crate::primitives::{Access, AtomicBool, Ordering, TrackedCell};
 
 /// A mutex that costs a few instructions while one thread uses it alone.
@@ -28,9 +28,21 @@ unsafe impl<T: Send> Send for Mutex<T> {}
 impl<T> UnwindSafe for Mutex<T> {}
 impl<T> RefUnwindSafe for Mutex<T> {}
 
-/// A thread panicked while it held the lock; the value may be inconsistent.
+/// Why a lock was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Poisoned;
+pub enum LockError {
+    /// A thread panicked while it held the lock; the value may be inconsistent.
+    Poisoned,
+    /// The system has forbidden the system call `membarrier` since the process used it first, and the thread that owns
+    /// the lock does not use it: nothing tells whether that thread is in the critical section.
+    BarrierForbidden,
+}
+
+impl From<NoBarrier> for LockError {
+    fn from(NoBarrier: NoBarrier) -> Self {
+        Self::BarrierForbidden
+    }
+}
 
 /// Access to the value; releases the lock when dropped. Not `Send`: the lock records its thread.
 pub struct MutexGuard<'a, T> {
@@ -43,6 +55,7 @@ pub struct MutexGuard<'a, T> {
 /// The held lock; released when dropped.
 struct HeldLock<'a, T> {
     mutex: &'a Mutex<T>,
+    hold: Hold,
     was_panicking: bool,
 }
 
@@ -55,11 +68,10 @@ impl<T> Mutex<T> {
     /// Waits for the lock and takes it. Deadlocks if the calling thread holds it.
     ///
     /// # Errors
-    /// When the mutex is poisoned.
+    /// When the mutex is poisoned, or the barrier that takes it from its owner is forbidden.
     #[inline]
-    pub fn lock(&self) -> Result<MutexGuard<'_, T>, Poisoned> {
-        self.lock.lock();
-        self.guard()
+    pub fn lock(&self) -> Result<MutexGuard<'_, T>, LockError> {
+        self.guard(self.lock.lock()?)
     }
 
     /// Takes the lock if no thread holds it, the calling thread included.
@@ -67,32 +79,57 @@ impl<T> Mutex<T> {
     /// # Errors
     /// When the mutex is poisoned.
     #[inline]
-    pub fn try_lock(&self) -> Result<Option<MutexGuard<'_, T>>, Poisoned> {
-        if self.lock.try_lock() { self.guard().map(Some) } else { Ok(None) }
+    pub fn try_lock(&self) -> Result<Option<MutexGuard<'_, T>>, LockError> {
+        self.lock.try_lock().map(|hold| self.guard(hold)).transpose()
+    }
+
+    /// Runs `work` on the value with the lock held, like [`Mutex::lock`] but without a guard that has to live in
+    /// memory.
+    ///
+    /// # Errors
+    /// As [`Mutex::lock`].
+    #[inline]
+    pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Result<R, LockError> {
+        let hold = self.lock.lock()?;
+        if self.is_poisoned() {
+            // SAFETY: this thread has just taken it.
+            unsafe { self.lock.unlock(hold) };
+            return Err(LockError::Poisoned);
+        }
+        Ok(self.run(hold, work))
     }
 
     /// Runs `work` on the value if this thread owns the mutex and no other thread waits: the fast path. Returns
     /// `None` if it cannot, or if `work` does.
     #[inline(always)]
     pub fn try_with_as_owner<R>(&self, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
-        let slot = self.lock.try_lock_as_owner()?;
-        let unwinding = PoisonOnUnwind { mutex: self, slot };
+        let record = self.lock.try_lock_as_owner()?;
+        self.run(Hold::AsOwner(record), work)
+    }
+
+    /// Runs `work` and releases the lock.
+    #[inline(always)]
+    fn run<R>(&self, hold: Hold, work: impl FnOnce(&mut T) -> R) -> R {
+        let unwinding = PoisonOnUnwind { mutex: self, hold };
         let result = {
             let access = self.value.access();
             // SAFETY: the lock is held until the access ends.
             work(unsafe { self.value.value(&access) })
         };
         std::mem::forget(unwinding);
-        self.lock.unlock_as_owner(slot);
+        // SAFETY: the caller took the lock in this way on this thread.
+        unsafe { self.lock.unlock(hold) };
         result
     }
 
-    /// Poisons the mutex and releases it, after a panic of the owner.
+    /// Poisons the mutex and releases it, after a panic.
     #[cold]
     #[inline(never)]
-    fn poison_as_owner(&self, slot: Slot) {
+    fn poison(&self, hold: Hold) {
         self.poisoned.store(true, Ordering::Relaxed);
-        self.lock.unlock_as_owner(slot);
+        // SAFETY: the caller holds the lock in this way.
+        unsafe { self.lock.unlock(hold) };
+        // The owner's fast path does not check for poison, so there must be no owner.
         self.lock.disable_bias();
     }
 
@@ -103,10 +140,10 @@ impl<T> Mutex<T> {
 
     /// Returns the guard of a lock that this thread has just taken.
     #[inline]
-    fn guard(&self) -> Result<MutexGuard<'_, T>, Poisoned> {
-        let held = HeldLock { mutex: self, was_panicking: panicking() };
+    fn guard(&self, hold: Hold) -> Result<MutexGuard<'_, T>, LockError> {
+        let held = HeldLock { mutex: self, hold, was_panicking: panicking() };
         if self.is_poisoned() {
-            return Err(Poisoned);
+            return Err(LockError::Poisoned);
         }
         Ok(MutexGuard { access: self.value.access(), held, stays: PhantomData })
     }
@@ -139,29 +176,25 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 impl<T> Drop for HeldLock<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        let breaks = !self.was_panicking && panicking();
-        if breaks {
-            self.mutex.poisoned.store(true, Ordering::Relaxed);
-        }
-        // SAFETY: this thread took the lock, and the guard is not `Send`.
-        unsafe { self.mutex.lock.unlock() };
-        if breaks {
-            // The owner's fast path does not check for poison, so there must be no owner.
-            self.mutex.lock.disable_bias();
+        if !self.was_panicking && panicking() {
+            self.mutex.poison(self.hold);
+        } else {
+            // SAFETY: this thread took the lock, and the guard is not `Send`.
+            unsafe { self.mutex.lock.unlock(self.hold) };
         }
     }
 }
 
-/// Poisons the mutex if a panic unwinds through the owner's work; forgotten otherwise.
+/// Poisons the mutex if a panic unwinds through the work; forgotten otherwise.
 struct PoisonOnUnwind<'a, T> {
     mutex: &'a Mutex<T>,
-    slot: Slot,
+    hold: Hold,
 }
 
 impl<T> Drop for PoisonOnUnwind<'_, T> {
-    // `slot` is passed by value: a reference would force it into memory on the fast path.
+    // `hold` is passed by value: a reference would force it into memory on the fast path.
     #[inline(always)]
     fn drop(&mut self) {
-        self.mutex.poison_as_owner(self.slot);
+        self.mutex.poison(self.hold);
     }
 }

@@ -10,6 +10,8 @@ mod native;
 mod thread;
 
 #[cfg(loom)]
+pub use self::loom::starve_at_once;
+#[cfg(loom)]
 pub(crate) use self::loom::*;
 #[cfg(not(loom))]
 pub(crate) use native::*;

@@ -1,21 +1,17 @@
 //! Cheap thread numbers, unique among the threads that run at the same time.
 //!
-//! A new thread may reuse the number of a thread that has ended. That is safe for a lock: the ended thread holds no
-//! lock, and its writes happen before everything the new thread does.
+//! A new thread may reuse the number of a thread that has ended.
 
 // Uses std's atomics, not loom's: loom does not model processes.
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::primitives::this_thread;
 
-/// All numbers are multiples of this; users store flags in the lower bits.
-pub(crate) const STEP: u64 = 8;
-
 /// The number of forks before this process, in the bits above those that distinguish threads.
 static FORKS: AtomicU64 = AtomicU64::new(0);
 const FORK: u64 = 1 << 48;
 
-/// Returns the number of the calling thread: a multiple of [`STEP`], above 0.
+/// Returns the number of the calling thread: above 0.
 #[inline(always)]
 pub(crate) fn number() -> u64 {
     let number = this_thread() ^ FORKS.load(Ordering::Relaxed);
@@ -33,7 +29,7 @@ mod tests {
     use std::sync::Barrier;
     use std::thread;
 
-    use super::{FORK, STEP, number};
+    use super::{FORK, number};
 
     #[test]
     fn concurrent_threads_have_distinct_numbers() {
@@ -51,6 +47,6 @@ mod tests {
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), 8);
-        assert!(numbers.iter().all(|number| *number > 0 && number % STEP == 0 && *number < FORK));
+        assert!(numbers.iter().all(|number| (1..FORK).contains(number)));
     }
 }

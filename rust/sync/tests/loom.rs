@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use allotment_sync::{DeferredQueue, EventCount, Mutex, SourceLock, WouldDeadlock};
+use allotment_sync::{DeferredQueue, EventCount, Mutex, SourceLock, WouldDeadlock, starve_at_once};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -67,18 +67,47 @@ fn two_threads_never_hold_the_lock_at_once() {
 
 #[test]
 fn a_lock_that_changes_its_owner_stays_a_lock() {
+    model(1, || three_threads_count(1));
     model(2, || {
         let mutex = Arc::new(Mutex::new(0));
-        let others = [3, 3].map(|times| {
+        let other = thread::spawn({
             let mutex = Arc::clone(&mutex);
-            thread::spawn(move || count(&mutex, times))
+            move || count(&mutex, 3)
         });
         count(&mutex, 3);
-        for other in others {
-            other.join().unwrap();
-        }
-        assert_eq!(*mutex.lock().unwrap(), 9);
+        other.join().unwrap();
+        assert_eq!(*mutex.lock().unwrap(), 6);
     });
+}
+
+/// Each thread that waits is handed the lock at the next release, where it would barge otherwise.
+#[test]
+fn a_starving_thread_is_handed_the_lock() {
+    starve_at_once(true);
+    model(2, || {
+        let mutex = Arc::new(Mutex::new(0));
+        let other = thread::spawn({
+            let mutex = Arc::clone(&mutex);
+            move || count(&mutex, 2)
+        });
+        count(&mutex, 2);
+        other.join().unwrap();
+        assert_eq!(*mutex.lock().unwrap(), 4);
+    });
+    model(1, || three_threads_count(1));
+}
+
+fn three_threads_count(times: u32) {
+    let mutex = Arc::new(Mutex::new(0));
+    let others = [(), ()].map(|()| {
+        let mutex = Arc::clone(&mutex);
+        thread::spawn(move || count(&mutex, times))
+    });
+    count(&mutex, times);
+    for other in others {
+        other.join().unwrap();
+    }
+    assert_eq!(*mutex.lock().unwrap(), 3 * times);
 }
 
 #[test]
@@ -139,7 +168,7 @@ fn no_item_stays_deferred_after_every_thread_has_unlocked() {
 /// Loom's clock does not advance: it reports a waiter that is never woken.
 #[test]
 fn a_waiter_misses_no_notification() {
-    model(3, || {
+    model(2, || {
         let shared = Arc::new((Mutex::new(0), EventCount::new()));
         let sleeper = thread::spawn({
             let shared = Arc::clone(&shared);

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use allotment_sync::{Mutex, Poisoned};
+use allotment_sync::{LockError, Mutex};
 
 #[test]
 fn no_update_is_lost_among_threads_that_start_and_end() {
@@ -38,7 +38,6 @@ fn owners_take_over_one_after_another() {
     let mutex = Mutex::new(0);
     let rounds = 40;
     for _ in 0..rounds {
-        // Each round is a new thread: more threads than the lock has owner slots.
         thread::scope(|scope| {
             scope.spawn(|| (0..3_000).for_each(|_| *mutex.lock().unwrap() += 1));
         });
@@ -119,8 +118,8 @@ fn a_panic_of_the_owner_poisons_the_lock_for_the_owner() {
 
 fn is_poisoned_for_all(mutex: &Mutex<i32>) {
     assert!(mutex.is_poisoned());
-    assert_eq!(mutex.lock().err(), Some(Poisoned));
-    assert_eq!(mutex.try_lock().err(), Some(Poisoned));
+    assert_eq!(mutex.lock().err(), Some(LockError::Poisoned));
+    assert_eq!(mutex.try_lock().err(), Some(LockError::Poisoned));
     assert_eq!(mutex.try_with_as_owner(|number| Some(*number)), None);
 }
 
@@ -132,4 +131,79 @@ fn the_owner_fast_path_fails_while_the_owner_holds_the_lock() {
     drop(guard);
     let nested = mutex.try_with_as_owner(|_| Some(mutex.try_with_as_owner(|number| Some(*number))));
     assert_eq!(nested, Some(None));
+}
+
+#[test]
+fn a_thread_inherits_the_locks_of_one_that_has_ended() {
+    let mutex = Mutex::new(0);
+    let is_owner = || mutex.try_with_as_owner(|number| Some(*number += 1)).is_some();
+    // More threads than any table of owners could hold, each in the life of one request.
+    let owners = (0..100).filter(|_| {
+        thread::scope(|scope| {
+            scope
+                .spawn(|| {
+                    *mutex.lock().unwrap() += 1;
+                    is_owner()
+                })
+                .join()
+                .unwrap()
+        })
+    });
+    // Threads of other tests may take a record in between.
+    assert!(owners.count() > 50);
+}
+
+/// A thread whose `membarrier` fails, as a filter of system calls forbids it: the lock stays with its idle owner, and
+/// an owner at work still gives it away.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_the_barrier_an_idle_owner_keeps_the_lock() {
+    let mutex = Mutex::new(0);
+    *mutex.lock().unwrap() += 1;
+    let stop = AtomicBool::new(false);
+    let tried = |forbidden: bool| {
+        if forbidden {
+            forbid_membarrier();
+        }
+        (mutex.lock().map(|guard| *guard), mutex.try_lock().map(|guard| guard.is_some()))
+    };
+    thread::scope(|scope| {
+        let (locked, tried_to) = scope.spawn(|| tried(true)).join().unwrap();
+        assert_eq!(locked, Err(LockError::BarrierForbidden));
+        assert_eq!(tried_to, Ok(false));
+        *mutex.lock().unwrap() += 1;
+        let (locked, tried_to) = scope.spawn(|| tried(false)).join().unwrap();
+        assert_eq!(locked, Ok(2));
+        assert_eq!(tried_to, Ok(true));
+    });
+    thread::scope(|scope| {
+        let until_locked = scope.spawn(|| {
+            forbid_membarrier();
+            let locked = (0..1_000_000).find_map(|_| mutex.lock().ok().map(|guard| *guard));
+            stop.store(true, Ordering::Relaxed);
+            locked
+        });
+        while !stop.load(Ordering::Relaxed) {
+            drop(mutex.lock().unwrap());
+        }
+        assert_eq!(until_locked.join().unwrap(), Some(2));
+    });
+}
+
+/// Forbids the system call to the calling thread.
+#[cfg(target_os = "linux")]
+fn forbid_membarrier() {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+    #[cfg(target_arch = "x86_64")]
+    const MEMBARRIER: i64 = 324;
+    #[cfg(target_arch = "aarch64")]
+    const MEMBARRIER: i64 = 283;
+    const EPERM: u32 = 1;
+    let filter = SeccompFilter::new(
+        [(MEMBARRIER, Vec::new())].into(),
+        SeccompAction::Allow,
+        SeccompAction::Errno(EPERM),
+        std::env::consts::ARCH.try_into().unwrap(),
+    );
+    apply_filter(&BpfProgram::try_from(filter.unwrap()).unwrap()).unwrap();
 }

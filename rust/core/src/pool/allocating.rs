@@ -33,6 +33,12 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn allocate_slow(&self, bytes: u64) -> Result<Allocation, AllocError> {
+        if bytes > 0
+            && let Some(request) = Request::new(bytes, GRANULE)
+            && let Some(allocation) = self.on_shared_path(|allocator| allocator.try_allocate(request))
+        {
+            return Ok(allocation);
+        }
         let mut wait = self.memory_wait();
         self.allocate_with_retry(bytes, GRANULE, |refused| wait.should_retry(refused, || false))
     }

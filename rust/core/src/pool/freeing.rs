@@ -37,6 +37,9 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn free_slow(&self, address: u64) -> Result<(), FreeError> {
+        if let Some(()) = self.on_shared_path(|allocator| allocator.free(address, FreeTarget::ANY)) {
+            return Ok(());
+        }
         self.free_locked(self.lock_state()?, address, FreeTarget::ANY)
     }
 

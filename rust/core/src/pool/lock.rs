@@ -1,7 +1,7 @@
 //! Taking the lock, and running deferred operations: a thread runs them after it takes the lock and checks again
 //! after it releases it.
 
-use allotment_sync::MutexGuard;
+use allotment_sync::{LockError, MutexGuard};
 
 use super::freeing::Deferred;
 use super::state::State;
@@ -34,13 +34,23 @@ impl Pool {
         result
     }
 
+    /// Runs `work` on the allocator under the lock that threads share, if no slow-path reason exists. `None` means that
+    /// nothing was changed.
+    pub(super) fn on_shared_path<T>(&self, work: impl FnOnce(&mut Allocator) -> Option<T>) -> Option<T> {
+        self.check_process().ok()?;
+        let result =
+            self.state.with(|state| if self.deferred.is_idle() { work(&mut state.allocator) } else { None });
+        self.drain_deferred();
+        result.ok().flatten()
+    }
+
     /// Takes the lock after all deferred operations have run.
     pub(super) fn lock_state(&self) -> Result<MutexGuard<'_, State>, Unusable> {
         self.check_process()?;
-        let mut state = self.state.lock().expect(STATE_IS_SOUND);
+        let mut state = usable(self.state.lock())?;
         while !self.deferred.is_empty() {
             self.run_deferred(state);
-            state = self.state.lock().expect(STATE_IS_SOUND);
+            state = usable(self.state.lock())?;
         }
         Ok(state)
     }
@@ -59,12 +69,12 @@ impl Pool {
     /// Takes the lock after all deferred operations have run, unless another thread holds it.
     pub(super) fn try_lock_state(&self) -> Result<Option<MutexGuard<'_, State>>, Unusable> {
         self.check_process()?;
-        let mut state = self.state.try_lock().expect(STATE_IS_SOUND);
+        let mut state = usable(self.state.try_lock())?;
         while !self.deferred.is_empty()
             && let Some(taken) = state
         {
             self.run_deferred(taken);
-            state = self.state.try_lock().expect(STATE_IS_SOUND);
+            state = usable(self.state.try_lock())?;
         }
         Ok(state)
     }
@@ -94,4 +104,15 @@ impl Pool {
         }
         self.finish_free(state);
     }
+}
+
+/// Returns what was taken, unless the lock stays with its owner.
+///
+/// # Panics
+/// If a thread panicked while it held the lock.
+fn usable<T>(taken: Result<T, LockError>) -> Result<T, Unusable> {
+    taken.map_err(|error| match error {
+        LockError::BarrierForbidden => Unusable::BarrierForbidden,
+        LockError::Poisoned => panic!("{STATE_IS_SOUND}"),
+    })
 }

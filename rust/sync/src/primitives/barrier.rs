@@ -35,14 +35,11 @@ pub(crate) fn light_or_full() {
     if light_is_enough() { light() } else { fence(Ordering::SeqCst) }
 }
 
-/// The barrier of the rare side: acts on all threads.
-pub(crate) fn heavy() {
+/// The barrier of the rare side: acts on all threads. Returns false if it acted on this one alone, as the system has
+/// forbidden `membarrier` since the registration.
+pub(crate) fn heavy() -> bool {
     fence(Ordering::SeqCst);
-    if light_is_enough() && !system::reach_all() {
-        // The process has since blocked the system call. No processor delays a store for this long.
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        fence(Ordering::SeqCst);
-    }
+    !light_is_enough() || system::reach_all()
 }
 
 #[cfg(target_os = "linux")]

@@ -1,11 +1,14 @@
 //! Loom's primitives, for tests that try every interleaving.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use loom::cell::{MutPtr, UnsafeCell};
 use loom::sync::atomic::fence;
 
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+pub(crate) use loom::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 
 pub(crate) fn init_barrier() {}
@@ -21,8 +24,9 @@ pub(crate) fn light() {
 
 pub(crate) use light as light_or_full;
 
-pub(crate) fn heavy() {
+pub(crate) fn heavy() -> bool {
     fence(Ordering::SeqCst);
+    true
 }
 
 loom::thread_local! {
@@ -40,45 +44,33 @@ pub(crate) fn this_thread() -> u64 {
     })
 }
 
-pub(crate) fn back_off(_times: u32) {
-    loom::thread::yield_now();
+/// Does nothing: loom's threads pause wherever that makes a difference.
+pub(crate) fn pause(_nanoseconds: u64) {}
+
+std::thread_local! {
+    /// Whether a waiting thread starves at once. All threads of a model run on one thread of the system.
+    static STARVES_AT_ONCE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A lock built from loom's atomics, with no guarantee beyond mutual exclusion; loom cannot see into `parking_lot`.
-pub(crate) struct InnerLock {
-    taken: AtomicBool,
-    asleep: Mutex<()>,
-    left: Condvar,
+/// Decides for the model that the calling thread runs whether a waiting thread starves at once, or never.
+pub fn starve_at_once(at_once: bool) {
+    STARVES_AT_ONCE.set(at_once);
 }
 
-impl InnerLock {
-    pub(crate) fn new() -> Self {
-        Self { taken: AtomicBool::new(false), asleep: Mutex::new(()), left: Condvar::new() }
+/// The time since a thread began to wait. No time passes in loom.
+pub(crate) struct Waited;
+
+impl Waited {
+    pub(crate) fn from_now() -> Self {
+        Self
     }
 
-    pub(crate) fn lock(&self) {
-        let mut asleep = self.asleep();
-        while !self.try_lock() {
-            asleep = self.left.wait(asleep).expect("a sleeper cannot panic");
-        }
+    pub(crate) fn is_over(&self, nanoseconds: u64) -> bool {
+        nanoseconds == 0 || STARVES_AT_ONCE.get()
     }
 
-    pub(crate) fn try_lock(&self) -> bool {
-        self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
-    /// Releases the lock.
-    ///
-    /// # Safety
-    /// The calling thread holds the lock.
-    pub(crate) unsafe fn unlock(&self) {
-        self.taken.store(false, Ordering::Release);
-        drop(self.asleep());
-        self.left.notify_one();
-    }
-
-    fn asleep(&self) -> MutexGuard<'_, ()> {
-        self.asleep.lock().expect("a sleeper cannot panic")
+    pub(crate) fn rest_of(&self, nanoseconds: u64) -> Duration {
+        Duration::from_nanos(nanoseconds)
     }
 }
 

@@ -1,42 +1,16 @@
-//! The primitives of the operating system and of `parking_lot`.
+//! The primitives of the operating system.
 
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::marker::PhantomData;
-use std::time::Duration;
-
-use parking_lot::lock_api::RawMutex as _;
+use std::time::{Duration, Instant};
 
 pub(crate) use super::barrier::{heavy, init_barrier, light, light_is_enough, light_or_full};
 pub(crate) use super::thread::this_thread;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
-
-/// The lock behind the bias: a mutex that blocks under contention.
-pub(crate) struct InnerLock(parking_lot::RawMutex);
-
-impl InnerLock {
-    pub(crate) fn new() -> Self {
-        Self(parking_lot::RawMutex::INIT)
-    }
-
-    pub(crate) fn lock(&self) {
-        self.0.lock();
-    }
-
-    pub(crate) fn try_lock(&self) -> bool {
-        self.0.try_lock()
-    }
-
-    /// Releases the lock.
-    ///
-    /// # Safety
-    /// The calling thread holds the lock.
-    pub(crate) unsafe fn unlock(&self) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.0.unlock() };
-    }
-}
 
 /// An `UnsafeCell`; loom's counterpart tracks its accesses.
 pub(crate) struct TrackedCell<T>(UnsafeCell<T>);
@@ -67,12 +41,33 @@ impl<T> TrackedCell<T> {
     }
 }
 
-/// Spins, yields or sleeps, depending on the number of failed attempts.
-pub(crate) fn back_off(times: u32) {
-    match times {
-        0..16 => spin_loop(),
-        16..64 => std::thread::yield_now(),
-        // The lock holder walks a long list, or the scheduler has preempted it.
-        _ => std::thread::sleep(Duration::from_micros(50)),
+/// Spins for about this many nanoseconds.
+pub(crate) fn pause(nanoseconds: u64) {
+    let waited = Waited::from_now();
+    loop {
+        spin_loop();
+        if waited.is_over(nanoseconds) {
+            return;
+        }
+    }
+}
+
+/// The time since a thread began to wait.
+pub(crate) struct Waited(Instant);
+
+impl Waited {
+    pub(crate) fn from_now() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Returns whether that many nanoseconds have passed.
+    pub(crate) fn is_over(&self, nanoseconds: u64) -> bool {
+        self.0.elapsed().as_nanos() >= u128::from(nanoseconds)
+    }
+
+    /// Returns the rest of that many nanoseconds; all of them if they have passed.
+    pub(crate) fn rest_of(&self, nanoseconds: u64) -> Duration {
+        let all = Duration::from_nanos(nanoseconds);
+        all.checked_sub(self.0.elapsed()).filter(|rest| !rest.is_zero()).unwrap_or(all)
     }
 }

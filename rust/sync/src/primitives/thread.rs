@@ -1,8 +1,9 @@
-//! Identifies the calling thread by a number: a multiple of 8, above 0 and below 2^48.
+//! Identifies the calling thread by a number above 0 and below 2^48.
 //!
 //! On Linux the number is the address of the thread control block, which a register holds. Reading it takes one
-//! instruction; thread-local data of a shared library would take a function call. A thread gets the control block of
-//! an earlier thread only after that thread has ended, so everything the earlier thread did happens before.
+//! instruction; thread-local data of a shared library would take a function call. Two threads that run at the same time
+//! have two control blocks. A thread gets the control block of an earlier one only after the C library has ordered all
+//! use of that memory by the one before all use by the other, as everything must that gives memory out again.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 #[inline(always)]
