@@ -14,9 +14,7 @@ const FORK: u64 = 1 << 48;
 /// Returns the number of the calling thread: above 0.
 #[inline(always)]
 pub(crate) fn number() -> u64 {
-    let number = this_thread() ^ FORKS.load(Ordering::Relaxed);
-    debug_assert!(number.is_multiple_of(STEP), "users store flags in the lower bits");
-    number
+    this_thread() ^ FORKS.load(Ordering::Relaxed)
 }
 
 /// Changes the number of every thread: a forked child's thread must not own the parent's locks.

@@ -133,26 +133,6 @@ fn the_owner_fast_path_fails_while_the_owner_holds_the_lock() {
     assert_eq!(nested, Some(None));
 }
 
-#[test]
-fn a_thread_inherits_the_locks_of_one_that_has_ended() {
-    let mutex = Mutex::new(0);
-    let is_owner = || mutex.try_with_as_owner(|number| Some(*number += 1)).is_some();
-    // More threads than any table of owners could hold, each in the life of one request.
-    let owners = (0..100).filter(|_| {
-        thread::scope(|scope| {
-            scope
-                .spawn(|| {
-                    *mutex.lock().unwrap() += 1;
-                    is_owner()
-                })
-                .join()
-                .unwrap()
-        })
-    });
-    // Threads of other tests may take a record in between.
-    assert!(owners.count() > 50);
-}
-
 /// A thread whose `membarrier` fails, as a filter of system calls forbids it: the lock stays with its idle owner, and
 /// an owner at work still gives it away.
 #[cfg(target_os = "linux")]
