@@ -141,11 +141,11 @@ impl<T> Mutex<T> {
     /// Returns the guard of a lock that this thread has just taken.
     #[inline]
     fn guard(&self, hold: Hold) -> Result<MutexGuard<'_, T>, LockError> {
-        let held = HeldLock { mutex: self, hold, was_panicking: panicking() };
+        let lock = HeldLock { mutex: self, hold, was_panicking: panicking() };
         if self.is_poisoned() {
             return Err(LockError::Poisoned);
         }
-        Ok(MutexGuard { access: self.value.access(), held, stays: PhantomData })
+        Ok(MutexGuard { access: self.value.access(), held: lock, stays: PhantomData })
     }
 }
 

@@ -105,9 +105,9 @@ fn three_threads_count(times: u32) {
     });
     count(&mutex, times);
     for other in others {
-        other.join().unwrap();
+        other.join().expect("no thread panics");
     }
-    assert_eq!(*mutex.lock().unwrap(), 3 * times);
+    assert_eq!(*mutex.lock().expect("no thread panics"), 3 * times);
 }
 
 #[test]

@@ -179,11 +179,13 @@ fn forbid_membarrier() {
     #[cfg(target_arch = "aarch64")]
     const MEMBARRIER: i64 = 283;
     const EPERM: u32 = 1;
-    let filter = SeccompFilter::new(
+    let program = SeccompFilter::new(
         [(MEMBARRIER, Vec::new())].into(),
         SeccompAction::Allow,
         SeccompAction::Errno(EPERM),
-        std::env::consts::ARCH.try_into().unwrap(),
-    );
-    apply_filter(&BpfProgram::try_from(filter.unwrap()).unwrap()).unwrap();
+        std::env::consts::ARCH.try_into().expect("a known processor"),
+    )
+    .and_then(BpfProgram::try_from)
+    .expect("a valid filter");
+    apply_filter(&program).expect("the system has filters");
 }

@@ -60,6 +60,7 @@ pub fn starve_at_once(at_once: bool) {
 /// The time since a thread began to wait. No time passes in loom.
 pub(crate) struct Waited;
 
+#[expect(clippy::unused_self, reason = "as the machine's")]
 impl Waited {
     pub(crate) fn from_now() -> Self {
         Self
