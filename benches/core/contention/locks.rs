@@ -58,7 +58,7 @@ impl Lock for AsOwner {
         if done.is_none()
             && let Some(work) = work
         {
-            self.0.with(work);
+            self.0.with(work).expect("no thread panics");
         }
     }
 }
