@@ -34,7 +34,7 @@ const MIN_THRESHOLD: u32 = if cfg!(loom) { 2 } else { 8 };
 /// The fewest after a revocation that needed a heavy barrier.
 const BARRIER_THRESHOLD: u32 = if cfg!(loom) { 2 } else { 256 };
 /// The most: this many acquisitions pay for a heavy barrier.
-const MAX_THRESHOLD: u32 = if cfg!(loom) { 2 } else { 8_192 };
+const MAX_THRESHOLD: u32 = if cfg!(loom) { 2 } else { 1_024 };
 
 /// An owner at work keeps the lock for this many nanoseconds after another thread asked for it.
 const SLICE: u64 = if cfg!(loom) { 0 } else { 10_000 };
