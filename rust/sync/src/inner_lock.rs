@@ -27,12 +27,13 @@ const STARVES: u32 = 2;
 /// What each sleeping thread adds to [`InnerLock::waiters`].
 const SLEEPER: u32 = 4;
 
-/// The first pause between two looks, in nanoseconds. Each is twice as long as the one before.
+/// The first pause between two looks, in nanoseconds. Each is twice as long as the one before, up to the longest.
 const FIRST_PAUSE: u64 = 100;
+const LONGEST_PAUSE: u64 = 3_200;
 /// The number of looks before a thread sleeps: 50 µs.
-const LOOKS: u32 = if cfg!(loom) { 1 } else { 10 };
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 20 };
 /// A thread that has waited for this many nanoseconds is handed the lock.
-const STARVATION: u64 = 2_000_000;
+const STARVATION: u64 = 5_000_000;
 
 pub(crate) struct InnerLock {
     taken: AtomicBool,
@@ -120,7 +121,8 @@ impl InnerLock {
 
     /// Looks at the lock now and then, as the thread that is awake; returns whether it was free once.
     fn look(&self) -> bool {
-        for times in 0..LOOKS {
+        let mut nanoseconds = FIRST_PAUSE;
+        for _ in 0..LOOKS {
             if self.waiters.load(Ordering::Relaxed) & STARVES != 0 {
                 return false;
             }
@@ -128,7 +130,8 @@ impl InnerLock {
                 self.waiters.fetch_and(!AWAKE, Ordering::Relaxed);
                 return true;
             }
-            pause(FIRST_PAUSE << times);
+            pause(nanoseconds);
+            nanoseconds = LONGEST_PAUSE.min(2 * nanoseconds);
         }
         false
     }
