@@ -164,6 +164,8 @@ over! {
     long_grants: Kind::Long;
     faulty: Kind::Faulty;
     host: Kind::Host;
+    cuda: Kind::Cuda;
+    cuda_mapped: Kind::CudaMapped;
     every_misbehavior: EVERY_BAD_HABIT;
     breaks_at_once: BREAKS_AT_ONCE;
 }

@@ -1,7 +1,10 @@
 //! The setup of a program: a kind of source, and the options of the pool.
 
+use std::sync::OnceLock;
+
 use allotment::source::{AddressSpace, Cap, Capped, FailingSource, RegionSource, ReserveError};
 use allotment::{GRANULE, Options, Policy};
+use allotment_cuda::{CudaMemory, CudaVirtualMemory, Driver};
 use allotment_host::HostMemory;
 
 use crate::misbehaving::{Broken, Habits, Misbehaving};
@@ -62,6 +65,10 @@ pub(crate) enum Kind {
     Faulty,
     /// Real memory.
     Host,
+    /// Regions of `cuMemAlloc` of a stand-in driver.
+    Cuda,
+    /// Regions that a stand-in driver maps one after the other.
+    CudaMapped,
     /// Every misbehaviour, in any mixture.
     Misbehaving(Habits),
 }
@@ -138,6 +145,8 @@ impl Setup {
             }
             Kind::Faulty => Box::new(Faulty::new(touching, self.seed)),
             Kind::Host => Box::new(HostMemory::new()),
+            Kind::Cuda => Box::new(CudaMemory::new(cuda_driver(), 0).expect("a device")),
+            Kind::CudaMapped => Box::new(CudaVirtualMemory::new(cuda_driver(), 0).expect("a device")),
             Kind::Misbehaving(habits) => Box::new(Misbehaving::new(habits, self.seed)),
         }
     }
@@ -170,4 +179,22 @@ pub(crate) fn limit(a: u32, b: u16) -> u64 {
         let power = 1_u64 << if b % 4 == 1 { b / 4 % 36 } else { 16 + b / 4 % 20 };
         power + u64::from(a >> 8) * power / (1 << 24)
     }
+}
+
+/// Returns the driver that stands in for NVIDIA's, with one device of 1 TiB. Cargo builds it beside the tests.
+fn cuda_driver() -> &'static Driver {
+    static DRIVER: OnceLock<Driver> = OnceLock::new();
+    DRIVER.get_or_init(|| {
+        let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+        let name = format!("{prefix}allotment_cuda_stand_in{suffix}");
+        let path = std::env::current_exe().expect("a path").with_file_name(name);
+        // SAFETY: the library is ours, and so is the function. It stays open until the driver is.
+        let library = unsafe { libloading::Library::new(&path) }.expect("a library beside the test");
+        // SAFETY: as above.
+        let configure =
+            unsafe { library.get::<unsafe extern "C" fn(u64, u64, u64, u32)>(b"standInConfigure") };
+        // SAFETY: numbers only.
+        unsafe { configure.expect("a function")(1, 1 << 40, 2 << 20, 1) };
+        Driver::open(path.to_str()).expect("a driver")
+    })
 }

@@ -1,0 +1,31 @@
+//! CUDA device memory as a region source.
+//!
+//! ```text
+//! sys      types, constants, table of functions
+//! driver   each function as a method that returns a Result
+//! device, context, teardown          devices; whose memory it is; what is still to be given back
+//! plain, virtual_memory              the two sources
+//! addresses, free_memory             reserved addresses; the gauge
+//! ```
+
+mod addresses;
+mod context;
+mod device;
+mod driver;
+mod error;
+mod free_memory;
+mod plain;
+mod sys;
+mod teardown;
+mod virtual_memory;
+
+pub use device::DeviceDetails;
+pub use driver::{DRIVER_LIBRARY, Driver};
+pub use error::CudaError;
+pub use plain::CudaMemory;
+pub use virtual_memory::CudaVirtualMemory;
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

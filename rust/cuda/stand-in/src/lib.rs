@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+#![allow(non_snake_case, reason = "the names are those of the driver")]
+
+mod context;
+mod control;
+mod device;
+mod host;
+mod plain;
+mod settings;
+mod state;
+mod status;
+mod virtual_memory;
