@@ -15,7 +15,8 @@
 //! that begins after its call has returned. It takes effect without such a call as well: while no thread is in a call
 //! of the pool, the queue is empty. The free of a held or freed allocation has no effect.
 //!
-//! **Calls that do not wait** (`try_…`) may do nothing only while another thread is in a call.
+//! **Calls that do not wait** (`try_…`) may do nothing only while another thread is in a call, or within a microsecond
+//! of its end: a processor may take that long to show the release of a lock.
 //!
 //! `ALLOTMENT_HISTORY_EVENTS` sets the number of calls, `ALLOTMENT_SEED` the seed. The seed repeats the programs, not
 //! the order in which the threads run.

@@ -22,6 +22,8 @@ pub(crate) struct Order {
     threads: Vec<(usize, u64)>,
     /// For each decision, the index of its event.
     pub(crate) event_of: Vec<usize>,
+    /// The time in which a released lock is seen to be free by other processors, in ticks of the clock.
+    release_delay: u64,
     /// For each decision, the latest start of a call among it and those before.
     latest_start: Vec<u64>,
     /// For each decision, the earliest end of a call among it and those after.
@@ -40,7 +42,7 @@ impl Order {
     ///
     /// # Panics
     /// If a decision has no call, or if a call began after another one had ended and was decided before it.
-    pub(crate) fn new(rests: Rests, records: Vec<Record>) -> Self {
+    pub(crate) fn new(rests: Rests, records: Vec<Record>, release_delay: u64) -> Self {
         let Rests { decisions, moments: rests } = rests;
         let mut events = Vec::with_capacity(records.iter().map(|record| record.events.len()).sum());
         let mut threads = Vec::new();
@@ -50,7 +52,8 @@ impl Order {
         }
         let event_of = assign(&decisions, &events, &threads);
         let (latest_start, earliest_end) = (Vec::new(), Vec::new());
-        let mut order = Self { decisions, rests, events, threads, event_of, latest_start, earliest_end };
+        let mut order =
+            Self { decisions, rests, events, threads, event_of, release_delay, latest_start, earliest_end };
         order.check_time();
         order
     }
@@ -119,7 +122,8 @@ impl Order {
         self.threads[self.threads.partition_point(|&(first, _)| first <= event) - 1].1
     }
 
-    /// Returns whether another thread was in a call while an event lasted.
+    /// Returns whether another thread was in a call while an event lasted, or just before: a release is a plain store,
+    /// and other processors see it a little later.
     pub(crate) fn has_company(&self, event: usize) -> bool {
         let Event { invoked, returned, .. } = self.events[event];
         let mut threads = self.threads.iter().enumerate();
@@ -129,7 +133,7 @@ impl Order {
             let other = !(first..end).contains(&event);
             // The last call of that thread that began before this one ended.
             let began = events.partition_point(|other| other.invoked <= returned);
-            other && began > 0 && events[began - 1].returned >= invoked
+            other && began > 0 && events[began - 1].returned + self.release_delay >= invoked
         })
     }
 
