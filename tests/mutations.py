@@ -54,7 +54,7 @@ class Mutation:
     item: str
     find: str
     replace: str
-    #: ``lib`` for the unit tests, or the name of a test program.
+    #: ``lib`` for the unit tests, ``lock`` for the models of ``rust/sync``, or the name of a test program.
     program: str
     #: The full name of the test in it.
     test: str
@@ -95,16 +95,17 @@ def copy_tree(to: Path) -> None:
 
 def run_tests(tree: Path, program: str, tests: list[str]) -> Result:
     """Run tests by their full names, without warnings about broken code."""
-    which = ["--lib"] if program == "lib" else ["--test", program]
+    package, name = ("allotment-sync", "loom") if program == "lock" else ("allotment", program)
+    which = ["--lib"] if program == "lib" else ["--test", name]
     if program == "histories":
         which += ["--features", "decisions"]
     flags = "--cap-lints=allow"
-    if program == "loom":
+    if name == "loom":
         # Loom's flags change every crate: a folder of its own keeps the other builds.
         which += ["--release", "--target-dir", str(TARGET / "loom")]
         flags += " --cfg loom"
     process = subprocess.Popen(
-        ["cargo", "test", "--quiet", "--package", "allotment", *which, "--", "--exact", *tests],
+        ["cargo", "test", "--quiet", "--package", package, *which, "--", "--exact", *tests],
         cwd=tree,
         env={**os.environ, "RUSTFLAGS": flags, **ENVIRONMENT},
         stdout=subprocess.PIPE,
@@ -181,6 +182,8 @@ def check_test(mutation: Mutation) -> None:
     """
     if mutation.program == "lib":
         files = [path for folder in SOURCES for path in (ROOT / folder).rglob("tests.rs")]
+    elif mutation.program == "lock":
+        files = [ROOT / "rust" / "sync" / "tests" / "loom.rs"]
     else:
         program = ROOT / "tests" / "core" / mutation.program
         files = [program.with_suffix(".rs"), *program.glob("*.rs")]

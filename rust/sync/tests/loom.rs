@@ -130,6 +130,20 @@ fn try_lock_is_exclusive() {
     });
 }
 
+#[test]
+fn of_two_attempts_at_once_one_succeeds() {
+    model(3, || {
+        let mutex = Arc::new(Mutex::new(0));
+        count(&mutex, 1);
+        let other = thread::spawn({
+            let mutex = Arc::clone(&mutex);
+            move || mutex.try_lock().unwrap().map(|mut number| *number += 1).is_some()
+        });
+        let mine = mutex.try_lock().unwrap().map(|mut number| *number += 1).is_some();
+        assert!(other.join().unwrap() || mine);
+    });
+}
+
 /// Models a pool's deferred free: each thread checks the queue after it has released the lock.
 #[test]
 fn no_item_stays_deferred_after_every_thread_has_unlocked() {
