@@ -1,7 +1,7 @@
 """What functions of operations need of NumPy beyond its calls: they run on arrays, in a device's memory."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -13,15 +13,47 @@ _HALF: Final = np.dtype(np.float16)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+def as_array(value: Any) -> Array:
+    """Return the result of a function of arrays as an array: for rank 0 NumPy returns scalars, and CuPy arrays."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def is_host(array: Any) -> bool:
+    """Whether an array is NumPy's: kernels have code for the processor's cache and vector units, and for a GPU none."""
+    return isinstance(array, np.ndarray)
+
+
+def full(shape: int | Sequence[int], value: Any, dtype: npt.DTypeLike, like: Array) -> Array:
+    """Make an array of one value beside another array; ``np.full`` has an argument for CuPy that CuPy does not know."""
+    made = np.empty(shape, dtype, like=like)
+    made[...] = value
+    return made
+
+
+def identity_matrix(size: int, like: Array) -> Array:
+    """Make a matrix with ones on its main diagonal, of the type of another array and beside it."""
+    made = np.zeros((size, size), like.dtype, like=like)
+    made.reshape(-1)[:: size + 1] = 1
+    return made
+
+
+def open_grid(lengths: tuple[int, ...], like: Array) -> tuple[Array, ...]:
+    """Return the numbers along each axis of a shape, to be broadcast to each other, beside the elements of ``like``."""
+    last = len(lengths) - 1
+    return tuple(
+        np.arange(length, like=like).reshape(-1, *[1] * (last - axis)) for axis, length in enumerate(lengths)
+    )
+
+
 def owned(value: Any) -> Array:
     """A result in memory of its own and in C's order: the value itself, or a copy of a view."""
-    array = np.asarray(value)
+    array = as_array(value)
     return array if array.base is None and array.flags.c_contiguous else array.copy()
 
 
 def quotient(total: Array, divisor: Any) -> Array:
     """Divide whole numbers in place towards zero, as C does, the divisor first cast to their type."""
-    divisor = np.asarray(divisor).astype(total.dtype)
+    divisor = total.dtype.type(divisor) if isinstance(divisor, int) else divisor.astype(total.dtype)
     np.subtract(total, np.fmod(total, divisor), out=total)
     np.floor_divide(total, divisor, out=total)
     return total
@@ -57,4 +89,4 @@ def _narrowed(result: Any) -> Any:
 
 
 def _widened(value: Any) -> Any:
-    return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == _HALF else value
+    return value.astype(np.float32) if getattr(value, "dtype", None) == _HALF else value

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, Final, ParamSpec
 
 import numpy as np
 
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, as_array, full, is_host
 
 #: Elements of a block. With fewer the calls of NumPy themselves take more time, with more the cache is left.
 BLOCK: Final = 1 << 15
@@ -23,7 +23,7 @@ def blocks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
     The first array is contiguous. Blocks of the arrays may be broadcast to the block of the first themselves.
     """
     first = arrays[0]
-    if first.size <= BLOCK:
+    if first.size <= BLOCK or not is_host(first):
         yield arrays
     elif all(each.shape == first.shape or each.size == 1 for each in arrays):
         flat = [each.reshape(()) if each.size == 1 else each.reshape(-1) for each in arrays]
@@ -42,7 +42,7 @@ def in_blocks(
     """Make an element-wise kernel of one input out of one that fills its first argument, a block of the result."""
 
     def call(x: Array, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> Array:
-        result = np.empty(x.shape, x.dtype)
+        result = np.empty(x.shape, x.dtype, like=x)
         for out, part in blocks(result, x):
             kernel(out, part, *args, **kwargs)
         return result
@@ -57,7 +57,7 @@ def pair_in_blocks(
 
     def call(x: Array, y: Array, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> Array:
         shape = x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape)
-        result = np.empty(shape, x.dtype)
+        result = np.empty(shape, x.dtype, like=x)
         for out, a, b in blocks(result, x, y):
             kernel(out, a, b, *args, **kwargs)
         return result
@@ -76,10 +76,10 @@ def choose(condition: Array, x: Array, y: Array) -> Array:
 
     A branch that depends on the elements is guessed wrongly as often as not. Here the bits of both are combined.
     """
-    few = max(condition.size, x.size, y.size) <= _FEW
+    few = max(condition.size, x.size, y.size) <= _FEW or not is_host(x)
     if few or x.dtype.hasobject or x.dtype.itemsize not in _INTEGERS:
-        return np.asarray(np.where(condition, x, y))
-    result = np.empty(np.broadcast_shapes(condition.shape, x.shape, y.shape), x.dtype)
+        return as_array(np.where(condition, x, y))
+    result = np.empty(np.broadcast_shapes(condition.shape, x.shape, y.shape), x.dtype, like=x)
     for out, test, a, b in blocks(result, condition, x, y):
         choose_into(out, test, a, b)
     return result
@@ -87,7 +87,7 @@ def choose(condition: Array, x: Array, y: Array) -> Array:
 
 def choose_into(out: Array, condition: Array, x: Array, y: Array) -> None:
     """Fill an array by ``choose``; it may be ``x``, but not ``y``."""
-    if out.size <= _FEW:
+    if out.size <= _FEW or not is_host(out):
         np.copyto(out, np.where(condition, x, y))
         return
     integer = _INTEGERS[out.dtype.itemsize]
@@ -101,10 +101,10 @@ def choose_into(out: Array, condition: Array, x: Array, y: Array) -> None:
 
 def limit(ufunc: np.ufunc, x: Array, bound: Any, out: Array | None = None) -> Any:
     """Compute the maximum or the minimum of elements and one number: NumPy has vector code for two arrays only."""
-    if x.size <= _FEW:
+    if x.size <= _FEW or not is_host(x):
         return ufunc(x, bound, out=out)
-    result = np.empty(x.shape, x.dtype) if out is None else out
-    level = np.full(min(x.size, BLOCK), bound, x.dtype)
+    result = np.empty(x.shape, x.dtype, like=x) if out is None else out
+    level = full(min(x.size, BLOCK), bound, x.dtype, like=x)
     for filled, part in blocks(result, x):
         ufunc(part, level[: part.size].reshape(part.shape), out=filled)
     return result

@@ -103,10 +103,10 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> EagerTensor:
 def _saturate(array: Array, dtype: DType) -> Array:
     if array.dtype.kind == "c" and not dtype.is_complex:
         array = array.real
-    low, high = saturation_limits(array.real.dtype, dtype)
+    low, high = (limit[()] for limit in saturation_limits(array.real.dtype, dtype))
     if array.dtype.kind != "c":
         return np.clip(array, low, high).astype(dtype.numpy)
-    made = np.empty(array.shape, array.dtype)
+    made = np.empty(array.shape, array.dtype, like=array)
     np.clip(array.real, low, high, out=made.real)
     np.clip(array.imag, low, high, out=made.imag)
     return made.astype(dtype.numpy, copy=False)

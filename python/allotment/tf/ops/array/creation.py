@@ -7,12 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from allotment import errors
+from allotment.arrays.numpy import current_library
 from allotment.devices.dispatch import current_placement
 from allotment.tf.dispatch import thread
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.shapes import shape_argument
 from allotment.tf.ops.array.shapes import shape
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, full
 from allotment.tf.ops.conversion.constants import eager_const, host_const
 from allotment.tf.ops.convert import to_array, to_tensor
 from allotment.tf.ops.execute import run
@@ -73,8 +74,8 @@ def check_int32(shape: Any) -> None:
         to_array(shape, int32)
 
 
-def _full(value: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    return np.full(shape, value.reshape(()), value.dtype)
+def _full(value: npt.NDArray[Any], shape: tuple[int, ...]) -> Any:
+    return current_library().full(shape, value.reshape(()), value.dtype)
 
 
 def _fill_fault(value: npt.NDArray[Any], shape: tuple[int, ...]) -> str | None:
@@ -144,7 +145,11 @@ def _as_tensor_shape(shape: Any) -> Any:
 
 
 def _zeros(array: Array) -> Array:
-    return np.full(array.shape, b"", object) if array.dtype == object else np.zeros(array.shape, array.dtype)
+    return (
+        np.full(array.shape, b"", object)
+        if array.dtype == object
+        else np.zeros(array.shape, array.dtype, like=array)
+    )
 
 
 _zeros_like = operation("ZerosLike", _zeros, shape=unchanged)
@@ -152,7 +157,7 @@ _zeros_like = operation("ZerosLike", _zeros, shape=unchanged)
 
 _ones_like = operation(
     "OnesLike",
-    lambda array: np.ones(array.shape, array.dtype),
+    lambda array: full(array.shape, 1, array.dtype, like=array),
     shape=unchanged,
 )
 

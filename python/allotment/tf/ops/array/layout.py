@@ -18,7 +18,7 @@ from allotment.tf.ops.arguments.scalars import flag_argument
 from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.shapes import rank as number_of_axes
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, as_array, is_host
 from allotment.tf.ops.conversion.reshaping import RESHAPE
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import Deferred
@@ -56,7 +56,8 @@ def _transpose(array: Array, perm: tuple[int, ...] | None) -> Array:
 
 
 def _conjugate_transpose(array: Array, perm: tuple[int, ...] | None) -> Array:
-    return np.asarray(np.conjugate(np.transpose(array, perm), order="C"))
+    turned = np.transpose(array, perm)
+    return as_array(np.conjugate(turned, order="C")) if is_host(array) else np.conjugate(turned.copy())
 
 
 def _transpose_shape(c: Inference, perm: Any) -> list[Output]:

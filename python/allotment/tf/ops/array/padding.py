@@ -8,7 +8,7 @@ from allotment.devices.dispatch import current_placement
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.shapes import refused
 from allotment.tf.ops.array.array import get_static_value
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, full
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import (
@@ -37,7 +37,7 @@ def _pad_fault(array: Array, widths: Widths) -> str | None:
 def _pad(array: Array, widths: Widths, value: Array | None = None) -> Array:
     lengths = [before + length + after for (before, after), length in zip(widths, array.shape, strict=True)]
     around: Any = (b"" if array.dtype == object else 0) if value is None else value
-    padded = np.full(lengths, around, array.dtype)
+    padded = full(lengths, around, array.dtype, like=array)
     starts = zip(widths, array.shape, strict=True)
     place: tuple[Any, ...] = tuple(slice(before, before + length) for (before, _), length in starts)
     # `...` for scalars of texts: an item of an array of objects would become the array itself.

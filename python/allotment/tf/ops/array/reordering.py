@@ -128,7 +128,7 @@ def _reverse_sequence_fault(array: Array, lengths: Array, seq: int, batch: int) 
 
 def _reverse_sequence(array: Array, lengths: Array, seq: int, batch: int) -> Array:
     seq, batch = axis_of(seq, array.ndim), axis_of(batch, array.ndim)
-    places = np.arange(array.shape[seq])
+    places = np.arange(array.shape[seq], like=lengths)
     cut = lengths[:, np.newaxis]
     # One row of places for each batch entry: the first `length` of them run backwards.
     places = np.where(places < cut, cut - 1 - places, places)

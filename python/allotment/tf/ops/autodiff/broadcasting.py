@@ -9,10 +9,11 @@ from allotment.tf.ops.array.creation import shape_input
 from allotment.tf.ops.array.repetition import broadcast_to
 from allotment.tf.ops.array.shapes import shape
 from allotment.tf.ops.array.shapes import shape_of as _shape_of
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, as_array
 from allotment.tf.ops.autodiff.differentiation import Call, Outline, gradient
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import as_requested
+from allotment.tf.ops.reduction.folding import reduce_along
 from allotment.tf.ops.table import Needed, dims, operation
 from allotment.tf.tensors.tensor import EagerTensor
 
@@ -33,8 +34,8 @@ def _summed(array: Array, shape: tuple[int, ...]) -> Array:
     new = array.ndim - len(shape)
     longer = (axis for axis, length in enumerate(shape, new) if length != array.shape[axis])
     wide = np.float32 if array.dtype == np.float16 else array.dtype
-    total = np.add.reduce(array, (*range(new), *longer), wide, keepdims=True)
-    return np.asarray(total, array.dtype).reshape(shape)
+    total = reduce_along(np.add, array, (*range(new), *longer), wide, True)
+    return as_array(total).astype(array.dtype, copy=False).reshape(shape)
 
 
 #: The opposite of ``BroadcastTo``.

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.arrays import Array, as_array, in_single
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import equal_shapes
@@ -47,7 +47,7 @@ def with_zeros(name: str, kernel: Callable[[Array, Array], Any]) -> Callable[[An
     """
 
     def compute(y: Array, upstream: Array) -> Array:
-        result = np.asarray(kernel(np.conjugate(y), upstream))
+        result = as_array(kernel(np.conjugate(y), upstream))
         np.copyto(result, 0, where=np.equal(upstream, 0))
         return result
 

@@ -36,9 +36,9 @@ def _range_fault(start: Array, limit: Array, delta: Array) -> str | None:
 
 def _range(start: Array, limit: Array, delta: Array) -> Array:
     if start.dtype.kind != "f":
-        return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+        return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype, like=start)
     # Counted in the type itself: in a wider one, 0.3 / 0.1 of float32 is more than 3.
-    made = np.arange(math.ceil(np.abs((limit - start) / delta).item()), dtype=start.dtype)
+    made = np.arange(math.ceil(np.abs((limit - start) / delta).item()), dtype=start.dtype, like=start)
     made *= delta
     made += start
     return made

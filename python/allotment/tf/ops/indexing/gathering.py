@@ -6,7 +6,7 @@ import numpy as np
 
 from allotment.tf.ops.arguments.axes import check_whole
 from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, scalar_argument
-from allotment.tf.ops.arrays import Array, owned
+from allotment.tf.ops.arrays import Array, is_host, open_grid, owned
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import Deferred
 from allotment.tf.ops.execute import run
@@ -50,13 +50,13 @@ def _gather(params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
     batch, axis = axis_of(batch_dims, indices.ndim), axis_of(axis, params.ndim)
     if params.size == 0:
         indices = np.zeros_like(indices)
-    if indices.ndim == 0:
+    if indices.ndim == 0 and is_host(params):
         # A scalar of NumPy would lose the type of texts.
         return take(params, (*whole_axes(axis), int(indices)))
     if batch == 0:
         return np.take(params, indices, axis)
     # Each batch entry has numbers of its own: beside them, the entry's own number along each batch axis.
-    entries = np.ogrid[tuple(slice(length) for length in indices.shape[:batch])]
+    entries = open_grid(indices.shape[:batch], indices)
     more = (1,) * (indices.ndim - batch)
     picked = np.moveaxis(params, axis, batch)[
         (*(entry.reshape(entry.shape + more) for entry in entries), indices)
@@ -129,7 +129,7 @@ def gather(
 
 def places_fault(indices: Array, shape: tuple[int, ...]) -> tuple[list[int], list[int]] | None:
     """The first place of a list that is outside of a shape: which of the list it is, and the place."""
-    limits = np.array(shape[: indices.shape[-1]], np.int64)
+    limits = np.asarray(shape[: indices.shape[-1]], np.int64, like=indices)
     wrong = ((indices < 0) | (indices >= limits)).any(-1)
     if not wrong.any():
         return None
@@ -158,9 +158,9 @@ def _gather_nd_fault(params: Array, indices: Array, batch_dims: int) -> str | No
 
 
 def _gather_nd(params: Array, indices: Array, batch_dims: int) -> Array:
-    entries = np.ogrid[tuple(slice(length) for length in indices.shape[:batch_dims])]
+    entries = open_grid(indices.shape[:batch_dims], indices)
     more = (1,) * (indices.ndim - 1 - batch_dims)
-    before = (entry.reshape(entry.shape + more) for entry in entries) if batch_dims else ()
+    before = (entry.reshape(entry.shape + more) for entry in entries)
     if indices.shape[-1] == 0:
         whole = params.reshape(params.shape[:batch_dims] + more + params.shape[batch_dims:])
         return np.broadcast_to(whole, indices.shape[:-1] + params.shape[batch_dims:]).copy()

@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.tf.ops.arguments.integers import axis_of
 from allotment.tf.ops.array.creation import shape_input
-from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.arrays import Array, in_single, is_host, open_grid, owned
 from allotment.tf.ops.autodiff.broadcasting import shape_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient, not_differentiable
 from allotment.tf.ops.deferred import operand
@@ -22,27 +22,34 @@ def _scattering(name: str, function: Callable[..., Array]) -> Operation:
     return operation(name, in_single(function), shape=as_requested, same_dtype=False)
 
 
+_add_at = at(np.add)
+
+
 def _scattered(picked: Array, indices: Array, shape: tuple[int, ...], axis: int, batch_dims: int) -> Array:
     batch, axis = axis_of(batch_dims, indices.ndim), axis_of(axis, len(shape))
-    whole = np.zeros(shape, picked.dtype)
+    whole = np.zeros(shape, picked.dtype, like=picked)
     if batch == axis == 0:
         reduce_at(np.add, whole, indices, picked)
         return whole
     # The numbers' own axes stand in the place of the axis: both go behind the batch axes.
     more = indices.ndim - batch
     rows = np.moveaxis(picked, range(axis, axis + more), range(batch, batch + more))
-    entries = np.ogrid[tuple(slice(length) for length in shape[:batch])] if batch else ()
+    entries = open_grid(shape[:batch], indices)
     first = tuple(entry.reshape(entry.shape + (1,) * more) for entry in entries)
-    np.add.at(np.moveaxis(whole, axis, batch), (*first, indices), rows)
-    return whole
-
-
-_add_at = at(np.add)
+    places = (*first, indices)
+    if is_host(whole):
+        np.add.at(np.moveaxis(whole, axis, batch), places, rows)
+        return whole
+    # CuPy is given no tuple of places through NumPy: they are numbered in an array with the axis behind the batch.
+    order = [*range(batch), axis, *(each for each in range(batch, len(shape)) if each != axis)]
+    turned = np.zeros([shape[each] for each in order], picked.dtype, like=picked)
+    _add_at(turned, np.broadcast_arrays(*places), rows)
+    return owned(np.moveaxis(turned, batch, axis))
 
 
 def _scattered_nd(picked: Array, indices: Array, shape: tuple[int, ...], batch_dims: int) -> Array:
-    whole = np.zeros(shape, picked.dtype)
-    entries = np.ogrid[tuple(slice(length) for length in shape[:batch_dims])] if batch_dims else ()
+    whole = np.zeros(shape, picked.dtype, like=picked)
+    entries = open_grid(shape[:batch_dims], indices)
     more = (1,) * (indices.ndim - 1 - batch_dims)
     firsts = (np.broadcast_to(entry.reshape(entry.shape + more), indices.shape[:-1]) for entry in entries)
     places = (*firsts, *np.moveaxis(indices, -1, 0))

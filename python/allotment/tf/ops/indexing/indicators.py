@@ -8,7 +8,7 @@ import numpy as np
 from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.integers import attribute_argument, axis_of, check_scalar, number_argument
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, full, is_host
 from allotment.tf.ops.conversion.ranges import RANGE
 from allotment.tf.ops.convert import dtype_of, to_tensor, to_tensor_if_it_fits
 from allotment.tf.ops.deferred import Deferred
@@ -35,8 +35,11 @@ def _one_hot_fault(on: Array, off: Array, indices: Array, depth: int, axis: int)
 def _one_hot(on: Array, off: Array, indices: Array, depth: int, axis: int) -> Array:
     place = axis_of(axis, indices.ndim + 1)
     shape = (*indices.shape[:place], depth, *indices.shape[place:])
-    # Zeros come without being written.
-    made = np.full(shape, off) if off.dtype.hasobject or off else np.zeros(shape, off.dtype)
+    if is_host(off) and not off.dtype.hasobject and not off:
+        # Zeros come without being written.
+        made = np.zeros(shape, off.dtype)
+    else:
+        made = full(shape, off, off.dtype, off)
     before, behind = math.prod(shape[:place]), math.prod(shape[place + 1 :])
     numbers = indices.reshape(before, behind)
     row, column = np.nonzero(np.logical_and(np.greater_equal(numbers, 0), np.less(numbers, depth)))
@@ -129,12 +132,12 @@ def _sequence_mask_fault(lengths: Array, limit: int | None) -> str | None:
 
 
 def _longest(lengths: Array) -> int:
-    return int(np.ceil(lengths.max(initial=0)))
+    return max(int(np.ceil(lengths.max())), 0) if lengths.size else 0
 
 
 def _sequence_mask(lengths: Array, limit: int | None) -> Array:
     longest = _longest(lengths) if limit is None else limit
-    made: Array = np.less(np.arange(longest, dtype=lengths.dtype), lengths[..., np.newaxis])
+    made: Array = np.less(np.arange(longest, dtype=lengths.dtype, like=lengths), lengths[..., np.newaxis])
     return made
 
 

@@ -17,7 +17,7 @@ from allotment.tf.ops.table import operation
 
 
 def _unmasked(picked: Array, mask: Array, shape: tuple[int, ...], axis: int) -> Array:
-    whole = np.zeros(shape, picked.dtype)
+    whole = np.zeros(shape, picked.dtype, like=picked)
     first = axis_of(axis, len(shape))
     covered = math.prod(shape[first : first + mask.ndim])
     flat = whole.reshape(*shape[:first], covered, *shape[first + mask.ndim :])

@@ -8,7 +8,7 @@ import numpy as np
 from allotment import errors
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.integers import attribute_argument, to_tensors
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, full
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Dims, Inference, Output
@@ -98,7 +98,7 @@ def _stitch(*arrays: Array) -> Array:
     rest = data[0].shape[indices[0].ndim :]
     length = max((int(places.max()) + 1 for places in indices if places.size), default=0)
     dtype = data[0].dtype
-    made = np.full((length, *rest), b"" if dtype.kind == "O" else 0, dtype)
+    made = full((length, *rest), b"" if dtype.kind == "O" else 0, dtype, like=data[0])
     for values, places in zip(data, indices, strict=True):
         made[places.reshape(-1)] = values.reshape(places.size, *rest)
     return made
@@ -197,7 +197,7 @@ def _permutation_fault(x: Array) -> str | None:
 
 def _inverted(x: Array) -> Array:
     made = np.empty_like(x)
-    made[x] = np.arange(len(x), dtype=x.dtype)
+    made[x] = np.arange(len(x), dtype=x.dtype, like=x)
     return made
 
 

@@ -105,7 +105,11 @@ _add_at = at(np.add)
 
 def _scatter_nd(updates: Array, indices: Array, shape: tuple[int, ...], policy: str) -> Array:
     # Texts are joined where they meet, which is what adding them is.
-    made = np.full(shape, b"", object) if updates.dtype == object else np.zeros(shape, updates.dtype)
+    made = (
+        np.full(shape, b"", object)
+        if updates.dtype == object
+        else np.zeros(shape, updates.dtype, like=updates)
+    )
     scatter(_add_at, made, *_known(policy, indices, updates, shape))
     return made
 

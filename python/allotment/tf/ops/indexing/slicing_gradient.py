@@ -19,7 +19,7 @@ from allotment.tf.ops.table import dims, operation
 
 
 def _put_fault(part: Array, shape: tuple[int, ...], index: Index) -> str | None:
-    whole = np.broadcast_to(np.zeros((), part.dtype), shape)
+    whole = np.broadcast_to(np.zeros((), part.dtype, like=part), shape)
     fault = index_fault(whole, index)
     if fault is None and view(whole, index).shape != part.shape:
         fault = f"shape of dy was {dims(part)} instead of {dims(view(whole, index))}"
@@ -27,7 +27,7 @@ def _put_fault(part: Array, shape: tuple[int, ...], index: Index) -> str | None:
 
 
 def _put(part: Array, shape: tuple[int, ...], index: Index) -> Array:
-    whole = np.zeros(shape, part.dtype)
+    whole = np.zeros(shape, part.dtype, like=part)
     view(whole, index)[...] = part
     return whole
 

@@ -13,7 +13,7 @@ from allotment.tf.ops.arguments.integers import (
 )
 from allotment.tf.ops.arguments.scalars import attribute_flag
 from allotment.tf.ops.array.array import get_static_value, widened
-from allotment.tf.ops.arrays import Array, owned
+from allotment.tf.ops.arrays import Array, as_array, owned
 from allotment.tf.ops.convert import dtype_of, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.nan_order import LONGEST, largest_places
@@ -53,7 +53,7 @@ def _order_by_keys(array: Array, axis: int, descending: bool) -> Array:
     if descending:
         np.invert(keys, out=keys)
     np.left_shift(keys, 32, out=keys)
-    np.bitwise_or(keys, np.arange(keys.shape[-1]), out=keys)
+    np.bitwise_or(keys, np.arange(keys.shape[-1], like=keys), out=keys)
     keys.sort(-1)
     np.bitwise_and(keys, 0xFFFFFFFF, out=keys)
     return np.moveaxis(keys, -1, axis)
@@ -77,10 +77,11 @@ def _order_with_nans(order: Array, array: Array, axis: int, count: int) -> None:
     if count == array.shape[axis] > LONGEST:
         return
     places, rows = np.moveaxis(order, axis, -1), np.moveaxis(array, axis, -1)
-    with_nans = np.asarray(np.isnan(rows).any(-1))
+    with_nans = as_array(np.isnan(rows).any(-1))
     for row in np.ndindex(with_nans.shape):
         if with_nans[row]:
-            places[row][:count] = largest_places(rows[row].tolist(), count)
+            found = largest_places(rows[row].tolist(), count)
+            places[row][:count] = np.asarray(found, places.dtype, like=places)
 
 
 def _top_k_fault(array: Array, k: int | None, axis: int, descending: bool, dtype: DType) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from allotment.tf.ops.arguments.shapes import shape_argument
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, is_host
 
 _ALIGNMENTS: Final = ("LEFT_LEFT", "LEFT_RIGHT", "RIGHT_LEFT", "RIGHT_RIGHT")
 
@@ -63,7 +63,8 @@ def length_of(diagonal: int, rows: int, columns: int) -> int:
 def strip(matrices: Array, diagonal: int) -> Array:
     """A view of one diagonal of each matrix, which can be written to if the matrices can."""
     view = np.diagonal(matrices, diagonal, -2, -1)
-    if matrices.flags.writeable:
+    # NumPy says that it cannot be, and CuPy has no such flag.
+    if is_host(matrices) and matrices.flags.writeable:
         view.flags.writeable = True
     return view
 

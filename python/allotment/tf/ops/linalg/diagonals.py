@@ -2,10 +2,8 @@
 
 from typing import Any
 
-import numpy as np
-
 from allotment.tf.ops.arguments.scalars import flag_argument
-from allotment.tf.ops.arrays import Array, size_fault
+from allotment.tf.ops.arrays import Array, full, size_fault
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.deferred import is_known
 from allotment.tf.ops.execute import run
@@ -30,7 +28,7 @@ def _sizes(packed: Array, band: Band, rows: int, columns: int) -> tuple[int, int
 def _diag(packed: Array, padding: Array, band: Band, rows: int, columns: int) -> Array:
     sizes = _sizes(packed, band, rows, columns)
     batch = packed.shape[: -1 if band.is_one() else -2]
-    result = np.full((*batch, *sizes), padding, packed.dtype)
+    result = full((*batch, *sizes), padding, packed.dtype, like=packed)
     put(result, packed, band)
     return result
 
@@ -62,7 +60,7 @@ def _diag_fault(packed: Array, padding: Array, band: Band, rows: int, columns: i
 def _diag_part(matrices: Array, padding: Array, band: Band) -> Array:
     rows, columns = matrices.shape[-2:]
     room = max(length_of(diagonal, rows, columns) for diagonal in band.diagonals())
-    result = np.full((*matrices.shape[:-2], len(band.diagonals()), room), padding, matrices.dtype)
+    result = full((*matrices.shape[:-2], len(band.diagonals()), room), padding, matrices.dtype, matrices)
     for index, diagonal in enumerate(band.diagonals()):
         length = length_of(diagonal, rows, columns)
         start = band.start(diagonal, length, room)

@@ -7,7 +7,7 @@ import numpy as np
 from allotment import errors
 from allotment.tf.dispatch import thread
 from allotment.tf.ops import faults
-from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.arrays import Array, identity_matrix, in_single
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.linalg.lapack import square_fault, square_shape
@@ -23,10 +23,10 @@ _TERMS: Final = 18
 @in_single
 def _exponential(matrix: Array) -> Array:
     # exp(a) is exp(a / 2**n) squared n times, and the series of a small matrix is short.
-    norm = float(np.abs(matrix).sum(-1).max(initial=0))
+    norm = float(np.abs(matrix).sum(-1).max()) if matrix.size else 0.0
     halvings = max(int(np.ceil(np.log2(norm))) + 1, 0) if 0 < norm < np.inf else 0
     small = matrix * matrix.dtype.type(0.5**halvings)
-    identity = np.eye(matrix.shape[-1], dtype=matrix.dtype)
+    identity = identity_matrix(matrix.shape[-1], matrix)
     result = np.broadcast_to(identity, matrix.shape).copy()
     for term in range(_TERMS, 0, -1):
         result = np.matmul(small, result)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allotment.tf.ops.arguments.scalars import attribute_flag
-from allotment.tf.ops.arrays import Array, in_single, owned
+from allotment.tf.ops.arrays import Array, as_array, in_single, owned
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output
@@ -42,7 +42,7 @@ def _qr(matrix: Array, full: bool) -> tuple[Array, Array]:
 
 @in_single
 def _svd(matrix: Array, full: bool, vectors: bool) -> Any:
-    finite = np.asarray(np.isfinite(matrix).all((-2, -1), keepdims=True))
+    finite = as_array(np.isfinite(matrix).all((-2, -1), keepdims=True))
     if not finite.all():
         # LAPACK would refuse them all.
         found = _svd(np.where(finite, matrix, 0), full, vectors)
@@ -70,7 +70,7 @@ def _eigh(matrix: Array, vectors: bool) -> Any:
 @in_single
 def _eig(matrix: Array, vectors: bool) -> Any:
     # NumPy gives real numbers if all happen to be.
-    wanted = np.result_type(matrix, np.complex64)
+    wanted = np.result_type(matrix.dtype, np.complex64)
     if not vectors:
         return owned(np.linalg.eigvals(matrix)).astype(wanted, copy=False)
     values, columns = np.linalg.eig(matrix)

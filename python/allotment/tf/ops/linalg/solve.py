@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.tf.ops.arguments.scalars import attribute_flag, float_argument
 from allotment.tf.ops.array.repetition import broadcast_to
-from allotment.tf.ops.arrays import Array, in_single, owned
+from allotment.tf.ops.arrays import Array, as_array, identity_matrix, in_single, is_host, owned
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output
@@ -48,7 +48,7 @@ def _det(matrix: Array) -> Any:
 def _slogdet(matrix: Array) -> tuple[Any, Any]:
     sign, log = np.linalg.slogdet(matrix)
     # NumPy's logarithm is always real, TensorFlow's has the matrix's type.
-    return np.asarray(sign), np.asarray(log).astype(matrix.dtype)
+    return as_array(sign), as_array(log).astype(matrix.dtype)
 
 
 @in_single
@@ -76,10 +76,10 @@ def _triangular_solve(matrix: Array, rhs: Array, lower: bool, adjoint: bool) -> 
     outer = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
     matrices = np.broadcast_to(matrix, outer + matrix.shape[-2:])
     sides = np.broadcast_to(rhs, outer + rhs.shape[-2:])
-    if math.prod(outer) > matrix.shape[-1]:
+    if math.prod(outer) > matrix.shape[-1] or not is_host(matrix):
         # A call of LAPACK for each of many small matrices takes longer than a step for each row of all of them.
         return _substituted(adjoint_of(matrices) if adjoint else matrices, sides, lower != adjoint)
-    result = np.empty(sides.shape, matrix.dtype)
+    result = np.empty(sides.shape, matrix.dtype, like=matrix)
     solve = from_scipy("linalg", "solve_triangular")
     for index in np.ndindex(outer):
         result[index] = solve(
@@ -91,16 +91,16 @@ def _triangular_solve(matrix: Array, rhs: Array, lower: bool, adjoint: bool) -> 
 @in_single
 def _least_squares(matrix: Array, rhs: Array, regularizer: float) -> Array:
     columns = matrix.shape[-1]
-    result = np.empty((*matrix.shape[:-2], columns, rhs.shape[-1]), matrix.dtype)
+    result = np.empty((*matrix.shape[:-2], columns, rhs.shape[-1]), matrix.dtype, like=matrix)
     if regularizer:
         # Rows that pull the solution to zero: as precise as the plain problem, unlike the normal equations.
-        pull = np.eye(columns, dtype=matrix.dtype) * np.sqrt(regularizer).astype(matrix.dtype)
+        pull = identity_matrix(columns, matrix) * np.sqrt(regularizer).astype(matrix.dtype)
     for index in np.ndindex(matrix.shape[:-2]):
         left, right = matrix[index], rhs[index]
         if regularizer:
             left = np.concatenate([left, pull])
-            right = np.concatenate([right, np.zeros((columns, rhs.shape[-1]), rhs.dtype)])
-        result[index] = np.linalg.lstsq(left, right)[0]
+            right = np.concatenate([right, np.zeros((columns, rhs.shape[-1]), rhs.dtype, like=rhs)])
+        result[index] = np.linalg.lstsq(left, right, None)[0]
     return result
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.arrays import Array, as_array, in_single
 from allotment.tf.ops.blocks import limit
 from allotment.tf.ops.convert import to_pair_by_first, to_tensor
 from allotment.tf.ops.execute import run
@@ -88,7 +88,7 @@ pow = public_binary(  # noqa: A001 - the name TensorFlow has
 
 
 def _squared_difference(x: Array, y: Array) -> Any:
-    difference = np.asarray(np.subtract(x, y))
+    difference = as_array(np.subtract(x, y))
     if difference.dtype.kind == "c":
         return np.square(difference.real) + np.square(difference.imag) + 0j
     return np.square(difference, out=difference)
@@ -103,7 +103,7 @@ squared_difference = public_binary(
 
 
 def _multiply_no_nan(x: Array, y: Array) -> Array:
-    product = np.asarray(np.multiply(x, y))
+    product = as_array(np.multiply(x, y))
     # A zero wins over what would make it a NaN.
     np.copyto(product, 0, where=np.equal(y, 0))
     return product

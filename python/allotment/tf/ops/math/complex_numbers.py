@@ -19,7 +19,9 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 
 def _complex(real: Array, imag: Array) -> Array:
-    made = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, np.complex64))
+    made = np.empty(
+        np.broadcast_shapes(real.shape, imag.shape), np.result_type(real.dtype, np.complex64), like=real
+    )
     made.real, made.imag = real, imag
     return made
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops.array.array import cast
-from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.arrays import Array, as_array, in_single, is_host
 from allotment.tf.ops.convert import to_pair_by_first, to_tensor
 from allotment.tf.ops.inference.common import broadcasting
 from allotment.tf.ops.public import binary, public, public_binary
@@ -80,7 +80,7 @@ def _floor_divide(x: Array, y: Array) -> Any:
     if x.dtype.kind in "iu":
         _guarded(x, y)
         return np.floor_divide(x, y)
-    quotient = np.asarray(np.true_divide(x, y))
+    quotient = as_array(np.true_divide(x, y))
     if quotient.dtype.kind == "c":
         # NumPy has no floor of complex numbers; the parts are views into the quotient.
         np.floor(quotient.real, out=quotient.real)
@@ -102,9 +102,14 @@ floordiv = public_binary(
 def _floor_mod(x: Array, y: Array) -> Array:
     _guarded(x, y)
     # Not NumPy's remainder, whose zeros have the sign of the divisor.
-    rest = np.asarray(np.fmod(x, y))
+    rest = as_array(np.fmod(x, y))
     if y.dtype.kind != "u":
-        np.add(rest, y, out=rest, where=(rest != 0) & ((rest < 0) != (y < 0)))
+        apart = (rest != 0) & ((rest < 0) != (y < 0))
+        if is_host(rest):
+            np.add(rest, y, out=rest, where=apart)
+        else:
+            # CuPy's ufuncs have no ``where``.
+            np.copyto(rest, np.add(rest, y), where=apart)
     return rest
 
 
@@ -120,11 +125,11 @@ mod = floormod
 
 def _truncate_divide(x: Array, y: Array) -> Any:
     if x.dtype.kind == "f":
-        quotient = np.asarray(np.true_divide(x, y))
+        quotient = as_array(np.true_divide(x, y))
         return np.trunc(quotient, out=quotient)
     _guarded(x, y)
     # Without its rest, `x` is a multiple of `y`, and no rounding is left to go the wrong way.
-    multiple = np.asarray(np.fmod(x, y))
+    multiple = as_array(np.fmod(x, y))
     np.subtract(x, multiple, out=multiple)
     return np.floor_divide(multiple, y, out=multiple)
 
@@ -153,7 +158,7 @@ truncatemod = public_binary(
 
 
 def _divide_no_nan(x: Array, y: Array) -> Array:
-    quotient = np.asarray(np.true_divide(x, y))
+    quotient = as_array(np.true_divide(x, y))
     np.copyto(quotient, 0, where=np.equal(y, 0))
     return quotient
 

@@ -7,7 +7,7 @@ import numpy as np
 from allotment.tf.dispatch import thread
 from allotment.tf.ops.array.creation import zeros_like
 from allotment.tf.ops.array.layout import reshape
-from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.arrays import Array, as_array, in_single
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.inference.common import broadcasting
 from allotment.tf.ops.math.arithmetic import add, multiply, negative
@@ -23,7 +23,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 def _zero_wins(function: Any) -> Any:
     def call(x: Array, y: Array) -> Array:
-        result = np.asarray(function(x, y))
+        result = as_array(function(x, y))
         np.copyto(result, 0, where=np.equal(x, 0))
         return result
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, as_array, is_host
 from allotment.tf.ops.math.special import by_libm, digamma_of, scipy_ufunc
 from allotment.tf.ops.public import public_binary
 from allotment.tf.ops.table import same_shapes
@@ -47,10 +47,10 @@ def _zeta_of(x: Array, q: Array) -> Any:
 
 def _in_double(power: Array, start: Array) -> Array:
     zeta, far = scipy_ufunc("zeta"), np.less(start, _FAR)
-    total = np.asarray(zeta(power, np.where(far, 1, start)))
+    total = as_array(zeta(power, np.where(far, 1, start)))
     # All terms but the first are nothing beside it, and it may be zero or infinite.
     lost = np.isnan(total) & np.isfinite(power) & np.greater(power, 1) & np.greater(start, 0)
-    np.copyto(total, np.power(start, -power, where=lost, out=np.zeros_like(total)), where=lost)
+    np.copyto(total, np.power(start, -power), where=lost)
     if far.any():
         # The terms up to zero are a sum to the right of zero, read backwards.
         steps = np.ceil(-np.where(far, start, 0))
@@ -67,7 +67,7 @@ def _in_single(power: Array, start: Array) -> Array:
     """The first terms, then Euler and Maclaurin's series, until a term no longer counts."""
     epsilon = np.finfo(np.float32).eps / 2
     total = _power(start, power)
-    place, term, done = start, total, np.zeros(total.shape, np.bool_)
+    place, term, done = start, total, np.zeros(total.shape, np.bool_, like=total)
     for _ in range(_TERMS):
         place = np.where(done, place, place + 1)
         term = np.where(done, term, _power(place, power))
@@ -86,7 +86,7 @@ def _in_single(power: Array, start: Array) -> Array:
         done |= np.abs(more / total) < epsilon
         factor = factor * (power + np.float32(2 * index + 1))
         term = _flushed(term / place)
-    return np.asarray(total)
+    return as_array(total)
 
 
 def _power(base: Array, exponent: Array) -> Array:
@@ -98,15 +98,21 @@ def _flushed(values: Array) -> Array:
     return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.float32(0), values)
 
 
-_log_gamma = by_libm(lambda x: math.lgamma(x) if 0 < x < 1e305 else x)
+_log_gamma_by_libm = by_libm(lambda x: math.lgamma(x) if 0 < x < 1e305 else x)
+
+
+def _log_gamma(x: Array) -> Any:
+    if is_host(x):
+        return _log_gamma_by_libm(x)
+    return np.where((x > 0) & (x < 1e305), scipy_ufunc("gammaln")(x), x)
 
 
 def _polygamma_of(a: Array, x: Array) -> Any:
     order, place = np.broadcast_arrays(a, x)
     known = np.greater_equal(order, 0) & (order == np.floor(order))
-    factorial = np.exp(_log_gamma(np.asarray(order + 1, x.dtype)))
+    factorial = np.exp(_log_gamma(as_array(order + 1).astype(x.dtype, copy=False)))
     sign = np.where(np.fmod(order + 1, 2) == 1, -1, 1).astype(x.dtype)
-    value = np.asarray(sign * factorial * _zeta_of(np.asarray(order + 1, x.dtype), place))
+    value = as_array(sign * factorial * _zeta_of(as_array(order + 1).astype(x.dtype, copy=False), place))
     np.copyto(value, digamma_of(place), where=order == 0)
     np.copyto(value, np.nan, where=~known)
     return value

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.arrays import Array, as_array, in_single
 from allotment.tf.ops.blocks import in_blocks
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.inference.common import broadcasting, unchanged
@@ -15,7 +15,7 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 
 def _reciprocal_root(x: Array) -> Any:
-    root = np.asarray(np.sqrt(x))
+    root = as_array(np.sqrt(x))
     return np.reciprocal(root, out=root)
 
 
@@ -24,9 +24,9 @@ def log1p_into(out: Array, x: Array) -> None:
 
     NumPy's own is one call of the C library for each element, unless the processor has AVX-512.
     """
-    total = np.asarray(np.add(x, 1))
+    total = as_array(np.add(x, 1))
     # What the sum was rounded by, as a part of it; it has no part in an infinite logarithm.
-    lost = np.asarray(np.subtract(total, 1))
+    lost = as_array(np.subtract(total, 1))
     np.subtract(x, lost, out=lost)
     np.true_divide(lost, total, out=lost)
     np.log(total, out=total)
@@ -61,7 +61,7 @@ def log1p_of(x: Array) -> Any:
 
 
 def _complex_log1p_of(x: Array) -> Array:
-    result, near = np.asarray(np.log(1 + x)), np.less(np.abs(x), 0.5)
+    result, near = as_array(np.log(1 + x)), np.less(np.abs(x), 0.5)
     real, imag = x.real[near], x.imag[near]
     # The square of the size less one, whose digits the sum loses; NumPy's own loses them, too.
     result.real[near] = np.log1p(real * (2 + real) + imag * imag) / 2
@@ -69,7 +69,7 @@ def _complex_log1p_of(x: Array) -> Array:
 
 
 def _logistic(x: Array) -> Any:
-    result = np.asarray(np.negative(x))
+    result = as_array(np.negative(x))
     np.exp(result, out=result)
     np.add(result, 1, out=result)
     # A reciprocal of complex numbers would change the sign of an imaginary part of zero.

@@ -11,7 +11,7 @@ from allotment.tf.ops.arguments.integers import (
     number_argument,
 )
 from allotment.tf.ops.array.array import cast, widened
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, as_array
 from allotment.tf.ops.conversion.ranges import range_of
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -60,8 +60,8 @@ def _linspace(start: Array, stop: Array, num: int, axis: int) -> Array:
     first, last = np.expand_dims(first, place), np.expand_dims(last, place)
     lengths = [1] * first.ndim
     lengths[place] = num
-    steps = np.arange(num, dtype=start.dtype).reshape(lengths)
-    made = np.asarray(first + steps * ((last - first) / start.dtype.type(max(num - 1, 1))))
+    steps = np.arange(num, dtype=start.dtype, like=start).reshape(lengths)
+    made = as_array(first + steps * ((last - first) / start.dtype.type(max(num - 1, 1))))
     if num > 1:
         # Steps that were rounded may miss the end.
         made[(*(slice(None),) * place, slice(num - 1, num))] = last

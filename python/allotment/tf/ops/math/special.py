@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.arrays import Array, as_array, in_single, is_host
 from allotment.tf.ops.math.arithmetic import multiply, negative
 from allotment.tf.ops.math.from_scipy import from_scipy
 from allotment.tf.ops.public import public_unary
@@ -30,7 +30,7 @@ def by_libm(function: Callable[[float], float]) -> Callable[[Array], Array]:
     """Make a kernel of a function of the C library, which is called for each element: slow, and exact."""
 
     def call(x: Array) -> Array:
-        result = np.empty(x.shape, x.dtype)
+        result = np.empty(x.shape, x.dtype, like=x)
         elements, results = x.reshape(-1), result.reshape(-1)
         for start in range(0, x.size, _BLOCK):
             block = elements[start : start + _BLOCK].tolist()
@@ -52,17 +52,17 @@ _log_gamma_by_libm = by_libm(_log_gamma)
 
 
 def _lgamma_of(x: Array) -> Any:
-    if x.dtype == np.float64:
+    if x.dtype == np.float64 and is_host(x):
         # Near 1 and 2, where the value is near zero, SciPy's has an error of 1e-16 whatever the value.
         return _log_gamma_by_libm(x)
-    result = np.asarray(by_scipy("gammaln")(x))
+    result = as_array(by_scipy("gammaln")(x))
     np.copyto(result, np.inf, where=np.equal(x, -np.inf))
     return result
 
 
 def digamma_of(x: Array) -> Any:
     """The derivative of ``lgamma``; NaN at its poles, zero among them."""
-    result = np.asarray(by_scipy("psi")(x))
+    result = as_array(by_scipy("psi")(x))
     np.copyto(result, np.nan, where=np.equal(x, 0))
     if x.dtype == np.float64:
         # Near its poles SciPy's has the error of the tangent of a large angle.

@@ -7,7 +7,7 @@ import numpy as np
 from allotment.tf.ops.arguments.scalars import flag_argument, float_argument
 from allotment.tf.ops.array.array import cast
 from allotment.tf.ops.array.joining import concat
-from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.arrays import Array, as_array, in_single
 from allotment.tf.ops.blocks import choose_into, in_blocks, limit
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
@@ -31,7 +31,7 @@ def _relu_of(x: Array) -> Any:
 
 
 def _relu6_of(x: Array) -> Any:
-    result = np.asarray(limit(np.maximum, x, 0))
+    result = as_array(limit(np.maximum, x, 0))
     return limit(np.minimum, result, 6, result)
 
 
@@ -74,7 +74,7 @@ def _softplus_of(out: Array, x: Array) -> None:
 
 @in_single
 def _softsign_of(x: Array) -> Any:
-    result = np.asarray(np.abs(x))
+    result = as_array(np.abs(x))
     np.add(result, 1, out=result)
     return np.true_divide(x, result, out=result)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops.array.creation import zeros_like
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, as_array
 from allotment.tf.ops.autodiff.derivatives import by_input
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.blocks import choose_into, pair_in_blocks
@@ -27,7 +27,7 @@ def _relu_grad_of(out: Array, upstream: Array, y: Array) -> None:
 
 @pair_in_blocks
 def _relu6_grad_of(out: Array, upstream: Array, y: Array) -> None:
-    inside = np.asarray(np.greater(y, 0))
+    inside = as_array(np.greater(y, 0))
     np.logical_and(inside, np.less(y, 6), out=inside)
     np.multiply(upstream, inside, out=out)
 

@@ -38,7 +38,7 @@ def _convolve(images: Array, filters: Array, windows: Windows) -> Array:
     windows = windows.of_filters(filters.shape)
     given = windows.channels_last(images)
     depth, outputs = filters.shape[2:]
-    result = np.zeros((len(given), *windows.counts(given.shape[1:3]), outputs), images.dtype)
+    result = np.zeros((len(given), *windows.counts(given.shape[1:3]), outputs), images.dtype, like=images)
     # Nothing to add up where there is no window, and NumPy has no view of none.
     if result.size and filters.size:
         groups = given.shape[-1] // depth

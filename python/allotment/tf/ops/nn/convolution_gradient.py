@@ -26,12 +26,12 @@ def _by_filters(images: Array, gradient: Array, shape: tuple[int, ...], windows:
     windows = windows.of_filters(shape)
     given, slopes = windows.channels_last(images), windows.channels_last(gradient)
     depth, outputs = shape[2:]
-    result = np.zeros(shape, images.dtype)
+    result = np.zeros(shape, images.dtype, like=images)
     groups = given.shape[-1] // max(depth, 1)
     share = outputs // max(groups, 1)
     for group in range(groups if result.size and slopes.size else 0):
         mine = slice(group * share, (group + 1) * share)
-        total = np.zeros((math.prod(shape[:3]), share), images.dtype)
+        total = np.zeros((math.prod(shape[:3]), share), images.dtype, like=images)
         for part, rows in patches(given[..., group * depth : (group + 1) * depth], windows):
             total += np.matmul(rows.T, slopes[part].reshape(-1, outputs)[:, mine])
         result[..., mine] = total.reshape(*shape[:3], share)
@@ -46,7 +46,7 @@ def _by_images_by_channel(gradient: Array, filters: Array, shape: tuple[int, ...
     lengths = [shape[axis] for axis in windows.image_axes()]
     pads = windows.pads(lengths)
     bordered = [length + sum(pad) for length, pad in zip(lengths, pads, strict=True)]
-    result = np.zeros((shape[0], *bordered, depth), gradient.dtype)
+    result = np.zeros((shape[0], *bordered, depth), gradient.dtype, like=gradient)
     rows, columns = slopes.shape[1:3]
     for part, _ in parts(len(slopes) if slopes.size else 0, 1, slopes[:1].size):
         upstream = in_rows(slopes[part])
@@ -66,7 +66,7 @@ def _by_filters_by_channel(images: Array, gradient: Array, shape: tuple[int, ...
     depth, multiplier = shape[2:]
     rows, columns = slopes.shape[1:3]
     bordered = padded(given, windows.pads(given.shape[1:3]), 0)
-    result = np.zeros(shape, images.dtype)
+    result = np.zeros(shape, images.dtype, like=images)
     for part, _ in parts(len(given) if slopes.size else 0, 1, slopes[:1].size):
         upstream, elements = in_rows(slopes[part]), by_result(bordered[part], multiplier)
         for place in np.ndindex(*shape[:2]):

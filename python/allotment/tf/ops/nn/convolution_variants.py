@@ -27,7 +27,7 @@ def _depthwise(images: Array, filters: Array, windows: Windows) -> Array:
     given = windows.channels_last(images)
     depth, multiplier = filters.shape[2:]
     counts = windows.counts(given.shape[1:3])
-    result = np.zeros((len(given), *counts, depth * multiplier), images.dtype)
+    result = np.zeros((len(given), *counts, depth * multiplier), images.dtype, like=images)
     bordered = padded(given, windows.pads(given.shape[1:3]), 0)
     # There may be no window, and no row of them.
     for part, _ in parts(len(given) if result.size else 0, 1, result[:1].size):
@@ -119,7 +119,7 @@ def _spread(gradient: Array, filters: Array, shape: tuple[int, ...], windows: Wi
     (top, bottom), (left, right) = pads = windows.pads(lengths)
     bordered = [length + sum(pad) for length, pad in zip(lengths, pads, strict=True)]
     channels = shape[1] if windows.channels_first else shape[3]
-    result = np.zeros((shape[0], *bordered, channels), gradient.dtype)
+    result = np.zeros((shape[0], *bordered, channels), gradient.dtype, like=gradient)
     # Channels come in groups, if there are more than the filters have.
     depth = filters.shape[2]
     groups = channels // depth

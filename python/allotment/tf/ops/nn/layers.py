@@ -219,7 +219,7 @@ def _in_top_k(predictions: Array, targets: Array, k: int) -> Any:
     own = np.take_along_axis(predictions, safe[:, None], 1)
     # Rows with something that is not finite have no order.
     among = np.logical_and(np.isfinite(predictions).all(1), known)
-    larger = np.zeros(len(targets), np.intp)
+    larger = np.zeros(len(targets), np.intp, like=targets)
     rows, start, columns = np.flatnonzero(among), 0, 64
     # A row is looked at until there are enough larger ones, a few columns more each time.
     while start < classes and rows.size:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.tf.ops.arrays import Array, in_single, owned
+from allotment.tf.ops.arrays import Array, full, in_single, owned
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output
@@ -28,7 +28,7 @@ def _max_pool(images: Array, windows: Windows) -> Array:
     given = windows.channels_last(images)
     lowest = (np.finfo if images.dtype.kind == "f" else np.iinfo)(images.dtype).min
     counts = windows.counts(given.shape[1:3])
-    result = np.full((len(given), *counts, given.shape[-1]), lowest, images.dtype)
+    result = full((len(given), *counts, given.shape[-1]), lowest, images.dtype, like=images)
     for view in _views(padded(given, windows.pads(given.shape[1:3]), lowest), windows):
         # A NaN is not larger than anything.
         np.fmax(result, view, out=result)
@@ -39,12 +39,12 @@ def _max_pool(images: Array, windows: Windows) -> Array:
 def _average_pool(images: Array, windows: Windows) -> Array:
     given = windows.channels_last(images)
     counts, pads = windows.counts(given.shape[1:3]), windows.pads(given.shape[1:3])
-    result = np.zeros((len(given), *counts, given.shape[-1]), images.dtype)
+    result = np.zeros((len(given), *counts, given.shape[-1]), images.dtype, like=images)
     for view in _views(padded(given, pads, 0), windows):
         np.add(result, view, out=result)
     # The border does not count.
-    inside = np.ones((1, *given.shape[1:3], 1), images.dtype)
-    elements = np.zeros((1, *counts, 1), images.dtype)
+    inside = full((1, *given.shape[1:3], 1), 1, images.dtype, like=images)
+    elements = np.zeros((1, *counts, 1), images.dtype, like=images)
     for view in _views(padded(inside, pads, 0), windows):
         np.add(elements, view, out=elements)
     np.true_divide(result, elements, out=result)

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment.tf.ops.array.creation import shape_input, zeros_like
-from allotment.tf.ops.arrays import Array, in_single, owned
+from allotment.tf.ops.arrays import Array, full, in_single, owned
 from allotment.tf.ops.autodiff.broadcasting import shape_of
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.execute import run
@@ -21,7 +21,7 @@ _AVERAGE: Final = OPERATIONS["AvgPool"]
 def _firsts(given: Array, largest: Array, windows: Windows) -> Iterator[tuple[tuple[int, ...], Array]]:
     """For each place of a window, in which windows the largest element is there, and at no place before."""
     bordered = padded(given, windows.pads(given.shape[1:3]), -np.inf)
-    left = np.ones(largest.shape, np.bool_)
+    left = full(largest.shape, 1, np.bool_, like=largest)
     for place in np.ndindex(*windows.size):
         found = left & (placed(bordered, windows, place, largest.shape[1:3]) == largest)
         left &= ~found
@@ -34,16 +34,16 @@ def _within(bordered: Array, lengths: Any, windows: Windows) -> Array:
     return owned(windows.as_given(bordered[:, top : top + lengths[0], left : left + lengths[1]]))
 
 
-def _border(shape: Any, windows: Windows, dtype: Any) -> Array:
+def _border(shape: Any, windows: Windows, like: Array) -> Array:
     """Zeros for images with their border; the shape has the channels last."""
     lengths = [length + sum(pad) for length, pad in zip(shape[1:3], windows.pads(shape[1:3]), strict=True)]
-    return np.zeros((shape[0], *lengths, shape[3]), dtype)
+    return np.zeros((shape[0], *lengths, shape[3]), like.dtype, like=like)
 
 
 @in_single
 def _max_back(images: Array, pooled: Array, gradient: Array, windows: Windows) -> Array:
     given, slopes = windows.channels_last(images), windows.channels_last(gradient)
-    result = _border(given.shape, windows, images.dtype)
+    result = _border(given.shape, windows, images)
     for place, found in _firsts(given, windows.channels_last(pooled), windows):
         placed(result, windows, place, slopes.shape[1:3])[...] += np.where(found, slopes, 0)
     return _within(result, given.shape[1:3], windows)
@@ -65,12 +65,12 @@ def _average_back(gradient: Array, shape: tuple[int, ...], windows: Windows) -> 
     slopes = windows.channels_last(gradient)
     lengths = [shape[axis] for axis in windows.image_axes()]
     counts = slopes.shape[1:3]
-    inside = padded(np.ones((1, *lengths, 1), gradient.dtype), windows.pads(lengths), 0)
-    elements = np.zeros((1, *counts, 1), gradient.dtype)
+    inside = padded(full((1, *lengths, 1), 1, gradient.dtype, like=gradient), windows.pads(lengths), 0)
+    elements = np.zeros((1, *counts, 1), gradient.dtype, like=gradient)
     for place in np.ndindex(*windows.size):
         elements += placed(inside, windows, place, counts)
     shares = slopes / elements
-    result = _border((shape[0], *lengths, slopes.shape[3]), windows, gradient.dtype)
+    result = _border((shape[0], *lengths, slopes.shape[3]), windows, gradient)
     for place in np.ndindex(*windows.size):
         placed(result, windows, place, counts)[...] += shares
     return _within(result, lengths, windows)

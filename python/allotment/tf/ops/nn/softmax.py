@@ -9,13 +9,14 @@ from allotment.tf.ops.arguments.integers import attribute_argument, kernel_error
 from allotment.tf.ops.array.joining import concat
 from allotment.tf.ops.array.layout import transpose
 from allotment.tf.ops.array.shapes import rank as number_of_axes
-from allotment.tf.ops.arrays import Array, in_single
+from allotment.tf.ops.arrays import Array, as_array, in_single
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.indexing.partition import invert_permutation
 from allotment.tf.ops.inference.shape_functions import Inference, Output
 from allotment.tf.ops.known_shapes import rank_of
 from allotment.tf.ops.math.sequences import range as range_of
+from allotment.tf.ops.reduction.folding import reduce_along
 from allotment.tf.ops.table import Operation, dims, operation
 from allotment.tf.ops.types.element_types import check_attribute
 from allotment.tf.tensors.dtype import float32
@@ -24,7 +25,7 @@ from allotment.tf.tensors.tensor import EagerTensor, Tensor
 
 def below_zero(logits: Array) -> Any:
     """Logits below zero, so that no exponential overflows: the result is the same."""
-    return np.subtract(logits, np.max(logits, -1, keepdims=True, initial=-np.inf))
+    return np.subtract(logits, reduce_along(np.maximum, logits, (-1,), None, True, -np.inf))
 
 
 @in_single
@@ -42,7 +43,7 @@ def _log_softmax(logits: Array) -> Any:
 
 def log_sum(shifted: Array) -> Any:
     """The logarithm of the sum of exponentials along the last axis."""
-    total = np.asarray(np.sum(np.exp(shifted), -1))
+    total = as_array(np.sum(np.exp(shifted), -1))
     return np.log(total, out=total)
 
 

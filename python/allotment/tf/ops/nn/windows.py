@@ -8,7 +8,7 @@ import numpy as np
 from allotment import errors
 from allotment.tf.ops import faults
 from allotment.tf.ops.arguments.integers import attribute_argument, has_axes, kernel_error, numbers_argument
-from allotment.tf.ops.arrays import Array, size_fault
+from allotment.tf.ops.arrays import Array, full, size_fault
 from allotment.tf.tensors.tensor import Tensor
 
 
@@ -89,7 +89,9 @@ def padded(images: Array, pads: Sequence[tuple[int, int]], value: Any) -> Array:
         return images
     batch, height, width, channels = images.shape
     (top, bottom), (left, right) = pads
-    result = np.full((batch, height + top + bottom, width + left + right, channels), value, images.dtype)
+    result = full(
+        (batch, height + top + bottom, width + left + right, channels), value, images.dtype, like=images
+    )
     result[:, top : top + height, left : left + width] = images
     return result
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, as_array
 from allotment.tf.ops.autodiff.broadcasting import shape_of, summed_to
 from allotment.tf.ops.autodiff.differentiation import Call, gradient
 from allotment.tf.ops.execute import run
@@ -17,7 +17,7 @@ _LARGE: Final = 1e4
 
 
 def _moved(alpha: Array, sample: Array) -> Any:
-    a, z = np.broadcast_arrays(np.asarray(alpha, np.float64), np.asarray(sample, np.float64))
+    a, z = np.broadcast_arrays(alpha.astype(np.float64), sample.astype(np.float64))
     known = (a > 0) & (z > 0) & np.isfinite(z)
     small = known & (a < _LARGE)
     moved = np.where(known, _of_normal(np.where(known, a, 1), np.where(known, z, 1)), np.nan)
@@ -33,14 +33,14 @@ def _of_series(a: Array, z: Array) -> Array:
     while np.any(np.abs(term * slope) > 1e-17 * np.abs(total)) or np.any(place < z):
         term, slope = term * z / place, slope - 1 / place
         total, place = total + term * slope, place + 1
-    return np.asarray(-z * total)
+    return as_array(-z * total)
 
 
 def _of_normal(a: Array, z: Array) -> Array:
     # z = a (1 - 1 / 9a + e / 3 √a)³ with a normal e that stays (Wilson and Hilferty).
     root = np.cbrt(z / a)
     slope = 1 / (9 * a * a) - (root - 1 + 1 / (9 * a)) / (2 * a)
-    return np.asarray(root**3 + 3 * a * root**2 * slope)
+    return as_array(root**3 + 3 * a * root**2 * slope)
 
 
 _row = operation("RandomGammaGrad", _moved, shape=broadcasting)

@@ -33,8 +33,8 @@ def _bincount(
     rows = array if by_row and array.ndim == 2 else array.reshape(1, -1)
     counted = np.less(rows, size)
     # One number for each place of the result, row after row.
-    places = (rows + size * np.arange(len(rows))[:, None])[counted]
-    counts = np.zeros(len(rows) * size, dtype)
+    places = (rows + size * np.arange(len(rows), like=array)[:, None])[counted]
+    counts = np.zeros(len(rows) * size, dtype, like=array)
     if binary:
         counts[places] = 1
     elif weights:

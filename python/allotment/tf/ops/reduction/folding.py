@@ -5,12 +5,13 @@ elements. Several rows together are one long row; what is left is as many rows a
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from allotment.tf.ops.arguments.axes import Axes
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, full, is_host
 
 #: Smaller arrays are reduced as they are.
 _LARGE: Final = 1 << 14
@@ -23,11 +24,36 @@ _SHORT: Final = 1 << 4
 _BLAS: Final = (np.float32, np.float64)
 
 
+#: Functions that reduce as a ufunc does: CuPy's ufuncs only add up and multiply.
+_REDUCTIONS: Final[dict[np.ufunc, Callable[..., Any]]] = {
+    np.add: np.sum,
+    np.multiply: np.prod,
+    np.maximum: np.max,
+    np.minimum: np.min,
+    np.logical_and: np.all,
+    np.logical_or: np.any,
+}
+
+
+def reduce_along(
+    ufunc: np.ufunc, array: Array, axes: Axes, dtype: Any, keepdims: bool, initial: Any = None
+) -> Any:
+    """Reduce along axes as ``ufunc.reduce`` does, in host memory or elsewhere; ``initial`` is the result of nothing."""
+    if is_host(array):
+        more = {} if initial is None else {"initial": initial}
+        return ufunc.reduce(array, axes, dtype, keepdims=keepdims, **more)
+    if initial is not None and not array.size:
+        kept = np.sum(array, axis=axes, keepdims=keepdims)
+        return full(kept.shape, initial, array.dtype, like=array)
+    typed = {} if dtype is None else {"dtype": dtype}
+    return _REDUCTIONS[ufunc](array, axis=axes, keepdims=keepdims, **typed)
+
+
 def reduce_folded(
     ufunc: np.ufunc, array: Array, axes: Axes, dtype: Any, keepdims: bool, **kwargs: Any
 ) -> Any:
     """Reduce along axes as ``ufunc.reduce`` does."""
-    if array.size >= _LARGE and axes and array.flags.c_contiguous:
+    if array.size >= _LARGE and axes and is_host(array) and array.flags.c_contiguous:
         lead = _leading(axes, array.ndim)
         rest = array.shape[lead:]
         width = math.prod(rest)
@@ -39,7 +65,7 @@ def reduce_folded(
             # A product of matrices adds up a few rows at a time.
             result = np.matmul(array.reshape(-1, length), np.ones(length, array.dtype))
             return result.reshape(array.shape[:-1] + (1,) * keepdims)
-    return ufunc.reduce(array, axes, dtype, keepdims=keepdims, **kwargs)
+    return reduce_along(ufunc, array, axes, dtype, keepdims, **kwargs)
 
 
 def _is_last(axes: tuple[int, ...], array: Array) -> bool:
@@ -65,7 +91,7 @@ def _reduce_rows(ufunc: np.ufunc, rows: Array, dtype: Any, kwargs: dict[str, Any
 
 def multiply_folded(array: Array, axes: Axes, keepdims: bool) -> Any:
     """Multiply along axes: NumPy multiplies the elements of a row one after the other."""
-    if array.size >= _LARGE and array.flags.c_contiguous:
+    if array.size >= _LARGE and is_host(array) and array.flags.c_contiguous:
         if axes is None or len(axes) == array.ndim:
             result = _reduce_rows(np.multiply, array.reshape(-1, 1), array.dtype, {})
             return result.reshape((1,) * array.ndim if keepdims else ())
@@ -86,4 +112,4 @@ def _multiply_halves(rows: Array) -> Array:
     return result
 
 
-__all__ = ["multiply_folded", "reduce_folded"]
+__all__ = ["multiply_folded", "reduce_along", "reduce_folded"]

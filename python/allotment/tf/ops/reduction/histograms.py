@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops.arguments.integers import number_argument
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, as_array
 from allotment.tf.ops.blocks import BLOCK
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
@@ -48,10 +48,10 @@ def _counts_fault(values: Array, ends: Array, count: int, dtype: Any) -> str | N
 
 def _bin_numbers(values: Array, ends: Array, count: int) -> Array:
     places = np.subtract(values, ends[0])
-    places = np.asarray(np.true_divide(places, ends[1] - ends[0]))
+    places = as_array(np.true_divide(places, ends[1] - ends[0]))
     np.multiply(places, values.dtype.type(count), out=places)
     np.floor(places, out=places)
-    return np.asarray(np.clip(places, 0, count - 1), np.int32)
+    return as_array(np.clip(places, 0, count - 1)).astype(np.int32)
 
 
 def _bin_numbers_fault(values: Array, ends: Array, count: int) -> str | None:

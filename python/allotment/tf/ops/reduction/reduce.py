@@ -7,11 +7,11 @@ import numpy as np
 
 from allotment.tf.ops.arguments.axes import Axes, axes_argument, axes_fault, check_whole
 from allotment.tf.ops.arguments.scalars import flag_argument
-from allotment.tf.ops.arrays import Array, in_single, quotient
+from allotment.tf.ops.arrays import Array, as_array, in_single, is_host, quotient
 from allotment.tf.ops.convert import to_fixed_type, to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import reduced
-from allotment.tf.ops.reduction.folding import multiply_folded, reduce_folded
+from allotment.tf.ops.reduction.folding import multiply_folded, reduce_along, reduce_folded
 from allotment.tf.ops.table import Operation, operation
 from allotment.tf.tensors.dtype import bool as bool_
 from allotment.tf.tensors.tensor import EagerTensor
@@ -46,9 +46,9 @@ def _prod(array: Array, axes: Axes, keepdims: bool) -> Any:
 def _mean(array: Array, axes: Axes, keepdims: bool) -> Any:
     if array.dtype.kind in "iu":
         # Sums are 64 bits wide, or the mean of a picture would wrap around.
-        total = np.asarray(reduce_folded(np.add, array, axes, f"{array.dtype.kind}8", keepdims))
+        total = as_array(reduce_folded(np.add, array, axes, f"{array.dtype.kind}8", keepdims))
         return quotient(total, max(_share(array, total), 1)).astype(array.dtype, copy=False)
-    total = np.asarray(reduce_folded(np.add, array, axes, _wide(array), keepdims))
+    total = as_array(reduce_folded(np.add, array, axes, _wide(array), keepdims))
     np.true_divide(total, _share(array, total), out=total)
     return total.astype(array.dtype, copy=False)
 
@@ -58,9 +58,9 @@ def _share(array: Array, total: Array) -> int:
     return array.size // total.size if total.size else 1
 
 
-def _truth(reduce: Callable[..., Any]) -> Callable[[Array, Axes, bool], Any]:
+def _truth(ufunc: np.ufunc) -> Callable[[Array, Axes, bool], Any]:
     def function(array: Array, axes: Axes, keepdims: bool) -> Any:
-        return reduce(array, axes, keepdims=keepdims)
+        return reduce_along(ufunc, array, axes, None, keepdims)
 
     return function
 
@@ -86,13 +86,13 @@ def _norm(array: Array, axes: Axes, keepdims: bool) -> Any:
         # Without an array of the squares.
         flat = array.reshape(-1)
         return np.sqrt(np.dot(flat, flat)).reshape((1,) * array.ndim if keepdims else ())
-    if is_wide and axes is not None and len(axes) == 1 and axes[0] in (-1, array.ndim - 1):
+    if is_wide and is_host(array) and axes is not None and len(axes) == 1 and axes[0] in (-1, array.ndim - 1):
         # The same for the last axis.
         norm = np.sqrt(np.vecdot(array, array))
         return np.expand_dims(norm, -1) if keepdims else norm
     # Squares are of the type of the elements, as TensorFlow's: integers wrap around, halves soon are infinite.
     squares = np.square(np.abs(array) if array.dtype.kind == "c" else array)
-    total = np.asarray(reduce_folded(np.add, squares, axes, _wide(squares), keepdims))
+    total = as_array(reduce_folded(np.add, squares, axes, _wide(squares), keepdims))
     norm = np.sqrt(total, dtype=np.float64) if array.dtype.kind in "iu" else np.sqrt(total)
     return norm.astype(array.dtype, copy=False)
 
@@ -103,8 +103,8 @@ _mean_row = _reduction("Mean", _mean)
 _max_row = _reduction("Max", _extreme(np.maximum, -1))
 _min_row = _reduction("Min", _extreme(np.minimum, 1))
 _norm_row = _reduction("EuclideanNorm", _norm)
-_any_row = _reduction("Any", _truth(np.logical_or.reduce))
-_all_row = _reduction("All", _truth(np.logical_and.reduce))
+_any_row = _reduction("Any", _truth(np.logical_or))
+_all_row = _reduction("All", _truth(np.logical_and))
 
 
 def _reduce(row: Operation, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> EagerTensor:

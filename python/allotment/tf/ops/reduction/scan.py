@@ -8,7 +8,7 @@ import numpy as np
 from allotment.tf.dispatch import thread
 from allotment.tf.ops.arguments.integers import scalar_argument
 from allotment.tf.ops.arguments.scalars import attribute_flag
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, is_host
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import check_types_in_graph, run
 from allotment.tf.ops.inference.common import unchanged
@@ -18,19 +18,34 @@ from allotment.tf.tensors.tensor import EagerTensor
 
 def _scan(ufunc: np.ufunc, start: float) -> Callable[[Array, int, bool, bool], Array]:
     def function(array: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
-        result = np.empty_like(array)
+        result = np.empty(array.shape, array.dtype, like=array)
         # Views: a scan from the end is one from the start of the reversed array.
         source, target = np.moveaxis(array, axis, 0), np.moveaxis(result, axis, 0)
         if reverse:
             source, target = source[::-1], target[::-1]
         if not exclusive:
-            ufunc.accumulate(source, 0, array.dtype, out=target)
+            _accumulate(ufunc, source, target)
         elif len(target):
             target[0] = start
-            ufunc.accumulate(source[:-1], 0, array.dtype, out=target[1:])
+            _accumulate(ufunc, source[:-1], target[1:])
         return result
 
     return function
+
+
+def _accumulate(ufunc: np.ufunc, source: Array, target: Array) -> None:
+    """Accumulate along the first axis into an array."""
+    if is_host(source):
+        ufunc.accumulate(source, 0, target.dtype, out=target)
+    elif ufunc is np.logaddexp:
+        # CuPy's ufuncs accumulate sums and products only. Each step doubles how far an element looks back.
+        target[...] = source
+        reach = 1
+        while reach < len(target):
+            target[reach:] = ufunc(target[reach:], target[:-reach])
+            reach *= 2
+    else:
+        target[...] = ufunc.accumulate(source, 0, target.dtype)
 
 
 def _fault(array: Array, axis: int, exclusive: bool, reverse: bool) -> str | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from allotment.tf.ops.arguments.axes import check_whole
 from allotment.tf.ops.arguments.integers import scalar_argument
-from allotment.tf.ops.arrays import Array, in_single, quotient, size_fault
+from allotment.tf.ops.arrays import Array, full, in_single, quotient, size_fault
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.shape_functions import Inference, Output, number
@@ -22,7 +22,7 @@ def _unsorted(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[..., Arr
     def function(data: Array, ids: Array, count: int) -> Array:
         numbers = ids.reshape(-1)
         rows = data.reshape(numbers.size, *data.shape[ids.ndim :])
-        result = np.full((count, *rows.shape[1:]), start(data.dtype), data.dtype)
+        result = full((count, *rows.shape[1:]), start(data.dtype), data.dtype, like=data)
         if numbers.size and numbers.min() < 0:
             kept = np.greater_equal(numbers, 0)
             numbers, rows = numbers[kept], rows[kept]
@@ -37,7 +37,7 @@ def _sorted(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[..., Array
 
     def function(data: Array, ids: Array) -> Array:
         count = int(ids[-1]) + 1 if ids.size else 0
-        result = np.full((count, *data.shape[1:]), start(data.dtype), data.dtype)
+        result = full((count, *data.shape[1:]), start(data.dtype), data.dtype, like=data)
         reduce_sorted(ufunc, result, ids, data)
         return result
 
@@ -67,9 +67,9 @@ def _extreme_into(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[...,
     def function(data: Array, ids: Array, count: int) -> Array:
         if data.dtype.kind != "f" or count == 0 or not np.isnan(data).any():
             return reduce(data, ids, count)
-        numbers, places = ids.reshape(-1), np.arange(ids.size)
+        numbers, places = ids.reshape(-1), np.arange(ids.size, like=ids)
         rows, kept = data.reshape(numbers.size, -1), numbers >= 0
-        nans, ends = np.full((count, rows.shape[1]), -1), np.full(count, -1)
+        nans, ends = full((count, rows.shape[1]), -1, np.int64, like=ids), full(count, -1, np.int64, like=ids)
         np.maximum.at(nans, numbers[kept], np.where(np.isnan(rows), places[:, None], -1)[kept])
         ends[numbers[kept]] = places[kept]
         behind = np.greater(places[:, None], nans[numbers])
@@ -125,7 +125,7 @@ def _unsorted_fault(data: Array, ids: Array, count: int) -> str | None:
     if data.size and ids.max() >= count:
         place = np.unravel_index(int(np.argmax(ids >= count)), ids.shape)
         where = ",".join(map(str, place))
-        return f"segment_ids[{where}] = {ids[place]} is out of range [0, {count})"
+        return f"segment_ids[{where}] = {int(ids[place])} is out of range [0, {count})"
     return size_fault((count, *data.shape[ids.ndim :]), data.dtype)
 
 

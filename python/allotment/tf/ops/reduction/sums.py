@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from allotment.tf.ops.array.array import identity
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, as_array
 from allotment.tf.ops.convert import to_tensor
 from allotment.tf.ops.execute import run
 from allotment.tf.ops.inference.common import equal_shapes
@@ -17,7 +17,7 @@ from allotment.tf.tensors.tensor_shape import as_shape
 
 
 def _add_n(*arrays: Array) -> Array:
-    total = np.asarray(np.add(arrays[0], arrays[1]))
+    total = as_array(np.add(arrays[0], arrays[1]))
     for array in arrays[2:]:
         np.add(total, array, out=total)
     return total

@@ -15,7 +15,7 @@ import numpy as np
 from allotment.devices import placement_log
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.dispatch import current_placement
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, is_host
 from allotment.tf.ops.execute import check_types, compute, run_on
 from allotment.tf.ops.indexing.scattering import assign_at, scatter, scatter_fault
 from allotment.tf.ops.indexing.slicing import Index, index_fault, view
@@ -101,7 +101,7 @@ def _is_alone(storage: Storage) -> bool:
     """Whether the array has no other reference. The caller holds the lock, so that no thread gets one meanwhile."""
     if not _IS_COUNT_EXACT or sys.getrefcount(storage.array) != _ALONE:
         return False
-    return storage.array.base is None and storage.array.flags.writeable
+    return storage.array.base is None and (not is_host(storage.array) or storage.array.flags.writeable)
 
 
 def writable(storage: Storage) -> Array:

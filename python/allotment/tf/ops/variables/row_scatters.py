@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from allotment.tf.ops.arrays import Array
+from allotment.tf.ops.arrays import Array, is_host
 from allotment.tf.ops.indexing.scattering import assign_at, maximum_at, minimum_at
 from allotment.tf.ops.inference.common import stated
 from allotment.tf.ops.reduction.rows import at
@@ -27,7 +27,7 @@ def _fault(value: Array, indices: Array, storage: Storage) -> str | None:
         return None
     place = tuple(outside[0].tolist())
     named = f"indices[{','.join(map(str, place))}]" if place else "indices"
-    return f"{named} = {indices[place]} is not in [0, {shape[0]})"
+    return f"{named} = {int(indices[place])} is not in [0, {shape[0]})"
 
 
 def _row(op: str, change: Callable[..., Any]) -> Operation:
@@ -47,13 +47,26 @@ def _divide_at(array: Array, indices: Array, value: Array) -> None:
         array[place] = quotient if array.dtype.kind in "fc" else np.trunc(quotient)
 
 
+_multiply_vectors_at = at(np.multiply)
+
+
+def _multiply_at(array: Array, indices: Array, value: Array) -> None:
+    if is_host(array):
+        _multiply_vectors_at(array, indices, value)
+        return
+    # CuPy has no multiply.at: one by one, as quotients.
+    values = np.broadcast_to(value, indices.shape + array.shape[1:]).reshape(-1, *array.shape[1:])
+    for place, each in zip(indices.reshape(-1), values, strict=True):
+        array[place] = array[place] * each
+
+
 #: The rows by the names of their functions.
 ROW_SCATTERS: Final[dict[str, Operation]] = {
     "scatter_add": _row("ScatterAdd", at(np.add)),
     "scatter_div": _row("ScatterDiv", _divide_at),
     "scatter_max": _row("ScatterMax", maximum_at),
     "scatter_min": _row("ScatterMin", minimum_at),
-    "scatter_mul": _row("ScatterMul", at(np.multiply)),
+    "scatter_mul": _row("ScatterMul", _multiply_at),
     "scatter_sub": _row("ScatterSub", at(np.subtract)),
     "scatter_update": _row("ScatterUpdate", assign_at),
 }
