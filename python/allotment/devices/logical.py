@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from allotment._core import HostMemory, Pool, format_size
 from allotment.devices.device_tuples import LogicalDevice, LogicalIndex, PhysicalDevice
@@ -13,6 +14,10 @@ from allotment.devices.names import full_name, short_name
 from allotment.devices.physical import Physical
 from allotment.devices.plan import WHOLE_GPU, Kind, Limit, LogicalPlan
 from allotment.errors import AlreadyExistsError
+
+if TYPE_CHECKING:
+    # No memory of a device needs a library before a kernel runs.
+    from allotment.arrays.library import ArrayLibrary
 
 #: TensorFlow's name for the CPU's pool.
 CPU_POOL_NAME = "bfc_cpu_allocator_for_gpu"
@@ -26,6 +31,8 @@ class LogicalDeviceRuntime:
     plan: LogicalPlan
     #: The pool of its memory; ``None`` for the CPU, unless the environment asks for a pool.
     pool: Pool | None
+    #: What its values are arrays of; ``None`` for NumPy's arrays, in the pool's memory or in NumPy's own.
+    library: "ArrayLibrary | None" = None
     #: ``/job:localhost/replica:0/task:0/device:GPU:0``.
     name: str = field(init=False)
     #: ``/device:GPU:0``.

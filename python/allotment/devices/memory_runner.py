@@ -1,6 +1,7 @@
 """Calls a function so that the NumPy arrays it makes are in one device's memory, with the caller's tag if asked for."""
 
 import contextvars
+import functools
 import os.path
 from collections.abc import Callable
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
@@ -8,6 +9,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from allotment._core import ArrayMemory, set_tag
+from allotment.arrays.numpy import LIBRARY
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.messages.call_site import find_caller
 
@@ -44,6 +46,13 @@ def _make_runner(device: Device) -> MemoryRunner:
     context.run(np.seterr, all="ignore")
     # The method of the C type, for speed. Its stub binds one signature of function for good.
     run: MemoryRunner = context.run  # type: ignore[assignment]
+    if device.library is not None:
+        # It finds the memory by itself; NumPy's arrays beside it are in NumPy's own.
+        context.run(LIBRARY.set, device.library)
+        call = device.library.call
+        # Its stub binds one signature of function for good, as above.
+        run = functools.partial(context.run, call)  # type: ignore[arg-type]
+        return _tagged(run) if device.pool is not None and device.pool.owner_tags else run
     if device.pool is not None:
         context.run(ArrayMemory(device.pool).install)
         if device.pool.owner_tags:

@@ -70,6 +70,11 @@ def log_copy(op: str, index: int, source: str, goal: str, nbytes: int) -> None:
     log_line(f"Copying input #{index} of op {op} from device {source} to device {goal}: {nbytes} bytes")
 
 
+def log_result_copy(op: str, source: str, goal: str, nbytes: int, reason: str) -> None:
+    """Log that a result of an operation that computed on the host is copied to its device."""
+    log_line(f"Copying result of op {op} from device {source} to device {goal}: {nbytes} bytes ({reason})")
+
+
 def warn_of_copy(text: str) -> None:
     """Warn of a copy that the device policy ``"warn"`` reports, even while the placement log is off."""
     with _locked():

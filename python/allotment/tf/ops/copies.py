@@ -12,6 +12,7 @@ from allotment.tf.names.deprecation import deprecated
 from allotment.tf.ops.array.array import IDENTITY
 from allotment.tf.ops.conversion.constants import eager_const
 from allotment.tf.ops.execute import compute
+from allotment.tf.ops.executor import copying
 from allotment.tf.tensors.dtype import DType, int32, string
 from allotment.tf.tensors.tensor import EagerTensor, tensor_of
 
@@ -39,7 +40,9 @@ def _copy_to(tensor: EagerTensor, kind: str, index: Any) -> EagerTensor:
             # What kernels of a GPU keep in host memory stays there.
             keeps = kind == "GPU" and tensor._dtype in (int32, string)
             home = placement.host if keeps else device
-            array = compute(placement, device, home, IDENTITY.name, None, np.copy, tensor._array)
+            array = compute(
+                placement, device, home, IDENTITY.name, None, copying(tensor._home, home), tensor._array
+            )
             made = tensor_of(array, tensor._dtype, device, home)
             recorder = thread.state.recorder
             if recorder is not None:
@@ -60,7 +63,7 @@ def restored(array: Any, dtype: DType) -> EagerTensor:
 
 def reduced(self: EagerTensor) -> tuple[Callable[..., EagerTensor], tuple[Any, ...]]:
     """Pickle the value and its type; the device is for the reader to choose."""
-    return restored, (np.array(self._array), self._dtype)
+    return restored, (np.array(self._on_host()), self._dtype)
 
 
 __all__ = ["cpu", "deepcopy", "gpu", "reduced", "restored"]

@@ -11,7 +11,8 @@ from allotment.devices.dispatch import current_placement
 from allotment.devices.placement import Placement
 from allotment.tf.dispatch import thread
 from allotment.tf.ops import faults
-from allotment.tf.ops.executor import call_in_memory, kernel_memory, result_memory
+from allotment.tf.ops.executor import call_in_memory, copying, kernel_memory, result_memory, runs_on_host
+from allotment.tf.ops.host_only import HOST_ONLY
 from allotment.tf.ops.table import CPU_ONLY, Host, Operation
 from allotment.tf.ops.types.type_checks import type_problem
 from allotment.tf.tensors.dtype import BY_NUMPY, int32, string
@@ -59,6 +60,8 @@ def run_on(
 ) -> Any:
     """Run a row on a given device, such as that of a variable."""
     home = kernel_memory(row, inputs[0]._dtype if inputs else None, device, placement.host)
+    borrowed = home.library is not None and runs_on_host(row, home)
+    target, home = home, placement.host if borrowed else home
     arrays: list[np.ndarray[Any, Any]] = []
     for index, tensor in enumerate(inputs):
         # A tensor that is both operands is copied once, and warned of twice, as in TensorFlow.
@@ -73,6 +76,8 @@ def run_on(
         if fault is not None:
             raise faults.invalid(row.name, device, fault, name)
     result = compute(placement, device, home, row.name, name, row.function, *arrays, *args, **kwargs)
+    if borrowed:
+        result, home = _lent(placement, device, target, row, name, result), target
     if type(result) is tuple:
         return tuple(wrap(placement, device, home, row, name, array) for array in result)
     return wrap(placement, device, home, row, name, result)
@@ -114,8 +119,24 @@ def bring(
         return brought
     if placement_log.logs_copies:
         placement_log.log_copy(row.name, index, tensor._home.name, home.name, tensor._array.nbytes)
-    copied: np.ndarray[Any, Any] = compute(placement, device, home, row.name, name, np.copy, tensor._array)
+    copied: np.ndarray[Any, Any] = compute(
+        placement, device, home, row.name, name, copying(tensor._home, home), tensor._array
+    )
     return copied
+
+
+def _lent(
+    placement: Placement, device: Device, home: Device, row: Operation, name: str | None, result: Any
+) -> Any:
+    """Copy the results of a row that computed in host memory to the device, and log the copies."""
+    if type(result) is tuple:
+        return tuple(_lent(placement, device, home, row, name, each) for each in result)
+    array = np.asarray(result)
+    if placement_log.logs_copies:
+        placement_log.log_result_copy(
+            row.name, placement.host.name, home.name, array.nbytes, HOST_ONLY[row.name]
+        )
+    return compute(placement, device, home, row.name, name, copying(placement.host, home), array)
 
 
 def check_policy(
@@ -157,7 +178,7 @@ def wrap(
 ) -> EagerTensor:
     """Make a tensor of the result of a kernel; NumPy returns scalars for arrays of rank 0."""
     array = result
-    if type(array) is not _ndarray:
+    if type(array) is not _ndarray and home.library is None:
         array = compute(placement, device, home, row.name, name, np.asarray, array)
     dtype = row.result or BY_NUMPY[array.dtype]
     return tensor_of(array, dtype, device, result_memory(row, dtype, device, home, placement.host))

@@ -7,11 +7,14 @@ are, and calls it there. When that memory is short, the executor collects garbag
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import numpy as np
+
 from allotment import errors
 from allotment._core import ArrayMemory, Pool, collect_garbage
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.memory_runner import MemoryRunner
 from allotment.tf.ops import faults
+from allotment.tf.ops.host_only import HOST_ONLY
 from allotment.tf.ops.table import Host, Operation
 from allotment.tf.tensors.dtype import DType, int32, string
 
@@ -106,9 +109,29 @@ def result_memory(row: Operation, dtype: DType, device: Device, home: Device, ho
     return device if row.host is Host.OUTPUT and dtype is not int32 and device.kind == "CPU" else home
 
 
+def runs_on_host(row: Operation, device: Device) -> bool:
+    """Whether a row computes in host memory for a device whose array library lacks what it needs."""
+    return device.library is not None and row.name in HOST_ONLY
+
+
+def copying(source: Device, target: Device) -> Callable[[Any], Any]:
+    """Return the function that copies an array from one device's memory; it is called in the memory of the other."""
+    if source.library is None:
+        return np.copy if target.library is None else target.library.from_host
+    return source.library.to_host if target.library is None else target.library.copy
+
+
 def reads_in_place(row: Operation, dtype: DType) -> bool:
     """Whether a kernel reads an input of a type where it is, so that nothing is copied."""
     return row.reads_anywhere or dtype is string or row.host is Host.OUTPUT
 
 
-__all__ = ["call_in_memory", "kernel_memory", "reads_in_place", "result_memory", "value_memory"]
+__all__ = [
+    "call_in_memory",
+    "copying",
+    "kernel_memory",
+    "reads_in_place",
+    "result_memory",
+    "runs_on_host",
+    "value_memory",
+]

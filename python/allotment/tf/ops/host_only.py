@@ -1,7 +1,7 @@
 """The rows of the operation table that compute in host memory when a device's arrays are not NumPy's.
 
-The rule: the executor copies the inputs of such a row to the host, computes there, copies the results to the device
-and logs each copy at level ``DEBUG`` with the row and the reason. No other row's kernel may leave the device.
+The rule: the executor copies the inputs of such a row to the host, computes there and copies the results to the device.
+The placement log shows each copy, with the reason at the results'. No other row's kernel may leave the device.
 """
 
 from typing import Final

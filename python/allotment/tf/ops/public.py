@@ -16,6 +16,7 @@ from allotment.devices.placement import Placement
 from allotment.tf.dispatch import thread
 from allotment.tf.ops.convert import to_pair, to_tensor
 from allotment.tf.ops.execute import run
+from allotment.tf.ops.host_only import HOST_ONLY
 from allotment.tf.ops.inference.common import broadcasting, unchanged
 from allotment.tf.ops.table import Operation, operation, same_shapes
 from allotment.tf.ops.types.type_checks import has_kernel
@@ -84,7 +85,7 @@ def binary(
                 except (ValueError, MemoryError):
                     pass  # ``run`` says what is wrong, where no exception with frames of ours is its context.
                 else:
-                    if type(array) is not _ndarray:
+                    if type(array) is not _ndarray and home.library is None:
                         array = placement.compute(np.asarray, array)
                     made = EagerTensor()
                     made._array = array
@@ -128,7 +129,7 @@ def unary(row: Operation) -> Callable[..., EagerTensor]:
                 except (ValueError, MemoryError):
                     pass  # ``run`` says what is wrong, where no exception with frames of ours is its context.
                 else:
-                    if type(array) is not _ndarray:
+                    if type(array) is not _ndarray and home.library is None:
                         array = placement.compute(np.asarray, array)
                     made = EagerTensor()
                     made._array = array
@@ -160,7 +161,9 @@ def _integers(
 
 
 def _quick_types(row: Operation) -> frozenset[DType]:
-    """Return the element types of the fast path: texts have kernels on CPUs only."""
+    """Return the element types of the fast path: texts have kernels on CPUs only, and ``run`` copies to the host."""
+    if row.name in HOST_ONLY:
+        return frozenset()
     return frozenset(dtype for dtype in BY_NUMPY.values() if dtype is not string and has_kernel(row, dtype))
 
 

@@ -1,4 +1,7 @@
-"""``tf.Tensor`` and eager tensors: an array, its element type and its devices."""
+"""``tf.Tensor`` and eager tensors: an array, its element type and its devices.
+
+The file is a little longer than most: the methods of one class, with their declarations for type checkers.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -121,6 +124,10 @@ class Tensor(Operands):
         """Return the value as an array; ``None`` if it is known only when a session runs."""
         raise NotImplementedError
 
+    def _on_host(self) -> npt.NDArray[Any]:
+        """Return the value, or the statically known part of it, as an array of NumPy's."""
+        return self._array  # type: ignore[no-any-return]
+
     def eval(self, feed_dict: Any = None, session: Any = None) -> NoReturn:
         """Raise ``NotImplementedError``: defined for graphs only."""
         raise NotImplementedError(
@@ -200,14 +207,23 @@ class EagerTensor(Tensor):
     def _static_value(self) -> Any:
         return self.numpy()
 
+    def _on_host(self) -> npt.NDArray[Any]:
+        """Return the value as an array of NumPy's: the tensor's own, or a copy of an array on a device."""
+        library = self._home.library
+        return self._array if library is None else library.to_host(self._array)
+
     def numpy(self) -> Any:
         """Return a copy of the value in host memory: a NumPy scalar for rank 0, else a NumPy array."""
-        return self._array[()] if self._array.ndim == 0 else self._array.copy()
+        array = self._array
+        if type(array) is not np.ndarray:
+            array = self._on_host()
+            return array[()] if array.ndim == 0 else array
+        return array[()] if array.ndim == 0 else array.copy()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:
             raise ValueError("a tensor's memory is not shared with arrays: copy=False cannot be served")
-        return np.array(self._array, dtype=dtype)
+        return np.array(self._on_host(), dtype=dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._array.copy().__dlpack__(**options)
@@ -239,7 +255,7 @@ class EagerTensor(Tensor):
         return complex(self._array)
 
     def __index__(self) -> int:
-        return self._array.__index__()
+        return self._on_host().__index__()
 
     def __hash__(self) -> int:
         raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
@@ -252,13 +268,15 @@ class EagerTensor(Tensor):
         return self
 
     def __str__(self) -> str:
-        text = str(self._array)
+        text = str(self._on_host())
         # As in TensorFlow, a text of several lines starts on a new line.
         line = "\n" if "\n" in text else ""
         return f"tf.Tensor({line}{text}, shape={self.shape}, dtype={self._dtype.name})"
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self.shape}, dtype={self._dtype.name}, numpy={array_repr(self._array)}>"
+        return (
+            f"<tf.Tensor: shape={self.shape}, dtype={self._dtype.name}, numpy={array_repr(self._on_host())}>"
+        )
 
 
 def tensor_of(array: npt.NDArray[Any], dtype: DType, device: "Device", home: "Device") -> EagerTensor:

@@ -302,7 +302,7 @@ class Variable(LegacyVariable, Operands):
         # Not `read_value`, which runs an operation: NumPy may call this during an operation.
         if copy is False:
             raise ValueError("a variable's memory is not shared with arrays: copy=False cannot be served")
-        return np.array(resources.read(self._storage)._array, dtype=dtype)
+        return np.array(resources.read(self._storage)._on_host(), dtype=dtype)
 
     def __hash__(self) -> int:
         raise TypeError(f"Variable is unhashable. Instead, use variable.ref() as the key. (Variable: {self})")
@@ -328,7 +328,7 @@ class Variable(LegacyVariable, Operands):
         return _restored, (np.array(self.numpy()), fields)
 
     def __repr__(self) -> str:
-        text = array_repr(self.read_value()._array)
+        text = array_repr(self.read_value()._on_host())
         return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}, numpy={text}>"
 
 

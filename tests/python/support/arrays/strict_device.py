@@ -8,6 +8,8 @@ copy of elements to the host. It computes with a private NumPy array.
 It is stricter than CuPy in one respect: CuPy copies a host array or a list that is used as an index, or assigned to
 elements, to its device without a word. Here that is a ``TypeError``, too.
 
+The file is longer than most because it is one class: an array's attributes, operators and rules are read together.
+
 Source: ``cupy/_core/core.pyx``, ``_kernel.pyx`` and ``_routines_indexing.pyx`` of CuPy 14.2.0;
 ``cupy_names.json``, which ``record_cupy_names.py`` writes.
 """
@@ -18,6 +20,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+
+from allotment._core import ArrayMemory, Pool
 
 _NAMES: Final = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
 #: The version of CuPy that the names are of.
@@ -432,18 +436,25 @@ for _name, _one in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, 
 
 
 class StrictLibrary:
-    """The array library of a strict device (``ArrayLibrary``); it makes its arrays where NumPy makes its own."""
+    """The array library of a strict device (``ArrayLibrary``); its private arrays are in the pool, if there is one."""
 
     name = "strict"
 
-    def __init__(self, device: StrictDevice) -> None:
+    def __init__(self, device: StrictDevice, pool: Pool | None = None) -> None:
         self.device = device
+        self._memory = None if pool is None else ArrayMemory(pool)
 
     def owns(self, value: Any) -> bool:
         return isinstance(value, StrictDeviceArray)
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
+        if self._memory is None:
+            return function(*args, **kwargs)
+        former = self._memory.install()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            ArrayMemory.restore(former)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> StrictDeviceArray:
         return StrictDeviceArray(self.device, np.empty(shape, dtype), None)

@@ -43,8 +43,8 @@ def plain_numbers(shape: Any, what: str) -> tuple[int, ...]:
         shape = read()
     if isinstance(shape, Tensor):
         if shape._dtype not in (int32, int64):
-            raise _not_whole(shape._array, what)
-        shape = np.asarray(shape._array)
+            raise _not_whole(shape._on_host(), what)
+        shape = shape._on_host()
     if isinstance(shape, np.ndarray):
         if shape.ndim > 1 or (shape.dtype.kind not in "iu" and shape.size):
             raise _not_whole(shape, what)

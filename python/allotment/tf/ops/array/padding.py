@@ -137,7 +137,7 @@ def _widths(paddings: Any, name: str | None) -> Widths:
         check_attribute("Pad", "Tpaddings", given._dtype, name)
         numbers: Any = current_placement()
         return numbers.numbers(given)  # type: ignore[no-any-return]
-    array = np.asarray(given._array)
+    array = given._on_host()
     if array.size:
         check_attribute("Pad", "Tpaddings", given._dtype, name)
     if array.ndim != 2 or array.shape[1] != 2:

@@ -54,7 +54,7 @@ def Assert(  # noqa: N802 - the name TensorFlow has
         return _recorded(graph, condition, data, summarize, name or "Assert")
     if condition:
         return None
-    tensors = [to_tensor(value)._array for value in data]
+    tensors = [to_tensor(value)._on_host() for value in data]
     shown = shown_count(summarize)
     texts = (", ".join(elements(each, shown)) for each in tensors)
     lines = "\n".join(texts)

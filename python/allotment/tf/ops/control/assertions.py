@@ -57,8 +57,8 @@ def _check(
         return None
     shown = shown_count(summarize)
     if data is None:
-        data = _different(symbol, x._array, y._array, shown, np.asarray(held._array))
-    values = [np.asarray(each._array) if is_tensor(each) else each for each in data]
+        data = _different(symbol, x._on_host(), y._on_host(), shown, held._on_host())
+    values = [each._on_host() if is_tensor(each) else each for each in data]
     lines = [str(elements(each, shown)) if isinstance(each, np.ndarray) else str(each) for each in values]
     raise failed("\n".join(lines if message is None else [message, *lines]))
 

@@ -17,6 +17,7 @@ from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.dispatch import current_placement
 from allotment.tf.ops.arrays import Array, is_host
 from allotment.tf.ops.execute import check_types, compute, run_on
+from allotment.tf.ops.executor import copying
 from allotment.tf.ops.indexing.scattering import assign_at, scatter, scatter_fault
 from allotment.tf.ops.indexing.slicing import Index, index_fault, view
 from allotment.tf.ops.inference.common import stated, unchanged
@@ -82,9 +83,8 @@ def assign(storage: Storage, value: EagerTensor, name: str | None) -> None:
 
 def copied(storage: Storage) -> Storage:
     """A storage on the same devices with a copy of the value."""
-    array = compute(
-        current_placement(), storage.device, storage.home, "Identity", None, np.copy, read(storage)._array
-    )
+    value, home = read(storage)._array, storage.home
+    array = compute(current_placement(), storage.device, home, "Identity", None, copying(home, home), value)
     return Storage(array, storage.dtype, storage.device, storage.home)
 
 
