@@ -53,7 +53,9 @@ def reduce_folded(
     ufunc: np.ufunc, array: Array, axes: Axes, dtype: Any, keepdims: bool, **kwargs: Any
 ) -> Any:
     """Reduce along axes as ``ufunc.reduce`` does."""
-    if array.size >= _LARGE and axes and is_host(array) and array.flags.c_contiguous:
+    if not is_host(array):
+        return reduce_along(ufunc, array, axes, dtype, keepdims, **kwargs)
+    if array.size >= _LARGE and axes and array.flags.c_contiguous:
         lead = _leading(axes, array.ndim)
         rest = array.shape[lead:]
         width = math.prod(rest)
@@ -65,7 +67,7 @@ def reduce_folded(
             # A product of matrices adds up a few rows at a time.
             result = np.matmul(array.reshape(-1, length), np.ones(length, array.dtype))
             return result.reshape(array.shape[:-1] + (1,) * keepdims)
-    return reduce_along(ufunc, array, axes, dtype, keepdims, **kwargs)
+    return ufunc.reduce(array, axes, dtype, keepdims=keepdims, **kwargs)
 
 
 def _is_last(axes: tuple[int, ...], array: Array) -> bool:
