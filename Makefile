@@ -81,6 +81,7 @@ test-free-threaded:  ## the package on an interpreter without a GIL, PYTHON_FREE
 	else $(MAKE) $(FREE_THREADED_VENV)/.tools test-free-threaded-there; fi
 
 test-free-threaded-there:
+	cargo build --quiet --package allotment-cuda-stand-in
 	CARGO_TARGET_DIR=target/free-threaded $(FREE_THREADED_VENV)/bin/pip install --no-deps --no-build-isolation --editable .
 	$(FREE_THREADED_VENV)/bin/pytest -m "not long" tests/python/threads
 	$(FREE_THREADED_VENV)/bin/pytest -m "not long" tests/python/pools tests/python/integrations tests/python/devices \
@@ -188,8 +189,9 @@ sdist-check: $(VENV)/.tools  ## a wheel from the source distribution, installed 
 release-check:  ## what a release must pass besides CI: licences, crates, interfaces, oldest Rust, manylinux wheel
 	PYTHON=$(PYTHON) .ci/release-check
 
-develop: $(VENV)/.tools  ## build the compiled module into .venv
+develop: $(VENV)/.tools  ## build the compiled module into .venv, and the CUDA driver that tests use
 	$(BIN)/maturin develop --quiet
+	cargo build --quiet --package allotment-cuda-stand-in
 
 oracle: $(ORACLE)  ## the driver around TensorFlow's allocator
 

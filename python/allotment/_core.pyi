@@ -586,7 +586,9 @@ class Pool:
             request reserves the whole limit.
         source: Where regions come from. ``"host"`` (default): host memory that programs can read and write. A
             ``HostMemory``: the same with a fixed size, shared by its pools. ``"address-space"``: made-up addresses
-            with no memory behind them. Any other object: a ``Source``.
+            with no memory behind them. ``"cuda:0"``: memory of a GPU, by the CUDA driver's index, in regions of
+            ``cuMemAlloc``. ``"cuda-vmm:0"``: the same in regions that the driver maps one after the other, so that the
+            pool grows in place; such memory cannot be exported to other processes. Any other object: a ``Source``.
         trim_on_oom: True (default): before a refusal, give wholly free regions back to the source and grow again.
         joins_regions: Whether a region that starts where another ends is joined to it. ``None`` (default): as the
             source says.
@@ -610,7 +612,8 @@ class Pool:
             ``gc.disable()``.
 
     Raises:
-        ValueError: An option is out of range; the text names it, its value and the range.
+        ValueError: An option is out of range; the text names it, its value and the range. Or there is no such GPU.
+        RuntimeError: There is no CUDA driver, or it failed.
         TypeError: An option has the wrong type.
 
     Warns:
@@ -636,7 +639,7 @@ class Pool:
         limit: _Size,
         *,
         growth: bool = True,
-        source: Literal["host", "address-space"] | HostMemory | Source = "host",
+        source: str | HostMemory | Source = "host",
         trim_on_oom: bool = True,
         joins_regions: bool | None = None,
         wait_seconds: float = 0.0,
@@ -978,6 +981,18 @@ def show_text(text: str, /) -> str:
 
 def show_value(value: object, /) -> str:
     """Return a value as messages show it: its ``repr``, unprintable characters as escapes, cut at 200 characters."""
+
+def cuda_devices() -> list[tuple[str, int, tuple[int, int], str, str]] | None:
+    """Return the devices that the CUDA driver lists, in its order; ``None`` if there is no driver.
+
+    Each is a tuple of name, bytes of memory, compute capability, address on the PCI bus, and identifier.
+    """
+
+def cuda_memory_info(ordinal: int) -> tuple[int, int]:
+    """Return free and total bytes of a CUDA device's memory; other processes count."""
+
+def cuda_stream_priorities(ordinal: int) -> tuple[int, int]:
+    """Return the greatest and the least priority of a CUDA device's streams."""
 
 def machine_memory() -> int | None:
     """Return the bytes of memory that this machine has, within the limits of the process's control groups.

@@ -12,7 +12,7 @@ from allotment.devices.environment.variables import CPU_POOL, CPU_POOL_LIMIT
 from allotment.devices.limits.growth import Growth
 from allotment.devices.names import full_name, short_name
 from allotment.devices.physical import Physical
-from allotment.devices.plan import WHOLE_GPU, Kind, Limit, LogicalPlan
+from allotment.devices.plan import FREE_MEMORY, WHOLE_GPU, Kind, Limit, LogicalPlan
 from allotment.errors import AlreadyExistsError
 
 if TYPE_CHECKING:
@@ -142,21 +142,25 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
     assert plan.physical.gpu is not None
     assert plan.limit is not None
     assert plan.growth is not None
-    memory = memories.setdefault(
-        plan.physical.device, HostMemory(plan.physical.gpu.memory, within_machine=True)
+    gpu = plan.physical.gpu
+    source: HostMemory | str = (
+        memories.setdefault(plan.physical.device, HostMemory(gpu.memory, within_machine=True))
+        if gpu.simulated
+        else f"cuda:{gpu.hardware_index}"
     )
     return Pool(
         # A limit below 1 MiB counts as 0 in TensorFlow: such a device exists and can allocate nothing. A pool
         # has a limit of 1 at least, and 1 is less than a granule.
         max(plan.limit.nbytes, 1),
         growth=plan.growth.on,
-        source=memory,
+        source=source,
         trim_on_oom=settings.trim_on_oom,
         joins_regions=False,
         fragmentation_fraction=plan.fragmentation,
         name=f"GPU_{plan.index}_bfc",
         limit_set_by=plan.limit.set_by,
-        guard=settings.guard,
+        # Only memory of this process can be guarded.
+        guard=settings.guard and gpu.simulated,
         collect_garbage=settings.collect_garbage,
         owner_tags=settings.owner_tags,
         policy=settings.pool_policy,
@@ -172,7 +176,7 @@ def _report_late(wanted: LogicalPlan, first: LogicalPlan) -> None:
     before = f"no effect on GPU:{wanted.index}: its pool was made earlier in this process, with"
     if wanted.growth.on and not first.growth.on:
         environment.warn(f"{wanted.growth.set_by} has {before} growth off.")
-    if wanted.limit.nbytes != first.limit.nbytes and wanted.limit.set_by != WHOLE_GPU:
+    if wanted.limit.nbytes != first.limit.nbytes and wanted.limit.set_by not in (WHOLE_GPU, FREE_MEMORY):
         environment.warn(
             f"{wanted.limit.set_by}, which means {format_size(wanted.limit.nbytes)}, has {before} a limit of "
             f"{format_size(first.limit.nbytes)} ({first.limit.set_by})."

@@ -12,6 +12,7 @@ from allotment._core import ArrayMemory, set_tag
 from allotment.arrays.numpy import LIBRARY
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.messages.call_site import find_caller
+from allotment.errors import UnimplementedError
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -53,6 +54,15 @@ def _make_runner(device: Device) -> MemoryRunner:
         # Its stub binds one signature of function for good, as above.
         run = functools.partial(context.run, call)  # type: ignore[arg-type]
         return _tagged(run) if device.pool is not None and device.pool.owner_tags else run
+    gpu = device.physical.gpu
+    if gpu is not None and not gpu.simulated:
+        raise UnimplementedError(
+            None,
+            None,
+            f"Operations run on the CPU and on simulated GPUs, and {device.name} is a real GPU ({gpu.card}), of which "
+            "there are pools alone. CUDA_VISIBLE_DEVICES=-1 hides real GPUs, and ALLOTMENT_SIMULATED_GPUS simulates "
+            "some.",
+        )
     if device.pool is not None:
         context.run(ArrayMemory(device.pool).install)
         if device.pool.owner_tags:

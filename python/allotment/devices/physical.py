@@ -1,22 +1,30 @@
-"""Lists physical devices: the CPU, and the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves. Opens and reserves nothing."""
+"""Lists physical devices: the CPU, and the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves. Reserves nothing.
 
+GPUs are simulated, or real ones as the CUDA driver lists them; it applies the variable itself. Both never mix.
+"""
+
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from allotment._core import format_size
+from allotment._core import cuda_devices, cuda_memory_info, cuda_stream_priorities, format_size
 from allotment.devices.device_tuples import HardwareIndex, PhysicalDevice, PhysicalIndex
 from allotment.devices.environment import settings as environment
 from allotment.devices.environment.settings import Settings
 from allotment.devices.environment.variables import VISIBLE_DEVICES
 from allotment.devices.environment.visible_devices_mask import read_mask
-from allotment.text import show_value
+from allotment.errors import UnknownError
+from allotment.text import show_text, show_value
+
+#: Greatest and least stream priority of a simulated GPU: what TensorFlow's own tests report of NVIDIA's cards.
+_SIMULATED_PRIORITIES = (-2, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU before the mask."""
+    """A simulated GPU before the mask, or a real one after it."""
 
-    #: Index in the hardware's own list.
+    #: Index in the hardware's own list; of a real GPU the driver's index.
     hardware_index: HardwareIndex
     #: ``GPU-…``, of which a prefix may stand in the mask.
     identifier: str
@@ -26,12 +34,30 @@ class Gpu:
     memory: int
     #: Compute capability, major and minor; (0, 0) where there is none.
     compute_capability: tuple[int, int]
-    #: Bytes of the free memory that TensorFlow's rule leaves to others.
-    system_reserve: int
-    #: Greatest and least stream priority; lower numbers go first.
-    priorities: tuple[int, int]
+    #: Address on the PCI bus; ``"simulated"`` where there is none.
+    pci_bus_id: str
     #: Made of host memory.
     simulated: bool
+
+    def memory_info(self) -> tuple[int, int]:
+        """Return free and total bytes; a simulated GPU has no other users.
+
+        Raises:
+            UnknownError: The driver does not tell.
+        """
+        if self.simulated:
+            return self.memory, self.memory
+        try:
+            return cuda_memory_info(self.hardware_index)
+        except (RuntimeError, ValueError) as error:
+            reason = str(error)
+        raise UnknownError(
+            None, None, f"Failed to query available memory for GPU {self.hardware_index}: {reason}"
+        )
+
+    def stream_priorities(self) -> tuple[int, int]:
+        """Return the greatest and the least stream priority; lower numbers go first."""
+        return _SIMULATED_PRIORITIES if self.simulated else cuda_stream_priorities(self.hardware_index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +76,8 @@ class Physical:
         if self.gpu is None:
             return ""
         major, minor = self.gpu.compute_capability
-        bus = "simulated" if self.gpu.simulated else "unknown"
         return (
-            f"device: {self.index}, name: {self.gpu.card}, pci bus id: {bus}, "
+            f"device: {self.index}, name: {self.gpu.card}, pci bus id: {self.gpu.pci_bus_id}, "
             f"compute capability: {major}.{minor}"
         )
 
@@ -60,7 +85,7 @@ class Physical:
         """Return the details of a GPU as ``get_device_details`` does; empty for the CPU.
 
         ``device_name`` and ``compute_capability`` are TensorFlow's; ours are ``hardware_index`` (before the
-        mask), ``uuid``, ``memory`` (bytes) and ``simulated``.
+        mask), ``uuid``, ``memory`` (bytes), ``simulated``, and of a real GPU ``pci_bus_id``.
         """
         if self.gpu is None:
             return {}
@@ -71,13 +96,16 @@ class Physical:
             "uuid": self.gpu.identifier,
             "memory": self.gpu.memory,
             "simulated": self.gpu.simulated,
+            **({} if self.gpu.simulated else {"pci_bus_id": self.gpu.pci_bus_id}),
         }
 
 
 def discover(settings: Settings) -> tuple[Physical, ...]:
     """List the CPU, then the GPUs that the mask leaves, in its order."""
     found = hardware(settings)
-    mask = read_mask(settings.visible_devices, [gpu.identifier for gpu in found])
+    # Real ones are what the driver has left of them.
+    text = None if settings.simulated_gpus is None else settings.visible_devices
+    mask = read_mask(text, [gpu.identifier for gpu in found])
     if mask.fault is not None and found:
         environment.warn(
             f"{VISIBLE_DEVICES.name}={show_value(settings.visible_devices)}: {mask.fault}. "
@@ -95,8 +123,24 @@ def discover(settings: Settings) -> tuple[Physical, ...]:
 
 
 def hardware(settings: Settings) -> tuple[Gpu, ...]:
-    """List every GPU, before the mask, in the hardware's own order."""
-    return tuple(_simulated(settings.simulated_gpus or ()))
+    """List every simulated GPU, before the mask, in their own order; or the GPUs that the CUDA driver lists."""
+    if settings.simulated_gpus is not None:
+        return tuple(_simulated(settings.simulated_gpus))
+    return _real()
+
+
+@functools.cache
+def _real() -> tuple[Gpu, ...]:
+    """List real GPUs, once; none where there is no driver, and with a warning where it cannot be used."""
+    try:
+        devices = cuda_devices() or ()
+    except RuntimeError as error:
+        environment.warn(f"No GPU is listed: {show_text(str(error))}")
+        devices = ()
+    return tuple(
+        Gpu(HardwareIndex(index), identifier, card, memory, compute_capability, pci_bus_id, simulated=False)
+        for index, (card, memory, compute_capability, pci_bus_id, identifier) in enumerate(devices)
+    )
 
 
 def _simulated(sizes: tuple[int, ...]) -> Iterator[Gpu]:
@@ -108,9 +152,6 @@ def _simulated(sizes: tuple[int, ...]) -> Iterator[Gpu]:
             card=f"Simulated GPU (hardware {index}, {format_size(memory)} of host memory)",
             memory=memory,
             compute_capability=(0, 0),
-            # No other process uses it.
-            system_reserve=0,
-            # What TensorFlow's own tests report of NVIDIA's cards.
-            priorities=(-2, 0),
+            pci_bus_id="simulated",
             simulated=True,
         )

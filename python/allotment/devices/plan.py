@@ -9,7 +9,7 @@ from allotment.devices.configuration import Configuration
 from allotment.devices.device_tuples import LogicalIndex
 from allotment.devices.environment.variables import SYSTEM_RESERVE
 from allotment.devices.limits.growth import Growth, effective_growth
-from allotment.devices.limits.sizes import MIB, limit_of_split, limit_of_whole_gpu
+from allotment.devices.limits.sizes import MIB, limit_of_split, limit_of_whole_gpu, system_reserve
 from allotment.devices.limits.splits import check_splits_together, splits_of
 from allotment.devices.physical import Gpu, Physical
 from allotment.errors import InternalError, InvalidArgumentError, NotFoundError
@@ -18,6 +18,10 @@ Kind = Literal["CPU", "GPU"]
 
 #: The source of a limit that no setting decided.
 WHOLE_GPU: Final = "all of the GPU's memory"
+
+
+#: The same of a real GPU, which other processes use, too.
+FREE_MEMORY: Final = "the GPU's free memory, less TensorFlow's reserve for the system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]
     room = physical.gpu.memory if own is None else own
     # TensorFlow does not check this: the device that is used last gets less than was configured. Simulated
     # memory is exact.
-    if sum(limits) > room:
+    if physical.gpu.simulated and sum(limits) > room:
         asked = " + ".join(f"{split.memory_limit}" for split in splits)
         raise InvalidArgumentError(
             None,
@@ -109,12 +113,19 @@ def _limit_of_whole(configuration: Configuration, gpu: Gpu) -> Limit:
             f"support oversubscription.\n{configuration.fraction_set_by} is {fraction}: it must be above 0 and up to "
             "1, or 0 for TensorFlow's rule.",
         )
+    if fraction > 1 and not gpu.simulated:
+        raise InternalError(
+            None,
+            None,
+            f"{configuration.fraction_set_by} is {fraction}: a share above 1 asks for unified memory, which GPU "
+            f"{gpu.hardware_index} does not get here. It must be above 0 and up to 1, or 0 for TensorFlow's rule.",
+        )
     override = configuration.settings.system_reserve
-    nbytes = limit_of_whole_gpu(
-        gpu.memory, gpu.memory, fraction=fraction, reserve=gpu.system_reserve, override=override
-    )
-    if override is not None and override <= gpu.memory:
+    free, total = gpu.memory_info()
+    reserve = 0 if gpu.simulated else system_reserve(free, gpu.compute_capability[0])
+    nbytes = limit_of_whole_gpu(free, total, fraction=fraction, reserve=reserve, override=override)
+    if override is not None and override <= free:
         return Limit(nbytes, SYSTEM_RESERVE.name, computed=True)
     if fraction:
         return Limit(nbytes, f"{configuration.fraction_set_by}({fraction})", computed=True)
-    return Limit(nbytes, WHOLE_GPU)
+    return Limit(nbytes, WHOLE_GPU if gpu.simulated else FREE_MEMORY)

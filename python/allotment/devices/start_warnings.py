@@ -82,7 +82,7 @@ def _more_than_machine(devices: Sequence[LogicalDeviceRuntime]) -> Warnings:
     limits = sum(
         device.plan.limit.nbytes
         for device in devices
-        if device.plan.limit is not None and device.physical.gpu is not None
+        if device.plan.limit is not None and device.physical.gpu is not None and device.physical.gpu.simulated
     )
     machine = machine_memory()
     if machine is not None and limits > machine:

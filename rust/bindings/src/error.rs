@@ -6,6 +6,7 @@ use std::sync::Arc;
 use allotment::{
     AllocError, Damage, FreeError, LimitError, OptionsError, OutOfMemory, SourceFailure, Unusable,
 };
+use allotment_cuda::CudaError;
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -91,6 +92,16 @@ impl std::error::Error for PythonError {}
 /// Converts an error of the core into the exception that fits Python's conventions.
 pub(crate) trait IntoPyErr {
     fn into_py_err(self, py: Python<'_>) -> PyErr;
+}
+
+impl IntoPyErr for CudaError {
+    fn into_py_err(self, _py: Python<'_>) -> PyErr {
+        let text = self.to_string();
+        match self {
+            Self::NoSuchDevice { .. } | Self::NoVirtualMemory { .. } => PyValueError::new_err(text),
+            _ => PyRuntimeError::new_err(text),
+        }
+    }
 }
 
 impl IntoPyErr for AllocError {

@@ -12,6 +12,7 @@ mod admission;
 mod advice;
 mod allocation;
 mod buffer;
+mod cuda;
 mod environment;
 mod error;
 mod explanation;
@@ -46,6 +47,8 @@ mod _core {
     use crate::advice::Advice;
     #[pymodule_export]
     use crate::allocation::Allocation;
+    #[pymodule_export]
+    use crate::cuda::{cuda_devices, cuda_memory_info, cuda_stream_priorities};
     #[pymodule_export]
     use crate::explanation::{Explanation, OwnerGroup, SizeGroup, Splitter};
     #[pymodule_export]

@@ -37,7 +37,9 @@ mod settings;
 ///         request reserves the whole limit.
 ///     source: Where regions come from. ``"host"`` (default): host memory that programs can read and write. A
 ///         ``HostMemory``: the same with a fixed size, shared by its pools. ``"address-space"``: made-up addresses
-///         with no memory behind them. Any other object: a ``Source``.
+///         with no memory behind them. ``"cuda:0"``: memory of a GPU, by the CUDA driver's index, in regions of
+///         ``cuMemAlloc``. ``"cuda-vmm:0"``: the same in regions that the driver maps one after the other, so that the
+///         pool grows in place; such memory cannot be exported to other processes. Any other object: a ``Source``.
 ///     trim_on_oom: True (default): before a refusal, give wholly free regions back to the source and grow again.
 ///     joins_regions: Whether a region that starts where another ends is joined to it. ``None`` (default): as the
 ///         source says.
@@ -61,7 +63,8 @@ mod settings;
 ///         ``gc.disable()``.
 ///
 /// Raises:
-///     ValueError: An option is out of range; the text names it, its value and the range.
+///     ValueError: An option is out of range; the text names it, its value and the range. Or there is no such GPU.
+///     RuntimeError: There is no CUDA driver, or it failed.
 ///     TypeError: An option has the wrong type.
 ///
 /// Warns:

@@ -8,8 +8,12 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 
+use crate::cuda::{self, Regions};
 use crate::error::PythonError;
 use crate::size::size_argument;
+
+/// The names of sources, for messages.
+const NAMES: &str = "'host', 'address-space', 'cuda:0', 'cuda-vmm:0'";
 
 /// Host memory of a fixed size that several pools can share.
 ///
@@ -84,28 +88,7 @@ pub(crate) struct ChosenSource {
 /// Converts a `source=` argument: a name, or an object with `reserve` and `release`.
 pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<ChosenSource> {
     if let Ok(name) = value.cast::<PyString>() {
-        return match name.to_str()? {
-            "host" => Ok(ChosenSource {
-                source: Box::new(allotment_host::HostMemory::new()),
-                is_host_memory: true,
-                any_thread: true,
-                siblings: None,
-                within_machine: false,
-            }),
-            "address-space" => {
-                let source = allotment::source::AddressSpace::new(0);
-                Ok(ChosenSource {
-                    source: Box::new(source),
-                    is_host_memory: false,
-                    any_thread: true,
-                    siblings: None,
-                    within_machine: false,
-                })
-            }
-            other => Err(PyValueError::new_err(format!(
-                "source {other:?} is not known: it is 'host', 'address-space', or an object with reserve and release"
-            ))),
-        };
+        return named(value.py(), name.to_str()?);
     }
     if let Ok(memory) = value.cast::<HostMemory>() {
         let HostMemory { cap, siblings, within_machine } = memory.get();
@@ -128,7 +111,7 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<ChosenSource> {
         if !value.getattr_opt(method)?.is_some_and(|attribute| attribute.is_callable()) {
             let kind = value.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
-                "source must be 'host', 'address-space', or an object with reserve and release; {kind} has no {method}"
+                "source must be {NAMES}, or an object with reserve and release; {kind} has no {method}"
             )));
         }
     }
@@ -144,6 +127,22 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<ChosenSource> {
         siblings: None,
         within_machine: false,
     })
+}
+
+/// Chooses a source by its name.
+fn named(py: Python<'_>, name: &str) -> PyResult<ChosenSource> {
+    let (source, is_host_memory): (Box<dyn RegionSource>, _) = match name.split_once(':') {
+        None if name == "host" => (Box::new(allotment_host::HostMemory::new()), true),
+        None if name == "address-space" => (Box::new(allotment::source::AddressSpace::new(0)), false),
+        Some(("cuda", index)) => (cuda::source(py, index, Regions::Plain)?, false),
+        Some(("cuda-vmm", index)) => (cuda::source(py, index, Regions::Mapped)?, false),
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "source {name:?} is not known: it is {NAMES}, or an object with reserve and release"
+            )));
+        }
+    };
+    Ok(ChosenSource { source, is_host_memory, any_thread: true, siblings: None, within_machine: false })
 }
 
 /// A Python object as a source, with its constant answer to `joins_regions`.

@@ -338,7 +338,7 @@ def test_an_allocation_keeps_its_pool_alive() -> None:
 
 @pytest.mark.parametrize("source", ["host", "address-space"])
 def test_a_foreign_or_double_free_is_an_error_and_harms_nothing(source: str) -> None:
-    pool = Pool("64MiB", source=source)  # type: ignore[arg-type]
+    pool = Pool("64MiB", source=source)
     a, b, c = (pool.malloc(1000) for _ in range(3))
     pool.free(b)
     before = pool.snapshot().to_json()

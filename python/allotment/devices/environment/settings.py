@@ -21,6 +21,7 @@ _logger = logging.getLogger("allotment.settings")
 VARIABLES: Final[tuple[Variable[Any], ...]] = (
     variables.SIMULATED_GPUS,
     variables.VISIBLE_DEVICES,
+    variables.CUDA_DRIVER,
     variables.FORCE_GROWTH,
     variables.TRIM_ON_OOM,
     variables.SYSTEM_RESERVE,

@@ -198,6 +198,13 @@ VISIBLE_DEVICES: Final[Variable[str | None]] = Variable(
     str,
     "which GPUs there are, and in which order",
 )
+CUDA_DRIVER: Final[Variable[str]] = Variable(
+    "ALLOTMENT_CUDA_DRIVER",
+    "the path of a library; empty for the machine's own driver",
+    "",
+    str,
+    "the CUDA driver, instead of the machine's",
+)
 FORCE_GROWTH: Final[Variable[bool | None]] = Variable(
     "TF_FORCE_GPU_ALLOW_GROWTH",
     "true or false",

@@ -41,3 +41,15 @@ def limit_of_whole_gpu(free: int, total: int, *, fraction: float, reserve: int, 
     if fraction == 0:
         return free - reserve if reserve < free else free
     return int(total * fraction)
+
+
+def system_reserve(free: int, major: int) -> int:
+    """Return the bytes that TensorFlow leaves to others on a real GPU (GPU memory, section 5).
+
+    Args:
+        free: Bytes not in use by any process.
+        major: Major number of the compute capability.
+    """
+    if free < 2 << 30:
+        return 225 * MIB
+    return {7: 1050, 8: 1536}.get(major, 500 if major < 7 else 1800) * MIB

@@ -170,7 +170,9 @@ def _check_against_first(
             "Priority must be set for all virtual devices or none. Number of virtual device priorities "
             f"specified for {number}: {len(priorities)}, number of memory limits: {len(splits)}."
         )
-    greatest, least = gpu.gpu.priorities
+    if not priorities:
+        return
+    greatest, least = gpu.gpu.stream_priorities()
     for priority in priorities:
         if not greatest <= priority <= least:
             raise _invalid(
