@@ -177,11 +177,15 @@ impl BiasedLock {
         }
     }
 
-    /// Makes the lock unbiased for good. The caller must not hold the lock.
-    #[cold]
-    pub(crate) fn disable_bias(&self) {
-        self.inner.lock();
+    /// Lets no thread become the owner any more. The caller holds the lock.
+    pub(crate) fn forbid_owners(&self) {
         self.acquisitions.unbiased.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the lock from its owner. The caller must not hold the lock.
+    #[cold]
+    pub(crate) fn remove_owner(&self) {
+        self.inner.lock();
         if self.revoke().is_ok() {
             self.await_departure();
         }

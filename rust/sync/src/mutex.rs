@@ -127,10 +127,12 @@ impl<T> Mutex<T> {
     #[inline(never)]
     fn poison(&self, hold: Hold) {
         self.poisoned.store(true, Ordering::Relaxed);
+        // The owner's fast path does not check for poison, so there must be no owner. While this thread holds the lock
+        // there is none but itself.
+        self.lock.forbid_owners();
         // SAFETY: the caller holds the lock in this way.
         unsafe { self.lock.unlock(hold) };
-        // The owner's fast path does not check for poison, so there must be no owner.
-        self.lock.disable_bias();
+        self.lock.remove_owner();
     }
 
     /// Returns whether a thread panicked while it held the lock.

@@ -67,47 +67,32 @@ fn two_threads_never_hold_the_lock_at_once() {
 
 #[test]
 fn a_lock_that_changes_its_owner_stays_a_lock() {
-    model(1, || three_threads_count(1));
-    model(2, || {
-        let mutex = Arc::new(Mutex::new(0));
-        let other = thread::spawn({
-            let mutex = Arc::clone(&mutex);
-            move || count(&mutex, 3)
-        });
-        count(&mutex, 3);
-        other.join().unwrap();
-        assert_eq!(*mutex.lock().unwrap(), 6);
-    });
+    model(1, || threads_count(2, 1));
+    model(2, || threads_count(1, 3));
 }
 
 /// Each thread that waits is handed the lock at the next release, where it would barge otherwise.
 #[test]
 fn a_starving_thread_is_handed_the_lock() {
     starve_at_once(true);
-    model(2, || {
-        let mutex = Arc::new(Mutex::new(0));
-        let other = thread::spawn({
-            let mutex = Arc::clone(&mutex);
-            move || count(&mutex, 2)
-        });
-        count(&mutex, 2);
-        other.join().unwrap();
-        assert_eq!(*mutex.lock().unwrap(), 4);
-    });
-    model(1, || three_threads_count(1));
+    model(2, || threads_count(1, 2));
+    model(1, || threads_count(2, 1));
 }
 
-fn three_threads_count(times: u32) {
+/// This thread and `others` more increment a counter `times` times each.
+fn threads_count(others: u32, times: u32) {
     let mutex = Arc::new(Mutex::new(0));
-    let others = [(), ()].map(|()| {
-        let mutex = Arc::clone(&mutex);
-        thread::spawn(move || count(&mutex, times))
-    });
+    let threads: Vec<_> = (0..others)
+        .map(|_| {
+            let mutex = Arc::clone(&mutex);
+            thread::spawn(move || count(&mutex, times))
+        })
+        .collect();
     count(&mutex, times);
-    for other in others {
-        other.join().expect("no thread panics");
+    for thread in threads {
+        thread.join().expect("no thread panics");
     }
-    assert_eq!(*mutex.lock().expect("no thread panics"), 3 * times);
+    assert_eq!(*mutex.lock().expect("no thread panics"), (others + 1) * times);
 }
 
 #[test]
