@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::allocator::Allocator;
 use crate::free_list::FreeChunk;
 use crate::owner::OwnerId;
 use crate::region::Region;
+use crate::tables::Tables;
 use crate::units::{GRANULE, round_up};
 
 /// A violated invariant and its place.
@@ -35,7 +35,7 @@ fn require(holds: bool, invariant: &'static str, address: u64) -> Result<(), Vio
     if holds { Ok(()) } else { Err(Violation { invariant, address }) }
 }
 
-pub(crate) fn check(allocator: &Allocator) -> Result<(), Violation> {
+pub(crate) fn check(allocator: &Tables) -> Result<(), Violation> {
     let mut sums = Sums::default();
     let mut last_end = 0;
     for region in allocator.regions.iter() {
@@ -72,7 +72,7 @@ pub(crate) fn check(allocator: &Allocator) -> Result<(), Violation> {
     require(sums.reserved <= allocator.limit, "reserved is at most the limit", 0)
 }
 
-fn check_region(allocator: &Allocator, region: &Region, sums: &mut Sums) -> Result<(), Violation> {
+fn check_region(allocator: &Tables, region: &Region, sums: &mut Sums) -> Result<(), Violation> {
     let mut end = region.span.address;
     let mut previous = None;
     let mut previous_free = false;

@@ -1,8 +1,8 @@
 //! Details of a refusal that need a scan of all chunks: the use of the memory, and the allocation that splits free
 //! memory.
 
-use crate::allocator::Allocator;
 use crate::chunk::{Chunk, ChunkTable};
+use crate::tables::Tables;
 
 /// The number of groups that are listed.
 const MAX_GROUPS: usize = 4;
@@ -85,7 +85,7 @@ impl Details {
     ///
     /// # Cost
     /// Linear in the number of chunks; some nanoseconds each.
-    pub(crate) fn new(allocator: &Allocator) -> Self {
+    pub(crate) fn new(allocator: &Tables) -> Self {
         let (by_size, other_sizes) = largest(by_size(&allocator.chunks));
         let (by_owner, other_owners) = largest(by_owner(allocator));
         Self { by_size, other_sizes, by_owner, other_owners, splitter: splitter(allocator) }
@@ -100,7 +100,7 @@ fn largest<T: Ord>(mut groups: Vec<T>) -> (Vec<T>, usize) {
     (groups, others)
 }
 
-fn by_owner(allocator: &Allocator) -> Vec<OwnerGroup> {
+fn by_owner(allocator: &Tables) -> Vec<OwnerGroup> {
     let owners = &allocator.owners;
     let group = |(owner, count, bytes)| OwnerGroup { bytes, count, owner: owners.path(owner) };
     owners.holdings().into_iter().map(group).collect()
@@ -152,8 +152,8 @@ impl SizeGroup {
 }
 
 /// Returns the allocation next to one of the largest free chunks whose free would create the largest free chunk.
-fn splitter(allocator: &Allocator) -> Option<Splitter> {
-    let Allocator { chunks, bins, owners, .. } = allocator;
+fn splitter(allocator: &Tables) -> Option<Splitter> {
+    let Tables { chunks, bins, owners, .. } = allocator;
     let largest = bins.largest_chunks(chunks, EXAMINED_FREE_CHUNKS);
     let beside = largest.into_iter().flat_map(|free| {
         let free = chunks.get(free);

@@ -15,7 +15,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::allocator::Allocation;
+use crate::tables::Allocation;
 use crate::units::{Bytes, GRANULE};
 
 /// The fill byte of red zones: not zero, not a small number, not text.

@@ -1,7 +1,7 @@
 //! Regions that a trim keeps, and the allocations that keep them.
 
-use crate::allocator::Allocator;
 use crate::region::Region;
+use crate::tables::Tables;
 
 /// A region that a trim keeps because an allocation is in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,11 +24,11 @@ pub struct KeptRegion {
 ///
 /// # Cost
 /// Linear in the number of chunks.
-pub(crate) fn kept(allocator: &Allocator) -> Vec<KeptRegion> {
+pub(crate) fn kept(allocator: &Tables) -> Vec<KeptRegion> {
     allocator.regions.iter().filter_map(|region| kept_region(allocator, region)).collect()
 }
 
-fn kept_region(allocator: &Allocator, region: &Region) -> Option<KeptRegion> {
+fn kept_region(allocator: &Tables, region: &Region) -> Option<KeptRegion> {
     let chunks = || allocator.chunks.run(region.first).filter(|(_, chunk)| chunk.has_allocation());
     let (handle, largest) =
         chunks().max_by_key(|(_, chunk)| (chunk.size, std::cmp::Reverse(chunk.address)))?;

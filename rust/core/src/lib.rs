@@ -2,7 +2,6 @@
 #![deny(unsafe_code)]
 
 mod advice;
-mod allocator;
 mod bins;
 mod branch_hint;
 mod check;
@@ -28,6 +27,7 @@ mod report;
 mod rerun;
 pub mod source;
 mod stats;
+mod tables;
 #[cfg(test)]
 mod test_strategies;
 mod trie;
@@ -38,7 +38,6 @@ mod units;
 mod unlocked;
 
 pub use advice::{Action, Advice, When};
-pub use allocator::Allocation;
 pub use check::Violation;
 #[cfg(feature = "decisions")]
 #[doc(hidden)]
@@ -54,6 +53,7 @@ pub use pool::{AllocationAttempt, MAX_WAIT, MemoryWait, Options, Pool, Scope, Si
 pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};
 pub use source::{Gauge, Grant, Headroom, RegionSource, SourceFailure};
 pub use stats::Stats;
+pub use tables::Allocation;
 pub use units::{Bytes, GRANULE, MAX_BYTES, SizeError, parse_size};
 #[cfg(feature = "oracle")]
 #[doc(hidden)]

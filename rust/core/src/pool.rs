@@ -20,7 +20,6 @@ use std::sync::{Arc, OnceLock};
 
 use allotment_sync::{DeferredQueue, EventCount, Mutex, SourceLock, SourceLockGuard, WouldDeadlock};
 
-use crate::allocator::{Allocator, Limit};
 use crate::check::{Violation, check};
 use crate::decisions::Decision;
 use crate::error::{FreeError, OptionsError, Unusable};
@@ -29,6 +28,7 @@ use crate::policy::SplitRule;
 use crate::report::Snapshot;
 use crate::source::{Gauge, Grant, RegionSource};
 use crate::stats::Stats;
+use crate::tables::{Limit, Tables};
 
 mod advise;
 mod allocating;
@@ -96,7 +96,7 @@ impl Pool {
         let joins = options.joins_regions.unwrap_or_else(|| source.joins_regions());
         let limit = Limit { bytes: options.limit, set_by: options.limit_set_by.as_str().into() };
         let split_rule = SplitRule { policy: options.policy, fraction: options.fragmentation_fraction };
-        let allocator = Allocator::new(limit, options.growth, split_rule, joins);
+        let allocator = Tables::new(limit, options.growth, split_rule, joins);
         let guard = options.guard.then(|| source.guard().ok_or(OptionsError::NotGuardable)).transpose()?;
         let guarded = guard.map(|guard| Guarded::new(guard, &options));
         let state = State::new(allocator, guarded, options.owner_tags);

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::allocator::Allocator;
 use crate::chunk::{Chunk, Handle};
 use crate::owner::OwnerId;
 use crate::stats::Stats;
+use crate::tables::Tables;
 use crate::units::Bytes;
 
 /// The number of size groups in the summary.
@@ -56,7 +56,7 @@ pub struct ChunkSnapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn new(name: &str, allocator: &Allocator) -> Self {
+    pub(crate) fn new(name: &str, allocator: &Tables) -> Self {
         // Builds each owner name once.
         let mut names: HashMap<OwnerId, Arc<str>> = HashMap::new();
         let mut name_of =

@@ -3,11 +3,11 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use crate::allocator::{Allocator, Limit, Request};
 use crate::free_target::FreeTarget;
 use crate::history::Event;
 use crate::policy::{Policy, SplitRule};
 use crate::source::Grant;
+use crate::tables::{ChunkRequest, Limit, Tables};
 use crate::units::{MAX_BYTES, round_up};
 
 /// Limits above the smallest candidate are tried by these fractions of it: 1/64 more, 1/16 more, up to twice.
@@ -84,7 +84,7 @@ impl Rerun {
     fn serves_with(&self, rising: bool, limit: u64, policy: Policy) -> bool {
         let split_rule = SplitRule { policy, fraction: self.fraction };
         let limit = Limit { bytes: limit, set_by: Arc::from("") };
-        let allocator = Allocator::new(limit, self.growth, split_rule, self.joins_regions);
+        let allocator = Tables::new(limit, self.growth, split_rule, self.joins_regions);
         let mut run = Run { allocator, next: START, rising, left: self.capacity };
         let mut addresses = Vec::new();
         self.events.iter().all(|&event| match event {
@@ -106,7 +106,7 @@ impl Rerun {
 
 /// One run over a source of adjacent made-up addresses.
 struct Run {
-    allocator: Allocator,
+    allocator: Tables,
     next: u64,
     rising: bool,
     /// Bytes that the source can still grant.
@@ -116,7 +116,7 @@ struct Run {
 impl Run {
     /// Serves a request as a pool does: from a free chunk, by growth, or by growth after a release.
     fn allocate(&mut self, needed: u64, trim_on_oom: bool) -> Option<u64> {
-        let request = Request::new(needed, 1)?;
+        let request = ChunkRequest::new(needed, 1)?;
         if let Some(served) = self.allocator.try_allocate(request).or_else(|| self.grow(request)) {
             return Some(served.address);
         }
@@ -127,7 +127,7 @@ impl Run {
         Some(self.grow(request)?.address)
     }
 
-    fn grow(&mut self, request: Request) -> Option<crate::Allocation> {
+    fn grow(&mut self, request: ChunkRequest) -> Option<crate::Allocation> {
         let plan = self.allocator.plan(request)?;
         let bytes = plan.sizes().find(|&bytes| bytes <= self.left)?;
         let address = if self.rising { self.next } else { self.next.checked_sub(bytes)? };

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::Pool;
 use super::state::State;
 use crate::advice::{Action, Advice};
-use crate::allocator::{FreePlan, Request, Supply};
 use crate::error::Unusable;
 use crate::history::Event;
 use crate::owner::{ExceededLimit, OwnerId};
 use crate::policy::Policy;
 use crate::rerun::Rerun;
 use crate::source::Headroom;
+use crate::tables::{ChunkRequest, FreePlan, Supply};
 use crate::units::{MAX_BYTES, round_down, round_up};
 
 /// Memory outside the pool: that of its source and its sibling pools. Collected without the pool's lock, as it takes
@@ -74,7 +74,7 @@ impl Pool {
     /// Returns advice for a request that the pool refuses now; empty if the request would be served by now.
     pub(super) fn advise(
         &self,
-        request: Request,
+        request: ChunkRequest,
         external: &ExternalMemory,
         depth: Depth,
     ) -> Result<Vec<Advice>, Unusable> {
@@ -94,7 +94,7 @@ impl Pool {
 struct Advisor<'a> {
     pool: &'a Pool,
     state: &'a State,
-    request: Request,
+    request: ChunkRequest,
     /// The scope or tag that the request counts for.
     owner: Option<OwnerId>,
     external: &'a ExternalMemory,

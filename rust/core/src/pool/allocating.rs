@@ -5,11 +5,11 @@ use allotment_sync::MutexGuard;
 use super::advise::Depth;
 use super::state::State;
 use super::{AllocationAttempt, Pool};
-use crate::allocator::{Allocation, Request};
 use crate::decisions::Decision;
 use crate::error::{AllocError, Unusable};
 use crate::guard::MARGINS;
 use crate::out_of_memory::OutOfMemory;
+use crate::tables::{Allocation, ChunkRequest};
 use crate::units::GRANULE;
 
 /// The largest supported alignment in bytes.
@@ -34,7 +34,7 @@ impl Pool {
     #[inline(never)]
     fn allocate_slow(&self, bytes: u64) -> Result<Allocation, AllocError> {
         if bytes > 0
-            && let Some(request) = Request::new(bytes, GRANULE)
+            && let Some(request) = ChunkRequest::new(bytes, GRANULE)
             && let Some(allocation) = self.on_shared_path(|allocator| allocator.try_allocate(request))
         {
             return Ok(allocation);
@@ -63,7 +63,7 @@ impl Pool {
     /// Serves a request, and calls `retry` before each refusal.
     pub(super) fn serve_with_retry(
         &self,
-        request: Request,
+        request: ChunkRequest,
         alignment: u64,
         mut retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
@@ -86,7 +86,11 @@ impl Pool {
 
     /// Records the final refusal of a request and builds its error.
     #[cold]
-    fn refuse(&self, request: Request, refused: AllocationAttempt) -> Result<Box<OutOfMemory>, Unusable> {
+    fn refuse(
+        &self,
+        request: ChunkRequest,
+        refused: AllocationAttempt,
+    ) -> Result<Box<OutOfMemory>, Unusable> {
         let AllocationAttempt { mut out_of_memory, .. } = refused;
         self.with_state(|state| {
             state.allocator.counters.account_refuse();
@@ -101,7 +105,7 @@ impl Pool {
     /// Attempts a request once: from free chunks, then by growth.
     fn try_once(
         &self,
-        request: Request,
+        request: ChunkRequest,
         alignment: u64,
     ) -> Result<Result<Allocation, AllocationAttempt>, AllocError> {
         let mut state = self.lock_open_state()?;
@@ -171,7 +175,7 @@ impl Pool {
         if bytes == 0 || !is_alignment(alignment) {
             return None;
         }
-        let request = Request { held, ..Request::new(bytes, alignment)? };
+        let request = ChunkRequest { held, ..ChunkRequest::new(bytes, alignment)? };
         self.on_fast_path(|allocator| allocator.try_allocate(request))
     }
 
@@ -179,7 +183,7 @@ impl Pool {
     fn serve(
         &self,
         mut state: MutexGuard<'_, State>,
-        request: Request,
+        request: ChunkRequest,
         alignment: u64,
     ) -> Option<Allocation> {
         let served = if request.bytes == 0 {
@@ -198,21 +202,21 @@ impl Pool {
     }
 
     /// Builds the request, with room for red zones in guard mode.
-    pub(super) fn request(&self, bytes: u64, alignment: u64) -> Result<Request, AllocError> {
+    pub(super) fn request(&self, bytes: u64, alignment: u64) -> Result<ChunkRequest, AllocError> {
         let padded = bytes.checked_add(self.margins()).ok_or(AllocError::TooLarge { bytes })?;
         let wide = request(padded, alignment).map_err(|error| match error {
             AllocError::TooLarge { .. } => AllocError::TooLarge { bytes },
             other => other,
         })?;
-        Ok(Request { bytes, ..wide })
+        Ok(ChunkRequest { bytes, ..wide })
     }
 }
 
-fn request(bytes: u64, alignment: u64) -> Result<Request, AllocError> {
+fn request(bytes: u64, alignment: u64) -> Result<ChunkRequest, AllocError> {
     if !is_alignment(alignment) {
         return Err(AllocError::BadAlignment { alignment });
     }
-    Request::new(bytes, alignment).ok_or(AllocError::TooLarge { bytes })
+    ChunkRequest::new(bytes, alignment).ok_or(AllocError::TooLarge { bytes })
 }
 
 fn is_alignment(alignment: u64) -> bool {

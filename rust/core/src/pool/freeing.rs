@@ -7,9 +7,9 @@ use allotment_sync::MutexGuard;
 use super::Pool;
 use super::scope::Scope;
 use super::state::State;
-use crate::allocator::Allocation;
 use crate::error::FreeError;
 use crate::free_target::FreeTarget;
+use crate::tables::Allocation;
 
 /// An operation of a finaliser that could not take the lock.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use super::state::State;
 use super::{AllocationAttempt, Pool, Source, release_regions};
-use crate::allocator::{Allocation, Request};
 use crate::decisions::Decision;
 use crate::error::{AllocError, GrantFault};
 use crate::growth::Plan;
 use crate::out_of_memory::OutOfMemory;
 use crate::source::{Grant, ReserveError};
+use crate::tables::{Allocation, ChunkRequest};
 use crate::units::GRANULE;
 
 impl Pool {
@@ -15,7 +15,7 @@ impl Pool {
     pub(super) fn attempt(
         &self,
         source: &mut Source<'_>,
-        request: Request,
+        request: ChunkRequest,
     ) -> Result<Result<Allocation, AllocationAttempt>, AllocError> {
         let mut source_refused = false;
         if let Some(allocation) = self.grow(source, request, &mut source_refused)? {
@@ -51,7 +51,7 @@ impl Pool {
     pub(super) fn out_of_memory(
         &self,
         state: &State,
-        request: Request,
+        request: ChunkRequest,
         source_refused: bool,
     ) -> Box<OutOfMemory> {
         Box::new(state.allocator.out_of_memory(request, source_refused, self.margins()))
@@ -61,7 +61,7 @@ impl Pool {
     fn grow(
         &self,
         source: &mut Source<'_>,
-        request: Request,
+        request: ChunkRequest,
         source_refused: &mut bool,
     ) -> Result<Option<Allocation>, AllocError> {
         let mut state = self.lock_open_state()?;
@@ -102,7 +102,7 @@ impl Pool {
     fn adopt(
         &self,
         source: &mut Source<'_>,
-        request: Request,
+        request: ChunkRequest,
         plan: &Plan,
         grant: Grant,
     ) -> Result<Option<Allocation>, AllocError> {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::state::State;
 use super::{Options, Pool};
-use crate::allocator::{Allocation, Allocator};
 use crate::chunk::{Chunk, Handle};
 use crate::error::Unusable;
 use crate::free_target::FreeTarget;
 use crate::guard::{Damage, DamagedPlace, Leaks, MemoryGuard, POISON, RED_ZONE, default_quarantine};
+use crate::tables::{Allocation, Tables};
 use crate::units::{GRANULE, align_up};
 
 /// The guard-mode state of one pool.
@@ -100,7 +100,7 @@ impl Guarded {
     /// starts at `address`.
     fn free_at(
         &mut self,
-        allocator: &mut Allocator,
+        allocator: &mut Tables,
         address: u64,
         target: FreeTarget,
         capacity: u64,
@@ -126,7 +126,7 @@ impl Guarded {
     }
 
     /// Checks and frees the oldest chunks in quarantine until at most `bytes` bytes remain.
-    fn shrink_quarantine(&mut self, allocator: &mut Allocator, bytes: u64) {
+    fn shrink_quarantine(&mut self, allocator: &mut Tables, bytes: u64) {
         while self.bytes > bytes
             && let Some(Quarantined { handle, start, size, former }) = self.quarantine.pop_front()
         {
@@ -142,7 +142,7 @@ impl Guarded {
         }
     }
 
-    fn resize_in_place(&mut self, allocator: &mut Allocator, address: u64, bytes: u64) -> Option<u64> {
+    fn resize_in_place(&mut self, allocator: &mut Tables, address: u64, bytes: u64) -> Option<u64> {
         let &start = self.chunks.get(&address)?;
         let handle = allocator.live.find(&allocator.chunks, start)?;
         let chunk = *allocator.chunks.get(handle);
@@ -161,7 +161,7 @@ impl Guarded {
     }
 
     /// Returns all live allocations with their chunks.
-    fn live(&self, allocator: &Allocator) -> Vec<(Allocation, Chunk)> {
+    fn live(&self, allocator: &Tables) -> Vec<(Allocation, Chunk)> {
         let held = |(&address, &start): (&u64, &u64)| {
             let chunk = *allocator.chunks.get(allocator.live.find(&allocator.chunks, start)?);
             Some((former(&chunk, address), chunk))

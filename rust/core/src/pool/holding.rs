@@ -5,9 +5,9 @@
 
 use super::state::State;
 use super::{AllocationAttempt, Pool};
-use crate::allocator::{Allocation, Request};
 use crate::error::{AllocError, FreeError};
 use crate::free_target::FreeTarget;
+use crate::tables::{Allocation, ChunkRequest};
 use crate::units::GRANULE;
 
 impl Pool {
@@ -36,7 +36,7 @@ impl Pool {
         bytes: u64,
         retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
-        let request = Request { held: true, ..self.request(bytes, GRANULE)? };
+        let request = ChunkRequest { held: true, ..self.request(bytes, GRANULE)? };
         self.serve_with_retry(request, GRANULE, retry)
     }
 

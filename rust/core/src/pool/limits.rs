@@ -1,8 +1,8 @@
 //! Changes of limit and growth while a pool is in use.
 
 use super::{Pool, release_regions};
-use crate::allocator::Limit;
 use crate::error::{LimitError, Unusable};
+use crate::tables::Limit;
 use crate::units::MAX_BYTES;
 
 impl Pool {

@@ -6,9 +6,9 @@ use allotment_sync::{LockError, MutexGuard};
 use super::freeing::Deferred;
 use super::state::State;
 use super::{Pool, STATE_IS_SOUND};
-use crate::allocator::Allocator;
 use crate::error::Unusable;
 use crate::free_target::FreeTarget;
+use crate::tables::Tables;
 
 impl Pool {
     /// Runs `work` under the lock.
@@ -24,7 +24,7 @@ impl Pool {
     /// Runs `work` on the allocator on the fast path: if this thread owns the lock and no slow-path reason exists.
     /// `None` means that nothing was changed.
     #[inline(always)]
-    pub(super) fn on_fast_path<T>(&self, work: impl FnOnce(&mut Allocator) -> Option<T>) -> Option<T> {
+    pub(super) fn on_fast_path<T>(&self, work: impl FnOnce(&mut Tables) -> Option<T>) -> Option<T> {
         let result = self.state.try_with_as_owner(|state| {
             if self.deferred.is_idle() { work(&mut state.allocator) } else { None }
         });
@@ -36,7 +36,7 @@ impl Pool {
 
     /// Runs `work` on the allocator under the lock that threads share, if no slow-path reason exists. `None` means that
     /// nothing was changed.
-    pub(super) fn on_shared_path<T>(&self, work: impl FnOnce(&mut Allocator) -> Option<T>) -> Option<T> {
+    pub(super) fn on_shared_path<T>(&self, work: impl FnOnce(&mut Tables) -> Option<T>) -> Option<T> {
         self.check_process().ok()?;
         let result =
             self.state.with(|state| if self.deferred.is_idle() { work(&mut state.allocator) } else { None });

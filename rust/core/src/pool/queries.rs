@@ -3,11 +3,11 @@
 use super::Pool;
 use super::advise::{Depth, ExternalMemory};
 use super::state::State;
-use crate::allocator::{Request, Supply};
 use crate::details::Details;
 use crate::error::{AllocError, Unusable};
 use crate::kept::{KeptRegion, kept};
 use crate::out_of_memory::{OutOfMemory, Verdict};
+use crate::tables::{ChunkRequest, Supply};
 use crate::units::GRANULE;
 
 impl Pool {
@@ -46,7 +46,8 @@ impl Pool {
     /// Linear in the number of chunks, under the lock; some nanoseconds each. A program of up to 512 allocations is
     /// replayed up to 20 times, without the lock.
     pub fn add_details(&self, refused: &mut OutOfMemory) -> Result<(), Unusable> {
-        let request = Request { bytes: refused.requested, needed: refused.needed, owner: None, held: false };
+        let request =
+            ChunkRequest { bytes: refused.requested, needed: refused.needed, owner: None, held: false };
         self.add_details_for(refused, request, &self.external_memory(&self.others()))
     }
 
@@ -119,7 +120,7 @@ impl Pool {
     }
 
     /// Returns whether a free chunk serves the request, without a look at the source.
-    fn is_served_from_held(&self, request: Request) -> Result<bool, Unusable> {
+    fn is_served_from_held(&self, request: ChunkRequest) -> Result<bool, Unusable> {
         self.with_state(|state| {
             state.open()?;
             let has_chunk = request.bytes == 0 || state.allocator.has_free(request.needed);
@@ -130,7 +131,7 @@ impl Pool {
     fn add_details_for(
         &self,
         refused: &mut OutOfMemory,
-        request: Request,
+        request: ChunkRequest,
         external: &ExternalMemory,
     ) -> Result<(), Unusable> {
         refused.details = Some(Box::new(self.with_state(|state| {

@@ -8,11 +8,11 @@ use std::sync::{Arc, Weak};
 use super::Pool;
 use super::freeing::Deferred;
 use super::state::State;
-use crate::allocator::Request;
 use crate::decisions::Decision;
 use crate::error::Unusable;
 use crate::out_of_memory::{OutOfMemory, Verdict};
 use crate::owner::{OwnerId, ScopeId, ScopeLimitReached, ScopeStats};
+use crate::tables::ChunkRequest;
 
 /// A scope that a thread opened and any thread may have closed since.
 struct Opened {
@@ -61,7 +61,7 @@ pub fn is_tagged() -> bool {
 /// A request that counts against the limits of its owner until it is served or this guard is dropped.
 pub(super) struct Charge<'a> {
     pool: &'a Pool,
-    pub(super) request: Request,
+    pub(super) request: ChunkRequest,
 }
 
 impl Charge<'_> {
@@ -193,7 +193,11 @@ impl Pool {
     ///
     /// # Errors
     /// The refusal, if a limit does not allow it.
-    pub(super) fn charge(&self, state: &mut State, request: Request) -> Result<Charge<'_>, Box<OutOfMemory>> {
+    pub(super) fn charge(
+        &self,
+        state: &mut State,
+        request: ChunkRequest,
+    ) -> Result<Charge<'_>, Box<OutOfMemory>> {
         let mut charge = Charge { pool: self, request };
         let Some(owner) = self.owner(state, request) else { return Ok(charge) };
         if let Some(scope_limit) = state.allocator.owners.exceeded_limit(owner, request.rounded()) {
@@ -211,13 +215,17 @@ impl Pool {
     }
 
     /// Returns the scope limit that a request of this thread would exceed now.
-    pub(super) fn exceeded_limit(&self, state: &mut State, request: Request) -> Option<ScopeLimitReached> {
+    pub(super) fn exceeded_limit(
+        &self,
+        state: &mut State,
+        request: ChunkRequest,
+    ) -> Option<ScopeLimitReached> {
         let owner = self.owner(state, request)?;
         state.allocator.owners.exceeded_limit(owner, request.rounded())
     }
 
     /// Returns the owner of a request of this thread.
-    pub(super) fn owner(&self, state: &mut State, request: Request) -> Option<OwnerId> {
+    pub(super) fn owner(&self, state: &mut State, request: ChunkRequest) -> Option<OwnerId> {
         if request.bytes == 0 || !state.slow_path().records_owners() {
             return None;
         }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::advise::ExternalMemory;
 use super::{AllocationAttempt, Pool, release_regions};
-use crate::allocator::Request;
 use crate::error::Unusable;
 use crate::fork;
 use crate::out_of_memory::Verdict;
+use crate::tables::ChunkRequest;
 
 /// The pools over sources that share one memory, such as a [`Cap`](crate::source::Cap).
 ///
@@ -64,7 +64,7 @@ impl Pool {
     /// The caller holds neither lock nor source lock: the other pools take their own.
     pub(super) fn reclaim_for(
         &self,
-        request: Request,
+        request: ChunkRequest,
         refused: &AllocationAttempt,
     ) -> Result<bool, Unusable> {
         if refused.out_of_memory.verdict != Verdict::Source {
@@ -87,7 +87,7 @@ impl Pool {
         Ok(released > 0)
     }
 
-    fn may_serve(&self, request: Request, external: &ExternalMemory) -> Result<bool, Unusable> {
+    fn may_serve(&self, request: ChunkRequest, external: &ExternalMemory) -> Result<bool, Unusable> {
         let trim_on_oom = self.options.trim_on_oom;
         self.with_state(|state| state.allocator.would_serve(request.needed, trim_on_oom, external.possible()))
     }

@@ -2,16 +2,16 @@
 
 use super::Pool;
 use super::guarding::Guarded;
-use crate::allocator::Allocator;
 use crate::decisions::Decision;
 use crate::error::Unusable;
 use crate::owner::ScopeId;
 use crate::source::Grant;
+use crate::tables::Tables;
 
 /// The tables of a pool and the conditions that its calls must check.
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) allocator: Allocator,
+    pub(super) allocator: Tables,
     /// Red zones and quarantine; `None` outside of guard mode.
     pub(super) guarded: Option<Guarded>,
     slow_path: SlowPathReasons,
@@ -68,7 +68,7 @@ impl Pool {
 }
 
 impl State {
-    pub(super) fn new(allocator: Allocator, guarded: Option<Guarded>, tags: bool) -> Self {
+    pub(super) fn new(allocator: Tables, guarded: Option<Guarded>, tags: bool) -> Self {
         let slow_path = SlowPathReasons { tags, guarded: guarded.is_some(), ..SlowPathReasons::default() };
         Self {
             allocator,

@@ -7,11 +7,11 @@ use thiserror::Error;
 
 use super::limits::MAX_GRANULARITY;
 use super::program::{Event, Program};
-use crate::allocator::Allocation;
 use crate::error::{AllocError, OptionsError};
 use crate::pool::{Options, Pool};
 use crate::source::AddressSpace;
 use crate::stats::Stats;
+use crate::tables::Allocation;
 use crate::units::ratio;
 
 /// The result of a replay.

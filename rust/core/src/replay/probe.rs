@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::play::{ReplayError, ReplayObserver, run};
 use super::program::Program;
 use super::slack::Slack;
-use crate::allocator::Allocation;
 use crate::policy::SplitRule;
 use crate::pool::{Options, Pool};
 use crate::source::{AddressSpace, DescendingAddresses, Log, Recording, RegionSource};
+use crate::tables::Allocation;
 use crate::units::MAX_BYTES;
 
 /// Number of events between two checks of the stop flag.

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::allocator::Allocation;
 use crate::source::{Call, Grant, Log};
+use crate::tables::Allocation;
 use crate::units::{GRANULE, round_up};
 
 /// Tracks one replay.

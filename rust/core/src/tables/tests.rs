@@ -6,10 +6,11 @@ use crate::test_strategies::{config, limit, number, share, size};
 use crate::units::share_of;
 
 /// Creates an allocator with one free region of `bytes` bytes.
-fn with_a_region(bytes: u64, limit: u64, split_rule: SplitRule) -> Allocator {
-    let mut allocator = Allocator::new(Limit { bytes: limit, set_by: "".into() }, false, split_rule, false);
-    let plan =
-        allocator.plan(Request { bytes, needed: bytes, owner: None, held: false }).expect("below the limit");
+fn with_a_region(bytes: u64, limit: u64, split_rule: SplitRule) -> Tables {
+    let mut allocator = Tables::new(Limit { bytes: limit, set_by: "".into() }, false, split_rule, false);
+    let plan = allocator
+        .plan(ChunkRequest { bytes, needed: bytes, owner: None, held: false })
+        .expect("below the limit");
     allocator.adopt(Grant { address: GRANULE, bytes }, &plan);
     allocator
 }
@@ -29,9 +30,9 @@ proptest! {
         let fit = |bytes: u64| round_up((bytes % limit).max(1)).min(limit / GRANULE * GRANULE);
         let (needed, size) = (fit(one).min(fit(other)), fit(one).max(fit(other)));
         let mut allocator = with_a_region(size, limit, SplitRule { policy, fraction });
-        let allocation = allocator.try_allocate(Request { bytes: needed, needed, owner: None, held: false }).expect("it fits");
+        let allocation = allocator.try_allocate(ChunkRequest { bytes: needed, needed, owner: None, held: false }).expect("it fits");
 
-        // Allocator, section 8, with a threshold of at least 1 (allocator, section 20, defect 4), in integers that cannot
+        // Tables, section 8, with a threshold of at least 1 (allocator, section 20, defect 4), in integers that cannot
         // overflow.
         let threshold = if policy == Policy::Tight {
             1
@@ -57,7 +58,7 @@ proptest! {
         // Enough space for the first multiple of the alignment from any granule on.
         let padded = u128::from(bytes) + u128::from(alignment).saturating_sub(256);
         let expected = (padded <= u128::from(MAX_BYTES)).then(|| padded.div_ceil(256) * 256);
-        let request = Request::new(bytes, alignment);
+        let request = ChunkRequest::new(bytes, alignment);
         prop_assert_eq!(request.map(|request| u128::from(request.needed)), expected);
         prop_assert!(request.is_none_or(|request| request.bytes == bytes && request.needed <= MAX_BYTES));
     }
@@ -65,7 +66,7 @@ proptest! {
     #[test]
     fn an_aligned_request_fits_behind_any_granule(bytes in size(), power in 0..13_u32, granule in 1..100_u64) {
         let alignment = 1_u64 << power;
-        let Some(request) = Request::new(bytes, alignment) else { return Ok(()) };
+        let Some(request) = ChunkRequest::new(bytes, alignment) else { return Ok(()) };
         let address = granule * GRANULE;
         prop_assume!(request.needed <= MAX_BYTES - address);
         let allocation = Allocation { address, size: request.needed, requested: bytes, id: 1 };

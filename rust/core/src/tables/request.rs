@@ -5,7 +5,7 @@ use crate::units::{GRANULE, MAX_BYTES, round_up};
 
 /// Requested bytes, and the chunk size needed to serve them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Request {
+pub(crate) struct ChunkRequest {
     pub(crate) bytes: u64,
     pub(crate) needed: u64,
     /// Owner of the request, which counts as pending for it; `None` without scope and tag.
@@ -14,7 +14,7 @@ pub(crate) struct Request {
     pub(crate) held: bool,
 }
 
-impl Request {
+impl ChunkRequest {
     /// Creates a request for `bytes` bytes aligned to `alignment`; alignments above the granule add padding.
     ///
     /// Returns `None` if the padded size exceeds [`MAX_BYTES`].

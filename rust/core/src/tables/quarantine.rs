@@ -2,18 +2,18 @@
 
 use std::num::NonZeroU64;
 
-use super::Allocator;
+use super::Tables;
 use crate::chunk::{Chunk, Handle};
 use crate::free_list::FreeChunk;
 use crate::free_target::FreeTarget;
 use crate::region::Region;
 use crate::source::Grant;
 
-impl Allocator {
-    /// Moves the chunk in use at `address` into quarantine until [`Allocator::release_from_quarantine`]; returns its
+impl Tables {
+    /// Moves the chunk in use at `address` into quarantine until [`Tables::release_from_quarantine`]; returns its
     /// former state.
     ///
-    /// Fails like [`Allocator::free`].
+    /// Fails like [`Tables::free`].
     pub(crate) fn quarantine(&mut self, address: u64, target: FreeTarget) -> Option<(Handle, Chunk)> {
         let handle = self.live.remove(&mut self.chunks, address, target)?;
         let former = *self.chunks.get(handle);

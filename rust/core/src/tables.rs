@@ -1,7 +1,7 @@
-//! The allocator: best-fit allocation, merging on every free, and region bookkeeping.
+//! The tables of an allocator: best-fit allocation, merging on every free, and region bookkeeping.
 //!
-//! It works on `&mut self` and never calls a source. The pool calls the source and passes each grant to
-//! [`Allocator::adopt`].
+//! They work on `&mut self` and never call a source. Who owns them calls the source and passes each grant to
+//! [`Tables::adopt`].
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -25,7 +25,7 @@ use crate::units::{GRANULE, MAX_BYTES, align_up, round_up};
 
 pub(crate) use feasibility::Supply;
 pub(crate) use free_plan::FreePlan;
-pub(crate) use request::Request;
+pub(crate) use request::ChunkRequest;
 
 /// A served request: address, chunk size, requested size and id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(crate) struct Limit {
 
 /// The chunks, bins, regions, owners and counters of one pool.
 #[derive(Debug)]
-pub(crate) struct Allocator {
+pub(crate) struct Tables {
     pub(crate) chunks: ChunkTable,
     pub(crate) bins: Bins,
     pub(crate) live: LiveTable,
@@ -71,7 +71,7 @@ pub(crate) struct Allocator {
     joins_regions: bool,
 }
 
-impl Allocator {
+impl Tables {
     /// Creates an allocator without regions.
     pub(crate) fn new(limit: Limit, growth: bool, split_rule: SplitRule, joins_regions: bool) -> Self {
         let Limit { bytes: limit, set_by: limit_set_by } = limit;
@@ -120,7 +120,7 @@ impl Allocator {
     ///
     /// Returns `None`, without any change, if no free chunk fits.
     #[inline]
-    pub(crate) fn try_allocate(&mut self, request: Request) -> Option<Allocation> {
+    pub(crate) fn try_allocate(&mut self, request: ChunkRequest) -> Option<Allocation> {
         // `take` returns two integers in registers; reading the freshly written chunk back would stall.
         let (address, size) = self.take(request.bytes, request.needed)?;
         let address = address.get();
@@ -223,7 +223,7 @@ impl Allocator {
 
     /// Records the owner of a new allocation.
     #[cold]
-    fn set_owner(&mut self, owner: OwnerId, address: u64, request: Request) {
+    fn set_owner(&mut self, owner: OwnerId, address: u64, request: ChunkRequest) {
         if let Some(handle) = self.live.find(&self.chunks, address) {
             self.owners.set_owner(handle, owner);
             self.owners.account_allocate(owner, request.rounded());
@@ -237,7 +237,7 @@ impl Allocator {
     }
 
     /// Plans one round of growth; returns `None` if the limit leaves no room for the request.
-    pub(crate) fn plan(&mut self, request: Request) -> Option<Plan> {
+    pub(crate) fn plan(&mut self, request: ChunkRequest) -> Option<Plan> {
         let plan = self.growth.plan(request.needed, self.counters.reserved(), self.limit)?;
         self.decisions.record(|| Decision::Planned(request.needed));
         Some(plan)

@@ -1,7 +1,7 @@
 //! Predicts which requests the allocator can serve, under this limit or another one, for a given supply of the
 //! source.
 
-use super::Allocator;
+use super::Tables;
 use crate::units::MAX_BYTES;
 
 /// The bytes that a source could grant.
@@ -41,7 +41,7 @@ struct GrowthAttempt {
     available: u64,
 }
 
-impl Allocator {
+impl Tables {
     /// Returns whether a request for a chunk of `needed` bytes would be served.
     pub(crate) fn would_serve(&self, needed: u64, trim_on_oom: bool, supply: Supply) -> bool {
         self.has_free(needed)

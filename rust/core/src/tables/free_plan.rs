@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::Allocator;
+use super::Tables;
 use super::feasibility::Supply;
 use crate::chunk::{Chunk, Handle};
 use crate::owner::OwnerId;
@@ -33,7 +33,7 @@ impl FreePlan {
     }
 }
 
-impl Allocator {
+impl Tables {
     /// Returns the smallest set of allocations whose release lets a chunk of `needed` bytes be served: within a
     /// region, or in whole regions that are released for a larger one. Skips allocations that a runtime holds.
     /// Returns `None` if there is no such set.

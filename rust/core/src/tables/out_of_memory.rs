@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use super::{Allocator, Request};
+use super::{ChunkRequest, Tables};
 use crate::chunk::Chunk;
 use crate::out_of_memory::{OutOfMemory, Verdict};
 use crate::stats::Stats;
 use crate::units::round_up;
 
-impl Allocator {
+impl Tables {
     /// Returns the error of a refused request with the current figures. `margins` are the bytes that guard mode adds
     /// to each allocation.
-    pub(crate) fn out_of_memory(&self, request: Request, source_refused: bool, margins: u64) -> OutOfMemory {
+    pub(crate) fn out_of_memory(
+        &self,
+        request: ChunkRequest,
+        source_refused: bool,
+        margins: u64,
+    ) -> OutOfMemory {
         let stats = self.stats();
         let Stats {
             requested: live_requested, in_use, reserved, limit, free, largest_free, num_live, ..

@@ -2,12 +2,12 @@
 
 use std::num::NonZeroU64;
 
-use super::Allocator;
+use super::Tables;
 use crate::chunk::Chunk;
 use crate::decisions::Decision;
 use crate::free_target::{FreeTarget, HELD};
 
-impl Allocator {
+impl Tables {
     /// Returns the chunk in use at `address`.
     pub(crate) fn chunk_at(&self, address: u64) -> Option<&Chunk> {
         Some(self.chunks.get(self.live.find(&self.chunks, address)?))
