@@ -976,6 +976,9 @@ def collect_garbage(pool: Pool | None) -> bool:
         ValueError: ``ALLOTMENT_COLLECT_GARBAGE`` is neither 0 nor 1.
     """
 
+def one_line(text: str, /) -> str:
+    """Return a text with an escape for every unprintable character, such as a newline in a file name."""
+
 def show_text(text: str, /) -> str:
     """Return a text as messages show it: unprintable characters as escapes, cut at 200 characters."""
 

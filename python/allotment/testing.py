@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from allotment._core import show_text
 from allotment.devices.context import context
 from allotment.devices.environment.settings import NOT_HONOURED, VARIABLES
 from allotment.devices.environment.variables import SIMULATED_GPUS, read_gpus
-from allotment.text import show_text
 
 #: Held by the thread that has replaced the runtime.
 _replacing: Final = threading.RLock()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from allotment._core import __version__
+from allotment._core import __version__, one_line
 from allotment.cli.command import (
     BAD_INPUT,
     BROKEN_PIPE,
@@ -19,7 +19,6 @@ from allotment.cli.command import (
     Outcome,
     Size,
 )
-from allotment.text import one_line
 
 if TYPE_CHECKING:
     from allotment.trace import ReplayOptions, Report, Search

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from allotment._core import show_value
 from allotment.devices.device_tuples import LogicalDeviceConfiguration, PhysicalDevice
 from allotment.devices.environment.settings import Settings
 from allotment.devices.environment.variables import VISIBLE_DEVICES
 from allotment.devices.messages.device_errors import expected_device, explained
 from allotment.devices.physical import Physical, hardware
-from allotment.text import show_value
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from allotment.text import show_text
+from allotment._core import show_text
 
 #: Types that ``parse`` takes without ``device:`` before them, in any case.
 SHORT_KINDS = frozenset({"CPU", "GPU", "TPU", "CUSTOM", "EPU"})

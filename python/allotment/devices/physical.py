@@ -7,14 +7,20 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from allotment._core import cuda_devices, cuda_memory_info, cuda_stream_priorities, format_size
+from allotment._core import (
+    cuda_devices,
+    cuda_memory_info,
+    cuda_stream_priorities,
+    format_size,
+    show_text,
+    show_value,
+)
 from allotment.devices.device_tuples import HardwareIndex, PhysicalDevice, PhysicalIndex
 from allotment.devices.environment import settings as environment
 from allotment.devices.environment.settings import Settings
 from allotment.devices.environment.variables import VISIBLE_DEVICES
 from allotment.devices.environment.visible_devices_mask import read_mask
 from allotment.errors import UnknownError
-from allotment.text import show_text, show_value
 
 #: Greatest and least stream priority of a simulated GPU: what TensorFlow's own tests report of NVIDIA's cards.
 _SIMULATED_PRIORITIES = (-2, 0)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Final
 
 from allotment import errors
+from allotment._core import show_text
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import Ready, context
 from allotment.devices.memory_runner import MemoryRunner, runner_of
 from allotment.devices.names import DeviceName, parse, parse_runtime_slashes
-from allotment.text import show_text
 
 #: Kinds of device, the best first.
 _KINDS: Final = ("GPU", "CPU")

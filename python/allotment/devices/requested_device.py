@@ -2,12 +2,12 @@
 
 from typing import ClassVar, Final
 
+from allotment._core import show_text
 from allotment.devices.context import context
 from allotment.devices.device_spec import DeviceSpec
 from allotment.devices.device_tuples import LogicalDevice
 from allotment.devices.messages.device_errors import expected_device, explained
 from allotment.devices.names import DeviceName, parse
-from allotment.text import show_text
 
 _context: Final = context()
 

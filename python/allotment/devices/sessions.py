@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from allotment._core import show_text, show_value
 from allotment.devices.configuration import Configuration
 from allotment.devices.context import Context
 from allotment.devices.device_tuples import LogicalDeviceConfiguration
@@ -15,7 +16,6 @@ from allotment.devices.physical import Physical
 from allotment.devices.plan import LogicalPlan, plan_devices
 from allotment.devices.start_warnings import growth_warnings, overridden_options, session_option_warnings
 from allotment.errors import InvalidArgumentError
-from allotment.text import show_text, show_value
 
 #: Names of options in messages.
 _FRACTION: Final = "gpu_options.per_process_gpu_memory_fraction"

@@ -5,7 +5,7 @@ All functions yield pairs of a key, for which the context warns once, and a sent
 
 from collections.abc import Iterator, Sequence
 
-from allotment._core import format_size, machine_memory
+from allotment._core import format_size, machine_memory, show_text
 from allotment.devices.configuration import Configuration
 from allotment.devices.environment.settings import not_honoured
 from allotment.devices.environment.variables import CPU_POOL, CPU_POOL_LIMIT, FORCE_GROWTH, SYSTEM_RESERVE
@@ -14,7 +14,6 @@ from allotment.devices.limits.sizes import GRANULE
 from allotment.devices.limits.splits import splits_of
 from allotment.devices.logical import LogicalDeviceRuntime
 from allotment.devices.physical import Physical
-from allotment.text import show_text
 
 Warnings = Iterator[tuple[str, str]]
 

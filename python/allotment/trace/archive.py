@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import IO, Self
 
-from allotment.text import one_line
+from allotment._core import one_line
 from allotment.trace.error import TraceError
 
 #: First bytes of a zip file with at least one member, and of one without.

@@ -8,8 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import IO
 
-from allotment._core import Program
-from allotment.text import one_line
+from allotment._core import Program, one_line
 from allotment.trace.archive import MAGICS, Archive, Array
 from allotment.trace.error import TraceError
 

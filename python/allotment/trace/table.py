@@ -9,8 +9,7 @@ from typing import TextIO
 
 import click
 
-from allotment._core import Limits, format_size
-from allotment.text import one_line
+from allotment._core import Limits, format_size, one_line
 from allotment.trace.report import Report, Search
 
 #: Blanks between two columns.

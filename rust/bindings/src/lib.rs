@@ -54,7 +54,7 @@ mod _core {
     #[pymodule_export]
     use crate::garbage::collect_garbage;
     #[pymodule_export]
-    use crate::message_text::{show_text, show_value};
+    use crate::message_text::{one_line, show_text, show_value};
     #[pymodule_export]
     use crate::numpy::ArrayMemory;
     #[pymodule_export]

@@ -49,7 +49,7 @@ def test_no_import_goes_in_a_circle() -> None:
     assert len(arrows) > 300
     order = list(graphlib.TopologicalSorter(arrows).static_order())
     assert (
-        order.index("allotment.text")
+        order.index("allotment.errors")
         < order.index("allotment.devices.context")
         < order.index("allotment.tf.config")
     )

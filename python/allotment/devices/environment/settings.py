@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from allotment._core import show_value
 from allotment.devices.environment import variables
 from allotment.devices.environment.variables import Policy, Variable
-from allotment.text import show_value
 
 _T = TypeVar("_T")
 _logger = logging.getLogger("allotment.settings")

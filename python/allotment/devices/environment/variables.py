@@ -9,14 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, Literal, TypeVar
 
-from allotment._core import parse_size
-from allotment.text import BLANKS, show_text, show_value
+from allotment._core import parse_size, show_text, show_value
 
 _T = TypeVar("_T")
 #: The split policies of pools.
 Policy = Literal["tensorflow", "tight"]
 
 _MIB = 1 << 20
+#: The blank characters of C's ``isspace``. Python's ``str.strip`` also removes the no-break space, which no other
+#: reader of environment variables does.
+BLANKS: Final = " \t\n\v\f\r"
+
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _DIGITS = re.compile(r"[0-9]+")
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from allotment._core import show_value
 from allotment.devices.device_tuples import HardwareIndex
-from allotment.text import BLANKS, show_value
+from allotment.devices.environment.variables import BLANKS
 
 #: As C's ``strtoul`` reads: leading digits count, whatever follows does not.
 _LEADING_NUMBER = re.compile(rf"[{BLANKS}]*(?P<sign>[+-]?)0*(?P<digits>[0-9]+)")

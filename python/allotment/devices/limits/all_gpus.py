@@ -4,8 +4,8 @@ import math
 import numbers
 from typing import Any
 
+from allotment._core import show_value
 from allotment.devices.configuration import Change, ConfigurationState
-from allotment.text import show_value
 
 # Raised even for the present value, as in the release that had these calls.
 _REFUSAL = "GPU options must be set at program startup"

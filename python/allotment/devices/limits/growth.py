@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from allotment._core import show_value
 from allotment.devices.configuration import Change, Configuration, ConfigurationState
 from allotment.devices.device_tuples import PhysicalDevice
 from allotment.devices.environment.variables import FORCE_GROWTH
 from allotment.devices.options.flags import as_bool
-from allotment.text import show_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
+from allotment._core import show_text, show_value
 from allotment.devices.configuration import Change, Configuration, ConfigurationState
 from allotment.devices.device_tuples import LogicalDeviceConfiguration
 from allotment.devices.limits.sizes import MOST_MIB
 from allotment.devices.physical import Physical
 from allotment.errors import InvalidArgumentError, UnknownError
-from allotment.text import show_text, show_value
 
 
 def stored_splits(state: ConfigurationState, device: Any) -> Sequence[LogicalDeviceConfiguration] | None:

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from allotment._core import format_size, parse_size
+from allotment._core import format_size, parse_size, show_value
 from allotment.devices.configuration import Change, ConfigurationState
-from allotment.text import show_value
 
 
 def set_experimental_limit(state: ConfigurationState, device: Any, size: Any) -> None:

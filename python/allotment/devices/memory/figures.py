@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from allotment._core import Pool
+from allotment._core import Pool, show_text, show_value
 from allotment.devices.context import context
 from allotment.devices.device_tuples import LogicalDevice, PhysicalDevice
 from allotment.devices.logical import LogicalDeviceRuntime
 from allotment.devices.messages.device_errors import expected_device, explained
 from allotment.devices.messages.device_name_hint import hint_for
 from allotment.devices.names import device_name, parse_runtime
-from allotment.text import show_text, show_value
 
 
 def memory_info(devices: Sequence[LogicalDeviceRuntime], text: Any) -> dict[str, int]:

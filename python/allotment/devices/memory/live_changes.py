@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from allotment._core import Pool, format_size, parse_size
+from allotment._core import Pool, format_size, parse_size, show_value
 from allotment.devices.context import context
 from allotment.devices.device_tuples import LogicalDevice
 from allotment.devices.environment.variables import FORCE_GROWTH
@@ -13,7 +13,6 @@ from allotment.devices.logical import LogicalDeviceRuntime
 from allotment.devices.memory.figures import find_device
 from allotment.devices.options.flags import as_bool
 from allotment.devices.plan import Limit
-from allotment.text import show_value
 
 _SET_BY_LIMIT = "allotment.experimental.set_memory_limit"
 _SET_BY_GROWTH = "allotment.experimental.set_memory_growth"

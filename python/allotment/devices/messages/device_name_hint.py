@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+from allotment._core import show_text
 from allotment.devices.device_tuples import PhysicalDevice
 from allotment.devices.names import parse_runtime
-from allotment.text import show_text
 
 
 class _Physical(Protocol):

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from allotment.text import show_value
+from allotment._core import show_value
 
 _T = TypeVar("_T")
 

@@ -3,8 +3,8 @@
 import operator
 from typing import Any, Literal
 
+from allotment._core import show_value
 from allotment.devices.configuration import Change, ConfigurationState
-from allotment.text import show_value
 
 Which = Literal["intra", "inter"]
 

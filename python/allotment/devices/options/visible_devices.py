@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from allotment._core import show_value
 from allotment.devices.configuration import Change, ConfigurationState
 from allotment.devices.device_tuples import PhysicalDevice
 from allotment.devices.messages.device_errors import explained
-from allotment.text import show_value
 
 
 def devices_of_type(devices: list[PhysicalDevice], device_type: Any) -> list[PhysicalDevice]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from allotment._core import format_size
+from allotment._core import format_size, show_text
 from allotment.devices.reports.devices import DevicesReport, LogicalReport, MaskReport, PhysicalReport
-from allotment.text import show_text
 
 
 def report_text(report: DevicesReport) -> str:

@@ -5,13 +5,13 @@ Source: docs/spec/device-config-api.md, sections 6 and 7.
 
 from typing import Any
 
+from allotment._core import show_text
 from allotment.devices.context import context
 from allotment.devices.device_tuples import LogicalDeviceConfiguration, PhysicalDevice
 from allotment.devices.limits import growth
 from allotment.devices.memory import figures
 from allotment.devices.messages.device_errors import expected_device, explained
 from allotment.devices.options.flags import check_truth
-from allotment.text import show_text
 from allotment.tf.config._devices import (
     get_logical_device_configuration,
     get_visible_devices,

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from allotment._core import show_value
 from allotment.devices.device_spec import DeviceSpec
 from allotment.devices.names import DeviceName, parse
-from allotment.text import show_value
 
 #: A scope: a name, a function of the node, or ``None``, which forgets all scopes around it.
 Scope = DeviceName | Callable[[Any], Any] | None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from allotment.text import show_value
+from allotment._core import show_value
 
 
 @dataclass(frozen=True, slots=True)
