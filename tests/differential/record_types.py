@@ -46,6 +46,8 @@ _HEAD = '''"""Element types of TensorFlow 2.21's operations, recorded by ``tests
 For each operation: its inputs as ``name:type``, where the type is an attribute or fixed, nothing if it is any, and ends
 with ``*`` for a list; for each attribute the types that are allowed, in the order in which error texts list them
 (nothing: all), and those that a CPU kernel exists for (nothing: those that are allowed).
+
+Longer than 300 lines: a table, a line for each operation.
 """
 
 from typing import Final

@@ -1,4 +1,7 @@
-"""Python values and NumPy's into arrays: which element type they get, and what is refused in TensorFlow's words."""
+"""Python values and NumPy's into arrays: which element type they get, and what is refused in TensorFlow's words.
+
+Longer than 300 lines: the ways for one kind of values share the walk through nested lists.
+"""
 
 import marshal
 from itertools import chain
