@@ -834,6 +834,19 @@ class ArrayMemory:
                 far as that is known.
         """
 
+def read_plain_pickle(data: bytes, /) -> object:
+    """Read a pickle of plain data. Nothing in it is executed or imported.
+
+    Plain data are ``None``, booleans, numbers, texts, bytes, lists, tuples, and dictionaries whose keys are texts or
+    integers.
+
+    Args:
+        data: The pickle, protocol 2 to 5. Bytes behind its end are ignored.
+
+    Raises:
+        ValueError: It asks for anything else, or is damaged or truncated; the text starts with ``byte N:``.
+    """
+
 @final
 class Program:
     """A recorded program of allocations and frees in which every free has its allocation.

@@ -147,7 +147,9 @@ def replay_command(
 ) -> Outcome:
     """Replay recorded allocations into a pool that has addresses but no memory.
 
-    A TRACE is an .npz file with the columns op (1 allocates, 2 frees), id and size, one integer an event.
+    A TRACE is an .npz file with the columns op (1 allocates, 2 frees), id and size, one integer an event; a memory
+    snapshot of PyTorch; a table of lifetimes (id, lower, upper, size); the log of RMM; or a profile of TensorFlow
+    (.xplane.pb). Its content determines which. A snapshot or profile of several devices counts as several traces.
     SIZE is a number with a unit (B, KiB to EiB, KB to EB) or of bytes.
 
     The defaults are those of a pool over made-up addresses (source "address-space") with trim_on_oom off. A pool over
@@ -183,7 +185,7 @@ def _replay(
 ) -> "list[Report]":
     """Read all files, then replay them, so that an invalid last file is reported before any replay."""
     from allotment.cli.progress import progress
-    from allotment.trace import TraceError, read_trace, replay_at_min_limit, replay_trace
+    from allotment.trace import TraceError, read_traces, replay_at_min_limit, replay_trace
 
     traces, reports = [], []
     long = search is not None or sum(map(_nbytes, paths)) >= _LONG_BYTES
@@ -191,9 +193,11 @@ def _replay(
         for path in paths:
             steps.begin(f"reading {one_line(path)}")
             try:
-                traces.append(read_trace(path))
+                traces += read_traces(path)
             except TraceError as error:
                 raise BadInput(str(error)) from error
+        if with_offsets and len(traces) > 1:
+            raise BadInput(f"--offsets takes the offsets of one program, and {paths[0]} has {len(traces)}")
         for trace in traces:
             steps.begin(f"replaying {one_line(trace.path)}")
             if search is not None:

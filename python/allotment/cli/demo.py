@@ -6,8 +6,15 @@ from textwrap import wrap
 
 from allotment._core import format_size, replay
 from allotment.cli.devices_demo import split_a_gpu
-from allotment.trace import ReplayOptions, Report, Trace, replay_at_min_limit, replay_trace
-from allotment.trace.reader import Columns, read_columns
+from allotment.trace import (
+    Columns,
+    ReplayOptions,
+    Report,
+    Trace,
+    read_columns,
+    replay_at_min_limit,
+    replay_trace,
+)
 
 #: A trace in the package; ``trace/data/README.md`` describes how it was recorded.
 _TRACE = "torch_resnet50_train_b16.npz"

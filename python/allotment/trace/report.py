@@ -74,6 +74,7 @@ class Report:
             **named,
             "events": self.trace.program.events,
             "peak_live": self.trace.program.peak_live,
+            **self._origin_figures(),
             **asdict(self.options),
             "joined": self.options.joins_regions,
             **self._search_figures(),
@@ -95,6 +96,29 @@ class Report:
             "num_allocs": stats.num_allocs,
             "num_live": stats.num_live,
             "ns_per_event": self.result.ns_per_event,
+        }
+
+    def _origin_figures(self) -> dict[str, Any]:
+        origin = self.trace.origin
+        if origin.kind in ("npz", "lifetimes"):
+            return {"kind": origin.kind}
+        reserved = {
+            "reserved_at_end": origin.reserved_at_end,
+            "recorded_peak_reserved": origin.recorded_peak_reserved,
+        }
+        return {
+            "kind": origin.kind,
+            "device": origin.device,
+            "streams": origin.streams,
+            "blocks_at_start": origin.blocks_at_start,
+            "live_at_start": origin.live_at_start,
+            "live_at_end": origin.live_at_end,
+            **(reserved if origin.reserved_at_end is not None else {}),
+            "incomplete": origin.incomplete,
+            "missing": list(origin.missing),
+            "entries": dict(origin.entries),
+            "annotations": dict(origin.annotations),
+            "out_of_memory": [asdict(one) | {"text": one.text} for one in origin.refusals],
         }
 
     def _search_figures(self) -> dict[str, Any]:

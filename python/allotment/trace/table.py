@@ -4,16 +4,20 @@ import os
 import shutil
 import textwrap
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 import click
 
 from allotment._core import Limits, format_size, one_line
+from allotment.trace.recording import Origin
 from allotment.trace.report import Report, Search
 
 #: Blanks between two columns.
 _GAP = "  "
+
+#: Kinds of entries and annotations that are listed.
+_MOST_NAMES = 8
 
 
 def render_table(reports: Sequence[Report], stream: TextIO) -> str:
@@ -50,10 +54,15 @@ def _full_table(report: Report, width: int | None, bold: Callable[[str], str]) -
         line(label, format_size(nbytes), f"{nbytes} bytes")
 
     options, result, stats = report.options, report.result, report.result.stats
-    line("trace", one_line(report.trace.path))
+    origin = report.trace.origin
+    line("trace", one_line(report.trace.title))
     if report.trace.name is not None:
         line("name", one_line(report.trace.name))
     line("events", str(report.trace.program.events))
+    if origin.blocks_at_start:
+        line("blocks at start", f"{origin.blocks_at_start}: the first events, by address")
+    if origin.streams > 1:
+        line("streams", f"{origin.streams}: one pool serves them all")
     if report.limits is None:
         amount("limit", options.limit)
     else:
@@ -65,7 +74,14 @@ def _full_table(report: Report, width: int | None, bold: Callable[[str], str]) -
     amount("gap", options.gap)
     line("regions that touch", "joined" if options.joins_regions else "kept apart")
     line("policy", options.policy)
-    amount("peak live", report.trace.program.peak_live)
+    if origin.kind not in ("npz", "lifetimes"):
+        amount("live at start", origin.live_at_start)
+    amount("peak live, at least" if origin.incomplete else "peak live", report.trace.program.peak_live)
+    if origin.kind not in ("npz", "lifetimes"):
+        amount("live at end", origin.live_at_end)
+    if origin.reserved_at_end is not None and origin.recorded_peak_reserved is not None:
+        amount("reserved in the file", origin.reserved_at_end)
+        amount("its peak in the file", origin.recorded_peak_reserved)
     amount("peak in use", stats.peak_in_use)
     amount("peak reserved", stats.peak_reserved)
     amount("lost inside chunks", report.lost_inside_chunks)
@@ -75,6 +91,8 @@ def _full_table(report: Report, width: int | None, bold: Callable[[str], str]) -
     line("refused", str(result.refused))
     line("first refused", _event(result.first_refused))
     line("time", f"{result.ns_per_event:.1f} ns an event")
+    for name, text in _recorded_facts(origin):
+        line(name, one_line(text))
 
     labels = max(len(label) for label, _, _ in rows)
     texts = max(len(text) for _, text, exact in rows if exact)
@@ -91,6 +109,21 @@ def _full_table(report: Report, width: int | None, bold: Callable[[str], str]) -
     return lines
 
 
+def _recorded_facts(origin: Origin) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts of what the file says besides the events: refusals, kinds of entries, what is missing."""
+    for refusal in origin.refusals:
+        yield "out of memory", refusal.text
+    for label, counts in (("other entries", origin.entries), ("annotations", origin.annotations)):
+        if counts:
+            most = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+            named = ", ".join(f"{name} {count}" for name, count in most[:_MOST_NAMES])
+            yield label, named + (f", and {len(most) - _MOST_NAMES} more" if len(most) > _MOST_NAMES else "")
+    if origin.incomplete:
+        yield "incomplete", "the program's peak is at least the peak of this trace"
+    for text in origin.missing:
+        yield "missing", text
+
+
 def _summary_table(reports: Sequence[Report]) -> list[str]:
     limits = ["limit"] if reports[0].limits is None else ["smallest limit", "safe limit", "search"]
     figures = ["events", *limits, "peak live", "peak in use", "peak reserved", "regions", "grants", "refused"]
@@ -100,7 +133,7 @@ def _summary_table(reports: Sequence[Report]) -> list[str]:
         sizes = [report.options.limit] if found is None else [found.min_limit, found.safe_limit]
         rows.append(
             [
-                one_line(report.trace.path),
+                one_line(report.trace.title),
                 str(report.trace.program.events),
                 *map(format_size, sizes),
                 *([] if found is None else [_search_state(found)]),

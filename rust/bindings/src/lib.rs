@@ -24,6 +24,7 @@ mod guard;
 mod interpreter;
 mod message_text;
 mod numpy;
+mod plain_pickle;
 mod policy;
 mod pool;
 mod registry;
@@ -57,6 +58,8 @@ mod _core {
     use crate::message_text::{one_line, show_text, show_value};
     #[pymodule_export]
     use crate::numpy::ArrayMemory;
+    #[pymodule_export]
+    use crate::plain_pickle::read_plain_pickle;
     #[pymodule_export]
     use crate::pool::Pool;
     #[pymodule_export]

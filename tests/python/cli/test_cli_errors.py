@@ -36,7 +36,7 @@ def test_all_files_are_read_before_any_is_replayed(tmp_path: Path) -> None:
         ("none.npz", "cannot be read: No such file or directory"),
         (".", "is a folder"),
         ("empty", "is empty"),
-        ("text", "is not a trace: "),
+        ("text", "is not a trace. "),
         ("cut", "is a damaged or truncated zip file: "),
         ("column", "column id: is missing"),
         ("a\nb", "cannot be read: No such file or directory"),
@@ -132,7 +132,7 @@ def test_an_internal_error_is_exit_1_and_one_line() -> None:
         def broken(path):
             raise RuntimeError("a\\nb")
 
-        allotment.trace.read_trace = broken
+        allotment.trace.read_traces = broken
         sys.exit(main(["replay", {str(GNN)!r}]))
         """
     )
@@ -146,7 +146,7 @@ def test_an_interrupt_is_exit_130_without_a_traceback() -> None:
         import allotment.trace
         from allotment.cli import main
 
-        allotment.trace.read_trace = lambda path: os.kill(os.getpid(), signal.SIGINT)
+        allotment.trace.read_traces = lambda path: os.kill(os.getpid(), signal.SIGINT)
         sys.exit(main(["replay", {str(GNN)!r}]))
         """
     )

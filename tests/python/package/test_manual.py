@@ -1,6 +1,7 @@
 """What the manual says is run, and what it lists is all that there is."""
 
 import importlib.util
+import pickle
 import re
 import types
 from pathlib import Path
@@ -16,6 +17,7 @@ from allotment.devices.environment import variables
 from allotment.trace import ReplayOptions, Search, read_trace, replay_at_min_limit, replay_trace
 from support.documents import ROOT, Document, Example, matches, run
 from support.mpi import run_processes
+from support.traces.snapshots import event, snapshot
 
 DOCS = ROOT / "docs"
 PAGES = {path.stem: path for path in DOCS.glob("*.md")}
@@ -147,10 +149,13 @@ def _areas(picture: Path) -> list[str]:
     return outlines
 
 
-def test_the_json_fields_that_the_page_names_are_printed() -> None:
+def test_the_json_fields_that_the_page_names_are_printed(tmp_path: Path) -> None:
     page = PAGES["command-line"].read_text(encoding="utf-8")
     paragraph = page[page.index("## JSON") :]
     named = set(re.findall(r"`([a-z_]+)`", paragraph)) - {"null"}
     trace = read_trace(str(ROOT / "tests/traces/torch_gnn_train.npz"))
     report = replay_at_min_limit(trace, ReplayOptions(64 << 30), Search(1 << 20, 60.0))
-    assert named - {"trace", "traces"} <= set(report.as_dict())
+    path = tmp_path / "snapshot"
+    path.write_bytes(pickle.dumps(snapshot([], [event("alloc", 512, 100)])))
+    recorded = replay_trace(read_trace(path), ReplayOptions()).as_dict()
+    assert named - {"trace", "traces"} <= report.as_dict().keys() | recorded.keys()

@@ -45,7 +45,7 @@ COLUMNS = ["op", "id", "size"]
 )
 def test_another_kind_of_file(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "t.npz").write_bytes(content)
-    assert rejected(tmp_path / "t.npz").startswith("is not a trace: a trace is an .npz file")
+    assert rejected(tmp_path / "t.npz").startswith("is not a trace. A trace is an .npz file")
 
 
 def test_an_empty_file(tmp_path: Path) -> None:

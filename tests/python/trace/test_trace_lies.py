@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_trace import rejected
 
-from allotment.trace import read_trace, reader
+from allotment.trace import npz, read_trace
 from support.traces.trace_files import SMALL, columns, write_trace
 from support.traces.zip_files import (
     FLAGS,
@@ -96,20 +96,20 @@ def test_a_head_that_goes_on_and_on(tmp_path: Path) -> None:
 
 def test_more_events_than_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_trace(tmp_path / "t.npz")
-    monkeypatch.setattr(reader, "MAX_EVENTS", 6)
+    monkeypatch.setattr(npz, "MAX_EVENTS", 6)
     read_trace(path)
-    monkeypatch.setattr(reader, "MAX_EVENTS", 5)
+    monkeypatch.setattr(npz, "MAX_EVENTS", 5)
     assert rejected(path) == "has 6 events; at most 5 are read"
 
 
 def test_columns_that_agree_on_being_too_long_cost_nothing(tmp_path: Path) -> None:
-    events = reader.MAX_EVENTS + 1
+    events = npz.MAX_EVENTS + 1
     lies = {name: npy_with_head(head(f"({events},)", "|i1")) for name in COLUMNS}
     path = write_members(tmp_path / "t.npz", **lies)
     for name in COLUMNS:
         patch_directory(path, name, SIZE, struct.pack("<I", len(lies[name]) + events))
     assert peak_bytes(lambda: rejected(path)) < 8 << 20
-    assert rejected(path) == f"has {events} events; at most {reader.MAX_EVENTS} are read"
+    assert rejected(path) == f"has {events} events; at most {npz.MAX_EVENTS} are read"
 
 
 def test_a_locked_member_and_an_unknown_packing(tmp_path: Path) -> None:

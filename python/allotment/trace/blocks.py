@@ -1,0 +1,140 @@
+"""Makes a program of events that name blocks by address, some of which began before the recording."""
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+#: Most bytes that a request of a trace may have; that of a recorded program.
+MAX_BYTES = 1 << 57
+
+
+@dataclass(slots=True)
+class Block:
+    """A block: its number in the program, its bytes as requested, and its stream's number."""
+
+    id: int
+    size: int
+    stream: int
+
+
+class BlockEvents:
+    """Collects allocations and frees by address. A block that is freed without an allocation was there before."""
+
+    def __init__(self) -> None:
+        self.op = array("q")
+        self.id = array("q")
+        self.size = array("q")
+        self.stream = array("q")
+        #: Blocks from before the recording, by address and number.
+        self.before: dict[tuple[int, int], Block] = {}
+        self.live: dict[int, Block] = {}
+        #: Bytes live by the events alone: negative once more was freed than allocated.
+        self.live_bytes = 0
+        #: Allocations at an address that was in use: the free in between is not in the file.
+        self.frees_missing = 0
+        #: Frees with another size than their allocation's.
+        self.sizes_differing = 0
+        self._streams: dict[object, int] = {}
+        self._seen: set[int] = set()
+        self._next = 0
+
+    @property
+    def events(self) -> int:
+        """Number of events so far, without those of blocks from before."""
+        return len(self.op)
+
+    @property
+    def streams(self) -> int:
+        """Number of streams so far."""
+        return max(len(self._streams), 1)
+
+    def allocate(self, address: int, size: int, stream: object = 0) -> None:
+        """Add an allocation. A block that is live at the address is freed first, and counted."""
+        if (lost := self.live.pop(address, None)) is not None:
+            self.frees_missing += 1
+            self._add(2, lost)
+        block = self._block(size, stream)
+        self.live[address] = block
+        self._seen.add(address)
+        self._add(1, block)
+
+    def free(self, address: int, size: int, stream: object = 0) -> None:
+        """Add a free of ``size`` bytes; without an allocation the block was there before."""
+        block = self.live.pop(address, None)
+        if block is None:
+            block = self._block(size, stream)
+            self.before[address, block.id] = block
+            self._seen.add(address)
+        elif block.size != size:
+            self.sizes_differing += 1
+        self._add(2, block)
+
+    def add_survivors(self, survivors: Iterable[tuple[int, int, object]]) -> int:
+        """Add blocks that are live at the end, as (address, size, stream), if no event names them.
+
+        Returns the number of blocks whose address other events have: their allocation is missing, and they are
+        added at the end.
+        """
+        unexplained = 0
+        for address, size, stream in survivors:
+            if address in self.live:
+                continue
+            if address in self._seen:
+                unexplained += 1
+                self.allocate(address, size, stream)
+            else:
+                block = self._block(size, stream)
+                self.live[address] = self.before[address, block.id] = block
+        return unexplained
+
+    @property
+    def live_before(self) -> int:
+        """Bytes of the blocks from before."""
+        return sum(block.size for block in self.before.values())
+
+    def columns(self) -> "tuple[memoryview[int], memoryview[int], memoryview[int], memoryview[int]]":
+        """Return kinds, numbers, sizes and streams of all events: blocks from before come first, by address."""
+        first = [self.before[key] for key in sorted(self.before)]
+        op, ids, size, stream = array("q"), array("q"), array("q"), array("q")
+        op.extend([1] * len(first))
+        ids.extend([block.id for block in first])
+        size.extend([block.size for block in first])
+        stream.extend([block.stream for block in first])
+        parts = ((op, self.op), (ids, self.id), (size, self.size), (stream, self.stream))
+        for whole, part in parts:
+            whole.extend(part)
+            # The buffer of an empty array is at no aligned address.
+            whole.append(0)
+        return memoryview(op)[:-1], memoryview(ids)[:-1], memoryview(size)[:-1], memoryview(stream)[:-1]
+
+    def missing(self) -> list[str]:
+        """Return sentences on what the file does not have."""
+        said = []
+        if self.before:
+            said.append(
+                f"{_count(len(self.before), 'block')} of {self.live_before} bytes were there before the first event: "
+                "the peak before it is not known"
+            )
+        if self.frees_missing:
+            said.append(
+                f"{_count(self.frees_missing, 'free')} are missing between two allocations of one address"
+            )
+        if self.sizes_differing:
+            said.append(f"{_count(self.sizes_differing, 'free')} had another size than the allocation")
+        return said
+
+    def _block(self, size: int, stream: object) -> Block:
+        number = self._streams.setdefault(stream, len(self._streams))
+        self._next += 1
+        return Block(self._next, size, number)
+
+    def _add(self, op: int, block: Block) -> None:
+        self.op.append(op)
+        self.id.append(block.id)
+        self.size.append(block.size)
+        self.stream.append(block.stream)
+        self.live_bytes += block.size if op == 1 else -block.size
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

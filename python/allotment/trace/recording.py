@@ -1,0 +1,142 @@
+"""Recorded programs as columns of numbers, with what their files say besides the events."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from allotment._core import Program, format_size, one_line
+from allotment.trace.error import TraceError
+
+Kind = Literal["npz", "pytorch", "lifetimes", "rmm", "tensorflow"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRefusal:
+    """An out-of-memory error that the recorded program ran into."""
+
+    #: Number of the event that it comes before, from 0 on.
+    event: int
+    #: Where the file has it, such as ``"entry 12"`` or ``"line 7"``.
+    place: str
+    #: Bytes asked for.
+    requested: int
+    #: Bytes live at that moment, as requested.
+    live: int
+    #: Bytes that the device had free; ``None`` if the file does not say.
+    device_free: int | None = None
+    #: Bytes that the recorded allocator held from the device; ``None`` if the file does not say.
+    reserved: int | None = None
+    #: The largest free block in the reserved bytes; ``None`` if the file does not say.
+    largest_free: int | None = None
+
+    @property
+    def text(self) -> str:
+        """What was asked for and why it failed, in sentences."""
+        said = [f"{self.place}: {_size(self.requested)} asked for with {_size(self.live)} live"]
+        if self.reserved is not None:
+            said[0] += f" and {_size(self.reserved)} reserved"
+        if self.device_free is not None:
+            said[0] += f"; the device had {_size(self.device_free)} free"
+        if self.device_free is not None and self.device_free >= self.requested:
+            said.append(
+                "The device's free memory was larger than the request: a limit of the process refused it, or the "
+                "segment that the request needed was larger than the request"
+            )
+        elif self.reserved is not None:
+            said.append(self._free_bytes(self.reserved))
+        return ". ".join(said) + "."
+
+    def _free_bytes(self, reserved: int) -> str:
+        free = max(reserved - self.live, 0)
+        if free < self.requested:
+            return f"The {_size(free)} reserved and not live would not have sufficed: the memory was full"
+        if self.largest_free is None:
+            return (
+                f"{_size(free)} were reserved and not live, yet no piece of them served: they were fragmented, or "
+                "belonged to another stream or pool"
+            )
+        if self.largest_free >= self.requested:
+            return (
+                f"{_size(free)} were reserved and not live, and the largest free block has {_size(self.largest_free)}: "
+                "it belonged to another stream or pool, or a split rule kept it"
+            )
+        return (
+            f"{_size(free)} were reserved and not live, in pieces of at most {_size(self.largest_free)}: "
+            "the memory was fragmented"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a file says about a recorded program besides its events. Amounts are in bytes as requested."""
+
+    kind: Kind
+    #: The device, or TensorFlow's allocator; ``None`` if the file has one program only and does not say.
+    device: str | None = None
+    #: Blocks that were allocated before the first event: the program's first events, by address.
+    blocks_at_start: int = 0
+    live_at_start: int = 0
+    live_at_end: int = 0
+    #: Number of streams that blocks were allocated on.
+    streams: int = 1
+    #: What the recorded allocator held from the device; ``None`` if the file does not say.
+    reserved_at_end: int | None = None
+    recorded_peak_reserved: int | None = None
+    #: Sentences on what the file cannot tell; empty if it has every event of the program.
+    missing: tuple[str, ...] = ()
+    #: Entries of the file that neither allocate nor free, by kind, with their number.
+    entries: Mapping[str, int] = field(default_factory=dict)
+    #: Names of annotations, and texts of ``user_metadata``, each with the number of entries that have it.
+    annotations: Mapping[str, int] = field(default_factory=dict)
+    #: Settings of the recorded allocator.
+    settings: Mapping[str, object] = field(default_factory=dict)
+    refusals: tuple[RecordedRefusal, ...] = ()
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether events are missing, so that the program's peak is at least the one of the trace."""
+        return bool(self.missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a trace: buffers of 64-bit signed integers, each with one number per event."""
+
+    #: The file's path as the caller gave it.
+    path: str
+    #: The program's name from the header; ``None`` without one.
+    name: str | None
+    #: 1 for an allocation, 2 for a free.
+    op: "memoryview[int]"
+    #: The recorded block's number; a free has that of its allocation.
+    id: "memoryview[int]"
+    #: Bytes requested.
+    size: "memoryview[int]"
+    #: The stream of each event, numbered from 0 on; ``None`` if the file has no streams.
+    stream: "memoryview[int] | None" = None
+    origin: Origin = field(default=Origin("npz"))
+
+    def program(self, events: int | None = None) -> Program:
+        """Check the events and return them as a program to replay.
+
+        Args:
+            events: Number of events to take from the start; all by default.
+
+        Raises:
+            TraceError: The events are inconsistent, such as a free of a block that was never allocated.
+        """
+        try:
+            return Program(self.op[:events], self.id[:events], self.size[:events])
+        except MemoryError as error:
+            raise fault(self.path, f"its {len(self.op)} events do not fit into memory") from error
+        except ValueError as error:
+            raise fault(self.path, str(error)) from error
+
+
+def fault(path: str, problem: str) -> TraceError:
+    """Return the exception for a problem of a file."""
+    return TraceError(one_line(f"{path}: {problem}"))
+
+
+def _size(nbytes: int) -> str:
+    return f"{format_size(nbytes)} ({nbytes} bytes)" if nbytes >= 1024 else format_size(nbytes)

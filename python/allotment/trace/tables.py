@@ -1,0 +1,165 @@
+"""Reads traces in tables of comma-separated values: lifetimes of blocks, and RMM's log."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from allotment.trace.blocks import MAX_BYTES, BlockEvents
+from allotment.trace.recording import Columns, Origin, RecordedRefusal, fault
+
+#: Names of columns of lifetimes, by the names that MiniMalloc's converter takes for them.
+_LIFETIME_NAMES = {
+    "id": "id",
+    "buffer": "id",
+    "buffer_id": "id",
+    "lower": "lower",
+    "begin": "lower",
+    "start": "lower",
+    "upper": "upper",
+    "end": "upper",
+    "size": "size",
+}
+
+#: RMM's columns, in the order that its logging resource adaptor writes.
+_RMM = ("Thread", "Time", "Action", "Pointer", "Size", "Stream")
+
+#: Texts of the null pointer.
+_NULL = ("(nil)", "nullptr", "null", "")
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+
+
+def is_table(first_line: str) -> bool:
+    """Whether a file with this first line is a table that is read."""
+    names = _names(first_line)
+    return set(_RMM) <= set(names) or {_LIFETIME_NAMES.get(name.lower()) for name in names} >= {
+        "id",
+        "lower",
+        "upper",
+        "size",
+    }
+
+
+def read_table(path: str, text: str) -> list[Columns]:
+    """Read a table. Its first line, which :func:`is_table` accepted, determines the kind.
+
+    Raises:
+        TraceError: A line is invalid; the text names it, counted from 1.
+    """
+    names = _names(text.partition("\n")[0])
+    if len(set(names)) != len(names):
+        raise fault(path, f"line 1: a column occurs twice: {', '.join(names)}")
+    rows = _rows(path, text, names)
+    return [_read_rmm(path, rows) if set(_RMM) <= set(names) else _read_lifetimes(path, names, rows)]
+
+
+def _names(first_line: str) -> list[str]:
+    return [name.strip() for name in first_line.lstrip("\ufeff").rstrip("\r").split(",")]
+
+
+def _rows(path: str, text: str, names: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the number of each line and its fields by column; blank lines are skipped."""
+    lines = csv.reader(text.splitlines()[1:], strict=True)
+    try:
+        for row in lines:
+            number = lines.line_num + 1
+            if not row:
+                continue
+            if len(row) != len(names):
+                raise fault(path, f"line {number}: has {len(row)} fields, the first line has {len(names)}")
+            yield number, dict(zip(names, map(str.strip, row), strict=True))
+    except csv.Error as error:
+        raise fault(path, f"line {lines.line_num + 1}: {error}") from error
+
+
+def _read_lifetimes(path: str, names: list[str], rows: Iterator[tuple[int, dict[str, str]]]) -> Columns:
+    """Read blocks that live from one step to another: ``[lower, upper)``, or up to and with the step ``end``."""
+    roles = {role: name for name in names if (role := _LIFETIME_NAMES.get(name.lower())) is not None}
+    last_step = 1 if roles["upper"].lower() == "end" else 0
+    seen: dict[str, int] = {}
+    changes: list[tuple[int, int, int, int]] = []
+    for number, row in rows:
+        name = row[roles["id"]]
+        if name in seen:
+            raise fault(path, f"line {number}: {roles['id']} {name!r} occurs in line {seen[name]}, too")
+        seen[name] = number
+        lower, upper, size = (
+            _integer(path, number, roles[role], row[roles[role]]) for role in ("lower", "upper", "size")
+        )
+        if not 0 <= size <= MAX_BYTES:
+            raise fault(path, f"line {number}: size {size} is not between 0 and {MAX_BYTES}")
+        upper += last_step
+        if lower >= upper:
+            raise fault(
+                path, f"line {number}: the block ends at step {upper}, which is not after its start {lower}"
+            )
+        # At one step, frees come before allocations, each in the order of the file.
+        changes += [(lower, 1, number, size), (upper, 0, number, size)]
+    changes.sort()
+    events = BlockEvents()
+    for _, starts, number, size in changes:
+        if starts:
+            events.allocate(number, size)
+        else:
+            events.free(number, size)
+    op, ids, sizes, _ = events.columns()
+    return Columns(path, None, op, ids, sizes, origin=Origin("lifetimes"))
+
+
+def _read_rmm(path: str, rows: Iterator[tuple[int, dict[str, str]]]) -> Columns:
+    """Read the log of RMM's ``logging_resource_adaptor``."""
+    events, unknown = BlockEvents(), Counter[str]()
+    refusals: list[RecordedRefusal] = []
+    for number, row in rows:
+        action, size = row["Action"], _integer(path, number, "Size", row["Size"])
+        if not 0 <= size <= MAX_BYTES:
+            raise fault(path, f"line {number}: Size {size} is not between 0 and {MAX_BYTES}")
+        if action == "allocate failure":
+            refusals.append(RecordedRefusal(events.events, f"line {number}", size, events.live_bytes))
+        elif action in ("allocate", "free"):
+            address = _pointer(path, number, row["Pointer"])
+            if address == 0:
+                continue  # Zero bytes have no block.
+            if action == "allocate":
+                events.allocate(address, size, row["Stream"])
+            else:
+                events.free(address, size, row["Stream"])
+        else:
+            unknown[action] += 1
+    missing = events.missing()
+    if unknown:
+        missing.append(f"kinds of entries that are not known were left out: {', '.join(sorted(unknown))}")
+    before = events.live_before
+    origin = Origin(
+        "rmm",
+        blocks_at_start=len(events.before),
+        live_at_start=before,
+        live_at_end=before + events.live_bytes,
+        streams=events.streams,
+        missing=tuple(missing),
+        entries=dict(unknown),
+        refusals=tuple(
+            RecordedRefusal(one.event + len(events.before), one.place, one.requested, before + one.live)
+            for one in refusals
+        ),
+    )
+    return Columns(path, None, *events.columns(), origin)
+
+
+def _integer(path: str, line: int, name: str, text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise fault(path, f"line {line}: {name} {text!r} is not an integer")
+    number = int(text)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise fault(path, f"line {line}: {name} {number} is more than 64 bits with sign can hold")
+    return number
+
+
+def _pointer(path: str, line: int, text: str) -> int:
+    if text in _NULL:
+        return 0
+    try:
+        return int(text, 16)
+    except ValueError:
+        raise fault(path, f"line {line}: Pointer {text!r} is not a hexadecimal number") from None
