@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, SupportsIndex, TypeAlias, final
+from typing import Any, ClassVar, Literal, Self, SupportsIndex, TypeAlias, final
 
 from typing_extensions import Buffer
 
@@ -846,6 +846,43 @@ def read_plain_pickle(data: bytes, /) -> object:
     Raises:
         ValueError: It asks for anything else, or is damaged or truncated; the text starts with ``byte N:``.
     """
+
+@final
+class GuestMemory:
+    """Memory of a pool for a runtime of C or C++ in this process, its guest.
+
+    The guest's data can be freed at any time, so the pool lives as long as the process. In pools with ``owner_tags``
+    it has the guest's name as its owner. A request neither waits for a free nor collects garbage. In a forked child,
+    which cannot use the pool, the guest gets memory of the C library instead.
+
+    Args:
+        pool: The pool, over memory of this process.
+        name: The guest's name in owner tags and messages.
+
+    Raises:
+        ValueError: The pool's memory is not memory of this process.
+    """
+
+    #: The address of a table of C functions, which ``rust/bindings/src/guests/functions.rs`` describes.
+    functions: ClassVar[int]
+
+    def __new__(cls, pool: Pool, name: str) -> Self: ...
+    @property
+    def address(self) -> int:
+        """The address of the guest, the first argument of the functions in ``functions``."""
+    def register_with_onnxruntime(self) -> None:
+        """Make this memory the shared CPU allocator of ONNX Runtime's environment.
+
+        Raises:
+            RuntimeError: ONNX Runtime did not pass its functions, or refuses the allocator.
+        """
+    @staticmethod
+    def unregister_from_onnxruntime() -> None:
+        """Remove the shared CPU allocator of ONNX Runtime's environment. Sessions that use it keep it.
+
+        Raises:
+            RuntimeError: ONNX Runtime did not pass its functions, or none is registered.
+        """
 
 @final
 class Program:

@@ -64,10 +64,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from allotment._core import ArrayMemory, Pool
-from allotment.devices.context import context
 from allotment.devices.device_tuples import LogicalDevice
-from allotment.devices.memory.figures import find_device
 from allotment.integrations.numpy_refusals import add_report, uncaught
+from allotment.integrations.pool_argument import as_pool
 
 #: NumPy versions that ``process_wide`` was tested with: from the first to before the second.
 _TESTED: Final = ((2, 0), (2, 6))
@@ -210,24 +209,7 @@ def take_refusal() -> BaseException | None:
 
 
 def _memory(pool_or_device: Any) -> ArrayMemory:
-    return ArrayMemory(_pool(pool_or_device), keeps_small_data=True, serves_forked_children=True)
-
-
-def _pool(pool_or_device: Any) -> Pool:
-    if isinstance(pool_or_device, Pool):
-        # Raises an error in a forked child, where the arrays would be in NumPy's own memory.
-        pool_or_device.can_allocate(0)
-        return pool_or_device
-    name = pool_or_device.name if isinstance(pool_or_device, LogicalDevice) else pool_or_device
-    if not isinstance(name, str):
-        kind = type(pool_or_device).__name__
-        raise TypeError(f"expected a Pool, a logical device or its name, such as '/GPU:0', not {kind}")
-    pool = find_device(context().ready().devices, name).pool
-    if pool is None:
-        raise ValueError(
-            f"device {name!r} has no pool: a GPU has one, and the CPU with TF_CPU_ALLOCATOR_USE_BFC=true"
-        )
-    return pool
+    return ArrayMemory(as_pool(pool_or_device), keeps_small_data=True, serves_forked_children=True)
 
 
 def _add_layer(memory: ArrayMemory, block: "use | None") -> None:

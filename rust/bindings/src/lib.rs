@@ -21,6 +21,8 @@ mod fork;
 mod frame;
 mod garbage;
 mod guard;
+mod guests;
+mod held;
 mod interpreter;
 mod message_text;
 mod numpy;
@@ -54,6 +56,8 @@ mod _core {
     use crate::explanation::{Explanation, OwnerGroup, SizeGroup, Splitter};
     #[pymodule_export]
     use crate::garbage::collect_garbage;
+    #[pymodule_export]
+    use crate::guests::GuestMemory;
     #[pymodule_export]
     use crate::message_text::{one_line, show_text, show_value};
     #[pymodule_export]

@@ -52,6 +52,11 @@ pub(crate) fn with_line_of_array<T>(work: impl FnOnce() -> T) -> T {
     with_tag(Some(line.unwrap_or_else(|| "numpy".into())), work)
 }
 
+/// Runs `work` under this thread's tag, or else under `tag`.
+pub(crate) fn with_default<T>(tag: &Arc<str>, work: impl FnOnce() -> T) -> T {
+    if is_tagged() { work() } else { with_tag(Some(Arc::clone(tag)), work) }
+}
+
 fn with_tag<T>(tag: Option<Arc<str>>, work: impl FnOnce() -> T) -> T {
     set_tag(tag);
     let result = work();

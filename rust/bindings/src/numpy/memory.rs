@@ -6,19 +6,17 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
-use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 use std::ptr;
 use std::sync::Arc;
 
-use allotment::{AllocError, AllocationAttempt, FreeError, Pool, Unusable};
+use allotment::{AllocError, FreeError, Pool, Unusable};
 use allotment_host::{AdmissionControl, end_of_region};
 
 use super::abi::Functions;
 use super::last_error;
 use super::small_cache::{LockPolicy, SmallCache};
-use crate::admission::admit_data;
-use crate::guard::log_damage;
+use crate::held;
 use crate::tag;
 
 /// The result of a request to a pool.
@@ -75,22 +73,10 @@ impl Backend {
     /// Allocates from the pool; calls `make_room` once before a refusal, which returns whether it freed anything.
     #[inline]
     fn take_from_pool(&self, bytes: usize, make_room: impl Fn() -> bool) -> AllocationOutcome {
-        if let Some(admission) = &self.admission
-            && let Err(refused) = self.admit(admission, bytes)
-        {
-            return refused;
-        }
-        take(&self.pool, bytes, make_room)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn admit(&self, admission: &Arc<AdmissionControl>, bytes: usize) -> Result<(), AllocationOutcome> {
-        let admitted =
-            catch_unwind(AssertUnwindSafe(|| admit_data(&self.pool, Some(admission), bytes as u64)));
-        match admitted {
-            Ok(admitted) => admitted.map_err(|error| store_refusal(&self.pool, error)),
-            Err(_) => Err(AllocationOutcome::Refused),
+        match held::allocate(&self.pool, self.admission.as_ref(), bytes as u64, make_room) {
+            Some(Ok(allocation)) => AllocationOutcome::Data(held::pointer(allocation.address)),
+            Some(Err(error)) => store_refusal(&self.pool, error),
+            None => AllocationOutcome::Refused,
         }
     }
 
@@ -106,7 +92,7 @@ impl Backend {
         if self.small_cache.as_ref().is_some_and(|small_cache| small_cache.put_or_forget(data)) {
             return Ok(());
         }
-        give_back(&self.pool, data)
+        held::free(&self.pool, data)
     }
 
     /// Resizes data in place if its chunk is large enough.
@@ -133,37 +119,6 @@ impl Backend {
     }
 }
 
-/// Allocates from a pool; calls `make_room` once before a refusal, which returns whether it freed anything.
-fn take(pool: &Pool, bytes: usize, make_room: impl Fn() -> bool) -> AllocationOutcome {
-    let bytes = bytes as u64;
-    // A host source never needs the interpreter, so waiting for the source lock cannot deadlock.
-    let allocate = || {
-        let mut tried = false;
-        let make_room = |_: &AllocationAttempt| !mem::replace(&mut tried, true) && make_room();
-        pool.allocate_held(bytes, make_room).map_err(|mut error| {
-            if let AllocError::OutOfMemory(refused) = &mut error {
-                // In a forked child the error has no details.
-                let _ = pool.add_details(refused);
-            }
-            error
-        })
-    };
-    let taken = catch_unwind(AssertUnwindSafe(|| {
-        loop {
-            match allocate() {
-                // A refused array would report a lack of memory, which is wrong here; the damage is logged instead.
-                Err(AllocError::Damaged(damage)) => log_damage(&pool.options().name, &damage),
-                taken => return taken,
-            }
-        }
-    }));
-    match taken {
-        Ok(Ok(allocation)) => AllocationOutcome::Data(pointer(allocation.address)),
-        Ok(Err(error)) => store_refusal(pool, error),
-        Err(_) => AllocationOutcome::Refused,
-    }
-}
-
 /// Stores the reason of a refusal.
 fn store_refusal(pool: &Pool, error: AllocError) -> AllocationOutcome {
     let forked = matches!(error, AllocError::Unusable(Unusable::Forked));
@@ -180,18 +135,6 @@ pub(super) unsafe fn clear(data: *mut c_void, bytes: usize) {
     let _ = catch_unwind(|| unsafe { allotment_host::clear(data.cast(), bytes) });
 }
 
-/// Frees a held allocation. NumPy cannot receive errors, so the next call that can reports damage.
-fn give_back(pool: &Pool, data: *mut c_void) -> Result<(), FreeError> {
-    let freed = catch_unwind(AssertUnwindSafe(|| match pool.free_held(data.expose_provenance() as u64) {
-        Err(FreeError::Damaged(damage)) => {
-            pool.defer_damage(damage);
-            Ok(())
-        }
-        freed => freed,
-    }));
-    freed.unwrap_or(Ok(()))
-}
-
 /// The result of a resize in place.
 pub(super) enum ResizeOutcome {
     InPlace,
@@ -202,12 +145,12 @@ pub(super) enum ResizeOutcome {
 }
 
 fn resize(pool: &Pool, data: *mut c_void, bytes: usize) -> ResizeOutcome {
-    let (address, bytes) = (data.expose_provenance() as u64, bytes.max(1) as u64);
-    match catch_unwind(AssertUnwindSafe(|| pool.resize_in_place(address, bytes))) {
-        Ok(Ok(held)) if held >= bytes => ResizeOutcome::InPlace,
+    let bytes = bytes.max(1) as u64;
+    match held::resize_in_place(pool, data, bytes) {
+        Some(held) if held >= bytes => ResizeOutcome::InPlace,
         // The chunk is shorter than `bytes`, so its length fits.
-        Ok(Ok(held)) => ResizeOutcome::Short(usize::try_from(held).unwrap_or(0)),
-        _ => ResizeOutcome::Unknown,
+        Some(held) => ResizeOutcome::Short(usize::try_from(held).unwrap_or(0)),
+        None => ResizeOutcome::Unknown,
     }
 }
 
@@ -229,8 +172,4 @@ pub(super) unsafe fn move_out(original: &Functions, data: *mut c_void, bytes: us
         }
         moved
     }
-}
-
-fn pointer(address: u64) -> *mut c_void {
-    usize::try_from(address).map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
 }

@@ -1,0 +1,35 @@
+"""Arguments of ``install`` and ``use``: a pool, a logical device that has one, or its name."""
+
+from typing import Any
+
+from allotment._core import Pool
+from allotment.devices.context import context
+from allotment.devices.device_tuples import LogicalDevice
+from allotment.devices.memory.figures import find_device
+
+
+def as_pool(pool_or_device: Any) -> Pool:
+    """Return the pool that an argument means.
+
+    Raises:
+        TypeError: It is neither a pool nor a device.
+        ValueError: The device does not exist or has no pool.
+        RuntimeError: The pool was created before a fork, in the parent process.
+    """
+    if isinstance(pool_or_device, Pool):
+        # Raises an error in a forked child, where no library can use the pool.
+        pool_or_device.can_allocate(0)
+        return pool_or_device
+    name = pool_or_device.name if isinstance(pool_or_device, LogicalDevice) else pool_or_device
+    if not isinstance(name, str):
+        kind = type(pool_or_device).__name__
+        raise TypeError(f"expected a Pool, a logical device or its name, such as '/GPU:0', not {kind}")
+    pool = find_device(context().ready().devices, name).pool
+    if pool is None:
+        raise ValueError(
+            f"device {name!r} has no pool: a GPU has one, and the CPU with TF_CPU_ALLOCATOR_USE_BFC=true"
+        )
+    return pool
+
+
+__all__ = ["as_pool"]
