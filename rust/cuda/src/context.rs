@@ -23,6 +23,11 @@ impl DeviceContext {
         Ok(Self { driver: driver.clone(), device, ordinal, retained: Mutex::new(None) })
     }
 
+    /// Returns an error in a forked child.
+    pub(crate) fn check_process(&self) -> Result<(), CudaError> {
+        self.driver.check_process()
+    }
+
     /// Calls `work` with the context current to this thread; afterwards the caller's is current again.
     ///
     /// # Errors

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use libloading::Library;
 
 use crate::error::CudaError;
-use crate::sys::{self, Address, Context, Device, Functions, Status, Uuid, VirtualFunctions};
+use crate::sys::{self, Address, Context, Device, Functions, Status, StreamIdentity, Uuid, VirtualFunctions};
 
+mod streams;
 mod virtual_memory;
 
 pub(crate) use virtual_memory::VirtualMemory;
@@ -31,6 +32,8 @@ struct Opened {
     functions: Functions,
     /// `None` if the driver is too old for them.
     virtual_functions: Option<VirtualFunctions>,
+    /// `None` if the driver is too old for it.
+    stream_identity: Option<StreamIdentity>,
     process: u32,
 }
 
@@ -52,8 +55,10 @@ impl Driver {
         let functions = unsafe { Functions::load(&opened, path) }?;
         // SAFETY: as above.
         let virtual_functions = unsafe { VirtualFunctions::load(&opened, path) }.ok();
+        // SAFETY: as above.
+        let stream_identity = unsafe { StreamIdentity::load(&opened, path) }.ok();
         std::mem::forget(opened);
-        let driver = Self(Arc::new(Opened { functions, virtual_functions, process }));
+        let driver = Self(Arc::new(Opened { functions, virtual_functions, stream_identity, process }));
         // Before the call, during which another thread may fork.
         let before = INITIALIZED_BY.swap(process, Ordering::AcqRel);
         // SAFETY: 0 is the only accepted argument.

@@ -6,6 +6,7 @@
 //! device, context, teardown          devices; whose memory it is; what is still to be given back
 //! plain, virtual_memory              the two sources
 //! addresses, free_memory             reserved addresses; the gauge
+//! stream_order                       which stream waits for which, for memory that streams share
 //! ```
 
 mod addresses;
@@ -15,6 +16,7 @@ mod driver;
 mod error;
 mod free_memory;
 mod plain;
+mod stream_order;
 mod sys;
 mod teardown;
 mod virtual_memory;
@@ -23,6 +25,7 @@ pub use device::DeviceDetails;
 pub use driver::{DRIVER_LIBRARY, Driver};
 pub use error::CudaError;
 pub use plain::CudaMemory;
+pub use stream_order::StreamOrder;
 pub use virtual_memory::CudaVirtualMemory;
 
 /// The example of the README, compiled.

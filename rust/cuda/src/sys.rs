@@ -25,6 +25,17 @@ pub(crate) struct Context(pub(crate) *mut c_void);
 // SAFETY: the driver allows every thread to make a context current; nothing here follows the pointer.
 unsafe impl Send for Context {}
 
+/// `CUstream`: a pointer that only the driver follows; some small numbers are streams, too.
+pub(crate) type Stream = *mut c_void;
+
+/// `CUevent`: a pointer that only the driver follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Event(pub(crate) *mut c_void);
+
+// SAFETY: the driver allows every thread to use an event; nothing here follows the pointer.
+unsafe impl Send for Event {}
+
 /// `CUuuid`.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
@@ -72,6 +83,8 @@ pub(crate) const DEINITIALIZED: Status = 4;
 pub(crate) const NOT_INITIALIZED: Status = 3;
 /// What `cuInit` and `cuDeviceGetCount` answer where the driver is installed and no GPU is there or left by the mask.
 pub(crate) const NO_DEVICE: Status = 100;
+/// The work before an event is not done.
+pub(crate) const NOT_READY: Status = 600;
 
 pub(crate) const COMPUTE_CAPABILITY_MAJOR: c_uint = 75;
 pub(crate) const COMPUTE_CAPABILITY_MINOR: c_uint = 76;
@@ -81,6 +94,8 @@ const PINNED: c_uint = 1;
 const LOCATION_DEVICE: c_uint = 1;
 const READ_WRITE: c_uint = 3;
 pub(crate) const GRANULARITY_MINIMUM: c_uint = 0;
+/// `CU_EVENT_DISABLE_TIMING`: events that only order work are cheaper.
+pub(crate) const WITHOUT_TIMING: c_uint = 2;
 
 impl Location {
     fn of(device: Device) -> Self {
@@ -164,6 +179,18 @@ table! {
         memory_info = "cuMemGetInfo_v2"(*mut usize, *mut usize);
         allocate = "cuMemAlloc_v2"(*mut Address, usize);
         free = "cuMemFree_v2"(Address);
+        create_event = "cuEventCreate"(*mut Event, c_uint);
+        destroy_event = "cuEventDestroy_v2"(Event);
+        record_event = "cuEventRecord"(Event, Stream);
+        query_event = "cuEventQuery"(Event);
+        wait_event = "cuStreamWaitEvent"(Stream, Event, c_uint);
+    }
+}
+
+table! {
+    /// The function that tells streams apart whose handles are equal: drivers from CUDA 12 on have it.
+    StreamIdentity {
+        stream_id = "cuStreamGetId"(Stream, *mut c_ulonglong);
     }
 }
 

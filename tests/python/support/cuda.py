@@ -23,9 +23,9 @@ driver.standInCalls.restype = ctypes.c_uint64
 driver.standInFailAt.argtypes = (ctypes.c_uint64, ctypes.c_uint)
 
 def outstanding():
-    counts = (ctypes.c_uint64 * 6)()
+    counts = (ctypes.c_uint64 * 7)()
     driver.standInOutstanding(counts)
-    names = ("allocations", "ranges", "handles", "mappings", "contexts", "bytes")
+    names = ("allocations", "ranges", "handles", "mappings", "contexts", "bytes", "events")
     return {{name: count for name, count in zip(names, counts) if count}}
 
 def fail_at(nth, status=999):

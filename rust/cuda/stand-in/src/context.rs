@@ -60,7 +60,11 @@ unsafe extern "C" fn cuCtxGetCurrent(context: *mut *mut c_void) -> Status {
 
 #[unsafe(no_mangle)]
 extern "C" fn cuCtxSynchronize() -> Status {
-    call_initialized(c"cuCtxSynchronize", |state| state.current().map(|_| ()))
+    call_initialized(c"cuCtxSynchronize", |state| {
+        state.current()?;
+        state.streams.synchronize();
+        Ok(())
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -22,6 +22,8 @@ struct Outstanding {
     contexts: u64,
     /// Bytes of all devices in use.
     bytes: u64,
+    /// Events.
+    events: u64,
 }
 
 /// Sets the devices, instead of the environment; has an effect before `cuInit` alone.
@@ -71,7 +73,26 @@ unsafe extern "C" fn standInOutstanding(outstanding: *mut Outstanding) {
         mappings: state.mappings.len() as u64,
         contexts: state.devices.iter().map(|device| device.retained).sum(),
         bytes: state.devices.iter().map(|device| device.used).sum(),
+        events: state.streams.num_events(),
     });
     // SAFETY: the test passes a pointer that may be written to.
     unsafe { outstanding.write(found) };
+}
+
+/// Queues a piece of work in a stream; returns its number in that stream, from 1 on, 0 if there is no such stream.
+#[unsafe(no_mangle)]
+extern "C" fn standInQueueWork(stream: u64) -> u64 {
+    with_state(|state| state.streams.queue_work(stream))
+}
+
+/// Returns the number of a stream, which no other one has or had; 0 if there is no such stream.
+#[unsafe(no_mangle)]
+extern "C" fn standInStreamNumber(stream: u64) -> u64 {
+    with_state(|state| state.streams.number(stream).unwrap_or(0))
+}
+
+/// Returns whether work that is queued in `stream` now would run behind a piece of work of the stream of a number.
+#[unsafe(no_mangle)]
+extern "C" fn standInIsBehind(stream: u64, other_number: u64, work: u64) -> bool {
+    with_state(|state| state.streams.is_behind(stream, other_number, work))
 }

@@ -9,4 +9,5 @@ mod plain;
 mod settings;
 mod state;
 mod status;
+mod streams;
 mod virtual_memory;

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::host::HostSpan;
 use crate::settings::Settings;
+use crate::streams::Streams;
 use crate::status::{INVALID_CONTEXT, NOT_INITIALIZED, OUT_OF_MEMORY, SUCCESS, Status};
 
 #[derive(Debug)]
@@ -33,6 +34,7 @@ pub(crate) struct State {
     /// Mapped spans: start to length and handle.
     pub(crate) mappings: BTreeMap<u64, (u64, u64)>,
     pub(crate) next_handle: u64,
+    pub(crate) streams: Streams,
 }
 
 #[derive(Debug)]
@@ -80,6 +82,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     handles: BTreeMap::new(),
     mappings: BTreeMap::new(),
     next_handle: 1,
+    streams: Streams::new(),
 });
 
 thread_local! {

@@ -11,9 +11,11 @@ pub(crate) const NOT_INITIALIZED: Status = 3;
 pub(crate) const NO_DEVICE: Status = 100;
 pub(crate) const INVALID_DEVICE: Status = 101;
 pub(crate) const INVALID_CONTEXT: Status = 201;
+pub(crate) const INVALID_HANDLE: Status = 400;
+pub(crate) const NOT_READY: Status = 600;
 pub(crate) const NOT_SUPPORTED: Status = 801;
 
-const TEXTS: [(Status, &CStr, &CStr); 10] = [
+const TEXTS: [(Status, &CStr, &CStr); 12] = [
     (SUCCESS, c"CUDA_SUCCESS", c"no error"),
     (INVALID_VALUE, c"CUDA_ERROR_INVALID_VALUE", c"invalid argument"),
     (OUT_OF_MEMORY, c"CUDA_ERROR_OUT_OF_MEMORY", c"out of memory"),
@@ -22,6 +24,8 @@ const TEXTS: [(Status, &CStr, &CStr); 10] = [
     (NO_DEVICE, c"CUDA_ERROR_NO_DEVICE", c"no CUDA-capable device is detected"),
     (INVALID_DEVICE, c"CUDA_ERROR_INVALID_DEVICE", c"invalid device ordinal"),
     (INVALID_CONTEXT, c"CUDA_ERROR_INVALID_CONTEXT", c"invalid device context"),
+    (INVALID_HANDLE, c"CUDA_ERROR_INVALID_HANDLE", c"invalid resource handle"),
+    (NOT_READY, c"CUDA_ERROR_NOT_READY", c"device not ready"),
     (NOT_SUPPORTED, c"CUDA_ERROR_NOT_SUPPORTED", c"operation not supported"),
     (999, c"CUDA_ERROR_UNKNOWN", c"unknown error"),
 ];

@@ -25,6 +25,7 @@ pub(crate) struct Outstanding {
     pub(crate) mappings: u64,
     pub(crate) contexts: u64,
     pub(crate) bytes: u64,
+    pub(crate) events: u64,
 }
 
 pub(crate) struct StandIn {
