@@ -12,7 +12,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::allocation::Allocation;
+use crate::allocation::{Allocation, Memory};
 
 /// Value instead of a count: the memory was freed.
 const RETIRED: u32 = u32::MAX;
@@ -85,8 +85,8 @@ impl Allocation {
     /// # Safety
     /// Called by the interpreter with a `view` to fill, as its protocol says.
     unsafe fn __getbuffer__(slf: &Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let this = slf.get();
-        let filled = claim(this).and_then(|(start, length)| {
+        let this = slf.get().memory();
+        let filled = host_span(this).and_then(|(start, length)| {
             // SAFETY: the interpreter passes a view to fill. `start` is `length` bytes of a host region: the chunk
             // belongs to this allocation until `Exports::retire` succeeds, which it cannot while the export counts;
             // the view references the allocation, and the allocation references the pool.
@@ -108,25 +108,20 @@ impl Allocation {
     /// # Safety
     /// Called by the interpreter, once for each view that `__getbuffer__` filled.
     unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
-        abandon(self);
+        abandon(self.memory());
     }
 }
 
 /// Counts a new buffer; returns its start and length.
-fn claim(allocation: &Allocation) -> PyResult<(*mut c_void, ffi::Py_ssize_t)> {
-    if !allocation.is_host_memory() {
+fn host_span(memory: &Memory) -> PyResult<(*mut c_void, ffi::Py_ssize_t)> {
+    if !memory.on_host {
         return Err(PyBufferError::new_err(
             "this pool's addresses are not known to be memory of this process: only source='host' has buffers",
         ));
     }
-    let length = ffi::Py_ssize_t::try_from(allocation.requested())?;
-    let address = usize::try_from(allocation.address())?;
-    let freed = || PyBufferError::new_err("this allocation was freed");
-    let _changing = allocation.exports().change(allocation.pool());
-    let before = allocation.exports().add().ok_or_else(freed)?;
-    if before == 0 {
-        pin(allocation)?;
-    }
+    let length = ffi::Py_ssize_t::try_from(memory.inner().requested)?;
+    let address = usize::try_from(memory.address)?;
+    claim(memory)?;
     let start = if length == 0 {
         NonNull::<u8>::dangling().as_ptr().cast()
     } else {
@@ -135,26 +130,37 @@ fn claim(allocation: &Allocation) -> PyResult<(*mut c_void, ffi::Py_ssize_t)> {
     Ok((start, length))
 }
 
+/// Counts a new view of the memory, which cannot be freed until `abandon`.
+///
+/// # Errors
+/// If it was freed.
+pub(crate) fn claim(memory: &Memory) -> PyResult<()> {
+    let freed = || PyBufferError::new_err("this allocation was freed");
+    let _changing = memory.exports().change(memory.pool());
+    let before = memory.exports().add().ok_or_else(freed)?;
+    if before == 0 { pin(memory) } else { Ok(()) }
+}
+
 /// Prevents frees by address while buffers expose the memory. The caller holds the lock of changes.
-fn pin(allocation: &Allocation) -> PyResult<()> {
-    let pinned = allocation.pool().pin(allocation.inner());
+fn pin(memory: &Memory) -> PyResult<()> {
+    let pinned = memory.pool().pin(memory.inner());
     match pinned {
         // In a forked child the parent's memory stays readable, and nothing can free it.
         Ok(()) | Err(FreeError::Unusable(_)) => Ok(()),
         Err(_) => {
-            allocation.exports().remove();
+            memory.exports().remove();
             Err(PyBufferError::new_err("this allocation was freed, by its address"))
         }
     }
 }
 
-/// Counts a released buffer.
-fn abandon(allocation: &Allocation) {
-    let exports = allocation.exports();
-    let _changing = exports.change(allocation.pool());
+/// Counts a view less.
+pub(crate) fn abandon(memory: &Memory) {
+    let exports = memory.exports();
+    let _changing = exports.change(memory.pool());
     if exports.is_last() {
         // Before the count drops: from then on `Allocation.free` may free the memory, which a pin would refuse.
-        allocation.pool().unpin(allocation.inner());
+        memory.pool().unpin(memory.inner());
     }
     exports.remove();
 }

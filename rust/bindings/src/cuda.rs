@@ -1,9 +1,10 @@
 //! CUDA devices: their list, their free memory, and sources over them.
 
 use std::env;
+use std::sync::Arc;
 
 use allotment::RegionSource;
-use allotment_cuda::{CudaError, CudaMemory, CudaVirtualMemory, Driver};
+use allotment_cuda::{CudaError, CudaMemory, CudaVirtualMemory, Driver, StreamOrder};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -27,11 +28,14 @@ pub(crate) enum Regions {
 /// Name, bytes, compute capability, address on the PCI bus, and identifier of a device.
 type DeviceFields = (String, u64, (u32, u32), String, String);
 
+/// A source over a device, and the order of the streams that share its pool's memory.
+pub(crate) type DeviceSource = (Box<dyn RegionSource>, Arc<StreamOrder>);
+
 /// Opens a source over the device of an index.
 ///
 /// # Errors
 /// If the text is no index, there is no driver or no such device, or the driver fails.
-pub(crate) fn source(py: Python<'_>, index: &str, regions: Regions) -> PyResult<Box<dyn RegionSource>> {
+pub(crate) fn source(py: Python<'_>, index: &str, regions: Regions) -> PyResult<DeviceSource> {
     let ordinal = index.parse::<u32>().ok().filter(|_| index.bytes().all(|digit| digit.is_ascii_digit()));
     let ordinal = ordinal.ok_or_else(|| {
         let shown = show_value(PyString::new(py, index).as_any());
@@ -39,10 +43,11 @@ pub(crate) fn source(py: Python<'_>, index: &str, regions: Regions) -> PyResult<
     })?;
     let opened = detach(py, || {
         let driver = open_driver()?;
-        Ok::<Box<dyn RegionSource>, _>(match regions {
+        let source: Box<dyn RegionSource> = match regions {
             Regions::Plain => Box::new(CudaMemory::new(&driver, ordinal)?),
             Regions::Mapped => Box::new(CudaVirtualMemory::new(&driver, ordinal)?),
-        })
+        };
+        Ok((source, Arc::new(StreamOrder::new(&driver, ordinal)?)))
     });
     opened.map_err(|error: CudaError| error.into_py_err(py))
 }

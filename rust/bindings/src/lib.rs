@@ -13,6 +13,7 @@ mod advice;
 mod allocation;
 mod buffer;
 mod cuda;
+mod dlpack;
 mod environment;
 mod error;
 mod explanation;
@@ -36,7 +37,9 @@ mod size;
 mod snapshot;
 mod source;
 mod stats;
+mod stream_memory;
 mod tag;
+mod torch;
 
 /// Pools, allocations, and replays of recorded programs.
 #[pymodule(gil_used = false)]
@@ -82,6 +85,8 @@ mod _core {
     use crate::stats::PoolStats;
     #[pymodule_export]
     use crate::tag::set_tag_of_thread;
+    #[pymodule_export]
+    use crate::torch::TorchAllocator;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use allotment::{GRANULE, MAX_WAIT, Options, Policy, Unusable};
+use allotment_cuda::StreamOrder;
 use allotment_host::AdmissionControl;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,6 +26,7 @@ mod options;
 mod queries;
 mod requests;
 mod settings;
+mod streams;
 
 /// A best-fit allocator over regions from one source, with an exact limit.
 ///
@@ -87,6 +89,8 @@ mod settings;
 pub(crate) struct Pool {
     core: Arc<allotment::Pool>,
     is_host_memory: bool,
+    /// The order of the streams that share its memory, for memory of a CUDA device.
+    streams: Option<Arc<StreamOrder>>,
     /// Flushed before every query of the pool.
     small_cache: PoolSmallCache,
     garbage: Garbage,
@@ -173,7 +177,8 @@ impl Pool {
                 }
             })?;
         }
-        Ok(Self { core, is_host_memory: chosen.is_host_memory, small_cache, garbage, admission })
+        let (is_host_memory, streams) = (chosen.is_host_memory, chosen.streams);
+        Ok(Self { core, is_host_memory, streams, small_cache, garbage, admission })
     }
 
     /// Give every wholly free region back to the source, and return their bytes.

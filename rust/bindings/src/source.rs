@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use allotment::source::{Cap, Capped, Grant, RegionSource, ReserveError};
 use allotment::{MAX_BYTES, Siblings};
+use allotment_cuda::StreamOrder;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
@@ -81,6 +82,8 @@ pub(crate) struct ChosenSource {
     pub(crate) any_thread: bool,
     /// The pools that share its memory.
     pub(crate) siblings: Option<Arc<Siblings>>,
+    /// The order of the streams that share its memory, for memory of a CUDA device.
+    pub(crate) streams: Option<Arc<StreamOrder>>,
     /// Whether the pool must not exceed the machine's memory.
     pub(crate) within_machine: bool,
 }
@@ -98,6 +101,7 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<ChosenSource> {
             is_host_memory: true,
             any_thread: true,
             siblings: Some(Arc::clone(siblings)),
+            streams: None,
             within_machine: *within_machine,
         });
     }
@@ -125,24 +129,35 @@ pub(crate) fn choose(value: &Bound<'_, PyAny>) -> PyResult<ChosenSource> {
         is_host_memory: false,
         any_thread: false,
         siblings: None,
+        streams: None,
         within_machine: false,
     })
 }
 
 /// Chooses a source by its name.
 fn named(py: Python<'_>, name: &str) -> PyResult<ChosenSource> {
-    let (source, is_host_memory): (Box<dyn RegionSource>, _) = match name.split_once(':') {
-        None if name == "host" => (Box::new(allotment_host::HostMemory::new()), true),
-        None if name == "address-space" => (Box::new(allotment::source::AddressSpace::new(0)), false),
-        Some(("cuda", index)) => (cuda::source(py, index, Regions::Plain)?, false),
-        Some(("cuda-vmm", index)) => (cuda::source(py, index, Regions::Mapped)?, false),
+    let (source, is_host_memory, streams): (Box<dyn RegionSource>, _, _) = match name.split_once(':') {
+        None if name == "host" => (Box::new(allotment_host::HostMemory::new()), true, None),
+        None if name == "address-space" => (Box::new(allotment::source::AddressSpace::new(0)), false, None),
+        Some((kind @ ("cuda" | "cuda-vmm"), index)) => {
+            let regions = if kind == "cuda" { Regions::Plain } else { Regions::Mapped };
+            let (source, streams) = cuda::source(py, index, regions)?;
+            (source, false, Some(streams))
+        }
         _ => {
             return Err(PyValueError::new_err(format!(
                 "source {name:?} is not known: it is {NAMES}, or an object with reserve and release"
             )));
         }
     };
-    Ok(ChosenSource { source, is_host_memory, any_thread: true, siblings: None, within_machine: false })
+    Ok(ChosenSource {
+        source,
+        is_host_memory,
+        any_thread: true,
+        siblings: None,
+        streams,
+        within_machine: false,
+    })
 }
 
 /// A Python object as a source, with its constant answer to `joins_regions`.

@@ -57,7 +57,8 @@ impl Machine {
     }
 
     fn is_behind(&self, stream: u64, work: Work) -> bool {
-        let is_behind: unsafe extern "C" fn(u64, u64, u64) -> bool = self.stand_in.function("standInIsBehind");
+        let is_behind: unsafe extern "C" fn(u64, u64, u64) -> bool =
+            self.stand_in.function("standInIsBehind");
         // SAFETY: numbers only.
         unsafe { is_behind(stream, work.stream, work.number) }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use allotment::{AllocError, GRANULE};
+use allotment::{AllocError, AllocationAttempt, GRANULE};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -38,7 +38,8 @@ impl Pool {
     ) -> PyResult<Allocation> {
         let alignment = alignment.map_or(Ok(GRANULE), |value| whole_number(value, "alignment"))?;
         let inner = self.take(py, size_argument(nbytes, "nbytes")?, alignment)?;
-        Ok(Allocation::new(Arc::clone(&self.core), inner, alignment, self.is_host_memory))
+        let streams = self.streams.clone();
+        Ok(Allocation::new(Arc::clone(&self.core), inner, alignment, self.is_host_memory, streams))
     }
 
     /// Allocate at least ``nbytes`` bytes and return their address: the call with the least overhead.
@@ -102,6 +103,9 @@ impl Pool {
     }
 }
 
+/// Called before a refusal; returns whether to try again.
+pub(super) type Retry<'a> = &'a mut dyn FnMut(&AllocationAttempt) -> bool;
+
 impl Pool {
     /// Serves a request: attached on the fast path, detached on the slow path.
     pub(super) fn take(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
@@ -122,11 +126,22 @@ impl Pool {
 
     #[cold]
     fn take_slow(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
+        let take = |retry: Retry<'_>| self.flushed().allocate_with_retry(bytes, alignment, retry);
+        self.retrying(py, take)?.map_err(|error| self.add_details(py, error).into_py_err(py))
+    }
+
+    /// Serves a request detached. The retries that it asks for are after a collection of garbage, or after other
+    /// threads have freed memory.
+    pub(super) fn retrying<T: Send>(
+        &self,
+        py: Python<'_>,
+        take: impl FnOnce(Retry<'_>) -> T + Send,
+    ) -> PyResult<T> {
         let mut wait = self.core.memory_wait();
         let mut collected = false;
         let mut interrupt = None;
         let taken = detach(py, || {
-            self.flushed().allocate_with_retry(bytes, alignment, |refused| {
+            take(&mut |refused| {
                 // Python garbage may hold memory.
                 let collect = !refused.cannot_succeed() && !std::mem::replace(&mut collected, true);
                 if collect && self.collect_garbage() && self.core.freed_since(refused).unwrap_or(false) {
@@ -138,10 +153,7 @@ impl Pool {
                 })
             })
         });
-        match interrupt {
-            Some(error) => Err(error),
-            None => taken.map_err(|error| self.add_details(py, error).into_py_err(py)),
-        }
+        interrupt.map_or(Ok(taken), Err)
     }
 
     /// Adds details to an out-of-memory error.

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::host::HostSpan;
 use crate::settings::Settings;
-use crate::streams::Streams;
 use crate::status::{INVALID_CONTEXT, NOT_INITIALIZED, OUT_OF_MEMORY, SUCCESS, Status};
+use crate::streams::Streams;
 
 #[derive(Debug)]
 pub(crate) struct State {

@@ -91,7 +91,10 @@ impl Streams {
     }
 
     fn create(&mut self) -> u64 {
-        let handle = (FIRST_STREAM..).find(|handle| !self.handles.contains_key(handle)).unwrap_or(FIRST_STREAM);
+        let mut handle = FIRST_STREAM;
+        while self.handles.contains_key(&handle) {
+            handle += 1;
+        }
         self.last_number += 1;
         self.handles.insert(handle, self.last_number);
         handle
