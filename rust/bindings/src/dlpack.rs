@@ -80,14 +80,14 @@ const _: () = assert!(size_of::<Versioned>() == 80, "DLManagedTensorVersioned ha
 /// A consumer's view of an allocation, with what the consumer's struct points to.
 struct View {
     memory: Arc<Memory>,
-    /// The stream whose work may use the memory when the view ends.
-    stream: u64,
+    /// The stream whose work may use the memory when the view ends; `None` if it is not known.
+    stream: Option<u64>,
     shape: [i64; 1],
     strides: [i64; 1],
 }
 
 impl View {
-    fn new(memory: &Arc<Memory>, stream: u64) -> PyResult<Box<Self>> {
+    fn new(memory: &Arc<Memory>, stream: Option<u64>) -> PyResult<Box<Self>> {
         let length = i64::try_from(memory.inner().requested)?;
         claim(memory)?;
         Ok(Box::new(Self { memory: Arc::clone(memory), stream, shape: [length], strides: [1] }))
@@ -235,8 +235,10 @@ impl Allocation {
             )));
         }
         let stream = stream_argument(memory, stream)?;
-        let view = View::new(memory, stream.unwrap_or(0))?;
-        if let (Some(streams), Some(stream)) = (&memory.streams, stream) {
+        let view = View::new(memory, stream)?;
+        if let Some(streams) = &memory.streams
+            && stream.is_some()
+        {
             streams.before_use(stream).map_err(|error| error.into_py_err(py))?;
         }
         if max_version.is_some_and(|(major, _)| major >= 1) {
@@ -273,7 +275,7 @@ impl Allocation {
         if memory.exports().is_retired() {
             return Err(PyBufferError::new_err("this allocation was freed"));
         }
-        streams.before_use(0).map_err(|error| error.into_py_err(py))?;
+        streams.before_use(Some(0)).map_err(|error| error.into_py_err(py))?;
         let interface = PyDict::new(py);
         interface.set_item("shape", (memory.inner().requested,))?;
         interface.set_item("typestr", "|u1")?;

@@ -39,11 +39,11 @@ pub(crate) struct WeakStreamMemory {
 }
 
 impl StreamMemory {
-    /// Allocates memory that work in `stream` may use from now on; calls `retry` before a refusal.
+    /// Allocates memory that work in `stream`, or in any stream, may use from now on; calls `retry` before a refusal.
     pub(crate) fn allocate(
         &self,
         bytes: u64,
-        stream: u64,
+        stream: Option<u64>,
         retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<u64, StreamAllocError> {
         let address = self.pool.allocate_held(bytes, retry).map_err(StreamAllocError::Pool)?.address;
@@ -56,8 +56,8 @@ impl StreamMemory {
         Ok(address)
     }
 
-    /// Frees memory that work queued in `stream` may still use.
-    pub(crate) fn free(&self, address: u64, stream: u64) -> Result<(), FreeError> {
+    /// Frees memory that work queued in `stream`, or in an unknown one, may still use.
+    pub(crate) fn free(&self, address: u64, stream: Option<u64>) -> Result<(), FreeError> {
         // Before the memory is free: whoever gets it must know of the stream.
         if let Some(streams) = &self.streams {
             streams.before_free(stream);

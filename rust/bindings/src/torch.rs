@@ -104,7 +104,7 @@ fn allocate(pair: &Mutex<Pair>, size: isize, device: c_int, stream: *mut c_void)
         }
         let memory = locked(pair).enter(device).ok_or(Failure::NoPool { device })?;
         // PyTorch holds its locks and perhaps the interpreter's: the request does not wait and collects no garbage.
-        let taken = memory.allocate(bytes, stream.addr() as u64, |_| false);
+        let taken = memory.allocate(bytes, Some(stream.addr() as u64), |_| false);
         if taken.is_err() {
             let last = locked(pair).leave(&memory);
             drop(last);
@@ -134,7 +134,7 @@ fn free(pair: &Mutex<Pair>, data: *mut c_void, device: c_int, stream: *mut c_voi
         let pools = locked(pair).in_use(device);
         // The address decides, whatever device is named: a pool knows its own.
         for memory in &pools {
-            match memory.free(address as u64, stream.addr() as u64) {
+            match memory.free(address as u64, Some(stream.addr() as u64)) {
                 Ok(()) | Err(FreeError::Damaged(_)) => {
                     let last = locked(pair).leave(memory);
                     drop(last);

@@ -77,14 +77,18 @@ impl StreamOrder {
 
     /// Notes that work in `stream` may still use memory that is freed after this call.
     ///
-    /// Of a stream that may be destroyed later the event is recorded now. If the driver refuses that, as for a stream
-    /// that does not exist any more, the next use of memory waits for the device.
-    pub fn before_free(&self, stream: u64) {
+    /// Of a stream that may be destroyed later the event is recorded now. Without a stream, and if the driver refuses
+    /// that, as for a stream that does not exist any more, the host waits for the device before the next use of memory.
+    pub fn before_free(&self, stream: Option<u64>) {
         // Before the lock: in a forked child it may be held for ever, and nothing there is freed.
         if self.context.check_process().is_err() {
             return;
         }
         let mut state = self.lock();
+        let Some(stream) = stream else {
+            state.must_synchronize = true;
+            return;
+        };
         state.frees += 1;
         let result = if LEGACY.contains(&stream) {
             state.note(StreamKey::Legacy);
@@ -104,14 +108,15 @@ impl StreamOrder {
         }
     }
 
-    /// Lets work that is queued in `stream` from now on wait for the work of other streams that freed memory.
+    /// Lets work that is queued in `stream` from now on wait for the work of other streams that freed memory. Without a
+    /// stream the host waits for the device, if any stream has freed memory.
     ///
     /// # Errors
     /// If the driver fails; memory that was just allocated must not be used then.
-    pub fn before_use(&self, stream: u64) -> Result<(), CudaError> {
+    pub fn before_use(&self, stream: Option<u64>) -> Result<(), CudaError> {
         self.context.check_process()?;
         let mut state = self.lock();
-        if state.must_synchronize {
+        if state.must_synchronize || stream.is_none() && !state.freeing.is_empty() {
             self.context.with(|driver| {
                 driver.synchronize()?;
                 state.drop_all(driver);
@@ -119,6 +124,7 @@ impl StreamOrder {
             })?;
             state.must_synchronize = false;
         }
+        let Some(stream) = stream else { return Ok(()) };
         let is_legacy = LEGACY.contains(&stream);
         if is_legacy && state.has_waited(StreamKey::Legacy) || state.freeing.is_empty() {
             return Ok(());

@@ -24,7 +24,7 @@ struct Work {
 impl Machine {
     fn new() -> Self {
         let stand_in = StandIn::new(1);
-        let order = StreamOrder::new(&stand_in.driver(), 0).unwrap();
+        let order = StreamOrder::new(&stand_in.driver(), 0).expect("device 0 is there");
         stand_in.enter_context(0);
         Self { stand_in, order }
     }
@@ -80,8 +80,8 @@ fn the_default_stream_alone_makes_no_call_of_the_driver() {
     let machine = Machine::new();
     let before = machine.stand_in.calls();
     for _ in 0..10 {
-        machine.order.before_free(LEGACY);
-        machine.order.before_use(LEGACY).unwrap();
+        machine.order.before_free(Some(LEGACY));
+        machine.order.before_use(Some(LEGACY)).unwrap();
     }
     assert_eq!(machine.stand_in.calls(), before);
     assert_eq!(machine.end(), LEFT);
@@ -94,14 +94,14 @@ fn a_stream_waits_for_those_that_freed_memory_and_once() {
     for (freeing, using) in [(LEGACY, a), (a, b), (b, LEGACY), (b, PER_THREAD), (PER_THREAD, a)] {
         let before = machine.work(freeing);
         assert!(!machine.is_behind(using, before));
-        machine.order.before_free(freeing);
+        machine.order.before_free(Some(freeing));
         let after = machine.work(freeing);
-        machine.order.before_use(using).unwrap();
+        machine.order.before_use(Some(using)).unwrap();
         assert!(machine.is_behind(using, before), "{freeing} {using}");
         // The default stream, which cannot go, is recorded when another one waits.
         assert_eq!(machine.is_behind(using, after), freeing == LEGACY, "{freeing} {using}");
         let calls = machine.stand_in.calls();
-        machine.order.before_use(using).unwrap();
+        machine.order.before_use(Some(using)).unwrap();
         let made = machine.stand_in.calls() - calls;
         assert!(made <= 3, "the number of the stream, in its context: {made}");
     }
@@ -112,13 +112,13 @@ fn a_stream_waits_for_those_that_freed_memory_and_once() {
 fn another_stream_with_the_handle_of_a_destroyed_one_is_another_stream() {
     let machine = Machine::new();
     let first = machine.create_stream();
-    machine.order.before_use(first).unwrap();
+    machine.order.before_use(Some(first)).unwrap();
     let work = machine.work(first);
-    machine.order.before_free(first);
+    machine.order.before_free(Some(first));
     machine.destroy_stream(first);
     let second = machine.create_stream();
     assert_eq!(first, second, "the driver uses handles again");
-    machine.order.before_use(second).unwrap();
+    machine.order.before_use(Some(second)).unwrap();
     assert!(machine.is_behind(second, work));
     assert_eq!(machine.end(), LEFT);
 }
@@ -129,18 +129,36 @@ fn a_stream_that_is_gone_when_its_memory_is_freed_makes_the_next_use_wait_for_th
     let (gone, other) = (machine.create_stream(), machine.create_stream());
     let work = machine.work(gone);
     machine.destroy_stream(gone);
-    machine.order.before_free(gone);
-    machine.order.before_use(other).unwrap();
+    machine.order.before_free(Some(gone));
+    machine.order.before_use(Some(other)).unwrap();
     assert!(machine.is_behind(other, work));
+    assert_eq!(machine.end(), LEFT);
+}
+
+#[test]
+fn memory_without_a_stream_waits_for_the_device() {
+    let machine = Machine::new();
+    let (a, b) = (machine.create_stream(), machine.create_stream());
+    let work = machine.work(a);
+    machine.order.before_free(None);
+    machine.order.before_use(Some(b)).unwrap();
+    assert!(machine.is_behind(b, work));
+    let calls = machine.stand_in.calls();
+    machine.order.before_use(None).unwrap();
+    assert_eq!(machine.stand_in.calls(), calls, "nothing was freed since");
+    let work = machine.work(a);
+    machine.order.before_free(Some(a));
+    machine.order.before_use(None).unwrap();
+    assert!(machine.is_behind(b, work));
     assert_eq!(machine.end(), LEFT);
 }
 
 #[test]
 fn a_stream_that_does_not_exist_is_an_error() {
     let machine = Machine::new();
-    machine.order.before_use(0xDEAD).unwrap();
-    machine.order.before_free(LEGACY);
-    let error = machine.order.before_use(0xDEAD).unwrap_err();
+    machine.order.before_use(Some(0xDEAD)).unwrap();
+    machine.order.before_free(Some(LEGACY));
+    let error = machine.order.before_use(Some(0xDEAD)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "cuStreamGetId failed: CUDA_ERROR_INVALID_HANDLE (400), invalid resource handle"
@@ -154,7 +172,7 @@ fn events_of_streams_whose_work_is_done_are_dropped() {
     for _ in 0..200 {
         let stream = machine.create_stream();
         machine.work(stream);
-        machine.order.before_free(stream);
+        machine.order.before_free(Some(stream));
         machine.destroy_stream(stream);
         machine.synchronize();
     }
@@ -169,7 +187,7 @@ fn random_programs_are_ordered_whatever_call_fails() {
     let mut failures = 0;
     for _ in 0..300 {
         let machine = Machine::new();
-        let mut streams = vec![LEGACY, PER_THREAD, machine.create_stream(), machine.create_stream()];
+        let mut streams = [LEGACY, PER_THREAD, machine.create_stream(), machine.create_stream()];
         let mut freed: Vec<Work> = Vec::new();
         for _ in 0..60 {
             let at = random(streams.len() as u64);
@@ -180,10 +198,10 @@ fn random_programs_are_ordered_whatever_call_fails() {
             match random(9) {
                 0..3 => {
                     let work = machine.work(stream);
-                    machine.order.before_free(stream);
+                    machine.order.before_free(Some(stream));
                     freed.push(work);
                 }
-                3..8 => match machine.order.before_use(stream) {
+                3..8 => match machine.order.before_use(Some(stream)) {
                     Ok(()) => {
                         for work in &freed {
                             assert!(machine.is_behind(stream, *work), "{stream} {work:?}");
@@ -210,6 +228,6 @@ fn fastrand(seed: u64) -> impl FnMut(u64) -> usize {
     let mut state = seed;
     move |bound| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from((state >> 33) % bound).unwrap()
+        usize::try_from((state >> 33) % bound).expect("a small number")
     }
 }

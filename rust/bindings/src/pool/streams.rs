@@ -28,7 +28,8 @@ impl Pool {
     ///
     /// Args:
     ///     nbytes: Bytes, or a text such as ``"3MiB"``. Zero bytes give the address 0.
-    ///     stream: The handle of the stream as a number (``cudaStream_t``); 0 is the default stream. It has no effect
+    ///     stream: The handle of the stream as a number (``cudaStream_t``); 0 is the default stream. ``None``: any
+    ///         stream may use the memory; the host waits for the device if memory was freed before. It has no effect
     ///         on a pool that is not over memory of a CUDA device.
     ///
     /// Raises:
@@ -40,10 +41,10 @@ impl Pool {
         &self,
         py: Python<'_>,
         nbytes: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let bytes = size_argument(nbytes, "nbytes")?;
-        let stream = whole_number(stream, "stream")?;
+        let stream = stream.map(|stream| whole_number(stream, "stream")).transpose()?;
         if bytes == 0 {
             // Fails if the pool is closed.
             return Ok(self.take(py, 0, GRANULE)?.address);
@@ -61,7 +62,8 @@ impl Pool {
     ///
     /// Args:
     ///     address: The result of ``malloc_on_stream``. 0 does nothing.
-    ///     stream: The handle of the stream whose work used the memory last.
+    ///     stream: The handle of the stream whose work used the memory last. ``None``: it is not known; the host waits
+    ///         for the device before the pool gives out memory again.
     ///
     /// Raises:
     ///     InvalidFreeError: No live allocation of ``malloc_on_stream`` starts there. Nothing has changed.
@@ -70,10 +72,10 @@ impl Pool {
         &self,
         py: Python<'_>,
         address: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let address = address_argument(address)?;
-        let stream = whole_number(stream, "stream")?;
+        let stream = stream.map(|stream| whole_number(stream, "stream")).transpose()?;
         // Attached: a destructor may call it at the end of the process, and nothing waits long.
         self.stream_memory().free(address, stream).map_err(|error| error.into_py_err(py))
     }
