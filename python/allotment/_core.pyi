@@ -515,7 +515,8 @@ class Allocation(Buffer):
     """Memory of a pool, the result of ``Pool.allocate``.
 
     ``free()``, the end of its ``with`` block, or its last reference frees it. Over host memory it is a writable
-    buffer of ``requested`` bytes, as in ``numpy.frombuffer(allocation)``.
+    buffer of ``requested`` bytes, as in ``numpy.frombuffer(allocation)``. Over host memory and that of a CUDA device
+    it is an array of ``requested`` bytes for libraries that know DLPack, as in ``cupy.from_dlpack(allocation)``.
     """
 
     @property
@@ -547,6 +548,49 @@ class Allocation(Buffer):
     ) -> None: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return the memory as a DLPack capsule: a one-dimensional array of ``requested`` unsigned bytes.
+
+        The memory stays until the consumer is done with it: ``free()`` is a ``BufferError`` meanwhile. Memory of a CUDA
+        device is freed behind the work of the stream that the consumer has named.
+
+        Args:
+            stream: The consumer's stream, for memory of a CUDA device: ``None`` or 1 is the legacy default stream, 2
+                the default stream of the thread, -1 means that the consumer waits by itself; else the stream's handle.
+            max_version: The newest version of DLPack that the consumer knows; ``None``: one without versions.
+            dl_device: The device that the consumer wants it on; only the memory's own.
+            copy: ``True`` is an error: an allocation does not copy itself.
+
+        Raises:
+            BufferError: The allocation was freed, its pool's addresses are of no device that DLPack knows, or a copy
+                or another device was asked for.
+            ValueError: The stream is not one of the device.
+            RuntimeError: The driver failed.
+        """
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's type and index of the memory's device: ``(1, 0)`` for the host, ``(2, n)`` for CUDA device n.
+
+        Raises:
+            BufferError: The pool's addresses are of no device that DLPack knows.
+        """
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory of a CUDA device as an array of ``requested`` bytes, for CuPy, Numba, PyTorch and others (version 3).
+
+        The consumer keeps the allocation alive; it does not prevent ``free()``, as DLPack does.
+
+        Raises:
+            AttributeError: The memory is not that of a CUDA device.
+            BufferError: The allocation was freed.
+            RuntimeError: The driver failed.
+        """
 
 @final
 class HostMemory:
@@ -762,6 +806,41 @@ class Pool:
                 (default): no limit.
             every_thread: Count the allocations of every thread that is in no scope of its own, instead of those of
                 this thread. False by default.
+        """
+    @property
+    def cuda_device(self) -> int | None:
+        """The CUDA driver's index of the device whose memory the pool is over; ``None`` for other memory.
+
+        CuPy, PyTorch and the CUDA runtime number devices in the same way.
+        """
+    def malloc_on_stream(self, nbytes: _Size, stream: int | None) -> int:
+        """Allocate at least ``nbytes`` bytes for work in a stream, and return their address.
+
+        Work that is queued in the stream from now on may use the memory: it runs behind the work of all other streams
+        that freed memory of the pool with ``free_on_stream``. The host does not wait. The memory is freed by
+        ``free_on_stream`` alone; ``free`` raises ``BufferError``.
+
+        Args:
+            nbytes: Bytes, or a text such as ``"3MiB"``. Zero bytes give the address 0.
+            stream: The handle of the stream as a number (``cudaStream_t``); 0 is the default stream. ``None``: any
+                stream may use the memory; the host waits for the device if memory was freed before. It has no effect
+                on a pool that is not over memory of a CUDA device.
+
+        Raises:
+            OutOfMemoryError: No free chunk fits, and the limit or the source has no more.
+            ValueError: A number is out of range, or the pool is closed.
+            RuntimeError: The driver failed. Nothing was allocated.
+        """
+    def free_on_stream(self, address: int, stream: int | None) -> None:
+        """Free memory of ``malloc_on_stream``. Work that is queued in the stream may still use it.
+
+        Args:
+            address: The result of ``malloc_on_stream``. 0 does nothing.
+            stream: The handle of the stream whose work used the memory last. ``None``: it is not known; the host waits
+                for the device before the pool gives out memory again.
+
+        Raises:
+            InvalidFreeError: No live allocation of ``malloc_on_stream`` starts there. Nothing has changed.
         """
     def trim(self) -> int:
         """Give every wholly free region back to the source, and return their bytes.
@@ -1058,3 +1137,33 @@ def set_tag(tag: str | None) -> str | None:
 
 def all_stats() -> list[tuple[str, int, PoolStats]]:
     """Return name, number and counters of every pool that is alive, in the order in which they were made."""
+
+@final
+class TorchAllocator:
+    """A pair of C functions of this module for ``torch.cuda.memory.CUDAPluggableAllocator``.
+
+    They are ``void *alloc(ssize_t size, int device, cudaStream_t stream)``, which returns null if the pool refuses, and
+    ``void free(void *ptr, ssize_t size, int device, cudaStream_t stream)``. They need no interpreter and never wait for
+    a free. The pools must be kept alive; a pool with live memory of PyTorch's stays.
+
+    Args:
+        pools: The pool of each device, by PyTorch's number of it.
+
+    Raises:
+        ValueError: There is no pool.
+        RuntimeError: All pairs are in use by pools that are alive.
+    """
+
+    def __new__(cls, pools: dict[int, Pool]) -> Self: ...
+    @property
+    def alloc_name(self) -> str:
+        """The symbol of the function that allocates."""
+    @property
+    def free_name(self) -> str:
+        """The symbol of the function that frees."""
+    @staticmethod
+    def take_refusal() -> BaseException | None:
+        """Return the last refusal of any thread as an exception, and forget it; ``None`` if there is none.
+
+        Its attribute ``pool`` is the name of the pool, if one refused.
+        """

@@ -3,16 +3,15 @@
 CuPy is imported when a ``CupyLibrary`` or a ``PoolAllocator`` is made, and not before.
 
 The bookkeeping - which chunk an array keeps, when it is freed, which stream waits for which, what a refusal says - is
-tested without a GPU, with CuPy's wheel and with a stand-in. What needs a GPU (copies, kernels, events of a real driver)
-was never run on one.
+tested without a GPU, with CuPy's wheel and with stand-ins for CuPy and the driver. What needs a GPU (copies, kernels,
+events of a real driver) was never run on one.
 """
 
-import importlib
-from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 
-from allotment._core import Allocation, OutOfMemoryError, Pool
+from allotment._core import OutOfMemoryError, Pool
+from allotment.arrays.optional_package import find_attribute, load_package
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,19 +19,15 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+_INSTALL: Final = "pip install cupy-cuda12x or cupy-cuda13x, whichever the driver runs"
+
 
 class Stream(Protocol):
     """What the allocator needs of ``cupy.cuda.Stream``."""
 
     @property
-    def ptr(self) -> Hashable:
+    def ptr(self) -> int:
         """The address of the driver's stream, 0 for the default one."""
-
-    def record(self) -> Any:
-        """Record an event behind the work that is queued in the stream."""
-
-    def wait_event(self, event: Any) -> None:
-        """Let the work that is queued from now on wait for an event; the host does not wait."""
 
 
 def load_cupy() -> Any:
@@ -42,46 +37,34 @@ def load_cupy() -> Any:
         ModuleNotFoundError: It is not installed.
         ImportError: It is, and its import fails; the cause says why.
     """
-    try:
-        return importlib.import_module("cupy")
-    except ModuleNotFoundError as error:
-        if error.name != "cupy":
-            raise
-        error.__traceback__ = None
-    except ImportError as error:
-        error.add_note("CuPy is installed, and its import fails: no array can be on a CUDA device.")
-        raise
-    raise ModuleNotFoundError(
-        "arrays on a CUDA device are CuPy's, and CuPy is not installed: pip install cupy-cuda12x or cupy-cuda13x, "
-        "whichever the driver runs",
-        name="cupy",
-    )
+    return load_package("cupy", "an array on a CUDA device needs", _INSTALL)
 
 
 class _Owner:
-    """Keeps the chunk of a CuPy array; with the array's last view the chunk goes back to the pool."""
+    """Keeps the memory of a CuPy array; with the array's last view it goes back to the pool."""
 
-    __slots__ = ("_allocation", "_freed", "_stream")
+    __slots__ = ("_address", "_pool", "_stream")
 
-    def __init__(self, allocation: Allocation, stream: Stream, freed: "deque[Stream]") -> None:
-        self._allocation = allocation
+    def __init__(self, pool: Pool, address: int, stream: Stream) -> None:
+        self._pool = pool
+        self._address = address
+        #: Kept, so that the stream exists when the memory is freed behind its work.
         self._stream = stream
-        self._freed = freed
 
     def __del__(self) -> None:
-        # Before the chunk: whoever gets its memory next must find the stream in the queue. It may be any thread, in
-        # the middle of any call: an append takes no lock.
-        self._freed.append(self._stream)
+        try:
+            self._pool.free_on_stream(self._address, self._stream.ptr)
+        except RuntimeError:
+            pass  # a forked child owns nothing
 
 
 class PoolAllocator:
     """An allocator for ``cupy.cuda.set_allocator`` and ``using_allocator`` that takes memory from a pool.
 
-    **Streams.** A chunk is freed when Python drops the last view of its array, and the GPU may not be done with it. The
-    next array in the same stream comes behind that work by itself. A stream that allocates after another stream
-    has freed waits for an event that is recorded there first, once for all frees until then; the host waits for
-    nothing. With one stream no event is recorded. As with CuPy's own pool, a program that uses an array in another
-    stream than it was made in keeps it alive until that stream is done.
+    **Streams.** Memory is freed when Python drops the last view of its array, and the GPU may not be done with it. The
+    next array in the same stream comes behind that work by itself; another stream waits for an event first
+    (``Pool.malloc_on_stream``). As with CuPy's own pool, a program that uses an array in another stream than it was
+    made in keeps it alive until that stream is done.
 
     Args:
         pool: The pool, over memory of the device.
@@ -90,7 +73,7 @@ class PoolAllocator:
         current_device: Returns the number of the current device; CuPy's own function by default.
 
     Raises:
-        ImportError: CuPy cannot be imported.
+        ImportError: CuPy cannot be imported, or lacks what an allocator needs.
     """
 
     def __init__(
@@ -100,18 +83,18 @@ class PoolAllocator:
         current_stream: Callable[[], Stream] | None = None,
         current_device: Callable[[], int] | None = None,
     ) -> None:
-        cuda = load_cupy().cuda
+        cupy = load_cupy()
         self.pool: Final = pool
         self.device_id: Final = device_id
-        self._memory: Final = cuda.memory
-        self._current_stream: Final = current_stream or cuda.get_current_stream
-        self._current_device: Final = current_device or cuda.runtime.getDevice
-        #: The streams in which arrays were freed, in order, until an allocation has looked.
-        self._freed: Final[deque[Stream]] = deque()
-        #: The streams with frees, by their address: how many there were. A stream is kept, so that it can record.
-        self._frees: Final[dict[Hashable, tuple[Stream, int]]] = {}
-        #: How many frees of the other stream a stream has waited for, by the addresses of both.
-        self._waited: Final[dict[tuple[Hashable, Hashable], int]] = {}
+        self._unowned: Final = find_attribute(cupy, "cuda.memory.UnownedMemory", _INSTALL)
+        self._pointer: Final = find_attribute(cupy, "cuda.memory.MemoryPointer", _INSTALL)
+        self._refusal: Final = find_attribute(cupy, "cuda.memory.OutOfMemoryError", _INSTALL)
+        self._current_stream: Final = current_stream or find_attribute(
+            cupy, "cuda.get_current_stream", _INSTALL
+        )
+        self._current_device: Final = current_device or find_attribute(
+            cupy, "cuda.runtime.getDevice", _INSTALL
+        )
 
     def __call__(self, nbytes: int) -> Any:
         """Allocate memory for an array; returns a ``cupy.cuda.MemoryPointer``, for zero bytes one of a whole granule.
@@ -128,30 +111,16 @@ class PoolAllocator:
         stream = self._current_stream()
         try:
             # CuPy allocates for arrays without elements, too, and computes with the address.
-            allocation = self.pool.allocate(max(nbytes, 1))
+            address = self.pool.malloc_on_stream(max(nbytes, 1), stream.ptr)
         except OutOfMemoryError as error:
             failed = error.with_traceback(None)
         else:
-            self._order(stream)
-            owner = _Owner(allocation, stream, self._freed)
-            unowned = self._memory.UnownedMemory(allocation.address, nbytes, owner, self.device_id)
-            return self._memory.MemoryPointer(unowned, 0)
+            owner = _Owner(self.pool, address, stream)
+            return self._pointer(self._unowned(address, nbytes, owner, self.device_id), 0)
         stats = self.pool.stats()
-        refusal = self._memory.OutOfMemoryError(nbytes, stats.in_use, stats.limit)
+        refusal = self._refusal(nbytes, stats.in_use, stats.limit)
         refusal.add_note(str(failed))
         raise refusal from failed
-
-    def _order(self, stream: Stream) -> None:
-        """Let a stream wait for what other streams had queued when they freed memory."""
-        while self._freed:
-            freed = self._freed.popleft()
-            _, count = self._frees.get(freed.ptr, (freed, 0))
-            self._frees[freed.ptr] = freed, count + 1
-        for address, (other, count) in self._frees.items():
-            pair = stream.ptr, address
-            if address != stream.ptr and self._waited.get(pair, 0) < count:
-                stream.wait_event(other.record())
-                self._waited[pair] = count
 
 
 class CupyLibrary:

@@ -32,4 +32,22 @@ def as_pool(pool_or_device: Any) -> Pool:
     return pool
 
 
-__all__ = ["as_pool"]
+def as_cuda_pool(pool_or_device: Any, library: str) -> tuple[Pool, int]:
+    """Return the pool that an argument means, and the number of the CUDA device whose memory it is over.
+
+    Raises:
+        TypeError: It is neither a pool nor a device.
+        ValueError: The device does not exist or has no pool, or the pool is over other memory.
+        RuntimeError: The pool was created before a fork, in the parent process.
+    """
+    pool = as_pool(pool_or_device)
+    device = pool.cuda_device
+    if device is None:
+        raise ValueError(
+            f"{library} needs memory of a CUDA device, and the pool is over other memory: make one with "
+            "Pool(limit, source='cuda:0'), or pass a logical device on a GPU that is not simulated"
+        )
+    return pool, device
+
+
+__all__ = ["as_cuda_pool", "as_pool"]

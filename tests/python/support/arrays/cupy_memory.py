@@ -1,5 +1,9 @@
 """A stand-in for the part of CuPy that an allocator works with: pointers, their owners, and arrays that keep them."""
 
+import threading
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -42,29 +46,47 @@ class _Array:
         return _Array(MemoryPointer(self.data.mem, 4 * int(key.start)))
 
 
+class Stream:
+    """``cupy.cuda.Stream``."""
+
+    def __init__(self, ptr: int) -> None:
+        self.ptr = ptr
+
+
 class Cuda:
-    """``cupy.cuda``: an allocator for all threads."""
+    """``cupy.cuda``: an allocator for all threads, and one for each thread."""
 
     memory = _Memory
 
     def __init__(self) -> None:
         self._allocator: Any = None
+        self._of_thread = threading.local()
+        self.device = 0
+        self.stream = Stream(0)
+        self.runtime = types.SimpleNamespace(getDevice=lambda: self.device)
 
     def set_allocator(self, allocator: Any) -> None:
+        if getattr(self._of_thread, "allocator", None) is not None:
+            raise ValueError("Can't change the global allocator inside `using_allocator` context manager")
         self._allocator = allocator
 
+    def get_allocator(self) -> Any:
+        return getattr(self._of_thread, "allocator", None) or self._allocator
+
+    @contextmanager
+    def using_allocator(self, allocator: Any) -> Iterator[None]:
+        former = getattr(self._of_thread, "allocator", None)
+        self._of_thread.allocator = allocator
+        try:
+            yield
+        finally:
+            self._of_thread.allocator = former
+
     def get_current_stream(self) -> Any:
-        raise RuntimeError("no driver")
-
-    @property
-    def runtime(self) -> Any:
-        class Runtime:
-            getDevice = staticmethod(lambda: 0)  # noqa: N815 - CuPy's name
-
-        return Runtime
+        return self.stream
 
     def allocate(self, nbytes: int) -> Any:
-        return self._allocator(nbytes)
+        return self.get_allocator()(nbytes)
 
 
 class Cupy:

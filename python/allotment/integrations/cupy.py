@@ -1,0 +1,118 @@
+"""CuPy's memory from a pool, for any program that uses CuPy.
+
+::
+
+    from allotment.integrations import cupy as pooled
+
+    pooled.install(allotment.Pool("8GiB", source="cuda:0"))     # every thread, from now on
+    with pooled.use(other_pool):                                # this thread, while the block runs
+        x = cupy.zeros(1000)
+
+It sets CuPy's allocator; CuPy's own pool is not used, and blocks that it keeps from before go back with
+``cupy.get_default_memory_pool().free_all_blocks()``. An array frees its memory with its last view, on any thread, after
+``uninstall()`` too. A refusal is CuPy's ``OutOfMemoryError``, with the pool's report as a note and the pool's error as its
+cause. Arrays on devices without a pool get their memory as before.
+
+``allotment.arrays.cupy.PoolAllocator`` says what holds for streams. Kernels that were captured into a CUDA graph refer
+to addresses: keep their arrays alive.
+
+Tested with CuPy's wheel 14.2 without a GPU, and with stand-ins for CuPy and the driver. It has not run on a GPU yet.
+"""
+
+from types import TracebackType
+from typing import Any, Final
+
+from allotment._core import Pool
+from allotment.arrays.cupy import PoolAllocator, load_cupy
+from allotment.arrays.optional_package import find_attribute
+from allotment.devices.device_tuples import LogicalDevice
+from allotment.integrations.installations import Installations
+from allotment.integrations.pool_argument import as_cuda_pool
+
+_INSTALL: Final = "pip install --upgrade cupy-cuda12x or cupy-cuda13x"
+
+_installed: Final = Installations("CuPy")
+
+
+class _DeviceAllocator:
+    """An allocator that serves one device from its pool, and the others as the former allocator does."""
+
+    def __init__(self, cupy: Any, allocator: PoolAllocator) -> None:
+        self._allocator: Final = allocator
+        self._former: Final = find_attribute(cupy, "cuda.get_allocator", _INSTALL)()
+        self._current_device: Final = find_attribute(cupy, "cuda.runtime.getDevice", _INSTALL)
+
+    def __call__(self, nbytes: int) -> Any:
+        is_ours = self._current_device() == self._allocator.device_id
+        return (self._allocator if is_ours else self._former)(nbytes)
+
+
+def install(pool_or_device: Pool | LogicalDevice | str) -> None:
+    """Let CuPy take the memory of arrays made from now on, on any thread, from a pool. One call for each device.
+
+    Args:
+        pool_or_device: A pool over memory of a CUDA device, a logical device on one, or its name, such as "/GPU:0".
+
+    Raises:
+        ImportError: CuPy cannot be imported.
+        TypeError: ``pool_or_device`` is neither a pool nor a device.
+        ValueError: The pool is not over memory of a CUDA device; or a ``use`` block runs in this thread.
+        RuntimeError: CuPy takes that device's memory from a pool already.
+    """
+    cupy = load_cupy()
+    pool, device = as_cuda_pool(pool_or_device, "CuPy")
+    set_allocator = find_attribute(cupy, "cuda.set_allocator", _INSTALL)
+    get_allocator = find_attribute(cupy, "cuda.get_allocator", _INSTALL)
+    with _installed.add(device) as undo:
+        former = get_allocator()
+        allocator = _DeviceAllocator(cupy, PoolAllocator(pool, device))
+        set_allocator(allocator)
+
+        @undo.callback
+        def restore() -> None:
+            # A program that has set another allocator meanwhile keeps it.
+            if get_allocator() is allocator:
+                set_allocator(former)
+
+
+def uninstall() -> None:
+    """Undo every ``install``. Live arrays keep their memory.
+
+    Raises:
+        RuntimeError: Nothing is installed.
+        ValueError: A ``use`` block runs in this thread.
+    """
+    _installed.remove()
+
+
+class use:  # noqa: N801 - reads as a statement
+    """Context manager that lets CuPy take memory from a pool in its block, in this thread only. Blocks nest.
+
+    Args:
+        pool_or_device: A pool, a logical device or its name, as for ``install``.
+
+    Raises:
+        ImportError: CuPy cannot be imported.
+        TypeError: ``pool_or_device`` is neither a pool nor a device.
+        ValueError: The pool is not over memory of a CUDA device.
+    """
+
+    __slots__ = ("_block", "_cupy", "_device", "_pool")
+
+    def __init__(self, pool_or_device: Pool | LogicalDevice | str) -> None:
+        self._cupy = load_cupy()
+        self._pool, self._device = as_cuda_pool(pool_or_device, "CuPy")
+        self._block: Any = None
+
+    def __enter__(self) -> None:
+        allocator = _DeviceAllocator(self._cupy, PoolAllocator(self._pool, self._device))
+        self._block = find_attribute(self._cupy, "cuda.using_allocator", _INSTALL)(allocator)
+        self._block.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._block.__exit__(kind, value, trace)
+
+
+__all__ = ["install", "uninstall", "use"]

@@ -1,0 +1,144 @@
+"""RMM's memory from a pool: cuDF, cuML and others that allocate through RAPIDS Memory Manager.
+
+::
+
+    from allotment.integrations import rmm as pooled
+
+    pooled.install(allotment.Pool("8GiB", source="cuda:0"))
+    frame = cudf.DataFrame(...)                                  # in the pool
+
+Each request calls Python (``rmm.mr.CallbackMemoryResource``): for libraries that allocate a few large buffers. A refusal
+is a ``MemoryError`` of RMM's with the text of ``std::bad_alloc``; ``take_refusal()`` has the pool's report.
+
+Signatures are those of RMM 26.10. Tested with stand-ins for RMM and the driver. It has not run on a GPU yet.
+"""
+
+from types import TracebackType
+from typing import Any, Final
+
+from allotment._core import OutOfMemoryError, Pool
+from allotment.arrays.optional_package import find_attribute, load_package
+from allotment.devices.device_tuples import LogicalDevice
+from allotment.integrations.installations import Installations, stream_handle
+from allotment.integrations.pool_argument import as_cuda_pool
+
+_INSTALL: Final = "pip install rmm-cu12 or rmm-cu13, whichever the driver runs"
+
+_installed: Final = Installations("RMM")
+#: Resources with live memory: RMM's C++ side refers to them without keeping them alive.
+_kept: Final[set["_Callbacks"]] = set()
+_last_refusal: OutOfMemoryError | None = None
+
+
+class _Callbacks:
+    """A pool as the two functions of a ``CallbackMemoryResource``."""
+
+    def __init__(self, pool: Pool, resource_class: Any) -> None:
+        self._pool: Final = pool
+        self.live = 0
+        self.resource: Final = resource_class(self.allocate, self.deallocate)
+
+    def allocate(self, nbytes: int, stream: Any) -> int:
+        global _last_refusal
+        try:
+            address = self._pool.malloc_on_stream(nbytes, stream_handle(stream))
+        except OutOfMemoryError as error:
+            _last_refusal = error.with_traceback(None)
+            raise
+        if address:
+            self.live += 1
+            _kept.add(self)
+        return address
+
+    def deallocate(self, address: int, nbytes: int, stream: Any) -> None:  # noqa: ARG002 - the pool knows the size
+        self._pool.free_on_stream(address, stream_handle(stream))
+        self.live -= address != 0
+
+
+def _load_rmm() -> Any:
+    return load_package("rmm", "a pool for RMM needs", _INSTALL)
+
+
+def memory_resource(pool_or_device: Pool | LogicalDevice | str) -> Any:
+    """Return a pool as an RMM memory resource, for programs that pass resources along.
+
+    Raises:
+        ImportError: RMM cannot be imported.
+        TypeError: ``pool_or_device`` is neither a pool nor a device.
+        ValueError: The pool is not over memory of a CUDA device.
+    """
+    pool, _device = as_cuda_pool(pool_or_device, "RMM")
+    make = find_attribute(_load_rmm(), "mr.CallbackMemoryResource", _INSTALL)
+    # Here, and not when the last buffer goes: that is a call of the resource itself.
+    _kept.difference_update([callbacks for callbacks in _kept if not callbacks.live])
+    return _Callbacks(pool, make).resource
+
+
+def take_refusal() -> OutOfMemoryError | None:
+    """Return the last refusal of memory for RMM, and forget it; ``None`` if there is none."""
+    global _last_refusal
+    refusal, _last_refusal = _last_refusal, None
+    return refusal
+
+
+def install(pool_or_device: Pool | LogicalDevice | str) -> None:
+    """Let RMM take the memory of a device from a pool from now on, on any thread. One call for each device.
+
+    Args:
+        pool_or_device: A pool over memory of a CUDA device, a logical device on one, or its name, such as "/GPU:0".
+
+    Raises:
+        ImportError: RMM cannot be imported.
+        TypeError: ``pool_or_device`` is neither a pool nor a device.
+        ValueError: The pool is not over memory of a CUDA device.
+        RuntimeError: RMM takes that device's memory from a pool already.
+    """
+    rmm = _load_rmm()
+    _pool, device = as_cuda_pool(pool_or_device, "RMM")
+    get = find_attribute(rmm, "mr.get_per_device_resource", _INSTALL)
+    set_ = find_attribute(rmm, "mr.set_per_device_resource", _INSTALL)
+    with _installed.add(device) as undo:
+        undo.callback(set_, device, get(device))
+        set_(device, memory_resource(pool_or_device))
+
+
+def uninstall() -> None:
+    """Undo every ``install``. Live buffers keep their memory.
+
+    Raises:
+        RuntimeError: Nothing is installed.
+    """
+    _installed.remove()
+
+
+class use:  # noqa: N801 - reads as a statement
+    """Context manager that lets RMM take memory from a pool in its block. It applies to all threads, as RMM's setting does.
+
+    Args:
+        pool_or_device: A pool, a logical device or its name, as for ``install``.
+
+    Raises:
+        ImportError: RMM cannot be imported.
+        TypeError: ``pool_or_device`` is neither a pool nor a device.
+        ValueError: The pool is not over memory of a CUDA device.
+    """
+
+    __slots__ = ("_device", "_former", "_mr", "_resource")
+
+    def __init__(self, pool_or_device: Pool | LogicalDevice | str) -> None:
+        _pool, self._device = as_cuda_pool(pool_or_device, "RMM")
+        self._mr = find_attribute(_load_rmm(), "mr", _INSTALL)
+        self._resource = memory_resource(pool_or_device)
+        self._former: Any = None
+
+    def __enter__(self) -> None:
+        self._former = self._mr.get_per_device_resource(self._device)
+        self._mr.set_per_device_resource(self._device, self._resource)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._mr.set_per_device_resource(self._device, self._former)
+
+
+__all__ = ["install", "memory_resource", "take_refusal", "uninstall", "use"]

@@ -1,0 +1,338 @@
+"""GPU libraries whose memory is in a pool: stand-ins for them, over the driver that stands in for NVIDIA's.
+
+Each takes its memory as the real package does. What is looked at is the pool, and the order of streams that the driver
+keeps.
+"""
+
+import textwrap
+
+import pytest
+
+from support.cuda import check, run_on_stand_in
+
+_START = """
+import gc
+import allotment
+from support.guests import Stream, install
+"""
+_NOTHING_IS_LEFT = """
+assert pool.stats().num_live == 0, pool.stats()
+"""
+
+
+def play(program: str) -> None:
+    """Run a program on two devices; in its end nothing of its `pool` is live."""
+    text = _START + textwrap.dedent(program) + _NOTHING_IS_LEFT
+    check(run_on_stand_in(text, ALLOTMENT_STAND_IN_DEVICES="2"))
+
+
+def test_memory_of_a_stream_comes_behind_the_work_of_those_that_freed_some() -> None:
+    play(
+        """
+        enter_context()
+        pool = allotment.Pool("64MiB", source="cuda:0")
+        assert pool.cuda_device == 0 and allotment.Pool("1MiB").cuda_device is None
+        a, b = create_stream(), create_stream()
+        address = pool.malloc_on_stream(1000, a)
+        try:
+            pool.free(address)
+        except BufferError:
+            pass
+        else:
+            raise AssertionError("a free that knows no stream")
+        work = queue_work(a)
+        pool.free_on_stream(address, a)
+        assert pool.malloc_on_stream(1000, b) == address
+        assert is_behind(b, work) and not is_behind(0, work)
+        pool.free_on_stream(address, b)
+
+        # Without a stream the host waits for all.
+        work = queue_work(b)
+        address = pool.malloc_on_stream("1KiB", None)
+        assert is_behind(0, work)
+        pool.free_on_stream(address, None)
+        pool.free_on_stream(0, 0)
+        for wrong, kind in ((lambda: pool.free_on_stream(address, 0), allotment.InvalidFreeError),
+                            (lambda: pool.malloc_on_stream(1, -1), ValueError),
+                            (lambda: pool.malloc_on_stream(1, "a"), TypeError),
+                            (lambda: pool.malloc_on_stream("1GiB", 0), allotment.OutOfMemoryError),
+                            (lambda: pool.malloc_on_stream(1, 0xBAD), RuntimeError)):
+            try:
+                pool.free_on_stream(pool.malloc_on_stream(8, 0), 0)
+                wrong()
+            except kind:
+                pass
+            else:
+                raise AssertionError(kind)
+        """
+    )
+
+
+def test_cupy_on_two_devices_from_two_pools() -> None:
+    play(
+        """
+        cupy = install("cupy")
+        from allotment.integrations import cupy as pooled
+        pool, other = (allotment.Pool("8MiB", source=f"cuda:{n}") for n in "01")
+        former = lambda nbytes: "CuPy's own"
+        cupy.cuda.set_allocator(former)
+        pooled.install(pool)
+        first = cupy.empty(1000)
+        cupy.cuda.device = 1
+        assert cupy.cuda.allocate(8) == "CuPy's own"
+        pooled.install(other)
+        second = cupy.empty(1000)
+        assert (pool.stats().num_live, other.stats().num_live) == (1, 1)
+        cupy.cuda.device = 0
+        try:
+            pooled.install(pool)
+        except RuntimeError as error:
+            assert "CuPy takes memory of CUDA device 0 from a pool already" in str(error)
+        else:
+            raise AssertionError("installed twice")
+        inner = allotment.Pool("1MiB", source="cuda:0")
+        with pooled.use(inner):
+            third = cupy.empty(10)
+            try:
+                cupy.empty(1 << 20)
+            except cupy.cuda.memory.OutOfMemoryError as error:
+                assert "out of memory: asked for 4 MiB" in error.__notes__[0]
+            else:
+                raise AssertionError("not refused")
+        assert inner.stats().num_live == 1
+        pooled.uninstall()
+        assert cupy.cuda.get_allocator() is former
+        del first, second, third
+        assert inner.stats().num_live == other.stats().num_live == 0
+        try:
+            pooled.uninstall()
+        except RuntimeError as error:
+            assert "nothing to uninstall" in str(error)
+        else:
+            raise AssertionError("uninstalled twice")
+        """
+    )
+
+
+def test_an_allocator_that_a_program_has_set_itself_stays() -> None:
+    play(
+        """
+        cupy = install("cupy")
+        from allotment.integrations import cupy as pooled
+        pool = allotment.Pool("8MiB", source="cuda:0")
+        pooled.install(pool)
+        theirs = lambda nbytes: None
+        cupy.cuda.set_allocator(theirs)
+        pooled.uninstall()
+        assert cupy.cuda.get_allocator() is theirs
+        """
+    )
+
+
+def test_cupys_arrays_of_two_streams() -> None:
+    play(
+        """
+        cupy = install("cupy")
+        from allotment.integrations import cupy as pooled
+        enter_context()
+        pool = allotment.Pool("8MiB", source="cuda:0")
+        pooled.install(pool)
+        streams = [type(cupy.cuda.stream)(create_stream()) for _ in range(2)]
+        cupy.cuda.stream = streams[0]
+        cycle = [cupy.empty(10)]
+        cycle.append(cycle)
+        work = queue_work(streams[0].ptr)
+        cupy.cuda.stream = streams[1]
+        del cycle
+        gc.collect()
+        array = cupy.empty(10)
+        assert is_behind(streams[1].ptr, work)
+        del array
+        pooled.uninstall()
+        """
+    )
+
+
+def test_pytorch_takes_segments_from_a_pool_on_every_thread_or_in_a_block() -> None:
+    play(
+        """
+        torch = install("torch")
+        from allotment.integrations import torch as pooled
+        tensor = torch.state.tensor
+        pool, other = (allotment.Pool("64MiB", source=f"cuda:{n}", name=f"of {n}") for n in "01")
+        pooled.install(pool)
+        pooled.install(other)
+        kept = [tensor(2 << 20), tensor(20 << 20), tensor(2 << 20, device=1)]
+        assert kept[0].address % 512 == 0
+        assert (pool.stats().requested, other.stats().requested) == (22 << 20, 2 << 20)
+        inner = allotment.Pool("4MiB", source="cuda:0", name="inner")
+        with pooled.use(inner):
+            kept.append(tensor(2 << 20))
+        assert inner.stats().requested == 2 << 20
+        try:
+            with pooled.use(inner):
+                tensor(20 << 20)
+        except torch.OutOfMemoryError as error:
+            (note,) = error.__notes__
+            assert note.startswith("pool 'inner': ") and "out of memory: asked for 20 MiB" in note, note
+        else:
+            raise AssertionError("not refused")
+        try:
+            tensor(1 << 30)
+        except torch.OutOfMemoryError:
+            refusal = pooled.take_refusal()
+            assert (refusal.requested, refusal.limit, refusal.pool) == (1 << 30, 64 << 20, "of 0")
+        else:
+            raise AssertionError("not refused")
+        assert pooled.take_refusal() is None
+        pooled.uninstall()
+        assert tensor(5) is None and torch.state.own == [5]
+        del kept
+        assert inner.stats().num_live == other.stats().num_live == 0
+        """
+    )
+
+
+def test_rmm_takes_its_memory_from_a_pool() -> None:
+    play(
+        """
+        rmm = install("rmm")
+        from allotment.integrations import rmm as pooled
+        enter_context()
+        pool = allotment.Pool("8MiB", source="cuda:0")
+        own = rmm.mr.get_per_device_resource(0)
+        pooled.install(pool)
+        resource = rmm.mr.get_per_device_resource(0)
+        a, b = (Stream(create_stream()) for _ in range(2))
+        address = resource.allocate(1000, a)
+        work = queue_work(a.handle)
+        resource.deallocate(address, 1000, a)
+        assert resource.allocate(1000, b) == address and is_behind(b.handle, work)
+        assert resource.allocate(0, a) == 0
+        try:
+            resource.allocate(1 << 30, a)
+        except MemoryError:
+            assert pooled.take_refusal().requested == 1 << 30
+        else:
+            raise AssertionError("not refused")
+        assert pooled.take_refusal() is None
+        inner = allotment.Pool("1MiB", source="cuda:0")
+        with pooled.use(inner):
+            assert rmm.mr.get_per_device_resource(0) is not resource
+        assert rmm.mr.get_per_device_resource(0) is resource
+        pooled.uninstall()
+        assert rmm.mr.get_per_device_resource(0) is own
+        resource.deallocate(address, 1000, b)
+        """
+    )
+
+
+def test_numba_takes_its_memory_from_a_pool_in_contexts_that_are_new() -> None:
+    play(
+        """
+        cuda = install("numba.cuda")
+        from allotment.integrations import numba as pooled
+        enter_context()
+        pool = allotment.Pool("8MiB", source="cuda:0")
+        pooled.install(pool)
+        here, elsewhere = cuda.make_context(0), cuda.make_context(1)
+        array = here.memalloc(1000)
+        assert (array.size, pool.stats().requested) == (1000, 1000)
+        assert here.get_memory_info() == ((8 << 20) - pool.stats().in_use, 8 << 20)
+        assert elsewhere.memalloc(5) == "5 bytes of Numba's own" and elsewhere.get_memory_info() == (1, 2)
+        stream = create_stream()
+        work = queue_work(stream)
+        del array
+        array = here.memalloc(1000)
+        assert is_behind(0, work), "the host has waited"
+        try:
+            here.memalloc(1 << 30)
+        except allotment.OutOfMemoryError:
+            pass
+        else:
+            raise AssertionError("not refused")
+        pooled.uninstall()
+        assert here.memalloc(7) == "7 bytes of Numba's own"
+        try:
+            pooled.install(pool)
+        except RuntimeError as error:
+            assert "Numba has a context of CUDA device 0 already" in str(error)
+        else:
+            raise AssertionError("too late")
+        del array
+        """
+    )
+
+
+def test_cuda_core_allocates_buffers_from_a_pool() -> None:
+    play(
+        """
+        core = install("cuda.core")
+        from allotment.integrations import cuda_core as pooled
+        enter_context()
+        pool = allotment.Pool("8MiB", source="cuda:0")
+        a, b = (Stream(create_stream()) for _ in range(2))
+        resource = pooled.memory_resource(pool)
+        assert isinstance(resource, core.MemoryResource)
+        assert (resource.device_id, resource.is_device_accessible, resource.is_host_accessible) == (0, True, False)
+        buffer = resource.allocate(1000, stream=a)
+        work = queue_work(a.handle)
+        buffer.close()
+        pooled.install(pool)
+        again = core.Device(0).allocate(1000, stream=b)
+        assert again.handle == buffer.handle and is_behind(b.handle, work)
+        again.close(stream=a)
+        inner = allotment.Pool("8MiB", source="cuda:0")
+        with pooled.use(inner):
+            core.Device(0).allocate(10, stream=b).close()
+        assert inner.stats().num_allocs == 1
+        pooled.uninstall()
+        assert core.Device(0).memory_resource == "cuda.core's own"
+        """
+    )
+
+
+def test_warp_takes_its_memory_from_a_pool() -> None:
+    play(
+        """
+        warp = install("warp")
+        from allotment.integrations import warp as pooled
+        enter_context()
+        pool = allotment.Pool("8MiB", source="cuda:1")
+        pooled.install(pool)
+        allocator = warp.allocators["cuda:1"]
+        address = allocator.allocate(1000)
+        inner = allotment.Pool("8MiB", source="cuda:1")
+        with pooled.use(inner):
+            assert warp.allocators["cuda:1"] is not allocator
+        assert warp.allocators["cuda:1"] is allocator
+        pooled.uninstall()
+        assert warp.allocators["cuda:1"] is None
+        allocator.deallocate(address, 1000)
+        """
+    )
+
+
+@pytest.mark.parametrize("library", ["cupy", "torch", "rmm", "numba.cuda", "cuda.core", "warp"])
+def test_a_pool_over_other_memory_is_refused(library: str) -> None:
+    name = {"numba.cuda": "numba", "cuda.core": "cuda_core"}.get(library, library)
+    play(
+        f"""
+        install({library!r})
+        from allotment.integrations import {name} as pooled
+        pool = allotment.Pool("1MiB")
+        allotment.testing.simulate_gpus("1:64MiB")
+        for argument, kind, text in (
+            (pool, ValueError, "needs memory of a CUDA device, and the pool is over other memory"),
+            ("/GPU:0", ValueError, "pass a logical device on a GPU that is not simulated"),
+            ("/GPU:7", ValueError, "/GPU:7"),
+            (3, TypeError, "expected a Pool, a logical device or its name"),
+        ):
+            try:
+                pooled.install(argument)
+            except kind as error:
+                assert text in str(error), error
+            else:
+                raise AssertionError(argument)
+        """
+    )
