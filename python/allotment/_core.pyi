@@ -582,7 +582,7 @@ class Allocation(Buffer):
         """
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The memory of a CUDA device as an array of ``requested`` bytes, for CuPy, Numba, PyTorch and others (version 3).
+        """The memory of a CUDA device as an array of ``requested`` bytes, for CuPy, Numba, PyTorch and others.
 
         The consumer keeps the allocation alive; it does not prevent ``free()``, as DLPack does.
 
@@ -838,6 +838,8 @@ class Pool:
             address: The result of ``malloc_on_stream``. 0 does nothing.
             stream: The handle of the stream whose work used the memory last. ``None``: it is not known; the host waits
                 for the device before the pool gives out memory again.
+
+        Destructors call it: in a forked child, which owns nothing, it does nothing.
 
         Raises:
             InvalidFreeError: No live allocation of ``malloc_on_stream`` starts there. Nothing has changed.

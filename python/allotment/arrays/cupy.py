@@ -52,10 +52,7 @@ class _Owner:
         self._stream = stream
 
     def __del__(self) -> None:
-        try:
-            self._pool.free_on_stream(self._address, self._stream.ptr)
-        except RuntimeError:
-            pass  # a forked child owns nothing
+        self._pool.free_on_stream(self._address, self._stream.ptr)
 
 
 class PoolAllocator:

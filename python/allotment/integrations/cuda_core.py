@@ -44,23 +44,24 @@ def _load_cuda_core() -> Any:
 
 def _make(pool: Pool, device: int) -> Any:
     core = _load_cuda_core()
-    base = find_attribute(core, "MemoryResource", _INSTALL)
+    base: Any = find_attribute(core, "MemoryResource", _INSTALL)
     from_handle = find_attribute(core, "Buffer.from_handle", _INSTALL)
 
-    class AllotmentMemoryResource(base):  # type: ignore[misc]
+    class AllotmentMemoryResource(base):  # type: ignore[misc, valid-type]
         """Device memory from a pool."""
 
         def allocate(self, size: int, *, stream: Any) -> Any:
             """Allocate a buffer for work in a stream."""
             address = pool.malloc_on_stream(max(size, 1), stream_handle(stream))
-            return from_handle(address, size, mr=self, stream=stream)
+            try:
+                return from_handle(address, size, mr=self, stream=stream)
+            except BaseException:
+                pool.free_on_stream(address, stream_handle(stream))
+                raise
 
         def deallocate(self, ptr: Any, size: int, *, stream: Any) -> None:  # noqa: ARG002 - the pool knows the size
             """Free a buffer behind the work of a stream."""
-            try:
-                pool.free_on_stream(int(ptr), stream_handle(stream))
-            except RuntimeError:
-                pass  # a forked child owns nothing
+            pool.free_on_stream(int(ptr), stream_handle(stream))
 
         @property
         def device_id(self) -> int:

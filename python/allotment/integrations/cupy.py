@@ -10,8 +10,8 @@
 
 It sets CuPy's allocator; CuPy's own pool is not used, and blocks that it keeps from before go back with
 ``cupy.get_default_memory_pool().free_all_blocks()``. An array frees its memory with its last view, on any thread, after
-``uninstall()`` too. A refusal is CuPy's ``OutOfMemoryError``, with the pool's report as a note and the pool's error as its
-cause. Arrays on devices without a pool get their memory as before.
+``uninstall()`` too. A refusal is CuPy's ``OutOfMemoryError``, with the pool's report as a note and the pool's error as
+its cause. Arrays on devices without a pool get their memory as before.
 
 ``allotment.arrays.cupy.PoolAllocator`` says what holds for streams. Kernels that were captured into a CUDA graph refer
 to addresses: keep their arrays alive.

@@ -18,6 +18,7 @@ Signatures are those of numba-cuda 0.30. Tested with stand-ins for Numba and the
 """
 
 import threading
+from functools import partial
 from typing import Any, Final
 
 from allotment._core import Pool
@@ -34,22 +35,6 @@ _lock: Final = threading.RLock()
 _pools: Final[dict[int, Pool]] = {}
 
 
-class _Free:
-    """Finalizer of an array's memory."""
-
-    __slots__ = ("_address", "_pool")
-
-    def __init__(self, pool: Pool, address: int) -> None:
-        self._pool = pool
-        self._address = address
-
-    def __call__(self) -> None:
-        try:
-            self._pool.free_on_stream(self._address, None)
-        except RuntimeError:
-            pass  # a forked child owns nothing
-
-
 def _manager(numba_cuda: Any) -> Any:
     """Make the class that Numba instantiates for each context."""
     own = find_attribute(numba_cuda, "cudadrv.driver.NumbaCUDAMemoryManager", _INSTALL)
@@ -59,7 +44,7 @@ def _manager(numba_cuda: Any) -> Any:
         load_package("cuda.bindings.driver", "a pool for Numba needs", _INSTALL), "CUdeviceptr", _INSTALL
     )
 
-    class AllotmentMemoryManager(own):  # type: ignore[misc]
+    class AllotmentMemoryManager(own):  # type: ignore[misc, valid-type]
         """Device memory from the pool of the context's device, all else as Numba's own manager does it."""
 
         def _pool(self) -> Pool | None:
@@ -71,7 +56,12 @@ def _manager(numba_cuda: Any) -> Any:
             if pool is None:
                 return super().memalloc(size)
             address = pool.malloc_on_stream(max(size, 1), None)
-            return pointer_class(self.context, address_class(address), size, finalizer=_Free(pool, address))
+            free = partial(pool.free_on_stream, address, None)
+            try:
+                return pointer_class(self.context, address_class(address), size, finalizer=free)
+            except BaseException:
+                free()
+                raise
 
         def get_memory_info(self) -> Any:
             """Return what the pool has left, and its limit."""
@@ -98,7 +88,7 @@ def _manager(numba_cuda: Any) -> Any:
 
 
 def install(pool_or_device: Pool | LogicalDevice | str) -> None:
-    """Let Numba take the memory of a device from a pool, in contexts that it makes from now on. One call for each device.
+    """Let Numba take a device's memory from a pool, in contexts that it makes from now on. One call for each device.
 
     Args:
         pool_or_device: A pool over memory of a CUDA device, a logical device on one, or its name, such as "/GPU:0".
@@ -142,8 +132,10 @@ def uninstall() -> None:
 
 def _has_context(numba_cuda: Any, device: int) -> bool:
     driver = find_attribute(numba_cuda, "cudadrv.driver.driver", _INSTALL)
-    # Looking at the devices would initialize the driver.
-    return bool(driver.is_initialized) and numba_cuda.gpus[device].primary_context is not None
+    # Looking at the devices would initialize the driver, or fail without one.
+    if not driver.is_initialized or driver.initialization_error is not None:
+        return False
+    return numba_cuda.gpus[device].primary_context is not None
 
 
 __all__ = ["install", "uninstall"]

@@ -7,16 +7,16 @@
     pooled.install(allotment.Pool("8GiB", source="cuda:0"))
     frame = cudf.DataFrame(...)                                  # in the pool
 
-Each request calls Python (``rmm.mr.CallbackMemoryResource``): for libraries that allocate a few large buffers. A refusal
-is a ``MemoryError`` of RMM's with the text of ``std::bad_alloc``; ``take_refusal()`` has the pool's report.
+Each request calls Python (``rmm.mr.CallbackMemoryResource``): for libraries that allocate a few large buffers. A
+refusal is RMM's ``MemoryError``, whose text has the pool's report.
 
-Signatures are those of RMM 26.10. Tested with stand-ins for RMM and the driver. It has not run on a GPU yet.
+Tested with RMM 26.10 without a GPU, and with stand-ins for RMM and the driver. It has not run on a GPU yet.
 """
 
 from types import TracebackType
 from typing import Any, Final
 
-from allotment._core import OutOfMemoryError, Pool
+from allotment._core import Pool
 from allotment.arrays.optional_package import find_attribute, load_package
 from allotment.devices.device_tuples import LogicalDevice
 from allotment.integrations.installations import Installations, stream_handle
@@ -27,7 +27,6 @@ _INSTALL: Final = "pip install rmm-cu12 or rmm-cu13, whichever the driver runs"
 _installed: Final = Installations("RMM")
 #: Resources with live memory: RMM's C++ side refers to them without keeping them alive.
 _kept: Final[set["_Callbacks"]] = set()
-_last_refusal: OutOfMemoryError | None = None
 
 
 class _Callbacks:
@@ -39,12 +38,7 @@ class _Callbacks:
         self.resource: Final = resource_class(self.allocate, self.deallocate)
 
     def allocate(self, nbytes: int, stream: Any) -> int:
-        global _last_refusal
-        try:
-            address = self._pool.malloc_on_stream(nbytes, stream_handle(stream))
-        except OutOfMemoryError as error:
-            _last_refusal = error.with_traceback(None)
-            raise
+        address = self._pool.malloc_on_stream(nbytes, stream_handle(stream))
         if address:
             self.live += 1
             _kept.add(self)
@@ -72,13 +66,6 @@ def memory_resource(pool_or_device: Pool | LogicalDevice | str) -> Any:
     # Here, and not when the last buffer goes: that is a call of the resource itself.
     _kept.difference_update([callbacks for callbacks in _kept if not callbacks.live])
     return _Callbacks(pool, make).resource
-
-
-def take_refusal() -> OutOfMemoryError | None:
-    """Return the last refusal of memory for RMM, and forget it; ``None`` if there is none."""
-    global _last_refusal
-    refusal, _last_refusal = _last_refusal, None
-    return refusal
 
 
 def install(pool_or_device: Pool | LogicalDevice | str) -> None:
@@ -112,7 +99,7 @@ def uninstall() -> None:
 
 
 class use:  # noqa: N801 - reads as a statement
-    """Context manager that lets RMM take memory from a pool in its block. It applies to all threads, as RMM's setting does.
+    """Context manager that lets RMM take memory from a pool in its block, on all threads, as RMM's setting is.
 
     Args:
         pool_or_device: A pool, a logical device or its name, as for ``install``.
@@ -141,4 +128,4 @@ class use:  # noqa: N801 - reads as a statement
         self._mr.set_per_device_resource(self._device, self._former)
 
 
-__all__ = ["install", "memory_resource", "take_refusal", "uninstall", "use"]
+__all__ = ["install", "memory_resource", "uninstall", "use"]

@@ -8,14 +8,14 @@
     with pooled.use(pool):                                      # this thread, while the block runs
         y = model(x)
 
-PyTorch's caching allocator stays on top: its figures, snapshots and ``empty_cache`` work, and it takes segments of 2 MiB
-and more from the pool through C functions of this package (``torch.cuda.MemPool`` over ``CUDAPluggableAllocator``).
-PyTorch keeps the memory of dead tensors as segments until ``uninstall()``, the end of the ``use`` block, or
+PyTorch's caching allocator stays on top: its figures, snapshots and ``empty_cache`` work, and it takes segments of
+2 MiB and more from the pool through C functions of this package (``torch.cuda.MemPool`` over
+``CUDAPluggableAllocator``). PyTorch keeps the memory of dead tensors as segments until ``uninstall()``, the end of the ``use`` block, or
 ``torch.cuda.empty_cache()``.
 
-**Refusals.** When the pool refuses, PyTorch empties its cache, tries again, and raises ``torch.OutOfMemoryError``. An error
-that leaves a ``use`` block gets the pool's report as a note. Elsewhere ``take_refusal()`` has it. A request neither waits
-for a free nor collects garbage, as PyTorch holds its locks meanwhile.
+**Refusals.** When the pool refuses, PyTorch empties its cache, tries again, and raises ``torch.OutOfMemoryError``. An
+error that leaves a ``use`` block gets the pool's report as a note. Elsewhere ``take_refusal()`` has it. A request neither
+waits for a free nor collects garbage, as PyTorch holds its locks meanwhile.
 
 **Threads.** PyTorch computes gradients on threads of its own, which a ``use`` block does not affect:
 ``torch.autograd.set_multithreading_enabled(False)`` around ``backward()`` keeps it in this one. ``install`` applies to
@@ -27,8 +27,8 @@ one that it calls.
 a refusal of such an allocator: the tensor is at address 0, and the next kernel fails. So the functions above do not use
 it. The C functions order memory between streams by events; PyTorch ignores ``Tensor.record_stream`` there.
 
-Tested without a GPU: the C functions with a stand-in for the driver, and the calls of PyTorch with a stand-in for
-PyTorch. It has not run on a GPU yet.
+Tested without a GPU: the C functions with a stand-in for the driver, the calls of PyTorch with a stand-in for PyTorch,
+and PyTorch 2.15 loads the functions. It has not run on a GPU yet.
 """
 
 import weakref

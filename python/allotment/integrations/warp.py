@@ -44,10 +44,7 @@ class _Allocator:
 
     def deallocate(self, ptr: int, size_in_bytes: int) -> None:  # noqa: ARG002 - the pool knows the size
         """Free memory behind the work of the device's current stream."""
-        try:
-            self._pool.free_on_stream(ptr, stream_handle(self._current_stream(self._device)))
-        except RuntimeError:
-            pass  # a forked child owns nothing
+        self._pool.free_on_stream(ptr, stream_handle(self._current_stream(self._device)))
 
 
 def _load_warp() -> Any:

@@ -256,7 +256,7 @@ impl Allocation {
         device(self.memory()).map(|Device { kind, index }| (kind, index))
     }
 
-    /// The memory of a CUDA device as an array of ``requested`` bytes, for CuPy, Numba, PyTorch and others (version 3).
+    /// The memory of a CUDA device as an array of ``requested`` bytes, for CuPy, Numba, PyTorch and others.
     ///
     /// The consumer keeps the allocation alive; it does not prevent ``free()``, as DLPack does.
     ///

@@ -35,7 +35,7 @@ pub(crate) struct StreamMemory {
 /// The same without keeping the pool alive.
 pub(crate) struct WeakStreamMemory {
     pool: Weak<Pool>,
-    streams: Option<Arc<StreamOrder>>,
+    streams: Option<Weak<StreamOrder>>,
 }
 
 impl StreamMemory {
@@ -66,13 +66,20 @@ impl StreamMemory {
     }
 
     pub(crate) fn downgrade(&self) -> WeakStreamMemory {
-        WeakStreamMemory { pool: Arc::downgrade(&self.pool), streams: self.streams.clone() }
+        WeakStreamMemory {
+            pool: Arc::downgrade(&self.pool),
+            streams: self.streams.as_ref().map(Arc::downgrade),
+        }
     }
 }
 
 impl WeakStreamMemory {
     pub(crate) fn upgrade(&self) -> Option<StreamMemory> {
-        Some(StreamMemory { pool: self.pool.upgrade()?, streams: self.streams.clone() })
+        let streams = match &self.streams {
+            Some(streams) => Some(streams.upgrade()?),
+            None => None,
+        };
+        Some(StreamMemory { pool: self.pool.upgrade()?, streams })
     }
 
     pub(crate) fn is_of(&self, memory: &StreamMemory) -> bool {

@@ -31,10 +31,10 @@ class Stream:
         return 0, self.handle
 
 
-# PyTorch ----------------------------------------------------------------------------------------------------------------
+# PyTorch
 
 
-class TorchRefusal(RuntimeError):
+class TorchRefusalError(RuntimeError):
     """``torch.OutOfMemoryError``, which is a RuntimeError there."""
 
 
@@ -103,7 +103,7 @@ class Torch:
             address = allocator.alloc(nbytes, device, stream)
             if address:
                 return Tensor(allocator, address, nbytes, device, stream)
-        raise TorchRefusal(f"CUDA out of memory. Tried to allocate {nbytes} bytes.")
+        raise TorchRefusalError(f"CUDA out of memory. Tried to allocate {nbytes} bytes.")
 
 
 class Tensor:
@@ -139,11 +139,11 @@ def make_torch() -> dict[str, types.ModuleType]:
         _cuda_endAllocateToPool=state.end,
         _cuda_releasePool=state.release,
     )
-    torch = module("torch", cuda=cuda, _C=functions, OutOfMemoryError=TorchRefusal, state=state)
+    torch = module("torch", cuda=cuda, _C=functions, OutOfMemoryError=TorchRefusalError, state=state)
     return {"torch": torch, "torch.cuda": cuda, "torch.cuda.memory": memory, "torch._C": functions}
 
 
-# RMM --------------------------------------------------------------------------------------------------------------------
+# RMM
 
 
 class CallbackMemoryResource:
@@ -167,7 +167,7 @@ def make_rmm() -> dict[str, types.ModuleType]:
     return {"rmm": module("rmm", mr=mr), "rmm.mr": mr}
 
 
-# Numba ------------------------------------------------------------------------------------------------------------------
+# Numba
 
 
 class NumbaPointer:
@@ -201,9 +201,9 @@ def make_numba() -> dict[str, types.ModuleType]:
         def __init__(self, number: int) -> None:
             self.id, self.primary_context = number, None
 
-    driver = module("driver", is_initialized=False)
+    driver: Any = module("driver", is_initialized=False, initialization_error=None)
     gpus = [Device(0), Device(1)]
-    cuda = module("numba.cuda", manager=NumbaManager, gpus=gpus)
+    cuda: Any = module("numba.cuda", manager=NumbaManager, gpus=gpus)
 
     def set_memory_manager(manager: Any) -> None:
         assert manager(context=None).interface_version == 1
@@ -233,7 +233,7 @@ def make_numba() -> dict[str, types.ModuleType]:
     }
 
 
-# cuda.core --------------------------------------------------------------------------------------------------------------
+# cuda.core
 
 
 class CoreBuffer:
@@ -261,7 +261,8 @@ def make_cuda_core() -> dict[str, types.ModuleType]:
         memory_resource: Any = "cuda.core's own"
 
         def __new__(cls, device_id: int) -> "Device":
-            return devices.setdefault(device_id, super().__new__(cls))
+            made: Device = devices.setdefault(device_id, super().__new__(cls))
+            return made
 
         def allocate(self, size: int, *, stream: Any) -> CoreBuffer:
             buffer: CoreBuffer = self.memory_resource.allocate(size, stream=stream)
@@ -273,7 +274,7 @@ def make_cuda_core() -> dict[str, types.ModuleType]:
     return {"cuda": module("cuda", core=core), "cuda.core": core}
 
 
-# Warp -------------------------------------------------------------------------------------------------------------------
+# Warp
 
 
 def make_warp() -> dict[str, types.ModuleType]:

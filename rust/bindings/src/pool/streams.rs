@@ -1,6 +1,6 @@
 //! Memory for libraries that queue work in streams of a device.
 
-use allotment::GRANULE;
+use allotment::{FreeError, GRANULE, Unusable};
 use pyo3::prelude::*;
 
 use super::Pool;
@@ -65,6 +65,8 @@ impl Pool {
     ///     stream: The handle of the stream whose work used the memory last. ``None``: it is not known; the host waits
     ///         for the device before the pool gives out memory again.
     ///
+    /// Destructors call it: in a forked child, which owns nothing, it does nothing.
+    ///
     /// Raises:
     ///     InvalidFreeError: No live allocation of ``malloc_on_stream`` starts there. Nothing has changed.
     #[pyo3(signature = (address, stream))]
@@ -77,7 +79,10 @@ impl Pool {
         let address = address_argument(address)?;
         let stream = stream.map(|stream| whole_number(stream, "stream")).transpose()?;
         // Attached: a destructor may call it at the end of the process, and nothing waits long.
-        self.stream_memory().free(address, stream).map_err(|error| error.into_py_err(py))
+        match self.stream_memory().free(address, stream) {
+            Ok(()) | Err(FreeError::Unusable(Unusable::Forked)) => Ok(()),
+            Err(error) => Err(error.into_py_err(py)),
+        }
     }
 }
 
