@@ -167,6 +167,10 @@ class CupyLibrary:
         """Copy an array to host memory, behind the work of the current stream; the host waits for it."""
         return self.call(self._cupy.asnumpy, array, order="C")
 
+    def from_dlpack(self, value: Any) -> Any:
+        """Make an array over memory of the device that another library has, by DLPack's protocol, without a copy."""
+        return self.call(self._cupy.from_dlpack, value)
+
     def copy(self, array: Any) -> Any:
         """Copy an array of CuPy, which may be on another device: to this one, which is the current one meanwhile."""
         return self.call(array.copy, order="C")

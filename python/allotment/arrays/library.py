@@ -43,6 +43,9 @@ class ArrayLibrary(Protocol):
     def to_host(self, array: Any) -> "Host":
         """Copy an array of the library to host memory; the copy is complete when the method returns."""
 
+    def from_dlpack(self, value: Any) -> Any:
+        """Make an array over memory of the device that another library has, by DLPack's protocol, without a copy."""
+
     def copy(self, array: Any) -> Any:
         """Copy an array of the library, which may be on another device; the copy is in C's order."""
 

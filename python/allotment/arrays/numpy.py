@@ -50,6 +50,10 @@ class NumpyLibrary:
 
     to_host = copy = from_host
 
+    def from_dlpack(self, value: Any) -> Host:
+        """Make an array over memory that another library has, by DLPack's protocol, without a copy."""
+        return np.from_dlpack(value)
+
 
 #: It has no state, so that one is enough.
 NUMPY: Final[ArrayLibrary] = NumpyLibrary()

@@ -47,7 +47,7 @@ def _make(pool: Pool, device: int) -> Any:
     base: Any = find_attribute(core, "MemoryResource", _INSTALL)
     from_handle = find_attribute(core, "Buffer.from_handle", _INSTALL)
 
-    class AllotmentMemoryResource(base):  # type: ignore[misc, valid-type]
+    class AllotmentMemoryResource(base):  # type: ignore[misc]
         """Device memory from a pool."""
 
         def allocate(self, size: int, *, stream: Any) -> Any:

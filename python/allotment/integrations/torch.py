@@ -10,12 +10,12 @@
 
 PyTorch's caching allocator stays on top: its figures, snapshots and ``empty_cache`` work, and it takes segments of
 2 MiB and more from the pool through C functions of this package (``torch.cuda.MemPool`` over
-``CUDAPluggableAllocator``). PyTorch keeps the memory of dead tensors as segments until ``uninstall()``, the end of the ``use`` block, or
-``torch.cuda.empty_cache()``.
+``CUDAPluggableAllocator``). PyTorch keeps the memory of dead tensors as segments until ``uninstall()``, the end of the
+``use`` block, or ``torch.cuda.empty_cache()``.
 
 **Refusals.** When the pool refuses, PyTorch empties its cache, tries again, and raises ``torch.OutOfMemoryError``. An
-error that leaves a ``use`` block gets the pool's report as a note. Elsewhere ``take_refusal()`` has it. A request neither
-waits for a free nor collects garbage, as PyTorch holds its locks meanwhile.
+error that leaves a ``use`` block gets the pool's report as a note. Elsewhere ``take_refusal()`` has it. A request
+neither waits for a free nor collects garbage, as PyTorch holds its locks meanwhile.
 
 **Threads.** PyTorch computes gradients on threads of its own, which a ``use`` block does not affect:
 ``torch.autograd.set_multithreading_enabled(False)`` around ``backward()`` keeps it in this one. ``install`` applies to

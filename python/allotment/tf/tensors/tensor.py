@@ -226,10 +226,25 @@ class EagerTensor(Tensor):
         return np.array(self._on_host(), dtype=dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._array.copy().__dlpack__(**options)
+        # On a GPU the memory is shared, as with TensorFlow: a copy there may not fit.
+        array = self._array if self._home.library is not None else self._array.copy()
+        return array.__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
         return self._array.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        """The memory of a tensor on a real GPU, for libraries that know the interface; they must not write there.
+
+        Raises:
+            AttributeError: The tensor is in host memory, as on a simulated GPU.
+        """
+        if self._home.library is None:
+            raise AttributeError(
+                f"__cuda_array_interface__: the tensor is in host memory, on {self._home.name}"
+            )
+        return self._array.__cuda_array_interface__  # type: ignore[attr-defined]
 
     def __len__(self) -> int:
         if self._array.ndim == 0:

@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from allotment._core import ArrayMemory, Pool
+from support.arrays import device_dlpack
 
 _NAMES: Final = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
 #: The version of CuPy that the names are of.
@@ -288,6 +289,16 @@ class StrictDeviceArray:
 
     # Elements
 
+    def __dlpack__(self, **_options: Any) -> Any:
+        return device_dlpack.to_capsule(self._inner, self.device.id)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return device_dlpack.CUDA, self.device.id
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self._inner.__array_interface__, "version": 3, "stream": 1}
+
     def __len__(self) -> int:
         return len(self._inner)
 
@@ -473,6 +484,9 @@ class StrictLibrary:
 
     def to_host(self, array: Any) -> np.ndarray[Any, Any]:
         return array.get()  # type: ignore[no-any-return]
+
+    def from_dlpack(self, value: Any) -> StrictDeviceArray:
+        return StrictDeviceArray(self.device, device_dlpack.from_object(value, self.device.id), value)
 
     def copy(self, array: Any) -> StrictDeviceArray:
         return StrictDeviceArray(self.device, np.array(array._inner, order="C"), None)
