@@ -1,4 +1,4 @@
-"""DLPack capsules that claim a CUDA device, over host memory: NumPy's, with another device written into them."""
+"""DLPack capsules of CUDA devices over host memory: NumPy's, with another device written into them."""
 
 import ctypes
 from typing import Any

@@ -62,15 +62,15 @@ def test_what_tensorflow_refuses_is_refused() -> None:
     for value in (np.ones(3), [1.0], tf.Variable([1.0]), tf.constant("text")):
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"to_dlpack|not supported by dlpack"):
             dlpack.to_dlpack(value)
-    for value in (np.ones(3), 3):
+    for other in (np.ones(3), 3):
         with pytest.raises(TypeError, match="takes a capsule"):
-            dlpack.from_dlpack(value)
+            dlpack.from_dlpack(other)
     with pytest.raises(tf.errors.InvalidArgumentError, match="dltensor_versioned"):
         dlpack.from_dlpack(np.ones(3).__dlpack__(max_version=(1, 0)))
     with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid strides"):
         dlpack.from_dlpack(np.arange(12).reshape(3, 4).T.__dlpack__())
     with pytest.raises(AttributeError):
-        tf.Variable([1.0]).__dlpack__()
+        tf.Variable([1.0]).__dlpack__()  # type: ignore[attr-defined]
 
 
 def test_on_a_device_memory_is_shared_both_ways(gpu: Any) -> None:
@@ -78,7 +78,7 @@ def test_on_a_device_memory_is_shared_both_ways(gpu: Any) -> None:
         x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     used = gpu.pool.stats().requested
     assert x.__dlpack_device__() == (CUDA, 0)
-    assert x.__cuda_array_interface__["data"][0] == x._array._inner.ctypes.data
+    assert x.__cuda_array_interface__["data"][0] == x._array._inner.ctypes.data  # type: ignore[attr-defined]
     y = dlpack.from_dlpack(dlpack.to_dlpack(x))
     assert y.device.endswith("GPU:0")
     assert y.backing_device.endswith("GPU:0")
