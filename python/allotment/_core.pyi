@@ -946,6 +946,8 @@ class GuestMemory:
 
     #: The address of a table of C functions, which ``rust/bindings/src/guests/functions.rs`` describes.
     functions: ClassVar[int]
+    #: The address of the allocator of tensors for tvm-ffi, a ``DLPackManagedTensorAllocator``.
+    tvm_ffi_allocator: ClassVar[int]
 
     def __new__(cls, pool: Pool, name: str) -> Self: ...
     @property
@@ -964,6 +966,11 @@ class GuestMemory:
         Raises:
             RuntimeError: ONNX Runtime did not pass its functions, or none is registered.
         """
+    def serve_tvm_ffi(self, process_wide: bool) -> None:
+        """Make this memory that of ``tvm_ffi_allocator`` in this thread, or in every thread without one of its own."""
+    @staticmethod
+    def stop_tvm_ffi(process_wide: bool) -> None:
+        """Undo ``serve_tvm_ffi``."""
 
 @final
 class Program:

@@ -31,12 +31,15 @@ from typing import TYPE_CHECKING, Final
 
 from allotment import _core
 from allotment._core import GuestMemory, Pool
+from allotment.arrays.optional_package import load_package
 from allotment.devices.device_tuples import LogicalDevice
 from allotment.integrations.pool_argument import as_pool
 from allotment.integrations.process_wide import ProcessWide
 
 if TYPE_CHECKING:
     from onnxruntime import SessionOptions
+
+_INSTALL: Final = "pip install onnxruntime"
 
 #: The entry of a session's options that makes it use the environment's allocator.
 _USE_SHARED_ALLOCATOR: Final = "session.use_env_allocators"
@@ -49,7 +52,7 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
         pool_or_device: A pool over host memory, or a logical device that has one, or its name, such as "/GPU:0".
 
     Raises:
-        ModuleNotFoundError: ONNX Runtime is not installed.
+        ImportError: ONNX Runtime cannot be imported.
         TypeError: ``pool_or_device`` is neither a pool nor a device.
         ValueError: The device does not exist or has no pool; or the pool is closed, or its memory is not memory of
             this process.
@@ -80,7 +83,7 @@ class use:  # noqa: N801 - reads as a statement
         pool_or_device: A pool, a logical device or its name, as for ``install``.
 
     Raises:
-        ModuleNotFoundError: ONNX Runtime is not installed.
+        ImportError: ONNX Runtime cannot be imported.
         TypeError: ``pool_or_device`` is neither a pool nor a device.
         ValueError: The device does not exist or has no pool; or the pool is closed, or its memory is not memory of
             this process.
@@ -106,7 +109,7 @@ def session_options() -> "SessionOptions":
     """Return new options for a session whose CPU memory is in the pool that is installed when it is created.
 
     Raises:
-        ModuleNotFoundError: ONNX Runtime is not installed.
+        ImportError: ONNX Runtime cannot be imported.
 
     Example::
 
@@ -123,13 +126,7 @@ def session_options() -> "SessionOptions":
 
 
 def _memory(pool_or_device: Pool | LogicalDevice | str) -> GuestMemory:
-    try:
-        import onnxruntime  # noqa: F401 - whether it is there
-    except ModuleNotFoundError as error:
-        error.__traceback__ = None
-        raise ModuleNotFoundError(
-            "this integration needs ONNX Runtime 1.23 or newer: pip install onnxruntime"
-        ) from error
+    load_package("onnxruntime", "a pool for ONNX Runtime needs", _INSTALL)
     return GuestMemory(as_pool(pool_or_device), "onnxruntime")
 
 

@@ -28,6 +28,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from allotment._core import GuestMemory, Pool
+from allotment.arrays.optional_package import load_package
 from allotment.devices.device_tuples import LogicalDevice
 from allotment.integrations import pyarrow_build
 from allotment.integrations.pool_argument import as_pool
@@ -49,18 +50,14 @@ def memory_pool(pool_or_device: Pool | LogicalDevice | str) -> "MemoryPool":
         pool_or_device: A pool over host memory, or a logical device that has one, or its name, such as "/GPU:0".
 
     Raises:
-        ModuleNotFoundError: pyarrow is not installed.
+        ImportError: pyarrow cannot be imported.
         TypeError: ``pool_or_device`` is neither a pool nor a device.
         ValueError: The device does not exist or has no pool; or the pool is closed, or its memory is not memory of
             this process.
         RuntimeError: There is no C++ compiler, or it failed; or the pool was created before a fork, in the parent
             process.
     """
-    try:
-        import pyarrow  # noqa: F401 - whether it is there
-    except ModuleNotFoundError as error:
-        error.__traceback__ = None
-        raise ModuleNotFoundError("this integration needs pyarrow: pip install pyarrow") from error
+    load_package("pyarrow", "a pool for pyarrow needs", "pip install pyarrow")
     guest = GuestMemory(as_pool(pool_or_device), "pyarrow")
     if guest.address not in _made:
         with _pools.lock:
@@ -75,7 +72,7 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
         pool_or_device: A pool, a logical device or its name, as for ``memory_pool``.
 
     Raises:
-        ModuleNotFoundError: pyarrow is not installed.
+        ImportError: pyarrow cannot be imported.
         TypeError: ``pool_or_device`` is neither a pool nor a device.
         ValueError: As for ``memory_pool``.
         RuntimeError: A pool is installed already; or as for ``memory_pool``.
@@ -101,7 +98,7 @@ class use:  # noqa: N801 - reads as a statement
         pool_or_device: A pool, a logical device or its name, as for ``memory_pool``.
 
     Raises:
-        ModuleNotFoundError: pyarrow is not installed.
+        ImportError: pyarrow cannot be imported.
         TypeError: ``pool_or_device`` is neither a pool nor a device.
         ValueError: As for ``memory_pool``.
         RuntimeError: On entry: another thread is in a block. Or as for ``memory_pool``.

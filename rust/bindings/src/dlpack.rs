@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
@@ -18,42 +18,9 @@ use pyo3::types::PyDict;
 use crate::allocation::{Allocation, Memory};
 use crate::buffer::{abandon, claim};
 use crate::error::IntoPyErr;
+use abi::{BYTE, CPU, CUDA, Device, Tensor};
 
-/// `DLDevice`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
-struct Device {
-    kind: i32,
-    index: i32,
-}
-
-/// `kDLCPU`, `kDLCUDA`.
-const CPU: i32 = 1;
-const CUDA: i32 = 2;
-
-/// `DLDataType`.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct DataType {
-    code: u8,
-    bits: u8,
-    lanes: u16,
-}
-
-/// `kDLUInt` of 8 bits.
-const BYTE: DataType = DataType { code: 1, bits: 8, lanes: 1 };
-
-/// `DLTensor`.
-#[repr(C)]
-struct Tensor {
-    data: *mut c_void,
-    device: Device,
-    ndim: i32,
-    dtype: DataType,
-    shape: *mut i64,
-    strides: *mut i64,
-    byte_offset: u64,
-}
+pub(crate) mod abi;
 
 /// `DLManagedTensor`, for consumers without versions.
 #[repr(C)]

@@ -1,7 +1,7 @@
 //! Memory for other runtimes in the process, the guests: each takes it through functions of C, from any of its threads.
 //!
 //! `memory` serves the requests of a guest from a pool, `functions` is the table through which compiled code of a guest
-//! calls it, and `onnxruntime` is the allocator that ONNX Runtime defines.
+//! calls it, and `onnxruntime` and `tvm_ffi` are the allocators that those runtimes define.
 
 use std::ptr;
 
@@ -14,6 +14,7 @@ use memory::Guest;
 mod functions;
 mod memory;
 mod onnxruntime;
+mod tvm_ffi;
 
 /// Memory of a pool for a runtime of C or C++ in this process, its guest.
 ///
@@ -70,5 +71,22 @@ impl GuestMemory {
     #[staticmethod]
     fn unregister_from_onnxruntime() -> PyResult<()> {
         onnxruntime::unregister()
+    }
+
+    /// The address of the allocator of tensors for tvm-ffi, a ``DLPackManagedTensorAllocator``.
+    #[classattr]
+    fn tvm_ffi_allocator() -> usize {
+        tvm_ffi::allocator()
+    }
+
+    /// Make this memory that of ``tvm_ffi_allocator`` in this thread, or in every thread without one of its own.
+    fn serve_tvm_ffi(&self, process_wide: bool) {
+        if process_wide { tvm_ffi::serve_process(Some(self.0)) } else { tvm_ffi::serve_thread(Some(self.0)) }
+    }
+
+    /// Undo ``serve_tvm_ffi``.
+    #[staticmethod]
+    fn stop_tvm_ffi(process_wide: bool) {
+        if process_wide { tvm_ffi::serve_process(None) } else { tvm_ffi::serve_thread(None) }
     }
 }

@@ -1,6 +1,7 @@
 """Several runtimes and NumPy in one pool: its figures are the sum of what they hold, whatever is refused."""
 
 import ctypes
+import math
 import random
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,8 +14,10 @@ from allotment._core import GuestMemory
 from allotment.integrations import numpy as pooled_numpy
 from allotment.integrations import onnxruntime as pooled_onnxruntime
 from allotment.integrations import pyarrow as pooled_pyarrow
+from allotment.integrations import tvm_ffi as pooled_tvm_ffi
 from support.models import mlp
 from support.pools.owners import in_use, requested_by_owner
+from support.tvm_ffi_module import Empty, compiled, loaded
 
 LIMIT = 12 << 20
 WIDTHS = (16, 64, 200)
@@ -26,7 +29,10 @@ class Functions(ctypes.Structure):
 
     _fields_ = (
         ("allocate", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)),
-        ("resize_in_place", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)),
+        (
+            "resize_in_place",
+            ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ),
         ("free", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)),
         ("last_refusal", ctypes.CFUNCTYPE(ctypes.c_char_p)),
     )
@@ -42,7 +48,9 @@ def refusal() -> str:
 def test_the_functions_for_code_in_c() -> None:
     pool = Pool("1MiB", name="small", owner_tags=True)
     guest = GuestMemory(pool, "mine").address
-    addresses = [FUNCTIONS.allocate(guest, nbytes, 1 << shift) for shift, nbytes in enumerate((0, 1, 300, 5000))]
+    addresses = [
+        FUNCTIONS.allocate(guest, nbytes, 1 << shift) for shift, nbytes in enumerate((0, 1, 300, 5000))
+    ]
     addresses.append(FUNCTIONS.allocate(guest, 100, 256))
     assert all(address % 256 == 0 for address in addresses)
     assert requested_by_owner(pool) == {"mine": 1 + 1 + 300 + 5000 + 100}
@@ -74,8 +82,10 @@ def test_a_guest_of_a_pool_is_there_once() -> None:
 class Player:
     """Makes and drops random things of every guest in one pool, and knows what each guest holds."""
 
-    def __init__(self, pool: Pool, seed: int) -> None:
+    def __init__(self, pool: Pool, seed: int, empty: Empty) -> None:
         self.pool = pool
+        self.empty = empty
+        self.tensors: list[Any] = []
         self.random = random.Random(seed)
         self.refused = 0
         self.buffers: list[Any] = []
@@ -87,7 +97,7 @@ class Player:
         self.memory = pooled_pyarrow.memory_pool(pool)
 
     def held(self) -> list[list[Any]]:
-        return [self.buffers, self.results, self.arrays, self.sessions, self.outputs]
+        return [self.tensors, self.buffers, self.results, self.arrays, self.sessions, self.outputs]
 
     def size(self) -> int:
         return int(2 ** self.random.uniform(0, 21.5))
@@ -111,6 +121,10 @@ class Player:
     def make_array(self) -> None:
         with pooled_numpy.use(self.pool):
             self.arrays.append(np.zeros(self.size(), np.uint8))
+
+    def make_tensor(self) -> None:
+        with pooled_tvm_ffi.use(self.pool):
+            self.tensors.append(self.empty(self.random.randint(1, 3), self.size(), dtype="int8"))
 
     def open_session(self) -> None:
         if len(self.sessions) < 8:
@@ -136,6 +150,7 @@ class Player:
             self.resize_buffer,
             self.compute,
             self.make_array,
+            self.make_tensor,
             self.open_session,
             self.run_session,
         )
@@ -152,7 +167,9 @@ class Player:
 
     def report(self, error: Exception) -> str:
         kind = type(error)
-        assert kind.__module__.startswith(("pyarrow", "onnxruntime", "numpy")) or kind is MemoryError, repr(error)
+        assert kind.__module__.startswith(("pyarrow", "onnxruntime", "numpy")) or kind is MemoryError, repr(
+            error
+        )
         assert not isinstance(error, OutOfMemoryError)
         # NumPy's error has the report as a note, unless its first array was refused: then it is the cause.
         notes = getattr(error, "__notes__", [])
@@ -165,9 +182,11 @@ class Player:
         onnxruntime = requested.pop("onnxruntime", 0)
         assert arrow == self.memory.bytes_allocated()
         assert onnxruntime == sum(nbytes for _, nbytes in self.sessions) + sum(y.nbytes for y in self.outputs)
+        tensors = requested.pop("tvm_ffi", 0)
+        assert tensors == sum(math.prod(tensor.shape) for tensor in self.tensors)
         assert sum(requested.values()) == sum(array.nbytes for array in self.arrays)
         stats = self.pool.stats()
-        assert stats.requested == arrow + onnxruntime + sum(requested.values())
+        assert stats.requested == arrow + onnxruntime + tensors + sum(requested.values())
 
     def inject(self) -> None:
         """Refuse growth until the next call, or allow it."""
@@ -193,9 +212,12 @@ def session(model: bytes) -> Any:
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def require_guests() -> None:
-    pytest.importorskip("pyarrow")
-    pytest.importorskip("onnxruntime")
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Empty:
+    """The function that makes tensors; skips the test if a guest is missing."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+    function = loaded(compiled(tmp_path_factory.mktemp("tvm_ffi")))
     for width in WIDTHS:
         if width not in MODELS:
             pool, model = Pool(LIMIT), mlp(width, LAYERS)
@@ -203,12 +225,12 @@ def require_guests() -> None:
                 made = session(model)
             MODELS[width] = (model, pool.stats().requested)
             del made
+    return function
 
 
-def play(steps: int, seed: int, guard: bool = False) -> None:
-    require_guests()
+def play(empty: Empty, steps: int, seed: int, guard: bool = False) -> None:
     pool = Pool(LIMIT, name="shared", owner_tags=True, guard=guard)
-    player = Player(pool, seed)
+    player = Player(pool, seed, empty)
     with pooled_onnxruntime.use(pool):
         for step in range(steps):
             if step % 5 == 0:
@@ -223,18 +245,17 @@ def play(steps: int, seed: int, guard: bool = False) -> None:
     assert pool.stats().reserved == 0
 
 
-def test_a_thousand_random_steps_with_refusals() -> None:
-    play(1000, seed=1)
+def test_a_thousand_random_steps_with_refusals(empty: Empty) -> None:
+    play(empty, 1000, seed=1)
 
 
-def test_no_guest_writes_outside_of_its_memory() -> None:
-    play(500, seed=5, guard=True)
+def test_no_guest_writes_outside_of_its_memory(empty: Empty) -> None:
+    play(empty, 500, seed=5, guard=True)
 
 
-def test_random_steps_on_four_threads() -> None:
-    require_guests()
+def test_random_steps_on_four_threads(empty: Empty) -> None:
     pool = Pool(LIMIT, name="shared", owner_tags=True)
-    players = [Player(pool, seed) for seed in range(4)]
+    players = [Player(pool, seed, empty) for seed in range(4)]
 
     def work(player: Player) -> int:
         for _ in range(150):
@@ -251,5 +272,5 @@ def test_random_steps_on_four_threads() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(2, 4))
-def test_ten_thousand_random_steps_with_refusals(seed: int) -> None:
-    play(10_000, seed)
+def test_ten_thousand_random_steps_with_refusals(empty: Empty, seed: int) -> None:
+    play(empty, 10_000, seed)
