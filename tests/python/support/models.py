@@ -21,7 +21,7 @@ def mlp(width: int = 64, layers: int = 3, seed: int = 0) -> bytes:
         nodes.append(helper.make_node("MatMul", [last, f"w{layer}"], [f"m{layer}"]))
         nodes.append(helper.make_node("Relu", [f"m{layer}"], [f"r{layer}"]))
         last = f"r{layer}"
-    shape = ["b", width]
+    shape: list[str | int | None] = ["b", width]
     graph = helper.make_graph(
         nodes,
         "mlp",
