@@ -13,9 +13,32 @@ from support.interpreter import FREE_THREADED
 NOT_FREE_THREADED = ("re2",)
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--gpus",
+        choices=["simulated", "stand-in"],
+        default="simulated",
+        help="what simulated GPUs of tests are: themselves, or GPUs of the stand-in driver with strict arrays",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("gpus") == "stand-in":
+        from support.arrays import stand_in_gpus
+
+        stand_in_gpus.install()
     # A shell has its background jobs ignore interrupts, and children inherit that: some tests interrupt themselves.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what is about simulated GPUs by its nature, where there are others."""
+    if config.getoption("gpus") == "simulated":
+        return
+    for item in items:
+        about = item.get_closest_marker("simulated_gpus")
+        if about is not None:
+            item.add_marker(pytest.mark.skip(reason=f"with real GPUs: {about.args[0]}"))
 
 
 @pytest.hookimpl(wrapper=True)

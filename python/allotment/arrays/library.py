@@ -22,6 +22,13 @@ class ArrayLibrary(Protocol):
     def name(self) -> str:
         """As in reports and logs: ``"numpy"``, ``"cupy"``."""
 
+    @property
+    def fault(self) -> str | None:
+        """Why the library cannot compute on the device, as a sentence; ``None`` if it can.
+
+        The first look loads the library, which may take a second. It raises nothing.
+        """
+
     def owns(self, value: Any) -> bool:
         """Whether a value is an array of the library, on whichever device."""
 
@@ -35,7 +42,13 @@ class ArrayLibrary(Protocol):
         """Make an array of zeros."""
 
     def full(self, shape: tuple[int, ...], value: Any, dtype: "npt.DTypeLike") -> Any:
-        """Make an array whose elements are all one number, a Python number or an array of the host without axes."""
+        """Make an array whose elements are all one number.
+
+        Args:
+            shape: The shape.
+            value: A Python number, or an array without axes, of the host or of the library on whichever device.
+            dtype: The element type.
+        """
 
     def from_host(self, array: "Host") -> Any:
         """Copy an array from host memory; the copy is in C's order."""

@@ -23,6 +23,8 @@ class NumpyLibrary:
     """Arrays of NumPy, in the memory of the handler that is installed; the same for all devices with host memory."""
 
     name: Final = "numpy"
+    #: It is there, or this module could not be imported.
+    fault: Final = None
 
     def owns(self, value: Any) -> bool:
         """Whether a value is an array of NumPy."""

@@ -1,10 +1,12 @@
 """Logical devices: what programs address, each GPU's with a pool of its own."""
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from allotment._core import HostMemory, Pool, format_size
+from allotment.arrays.cupy import CupyLibrary
 from allotment.devices.device_tuples import LogicalDevice, LogicalIndex, PhysicalDevice
 from allotment.devices.environment import settings as environment
 from allotment.devices.environment.settings import Settings
@@ -16,7 +18,6 @@ from allotment.devices.plan import FREE_MEMORY, WHOLE_GPU, Kind, Limit, LogicalP
 from allotment.errors import AlreadyExistsError
 
 if TYPE_CHECKING:
-    # No memory of a device needs a library before a kernel runs.
     from allotment.arrays.library import ArrayLibrary
 
 #: TensorFlow's name for the CPU's pool.
@@ -49,6 +50,16 @@ class LogicalDeviceRuntime:
         self.kind, self.index, self.physical = plan.kind, plan.index, plan.physical
         self.name = full_name(plan.kind, plan.index)
         self.short_name = short_name(plan.kind, plan.index)
+
+    def computes(self) -> bool:
+        """Whether kernels can run on the device; the first look at a real GPU imports CuPy.
+
+        If they cannot, a warning says so, once for each reason: what has no device of its own runs on the CPU.
+        """
+        if self.library is None or self.library.fault is None:
+            return True
+        _warn_of_fault(self.library.fault)
+        return False
 
     @property
     def logical_device(self) -> LogicalDevice:
@@ -97,7 +108,8 @@ def _gpu(plan: LogicalPlan, settings: Settings, created: CreatedDevices) -> Logi
     found = created.gpus.get(plan.index)
     if found is None:
         pool = _make_gpu_pool(plan, settings, created.memories)
-        found = created.gpus[plan.index] = LogicalDeviceRuntime(plan, pool)
+        found = LogicalDeviceRuntime(plan, pool, _library_of(plan.physical, pool))
+        created.gpus[plan.index] = found
     elif found.physical != plan.physical:
         raise AlreadyExistsError(
             None,
@@ -164,6 +176,22 @@ def _make_gpu_pool(plan: LogicalPlan, settings: Settings, memories: dict[Physica
         collect_garbage=settings.collect_garbage,
         owner_tags=settings.owner_tags,
         policy=settings.pool_policy,
+    )
+
+
+def _library_of(physical: Physical, pool: Pool) -> "ArrayLibrary | None":
+    """Return what computes on a GPU: CuPy on a real one, which is imported at the first look at it."""
+    gpu = physical.gpu
+    assert gpu is not None
+    return None if gpu.simulated else CupyLibrary(pool, gpu.hardware_index, gpu.pci_bus_id)
+
+
+@functools.cache
+def _warn_of_fault(fault: str) -> None:
+    """Warn that nothing computes on a real GPU, once for each reason."""
+    environment.warn(
+        f"Operations do not run on real GPUs: {fault}. What may run elsewhere runs on the CPU. "
+        "CUDA_VISIBLE_DEVICES=-1 hides real GPUs."
     )
 
 

@@ -48,21 +48,16 @@ def _make_runner(device: Device) -> MemoryRunner:
     # The method of the C type, for speed. Its stub binds one signature of function for good.
     run: MemoryRunner = context.run  # type: ignore[assignment]
     if device.library is not None:
+        if device.library.fault is not None:
+            raise UnimplementedError(
+                None, None, f"{device.name} is a real GPU, and nothing can run there: {device.library.fault}."
+            )
         # It finds the memory by itself; NumPy's arrays beside it are in NumPy's own.
         context.run(LIBRARY.set, device.library)
         call = device.library.call
         # Its stub binds one signature of function for good, as above.
         run = functools.partial(context.run, call)  # type: ignore[arg-type]
         return _tagged(run) if device.pool is not None and device.pool.owner_tags else run
-    gpu = device.physical.gpu
-    if gpu is not None and not gpu.simulated:
-        raise UnimplementedError(
-            None,
-            None,
-            f"Operations run on the CPU and on simulated GPUs, and {device.name} is a real GPU ({gpu.card}), of which "
-            "there are pools alone. CUDA_VISIBLE_DEVICES=-1 hides real GPUs, and ALLOTMENT_SIMULATED_GPUS simulates "
-            "some.",
-        )
     if device.pool is not None:
         context.run(ArrayMemory(device.pool).install)
         if device.pool.owner_tags:

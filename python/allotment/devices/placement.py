@@ -4,6 +4,7 @@ The functions here know neither operations nor graphs. ``dispatch`` keeps a ``Pl
 thread is in: everything an operation needs to know that stays the same from one operation to the next.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -132,7 +133,7 @@ class Placement:
                 f"Malformed device specification '{show_text(self.request.to_string())}' in eager op: Name: {op}\n"
                 f"Device Name: []\nDevice: []\nAttrs: {tail}",
             )
-        existing = {each.kind for each in self._ready.devices}
+        existing = {each.kind for each in self._ready.devices if each.computes()}
         tail = "" if op == _CONST else f" [Op:{op}] name: {name or ''}"
         return errors.InvalidArgumentError(
             None,
@@ -144,10 +145,11 @@ class Placement:
         )
 
     def _absent(self) -> str:
-        """Say what hides GPUs, as a further line of an error about a requested GPU."""
+        """Say what hides GPUs or what they lack, as further lines of an error about a requested GPU."""
         if self._request is None or self._request.kind != "GPU":
             return ""
-        return f"\n{self._ready.configuration.why_gpus_are_absent()}".rstrip()
+        asked = [each for each in self._ready.devices if self._request.matches(parse(each.name))]
+        return f"\n{self._ready.configuration.why_gpus_are_absent()}".rstrip() + faults_of(asked)
 
     def _pick(self, kinds: tuple[str, ...]) -> Device | None:
         """Return the first device of the best kind that matches the request.
@@ -166,7 +168,7 @@ class Placement:
         for each in requests:
             for kind in kinds:
                 for device in self._ready.devices:
-                    if device.kind == kind and each.matches(parse(device.name)):
+                    if device.kind == kind and each.matches(parse(device.name)) and device.computes():
                         return device
         return None
 
@@ -176,6 +178,13 @@ class Placement:
     def runner(self, device: Device) -> MemoryRunner:
         """Return this thread's memory runner of a device."""
         return runner_of(self._runners, device)
+
+
+def faults_of(devices: Iterable[Device]) -> str:
+    """Return why nothing can compute on devices, a line for each reason, each with a line break before it."""
+    libraries = (device.library for device in devices)
+    found = dict.fromkeys(each.fault for each in libraries if each is not None)
+    return "".join(f"\nOperations do not run on real GPUs: {fault}." for fault in found if fault is not None)
 
 
 def _is_unknown(request: DeviceName, ready: Ready) -> bool:

@@ -91,8 +91,8 @@ def _limits(configuration: Configuration, physical: Physical) -> Sequence[Limit]
     limits = [limit_of_split(split.memory_limit or 0) for split in splits]
     room = physical.gpu.memory if own is None else own
     # TensorFlow does not check this: the device that is used last gets less than was configured. Simulated
-    # memory is exact.
-    if physical.gpu.simulated and sum(limits) > room:
+    # memory is exact, and so is a limit of our own.
+    if (physical.gpu.simulated or own is not None) and sum(limits) > room:
         asked = " + ".join(f"{split.memory_limit}" for split in splits)
         raise InvalidArgumentError(
             None,

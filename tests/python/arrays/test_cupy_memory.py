@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from allotment import OutOfMemoryError, Pool
-from allotment.arrays.cupy import CupyLibrary, PoolAllocator, load_cupy
+from allotment.arrays.cupy import PoolAllocator, load_cupy
 from support.arrays.cupy_memory import Cupy
 
 REAL = importlib.util.find_spec("cupy") is not None
@@ -115,7 +115,7 @@ def test_another_current_device_is_refused(machine: Machine) -> None:
 def test_without_cupy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(ModuleNotFoundError, match="pip install cupy-cuda12x") as caught:
-        CupyLibrary(Pool("1MiB"), 0)
+        PoolAllocator(Pool("1MiB"), 0)
     assert caught.value.__context__ is None or caught.value.__context__.__traceback__ is None
 
 

@@ -100,6 +100,7 @@ def test_a_prefix_must_be_an_identifier_s() -> None:
     assert read_mask("MIG-1", ["GPU-1"]).chosen == ()
 
 
+@pytest.mark.simulated_gpus("cards have names of their own")
 def test_b018_numbers_are_those_of_the_mask(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,6 +7,7 @@ import allotment.tf as tf
 from support.devices import MIB, fresh, next_line, run_on_gpus
 
 
+@pytest.mark.simulated_gpus("the details are the driver's")
 def test_details_of_a_simulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh(monkeypatch, "1:64MiB")
     cpu, gpu = tf.config.list_physical_devices()
@@ -21,6 +22,7 @@ def test_details_of_a_simulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+@pytest.mark.simulated_gpus("the memory is not for the host to write to")
 def test_sizes_are_exact_and_memory_is_writable(monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
 
@@ -113,6 +115,7 @@ def test_simulated_gpus_that_make_no_sense_are_an_error(monkeypatch: pytest.Monk
     assert tf.config.list_physical_devices("GPU") == []
 
 
+@pytest.mark.simulated_gpus("they have a compute capability")
 def test_the_helpers_of_tf_test(monkeypatch: pytest.MonkeyPatch) -> None:
     context = fresh(monkeypatch)
     assert (tf.test.is_gpu_available(), tf.test.gpu_device_name()) == (False, "")

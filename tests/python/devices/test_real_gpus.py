@@ -84,13 +84,6 @@ def test_limits_are_of_free_memory_and_pools_take_it_from_the_driver() -> None:
             with gpu.pool.allocate(3 * MIB):
                 assert tf.config.experimental.get_memory_info("GPU:0") == {"current": 4 * MIB, "peak": 4 * MIB}
                 assert outstanding()["bytes"] == (1 << 30) + 4 * MIB
-            try:
-                with tf.device("GPU:0"):
-                    tf.constant(1.0) + 1.0
-            except tf.errors.UnimplementedError as error:
-                assert "CUDA_VISIBLE_DEVICES=-1 hides real GPUs" in str(error), error
-            else:
-                raise AssertionError("nothing computes there")
             """,
             ALLOTMENT_STAND_IN_MEMORY=str(16 * GIB),
         )

@@ -136,6 +136,7 @@ def test_b217_in_a_process_of_its_own() -> None:
         assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
+@pytest.mark.simulated_gpus("a forked child cannot use the driver")
 def test_a_child_that_is_forked_while_the_runtime_starts_can_start_its_own() -> None:
     done = run_on_gpus(
         "1:64MiB",

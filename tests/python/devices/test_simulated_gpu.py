@@ -151,7 +151,8 @@ def test_an_operation_whose_result_does_not_fit_fails() -> None:
         tf.matmul(a, b)  # 2^28 floats: 1 GiB
     error = caught.value
     assert "[Op:MatMul]" in str(error)
-    assert "shape[16384,16384]" in str(error)
+    # What CuPy cannot allocate within a kernel is known by its size.
+    assert "shape[16384,16384]" in str(error) or "allocating 1073741824 bytes" in str(error)
     del error
     assert used() == before
     assert tf.matmul(b, a).shape == (16, 16)

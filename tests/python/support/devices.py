@@ -1,8 +1,10 @@
 """Replaces the process-wide device context for a test, and creates devices in it."""
 
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from allotment.tf.config import (
     list_physical_devices,
     set_logical_device_configuration,
 )
+from support.arrays.stand_in_gpus import VARIABLE
 from support.child import run_program
 
 MIB = 1 << 20
@@ -54,6 +57,11 @@ def run_on_gpus(gpus: str, program: str, **environ: str) -> subprocess.Completed
     ours = [variable.name for variable in VARIABLES]
     wanted = {"ALLOTMENT_SIMULATED_GPUS": gpus, **environ}
     first = f"import os; [os.environ.pop(name, None) for name in {ours}]; os.environ.update({wanted})"
+    if VARIABLE in os.environ:
+        first += (
+            f"; import sys; sys.path.append({str(Path(__file__).parents[1])!r})"
+            "; from support.arrays.stand_in_gpus import install; install()"
+        )
     return run_program(first + "\n" + textwrap.dedent(program).strip() + "\n")
 
 

@@ -196,7 +196,7 @@ def _elements(dataset: ElementSource, values: dict[Any, Any]) -> Iterator[list[A
             element = next(elements, None)
         if element is None:
             return
-        yield [tensor._array for tensor in flatten(element)]
+        yield [tensor._on_host() for tensor in flatten(element)]
 
 
 __all__ = ["GraphIterator", "make_initializable_iterator", "make_one_shot_iterator"]

@@ -11,7 +11,14 @@ from allotment.devices.dispatch import current_placement
 from allotment.devices.placement import Placement
 from allotment.tf.dispatch import thread
 from allotment.tf.ops import faults
-from allotment.tf.ops.executor import call_in_memory, copying, kernel_memory, result_memory, runs_on_host
+from allotment.tf.ops.executor import (
+    call_in_memory,
+    copying,
+    kernel_memory,
+    reads_in_place,
+    result_memory,
+    runs_on_host,
+)
 from allotment.tf.ops.host_only import HOST_ONLY
 from allotment.tf.ops.table import CPU_ONLY, Host, Operation
 from allotment.tf.ops.types.type_checks import type_problem
@@ -60,7 +67,7 @@ def run_on(
 ) -> Any:
     """Run a row on a given device, such as that of a variable."""
     home = kernel_memory(row, inputs[0]._dtype if inputs else None, device, placement.host)
-    borrowed = home.library is not None and runs_on_host(row, home)
+    borrowed = runs_on_host(row, home)
     target, home = home, placement.host if borrowed else home
     arrays: list[np.ndarray[Any, Any]] = []
     for index, tensor in enumerate(inputs):
@@ -102,7 +109,9 @@ def bring(
 
     An input elsewhere is copied, unless ``brought`` is such a copy already.
     """
-    if row.reads_anywhere or tensor._dtype is string:
+    if row.reads_anywhere:
+        return tensor._array if reads_in_place(row, tensor._dtype, tensor._home, home) else tensor._on_host()
+    if tensor._dtype is string:
         return tensor._array
     if row.host is Host.OUTPUT:
         # Only TensorFlow wants it on the device, and only the policy can tell.

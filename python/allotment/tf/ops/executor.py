@@ -110,8 +110,11 @@ def result_memory(row: Operation, dtype: DType, device: Device, home: Device, ho
 
 
 def runs_on_host(row: Operation, device: Device) -> bool:
-    """Whether a row computes in host memory for a device whose array library lacks what it needs."""
-    return device.library is not None and row.name in HOST_ONLY
+    """Whether a row computes in host memory for a device whose array library lacks what it needs.
+
+    So do rows that print: they make no array.
+    """
+    return device.library is not None and (row.effect_only or row.name in HOST_ONLY)
 
 
 def copying(source: Device, target: Device) -> Callable[[Any], Any]:
@@ -121,9 +124,18 @@ def copying(source: Device, target: Device) -> Callable[[Any], Any]:
     return source.library.to_host if target.library is None else target.library.copy
 
 
-def reads_in_place(row: Operation, dtype: DType) -> bool:
-    """Whether a kernel reads an input of a type where it is, so that nothing is copied."""
-    return row.reads_anywhere or dtype is string or row.host is Host.OUTPUT
+def reads_in_place(row: Operation, dtype: DType, source: Device, home: Device) -> bool:
+    """Whether a kernel reads an input of a type where it is, so that nothing is copied.
+
+    Args:
+        row: The operation.
+        dtype: The element type of the input.
+        source: The device whose memory has it.
+        home: The device whose memory the kernel works in. NumPy's functions take no arrays of other libraries.
+    """
+    if row.reads_anywhere:
+        return source.library is None or home.library is not None
+    return dtype is string or row.host is Host.OUTPUT
 
 
 __all__ = [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from allotment import errors
-from allotment._core import ArrayMemory, format_size
+from allotment._core import ArrayMemory, OutOfMemoryError, format_size
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.tf.dispatch import thread
@@ -177,13 +177,19 @@ def exhausted(
     context().state()
     if isinstance(error, ValueError):
         return _beyond_memory(op, device, home, name)
-    refusal = ArrayMemory.take_refusal()
+    # CuPy's allocator raises from the pool's refusal, NumPy's cannot.
+    cause = error.__cause__
+    refusal = cause if isinstance(cause, OutOfMemoryError) else ArrayMemory.take_refusal()
     if refusal is not None and not isinstance(refusal, MemoryError):
         return refusal
-    # NumPy's error knows which array it could not make.
-    shape = ",".join(map(str, getattr(error, "shape", ())))
-    dtype = BY_NUMPY.get(getattr(error, "dtype", None))  # type: ignore[arg-type]
-    what = f"tensor with shape[{shape}] and type {dtype.error_name if dtype else 'unknown'}"
+    shape: Sequence[int] | None = getattr(error, "shape", None)
+    if shape is None and isinstance(refusal, OutOfMemoryError):
+        # Only NumPy's error knows which array it could not make.
+        what = f"{refusal.requested} bytes"
+    else:
+        dtype = BY_NUMPY.get(getattr(error, "dtype", None))  # type: ignore[arg-type]
+        dims = ",".join(map(str, shape or ()))
+        what = f"tensor with shape[{dims}] and type {dtype.error_name if dtype else 'unknown'}"
     return errors.ResourceExhaustedError.of_pool(
         _line(op, device, home, name, what), refusal, _memory_of(home)
     )

@@ -42,6 +42,16 @@ extern "C" fn standInConfigure(devices: u64, memory: u64, granularity: u64, has_
     });
 }
 
+/// Sets the bytes of one device, once `cuInit` has made it; what it has in use stays.
+#[unsafe(no_mangle)]
+extern "C" fn standInSetMemory(device: usize, memory: u64) {
+    with_state(|state| {
+        if let Some(device) = state.devices.get_mut(device) {
+            device.settings.memory = memory;
+        }
+    });
+}
+
 /// Lets the `nth` call from now on fail with `status`, without an effect; 1 is the next call, 0 none.
 #[unsafe(no_mangle)]
 extern "C" fn standInFailAt(nth: u64, status: Status) {

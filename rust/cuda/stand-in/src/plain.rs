@@ -15,7 +15,7 @@ unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Sta
         let bytes = |bytes: u64| usize::try_from(bytes).map_err(|_| INVALID_VALUE);
         // SAFETY: the caller's pointers, as in the driver.
         unsafe {
-            write(free, bytes(device.settings.memory - device.used)?)?;
+            write(free, bytes(device.settings.memory.saturating_sub(device.used))?)?;
             write(total, bytes(device.settings.memory)?)
         }
     })

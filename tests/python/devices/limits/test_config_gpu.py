@@ -55,6 +55,7 @@ def test_a_share_is_a_number(fraction: Any, error: type[Exception], monkeypatch:
         tf.config.gpu.set_per_process_memory_fraction(fraction)
 
 
+@pytest.mark.simulated_gpus("a share above 1 is refused in other words")
 def test_more_than_all_needs_memory_that_a_simulated_gpu_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh(monkeypatch, "1:64MiB")
     tf.config.gpu.set_per_process_memory_fraction(1.5)

@@ -103,6 +103,7 @@ def test_b006_a_split_holds_what_it_says_and_no_more(
     assert "256 MiB" in str(raised.value)
 
 
+@pytest.mark.simulated_gpus("the memory is not for the host to write to")
 def test_b003_growth_takes_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     # Field report B003 (rmm#496).
     context = fresh(monkeypatch, "1:32MiB")
@@ -116,6 +117,7 @@ def test_b003_growth_takes_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None
     assert [bytes(memoryview(allocation)[:4]) for allocation in held] == [bytes([n]) * 4 for n in range(4)]
 
 
+@pytest.mark.simulated_gpus("limits of splits are not compared with the memory")
 @pytest.mark.parametrize("limit", [257, 1 << 42])
 def test_a_limit_that_no_gpu_has_is_refused(limit: float, monkeypatch: pytest.MonkeyPatch) -> None:
     fresh(monkeypatch, "1:256MiB")

@@ -122,6 +122,7 @@ def test_b015_splits_are_numbered_gpu_by_gpu(monkeypatch: pytest.MonkeyPatch) ->
     one.allocate("65MiB").free()
 
 
+@pytest.mark.simulated_gpus("limits of splits are not compared with the memory")
 def test_b015_splits_that_ask_for_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     context = fresh(monkeypatch, "2:256MiB")
     split(gpus()[0], 200, 200)

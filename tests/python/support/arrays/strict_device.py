@@ -14,15 +14,26 @@ Source: ``cupy/_core/core.pyx``, ``_kernel.pyx`` and ``_routines_indexing.pyx`` 
 ``cupy_names.json``, which ``record_cupy_names.py`` writes.
 """
 
+import ctypes
+import functools
 import json
+import math
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from allotment._core import ArrayMemory, Pool
+from allotment._core import OutOfMemoryError, Pool
+from allotment.arrays.cupy import TOO_BIG
 from support.arrays import device_dlpack
+
+#: The pool that the arrays of a call are in.
+_pool: Final[ContextVar[Pool | None]] = ContextVar("strict_device_pool", default=None)
+
+#: Whether the errors of a call know the shape: those of the library's own methods do.
+_has_shape: Final = ContextVar("strict_device_has_shape", default=False)
 
 _NAMES: Final = json.loads(Path(__file__).with_name("cupy_names.json").read_text())
 #: The version of CuPy that the names are of.
@@ -73,7 +84,48 @@ class StrictDevice:
         Raises:
             ValueError: Its elements are of a type that no GPU has.
         """
-        return StrictDeviceArray(self, np.array(array), None)
+        return StrictDeviceArray(self, _in_pool(np.array(array, order="C")), None)
+
+
+def _in_pool(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array in the pool of the call, if there is one: a copy, unless it is there."""
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if _pool.get() is None or owner.base is not None:
+        return array
+    columns = array.flags.f_contiguous and not array.flags.c_contiguous
+    made = _allocated(array.shape[::-1], array.dtype).T if columns else _allocated(array.shape, array.dtype)
+    made[...] = array
+    return made
+
+
+def _allocated(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    """Return an array in the pool of the call, if there is one; its elements are not set.
+
+    Raises:
+        MemoryError: The pool refuses: as CuPy's allocator does, with the pool's error as its cause.
+    """
+    pool, dtype = _pool.get(), np.dtype(dtype)
+    if pool is None:
+        return np.empty(shape, dtype)
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes > np.iinfo(np.intp).max:
+        raise ValueError(TOO_BIG)
+    try:
+        # As CuPy's allocator: a whole granule for an array without elements.
+        allocation = pool.allocate(max(nbytes, 1))
+    except OutOfMemoryError as error:
+        failed = error.with_traceback(None)
+    else:
+        memory: Any = (ctypes.c_char * max(nbytes, 1)).from_address(allocation.address or 0)
+        # It lives as long as an array over the memory does.
+        memory.allocation = allocation
+        return np.ndarray(shape, dtype, memory)
+    refusal: Any = MemoryError(f"Out of memory allocating {nbytes:,} bytes")
+    if _has_shape.get():
+        refusal.shape, refusal.dtype = shape, dtype
+    raise refusal from failed
 
 
 class _Flags:
@@ -146,7 +198,7 @@ def _check_distinct(array: np.ndarray[Any, Any], index: Any) -> None:
 class StrictDeviceArray:
     """An array on a ``StrictDevice``; ``StrictDevice.put`` and functions of other arrays make it."""
 
-    __slots__ = ("_inner", "base", "device")
+    __slots__ = ("__weakref__", "_inner", "base", "device")
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 
@@ -386,11 +438,10 @@ def _check_method(name: str, method: str) -> None:
 def _wrapped(device: StrictDevice, value: Any, source: StrictDeviceArray | None) -> Any:
     """Return a result with strict arrays for NumPy's arrays and scalars, in sequences as well."""
     if isinstance(value, np.generic):
-        return StrictDeviceArray(device, np.asarray(value), None)
+        return StrictDeviceArray(device, _in_pool(np.asarray(value)), None)
     if isinstance(value, np.ndarray):
-        return StrictDeviceArray(
-            device, value, None if value.base is None else value.base if source is None else source
-        )
+        base = None if value.base is None else value.base if source is None else source
+        return StrictDeviceArray(device, _in_pool(value), base)
     if isinstance(value, list | tuple):
         wrapped = [_wrapped(device, each, source) for each in value]
         return type(value)(*wrapped) if hasattr(value, "_fields") else type(value)(wrapped)
@@ -446,41 +497,59 @@ for _name, _one in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, 
     setattr(StrictDeviceArray, f"__{_name}__", _alone(_one))
 
 
+@functools.cache
+def strict_device(number: int) -> StrictDevice:
+    """Return the process's device of a number: logical devices of one GPU share it."""
+    return StrictDevice(number)
+
+
 class StrictLibrary:
-    """The array library of a strict device (``ArrayLibrary``); its private arrays are in the pool, if there is one."""
+    """The array library of a strict device (``ArrayLibrary``); its private arrays are in the pool, if there is one.
+
+    The addresses of the pool are of host memory: those of the stand-in driver are.
+    """
 
     name = "strict"
+    fault = None
 
     def __init__(self, device: StrictDevice, pool: Pool | None = None) -> None:
         self.device = device
-        self._memory = None if pool is None else ArrayMemory(pool)
+        self._memory = pool
 
     def owns(self, value: Any) -> bool:
         return isinstance(value, StrictDeviceArray)
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        if self._memory is None:
-            return function(*args, **kwargs)
-        former = self._memory.install()
+        former = _pool.set(self._memory)
         try:
             return function(*args, **kwargs)
         finally:
-            ArrayMemory.restore(former)
+            _pool.reset(former)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> StrictDeviceArray:
-        return StrictDeviceArray(self.device, np.empty(shape, dtype), None)
+        return StrictDeviceArray(self.device, self._with_shape(_allocated, shape, dtype), None)
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> StrictDeviceArray:
-        return StrictDeviceArray(self.device, np.zeros(shape, dtype), None)
+        return self.full(shape, 0, dtype)
 
     def full(self, shape: tuple[int, ...], value: Any, dtype: Any) -> StrictDeviceArray:
-        assert not isinstance(value, StrictDeviceArray)
-        return StrictDeviceArray(self.device, np.full(shape, value, dtype), None)
+        made = self.empty(shape, dtype)
+        here = isinstance(value, StrictDeviceArray) and value.device is self.device
+        made[...] = value if here else getattr(value, "item", lambda: value)()
+        return made
 
     def from_host(self, array: Any) -> StrictDeviceArray:
         if not isinstance(array, np.ndarray):
             raise TypeError(f"not an array of the host: {type(array)}")
-        return self.device.put(array)
+        made: StrictDeviceArray = self._with_shape(self.device.put, array)
+        return made
+
+    def _with_shape(self, function: Callable[..., Any], *args: Any) -> Any:
+        former = _has_shape.set(True)
+        try:
+            return self.call(function, *args)
+        finally:
+            _has_shape.reset(former)
 
     def to_host(self, array: Any) -> np.ndarray[Any, Any]:
         return array.get()  # type: ignore[no-any-return]
@@ -489,7 +558,7 @@ class StrictLibrary:
         return StrictDeviceArray(self.device, device_dlpack.from_object(value, self.device.id), value)
 
     def copy(self, array: Any) -> StrictDeviceArray:
-        return StrictDeviceArray(self.device, np.array(array._inner, order="C"), None)
+        return self.from_host(array._inner)
 
 
-__all__ = ["CUPY_VERSION", "StrictDevice", "StrictDeviceArray", "StrictLibrary"]
+__all__ = ["CUPY_VERSION", "StrictDevice", "StrictDeviceArray", "StrictLibrary", "strict_device"]

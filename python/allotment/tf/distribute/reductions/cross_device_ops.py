@@ -9,6 +9,7 @@ the two, the parts may be added up with those of other processes. Algorithms dif
     ring         ``ring``                      each device adds its share and passes it on; a part for each device
 """
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -132,7 +133,7 @@ class CrossDeviceOps(ABC):
                 for each in values
             ]
         parts = [self._parts(each, destinations, True) for each in values]
-        exchange([part.array for of_value in parts for part in of_value])
+        _exchange_on_host(exchange, [part for of_value in parts for part in of_value])
         return [
             self._distribute(reduce_op, each, of_value, destinations, count or len(each))
             for each, of_value in zip(values, parts, strict=True)
@@ -147,7 +148,7 @@ class CrossDeviceOps(ABC):
         ]
         if len(rows) > 1:
             return self._sum(rows, sources, members(destinations[:1], tensors[0]._dtype)[0])
-        row = sources[0].compute(np.copy, rows[0]) if copy else rows[0]
+        row = sources[0].copied(rows[0], sources[0].home) if copy else rows[0]
         return [Part(0, row.size, row, sources[0])]
 
     def _distribute(
@@ -172,6 +173,21 @@ class CrossDeviceOps(ABC):
         return [goal.tensor(array.reshape(shape)) for goal, array in zip(goals, made, strict=True)]
 
 
+def _exchange_on_host(exchange: Exchange, parts: Sequence[Part]) -> None:
+    """Add up the parts with those of other processes, which exchange arrays in host memory, in place."""
+    libraries = [part.member.home.library for part in parts]
+    arrays = [
+        part.array if library is None else library.to_host(part.array)
+        for part, library in zip(parts, libraries, strict=True)
+    ]
+    exchange(arrays)
+    for part, library, array in zip(parts, libraries, arrays, strict=True):
+        if library is not None:
+            part.member.compute(
+                operator.setitem, part.array, ..., part.member.compute(library.from_host, array)
+            )
+
+
 def _divide(array: Array, count: int) -> Any:
     """Divide a sum by the number of replicas; the quotient of integers is a float64, as with TensorFlow."""
     if array.dtype.kind in "fc":
@@ -184,9 +200,12 @@ def _assemble(parts: Sequence[Part], member: Member) -> Array:
     if len(parts) == 1:
         return member.copy_in(parts[0].array, parts[0].member.home)
     size = sum(part.stop - part.start for part in parts)
-    made: Array = member.compute(np.empty, size, parts[0].array.dtype)
+    made = member.empty(size, parts[0].array.dtype)
     for part in parts:
-        made[part.start : part.stop] = part.array
+        # NumPy's arrays need no copy between them.
+        both_on_host = part.member.home.library is None and member.home.library is None
+        row = part.array if both_on_host else member.copy_in(part.array, part.member.home)
+        member.compute(operator.setitem, made, slice(part.start, part.stop), row)
     return made
 
 

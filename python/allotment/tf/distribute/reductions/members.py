@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.device_scope import device
 from allotment.devices.dispatch import current_placement
 from allotment.tf.ops.execute import compute
+from allotment.tf.ops.executor import copying
 from allotment.tf.ops.table import EVERYWHERE
 from allotment.tf.tensors.dtype import BY_NUMPY, DType, int32, string
 from allotment.tf.tensors.tensor import EagerTensor, tensor_of
@@ -38,10 +40,18 @@ class Member:
 
     def copy_in(self, array: Array, home: Device) -> Array:
         """Return the array in this member's memory: a copy if it is in that of another device, ``home``."""
-        if home is self.home:
-            return array
-        copied: Array = self.compute(np.copy, array)
-        return copied
+        return array if home is self.home else self.copied(array, home)
+
+    def copied(self, array: Array, home: Device) -> Array:
+        """Return a copy, in this member's memory, of an array in that of a device, ``home``."""
+        made: Array = self.compute(copying(home, self.home), array)
+        return made
+
+    def empty(self, size: int, dtype: npt.DTypeLike) -> Array:
+        """Make an array with one axis in the member's memory; its elements are not set."""
+        library = self.home.library
+        made: Array = self.compute(np.empty if library is None else library.empty, (size,), dtype)
+        return made
 
     def tensor(self, array: Array) -> EagerTensor:
         """Make a tensor of an array that is in the member's memory."""

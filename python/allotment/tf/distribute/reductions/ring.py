@@ -37,7 +37,7 @@ class NcclAllReduce(CrossDeviceOps):
         passed = [rows[index][share] for index, share in enumerate(shares)]
 
         def receive(share: int, index: int) -> Array:
-            copy = sources[index].compute(np.copy, passed[share])
+            copy = sources[index].copied(passed[share], sources[index - 1].home)
             added: Array = sources[index].compute(np.add, rows[index][shares[share]], copy, copy)
             return added
 

@@ -42,7 +42,7 @@ class ReductionToOneDevice(CrossDeviceOps):
             with device(root.device.name):
                 made = self._accumulate(copies)
             return [Part(0, rows[0].size, made._array, Member(made._device, made._home))]
-        total: Array = root.compute(np.copy, rows[0])
+        total = root.copied(rows[0], sources[0].home)
         for row, source in zip(rows[1:], sources[1:], strict=True):
             root.compute(np.add, total, root.copy_in(row, source.home), total)
         return [Part(0, total.size, total, root)]

@@ -27,7 +27,7 @@ class HierarchicalCopyAllReduce(CrossDeviceOps):
         sums = list(rows)
 
         def receive(index: int, other: int) -> Array:
-            copy = sources[index].compute(np.copy, sums[other])
+            copy = sources[index].copied(sums[other], sources[other].home)
             added: Array = sources[index].compute(np.add, sums[index], copy, copy)
             return added
 

@@ -63,7 +63,7 @@ class SyncOnReadVariable(DistributedVariable):
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:
             raise ValueError("a variable's memory is not shared with arrays: copy=False cannot be served")
-        return np.array(self._as_tensor()._array, dtype=dtype)
+        return np.array(self._as_tensor()._on_host(), dtype=dtype)
 
 
 __all__ = ["SyncOnReadVariable"]

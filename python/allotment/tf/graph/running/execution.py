@@ -16,6 +16,7 @@ from allotment.tf.graph.nodes.errors import graph_error, of_node
 from allotment.tf.graph.nodes.node import Operation
 from allotment.tf.graph.running.program import NOTHING, ONE, TWO, Program, Segment, Step
 from allotment.tf.ops import faults
+from allotment.tf.ops.arrays import as_array
 from allotment.tf.ops.executor import call_in_memory
 
 _ndarray: Final = np.ndarray
@@ -54,7 +55,7 @@ def execute(
         values[slot] = value if program.host.pool is None else _fed(program, slot, value)
     for segment in program.segments:
         _run_segment(program, segment, values, report_upon_oom, trace)
-    return [_result(values[slot]) for slot in program.fetched]
+    return [_result(values[slot], home) for slot, home in program.fetched]
 
 
 def _fed(program: Program, slot: int, value: Any) -> Any:
@@ -64,7 +65,10 @@ def _fed(program: Program, slot: int, value: Any) -> Any:
     return call_in_memory(memory_runner(host), host.pool, np.copy, (value,), {}, _too_large, context)
 
 
-def _result(array: Any) -> Any:
+def _result(array: Any, home: Device) -> Any:
+    if home.library is not None:
+        array = home.library.to_host(array)
+        return array[()] if array.ndim == 0 else array
     return array[()] if array.ndim == 0 else array.copy()
 
 
@@ -132,9 +136,9 @@ def _run_steps(steps: Sequence[Step], position: _Position, values: list[Any]) ->
                 made = function(*[values[each] for each in inputs], *args, **kwargs)
             if type(output) is tuple:
                 for slot, array in zip(output, made, strict=True):
-                    values[slot] = np.asarray(array)
+                    values[slot] = as_array(array)
             elif output != NOTHING:
-                values[output] = made if type(made) is _ndarray else np.asarray(made)  # type: ignore[index]
+                values[output] = made if type(made) is _ndarray else as_array(made)  # type: ignore[index]
             for slot in frees:
                 values[slot] = None
             at += 1

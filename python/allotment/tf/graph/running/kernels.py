@@ -16,6 +16,7 @@ from allotment.tf.graph.nodes.random_sources import Fixed
 from allotment.tf.graph.nodes.rows import ANY_SHAPE
 from allotment.tf.graph.running.state import State
 from allotment.tf.ops import faults
+from allotment.tf.ops.arrays import as_array
 from allotment.tf.ops.variables.resources import Storage
 from allotment.tf.tensors.tensor_shape import TensorShape
 
@@ -34,7 +35,10 @@ def kernel(node: Operation, state: State, device: Device, home: Device) -> Calla
 
 def _constant(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
     value = node._args[0]
-    return (lambda: value) if home.pool is None else (lambda: np.copy(value))
+    if home.pool is None:
+        return lambda: value
+    copy = np.copy if home.library is None else home.library.from_host
+    return lambda: copy(value)
 
 
 def _placeholder(node: Operation, state: State, device: Device, home: Device) -> Callable[..., Any]:
@@ -143,7 +147,7 @@ def _change(node: Operation, state: State) -> Callable[..., Any]:
             wrong = None if fault is None else fault(*arrays, *args, storage)
             if wrong is not None:
                 raise graph_error(faults.class_of(wrong), node, wrong)
-            storage.array = np.asarray(function(*arrays, *args, storage))
+            storage.array = as_array(function(*arrays, *args, storage))
             return storage.array
 
     return call

@@ -7,6 +7,7 @@ from allotment import errors
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.context import context
 from allotment.devices.names import DeviceName, parse, parse_runtime_slashes
+from allotment.devices.placement import faults_of
 from allotment.tf.graph.nodes.errors import graph_error
 from allotment.tf.graph.nodes.node import Operation
 from allotment.tf.ops.faults import no_kernel
@@ -131,7 +132,7 @@ def _candidates(
             device
             for kind in kinds
             for device in devices
-            if device.kind == kind and each.matches(parse(device.name))
+            if device.kind == kind and each.matches(parse(device.name)) and device.computes()
         ]
         if found:
             return found
@@ -181,7 +182,7 @@ def _refusal(
             f"Could not satisfy explicit device specification '{wished._device}' because no supported kernel for "
             f"{kinds} devices is available."
         )
-        text = f"Cannot assign a device for operation {name}: {why}"
+        text = f"Cannot assign a device for operation {name}: {why}{faults_of(matching)}"
     else:
         available = ", ".join(device.name for device in devices)
         text = (

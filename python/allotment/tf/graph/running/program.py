@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.tf.graph.nodes.errors import graph_error
 from allotment.tf.graph.nodes.node import Operation, SymbolicTensor, variable_read
@@ -18,7 +16,14 @@ from allotment.tf.graph.running.kernels import kernel
 from allotment.tf.graph.running.ordering import needed, ordered
 from allotment.tf.graph.running.state import State
 from allotment.tf.ops import faults
-from allotment.tf.ops.executor import kernel_memory, reads_in_place, result_memory, value_memory
+from allotment.tf.ops.executor import (
+    copying,
+    kernel_memory,
+    reads_in_place,
+    result_memory,
+    runs_on_host,
+    value_memory,
+)
 from allotment.tf.ops.table import Host, same_shapes
 
 #: Forms of steps: ``ONE`` and ``TWO`` call a function of one or two arrays and nothing else, which is faster.
@@ -61,7 +66,8 @@ class Program:
     #: The arrays of slots at the start: constants that need no copy.
     values: list[Any]
     fed: list[int]
-    fetched: list[int]
+    #: The slots of the results, each with the device whose memory it is in.
+    fetched: list[tuple[int, Device]]
     #: The tensor in each slot, for reports.
     tensors: list[SymbolicTensor]
 
@@ -113,13 +119,13 @@ class _Builder:
         if variable is not None and tensor not in self.given and self.read_for.get(tensor) is not operation:
             self.read_for[tensor] = operation
             self.read(variable, tensor)
-        if reads_in_place(row, tensor._dtype) or at is home or at.pool is home.pool:
+        if reads_in_place(row, tensor._dtype, at, home) or at is home or at.pool is home.pool:
             return self.slots[tensor, at]
         if self.copied.get((tensor, home)) is not operation:
             # Each node gets a copy of its own, as eagerly: a shared one would be held until its last use.
             self.copied[tensor, home] = operation
             source = self.slots[tensor, at]
-            step = Step(ONE, np.copy, (source,), (), {}, self.slot(tensor, home), ())
+            step = Step(ONE, copying(at, home), (source,), (), {}, self.slot(tensor, home), ())
             self.raw.append((operation, device, home, step))
         return self.slots[tensor, home]
 
@@ -188,9 +194,15 @@ def build(
         variable = variable_read(tensor)
         if variable is not None and tensor not in given:
             builder.read(variable, tensor)
-    fetched = [builder.slots[tensor, builder.homes[tensor]] for tensor in tensors]
+    homes = [builder.homes[tensor] for tensor in tensors]
+    fetched = [(builder.slots[tensor, home], home) for tensor, home in zip(tensors, homes, strict=True)]
     return Program(
-        _segments(builder.raw, set(fetched)), host, builder.values, slots, fetched, builder.tensors
+        _segments(builder.raw, {slot for slot, _ in fetched}),
+        host,
+        builder.values,
+        slots,
+        fetched,
+        builder.tensors,
     )
 
 
@@ -236,7 +248,9 @@ def _home_of(operation: Operation, device: Device, host: Device) -> Device:
     if operation._variable is not None and row.host is not Host.OUTPUT and row.host is not Host.ALL:
         return value_memory(operation._variable._outputs[0]._dtype, device, host)
     first = operation._inputs[0]._dtype if operation._count else None
-    return kernel_memory(row, first, device, host)
+    home = kernel_memory(row, first, device, host)
+    # What a device's array library cannot compute stays in host memory until a node needs it on the device.
+    return host if runs_on_host(row, home) else home
 
 
 def _is_checked(operation: Operation) -> bool:

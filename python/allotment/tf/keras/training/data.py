@@ -316,7 +316,7 @@ def host_array(value: Any) -> Any:
     Raises:
         ValueError: A scalar.
     """
-    array = value._array if isinstance(value, Tensor) else np.asarray(value)
+    array = value._on_host() if isinstance(value, Tensor) else np.asarray(value)
     if array.ndim == 0:
         raise ValueError(
             f"data are arrays whose rows are samples. Received: {value!r} (of type {type(value)})"

@@ -38,7 +38,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     if isinstance(value, EagerTensor):
         if wanted is not None and wanted is not value._dtype:
             raise TypeError(
-                f"Expected tensor {value._array} with dtype {wanted!r}, but got dtype {value._dtype!r}."
+                f"Expected tensor {value._on_host()} with dtype {wanted!r}, but got dtype {value._dtype!r}."
             )
         made = value
     else:
@@ -61,7 +61,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     if made._array.size == 1:
         return run(fill_row, (reshape(made, ()),), shape_input(lengths))  # type: ignore[no-any-return]
     raise TypeError(
-        f"Eager execution of tf.constant with unsupported shape. Tensor {made._array} (converted from {value}) has "
+        f"Eager execution of tf.constant with unsupported shape. Tensor {made._on_host()} (converted from {value}) has "
         f"{made._array.size:d} elements, but got `shape` {lengths} with {math.prod(lengths):d} elements)."
     )
 

@@ -39,7 +39,7 @@ def _known(policy: str, indices: Array, updates: Array, shape: tuple[int, ...]) 
     if policy != "IGNORE" or not depth:
         return indices, updates
     places = indices.reshape(-1, depth)
-    inside = ((places >= 0) & (places < shape[:depth])).all(1)
+    inside = ((places >= 0) & (places < np.asarray(shape[:depth], like=places))).all(1)
     return places[inside], updates.reshape(-1, *shape[depth:])[inside]
 
 

@@ -71,7 +71,7 @@ def _extreme_into(ufunc: np.ufunc, start: Callable[[Any], Any]) -> Callable[...,
         rows, kept = data.reshape(numbers.size, -1), numbers >= 0
         nans, ends = full((count, rows.shape[1]), -1, np.int64, like=ids), full(count, -1, np.int64, like=ids)
         np.maximum.at(nans, numbers[kept], np.where(np.isnan(rows), places[:, None], -1)[kept])
-        ends[numbers[kept]] = places[kept]
+        np.maximum.at(ends, numbers[kept], places[kept])
         behind = np.greater(places[:, None], nans[numbers])
         result = reduce(np.where(behind, rows, start(data.dtype)).reshape(data.shape), ids, count)
         np.copyto(result.reshape(count, -1), np.nan, where=(nans >= 0) & (nans == ends[:, None]))
