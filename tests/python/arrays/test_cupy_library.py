@@ -126,7 +126,7 @@ def test_cupys_wheel_without_a_device_is_a_fault() -> None:
         pytest.skip("there is a GPU")
     fault = library().fault
     assert fault is not None
-    assert fault.startswith(f"CuPy cannot use CUDA device 0: CUDARuntimeError: cudaError")
+    assert fault.startswith("CuPy cannot use CUDA device 0: CUDARuntimeError: cudaError")
 
 
 class _CudaError(RuntimeError):

@@ -8,9 +8,7 @@ import pytest
 from support.cuda import check, run_on_stand_in
 
 ABSENT = "import sys; sys.modules['cupy'] = None\n"
-WHY = (
-    "arrays on a CUDA device are CuPy's, and CuPy is not installed: pip install cupy-cuda12x or cupy-cuda13x"
-)
+WHY = "an array on a CUDA device needs cupy, which is not installed: pip install cupy-cuda12x or cupy-cuda13x"
 
 
 def warned_once(done: subprocess.CompletedProcess[str], why: str = WHY) -> None:
