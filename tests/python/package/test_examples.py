@@ -30,6 +30,28 @@ def test_each_example_is_in_the_list_and_says_what_it_takes() -> None:
         assert done.stdout.startswith("Usage: ")
 
 
+LIBRARIES = ["cupy", "torch", "rmm", "numba", "cuda_core", "warp"]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_gpu_library_uses_a_pool_up_to_its_limit(library: str) -> None:
+    done = run("gpu_libraries.py", library)
+    if done.returncode == 1 and "which is not installed" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    assert "in the pool: " in done.stdout
+    assert "refused with " in done.stdout
+
+
+@pytest.mark.parametrize("library", ["cupy", "cuda_core"])
+def test_without_a_driver_the_gpu_example_says_so(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLOTMENT_CUDA_DRIVER", "/nowhere/libcuda.so.1")
+    done = run("gpu_libraries.py", library)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Error: the CUDA driver was not found" in done.stderr
+
+
 @pytest.mark.parametrize("replicas", [1, 4])
 def test_digits_are_learned_on_any_number_of_gpus(replicas: int) -> None:
     done = run("data_parallel_digits.py", "--replicas", str(replicas), "--epochs", "3")

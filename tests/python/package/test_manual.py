@@ -1,5 +1,6 @@
 """What the manual says is run, and what it lists is all that there is."""
 
+import ast
 import importlib.util
 import pickle
 import re
@@ -15,7 +16,7 @@ import allotment.tf as tf
 from allotment.cli import commands
 from allotment.devices.environment import variables
 from allotment.trace import ReplayOptions, Search, read_trace, replay_at_min_limit, replay_trace
-from support.documents import ROOT, Document, Example, matches, run
+from support.documents import ROOT, Document, Example, matches, parameters, run
 from support.mpi import run_processes
 from support.traces.snapshots import event, snapshot
 
@@ -26,9 +27,23 @@ PROGRAMS = [example for document in DOCUMENTS for example in document.programs]
 COMMANDS = [example for document in DOCUMENTS for example in document.commands]
 
 
-@pytest.mark.parametrize("example", PROGRAMS, ids=str)
+@pytest.mark.parametrize("example", parameters(PROGRAMS))
 def test_the_programs_run(example: Example) -> None:
     run(example)
+
+
+def test_the_programs_for_a_gpu_use_names_that_exist() -> None:
+    programs = [example for example in PROGRAMS if example.needed_on_gpu is not None]
+    assert len(programs) >= 3
+    for example in programs:
+        imports = [
+            node
+            for node in ast.walk(ast.parse(example.text))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        ours = [node for node in imports if ast.unparse(node).split()[1].startswith("allotment")]
+        assert ours, example
+        exec(ast.unparse(ast.Module(list(ours), [])), {})
 
 
 @pytest.mark.parametrize("example", COMMANDS, ids=str)

@@ -3,14 +3,18 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+import pytest
 
 from support.child import DEADLINE_SECONDS, run_program
 
 ROOT = Path(__file__).resolve().parents[3]
+_NEEDS_GPU = re.compile(r"# needs a GPU(.*)\n")
 _FENCE = re.compile(r"^```([\w-]+)\n(.*?)^```\n", flags=re.MULTILINE | re.DOTALL)
 
 
@@ -26,6 +30,12 @@ class Example:
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
+
+    @property
+    def needed_on_gpu(self) -> tuple[str, ...] | None:
+        """The packages of a program that says in its first line that it needs a GPU; ``None`` for others."""
+        first = _NEEDS_GPU.match(self.text)
+        return None if first is None else tuple(re.findall(r"\w+", first[1].replace(" and ", " ")))
 
 
 @dataclass(frozen=True)
@@ -61,8 +71,20 @@ class Document:
         return cls(tuple(programs), tuple(commands))
 
 
+def parameters(examples: Iterable[Example]) -> list[Any]:
+    """Return examples as pytest's parameters; those that need a GPU have its mark."""
+    return [
+        pytest.param(
+            example, id=str(example), marks=[pytest.mark.gpu] if example.needed_on_gpu is not None else []
+        )
+        for example in examples
+    ]
+
+
 def run(example: Example) -> None:
     """Run an example: it succeeds, complains of nothing, and prints what the page says."""
+    for package in example.needed_on_gpu or ():
+        pytest.importorskip(package)
     if example.language == "python":
         done = run_program(example.text)
     else:
