@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what needs a GPU where there is none, and what is about simulated GPUs by its nature where there are others."""
+    """Skip what needs a GPU where there is none, and what is about simulated GPUs where there are others."""
     missing = missing_gpu()
     simulated = config.getoption("gpus") == "simulated"
     for item in items:
