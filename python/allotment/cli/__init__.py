@@ -60,6 +60,28 @@ def devices(as_json: bool) -> Outcome:
     return Outcome(json.dumps(report.as_dict(), indent=2) + "\n" if as_json else report_text(report))
 
 
+@commands.command("record", context_settings={"ignore_unknown_options": True})
+@click.option(
+    "-o",
+    "--output",
+    default="allotment.npz",
+    show_default=True,
+    metavar="FILE",
+    help="The trace to write. Other processes of the program write FILE.PID.",
+)
+@click.option("--tags", is_flag=True, help="Note which line of Python asked for each allocation.")
+@click.argument("program", metavar="-- PROGRAM...", nargs=-1, required=True, type=click.UNPROCESSED)
+def record_command(output: str, tags: bool, program: tuple[str, ...]) -> Outcome:
+    """Run a program and record the events of its pools.
+
+    The trace is readable while the program runs, and after it was killed. The exit status is the program's, 128 more
+    than the number of the signal that ended it, or 2 if it cannot be run.
+    """
+    from allotment.cli.record import record_program
+
+    return record_program(output, program, tags=tags)
+
+
 @commands.command("replay")
 @click.argument("paths", metavar="TRACE...", nargs=-1, required=True)
 @click.option(

@@ -2,13 +2,16 @@
 
 from allotment.trace.error import TraceError
 from allotment.trace.reader import Trace, read_all_columns, read_columns, read_trace, read_traces
+from allotment.trace.recorder import Recording, record
 from allotment.trace.recording import Columns, Origin, RecordedRefusal
 from allotment.trace.report import ReplayOptions, Report, Search, replay_at_min_limit, replay_trace
+from allotment.trace.writer import write_trace
 
 __all__ = [
     "Columns",
     "Origin",
     "RecordedRefusal",
+    "Recording",
     "ReplayOptions",
     "Report",
     "Search",
@@ -18,6 +21,8 @@ __all__ = [
     "read_columns",
     "read_trace",
     "read_traces",
+    "record",
     "replay_at_min_limit",
     "replay_trace",
+    "write_trace",
 ]

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from typing import IO
+from typing import IO, Any
 
 from allotment.trace.archive import Archive, Array
 from allotment.trace.recording import Columns
@@ -21,23 +21,54 @@ _COLUMNS = ("op", "id", "size")
 _SIGN_BYTES = bytes(128) + b"\xff" * 128
 
 
-def read_npz(path: str, file: IO[bytes]) -> Columns:
+def read_npz(path: str, file: IO[bytes]) -> list[Columns]:
     """Read the columns ``op``, ``id`` and ``size`` of an open ``.npz`` file, and the name in its header.
+
+    A recording of :mod:`allotment.trace` has the column ``pool``, too: it is a program for each pool.
 
     Raises:
         TraceError: The file is damaged, or lacks these columns.
     """
     with Archive(path, file) as archive:
-        name = _name(archive)
+        header = _header(archive)
         op, ids, size = _columns(archive)
-        return Columns(path, name, op, ids, size)
+        if header.get("recorder") == "allotment" and archive.describe("pool") is not None:
+            return _recorded(archive, header, op, ids, size)
+        return [Columns(path, header.get("name"), op, ids, size)]
 
 
-def _name(archive: Archive) -> str | None:
-    """Return the name in the header; ``None`` without a header or name. An invalid header is a ``TraceError``."""
+def _recorded(archive: Archive, header: dict[str, Any], *columns: "memoryview[int]") -> list[Columns]:
+    import numpy as np
+
+    from allotment.trace.journal import ROW, Events
+    from allotment.trace.recorded import programs
+
+    pool, at, refused_size, refused_pool = (
+        _numbers(archive, _describe_column(archive, name))
+        for name in ("pool", "refused_at", "refused_size", "refused_pool")
+    )
+    op, ids, size = (np.asarray(column) for column in columns)
+    names, lost = header.get("pools"), header.get("lost")
+    lengths = {len(op), len(pool)}, {len(at), len(refused_size), len(refused_pool)}
+    if not isinstance(names, list) or not isinstance(lost, int) or any(len(length) > 1 for length in lengths):
+        raise archive.fault("is a damaged recording: its header or the lengths of its columns do not fit")
+    rows = np.zeros(len(op), np.dtype(list(ROW)))
+    rows["op"], rows["id"], rows["size"], rows["pool"] = op, ids, size, np.asarray(pool)
+    refusals = np.zeros(len(at), rows.dtype)
+    refusals["op"], refusals["size"], refusals["pool"] = 3, np.asarray(refused_size), np.asarray(refused_pool)
+    places = np.asarray(at)
+    if len(places) and not 0 <= places.min() <= places.max() <= len(rows):
+        raise archive.fault("column refused_at: names an event that is not there")
+    return programs(
+        archive.path, Events(np.insert(rows, places, refusals), [], dict(enumerate(map(str, names))), lost)
+    )
+
+
+def _header(archive: Archive) -> dict[str, Any]:
+    """Return the header, empty without one. An invalid header is a ``TraceError``."""
     array = archive.describe("header")
     if array is None:
-        return None
+        return {}
     if array.shape != () or array.kind not in "US" or array.nbytes > MAX_HEADER_BYTES:
         raise archive.fault(f"column header: must be one text, is {_describe(array)}")
     content = archive.read(array)
@@ -53,7 +84,7 @@ def _name(archive: Archive) -> str | None:
     name = header.get("name") if isinstance(header, dict) else header
     if not (name is None or isinstance(name, str)) or not isinstance(header, dict):
         raise archive.fault("column header: must be a JSON object whose name is a text")
-    return name
+    return header
 
 
 def _columns(archive: Archive) -> "list[memoryview[int]]":

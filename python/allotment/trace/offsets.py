@@ -1,12 +1,8 @@
 """Writes the offsets of a replay to a file."""
 
-import errno
-import os
-import secrets
-from pathlib import Path
-
 import numpy as np
 
+from allotment.trace.files import replace_file
 from allotment.trace.report import Report
 
 
@@ -21,25 +17,7 @@ def write_offsets(path: str, report: Report) -> None:
         ValueError: The report has no offsets.
         OSError: The file cannot be written. A file that was at ``path`` before is unchanged.
     """
-    if report.offsets is None:
+    offsets = report.offsets
+    if offsets is None:
         raise ValueError("the report has no offsets: replay with with_offsets=True")
-    # Follow symbolic links, as opening the file would.
-    target = Path(os.path.realpath(path))
-    if not path or path.endswith(os.sep) or (target.exists() and not target.is_file()):
-        # Renaming over a device such as /dev/null would replace the device.
-        raise OSError("not the path of a regular file")
-    mode = target.stat().st_mode if target.exists() else None
-    # Renaming needs write permission for the folder only; opening the file would have needed it for the file.
-    if mode is not None and not (mode & 0o222 and os.access(target, os.W_OK)):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    # A new short name: the target's name may already have the maximum length.
-    unfinished = target.parent / f".{secrets.token_hex(8)}.tmp"
-    try:
-        with unfinished.open("xb") as file:
-            np.save(file, report.offsets, allow_pickle=False)
-        if mode is not None:
-            unfinished.chmod(mode & 0o7777)
-        unfinished.replace(target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    replace_file(path, lambda file: np.save(file, offsets, allow_pickle=False))

@@ -105,7 +105,7 @@ def read_all_columns(path: str | os.PathLike[str]) -> list[Columns]:
         if start in MAGICS:
             from allotment.trace.npz import read_npz
 
-            return [read_npz(path, file)]
+            return read_npz(path, file)
         file.seek(0)
         content = _unpack(path, file) if start.startswith(_GZIP) else _read(path, file)
     return _reader(path, content)(path, content)
@@ -113,6 +113,8 @@ def read_all_columns(path: str | os.PathLike[str]) -> list[Columns]:
 
 def _reader(path: str, content: bytes) -> Callable[[str, bytes], list[Columns]]:
     """Return the function that reads this content. Each format is imported when it is met."""
+    if content.startswith(b"allotment events "):
+        return _read_journal
     if content.startswith(_PICKLES):
         from allotment.trace.pytorch import read_snapshot
 
@@ -132,6 +134,19 @@ def _reader(path: str, content: bytes) -> Callable[[str, bytes], list[Columns]]:
 
         return read_xplane
     raise fault(path, f"is not a trace. A trace is {_KINDS}")
+
+
+def _read_journal(path: str, content: bytes) -> list[Columns]:
+    """Read a recording that was not ended."""
+    from allotment.trace.journal import MAGIC, read_journal
+    from allotment.trace.recorded import programs
+
+    if not content.startswith(MAGIC):
+        raise fault(path, "is a recording of another version")
+    try:
+        return programs(path, read_journal(content))
+    except ValueError as error:
+        raise fault(path, str(error)) from error
 
 
 def _trace(columns: Columns) -> Trace:

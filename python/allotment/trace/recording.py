@@ -7,7 +7,7 @@ from typing import Literal
 from allotment._core import Program, format_size, one_line
 from allotment.trace.error import TraceError
 
-Kind = Literal["npz", "pytorch", "lifetimes", "rmm", "tensorflow"]
+Kind = Literal["npz", "recording", "pytorch", "lifetimes", "rmm", "tensorflow"]
 
 
 @dataclass(frozen=True, slots=True)

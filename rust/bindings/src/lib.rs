@@ -30,6 +30,7 @@ mod numpy;
 mod plain_pickle;
 mod policy;
 mod pool;
+mod recording;
 mod registry;
 mod replay;
 mod scope;
@@ -69,6 +70,8 @@ mod _core {
     use crate::plain_pickle::read_plain_pickle;
     #[pymodule_export]
     use crate::pool::Pool;
+    #[pymodule_export]
+    use crate::recording::EventLog;
     #[pymodule_export]
     use crate::registry::all_stats;
     #[pymodule_export]

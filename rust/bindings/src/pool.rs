@@ -24,6 +24,7 @@ use options::{default_name, idle_argument, warn_of_unused};
 
 mod options;
 mod queries;
+mod recording;
 mod requests;
 mod settings;
 mod streams;
@@ -162,7 +163,9 @@ impl Pool {
         }
         let small_cache = PoolSmallCache::default();
         let admission = chosen.within_machine.then(|| Arc::new(AdmissionControl::new(&core)));
+        recording::start_from_environment(py)?;
         registry::register(&core, &small_cache, admission.as_ref());
+        crate::recording::join_new(&core);
         if let Some(after) = idle {
             if !chosen.any_thread {
                 return Err(PyValueError::new_err(

@@ -49,7 +49,10 @@ pub use kept::KeptRegion;
 pub use out_of_memory::{OutOfMemory, Verdict};
 pub use owner::{ScopeLimitReached, ScopeStats};
 pub use policy::{Policy, PolicyError};
-pub use pool::{AllocationAttempt, MAX_WAIT, MemoryWait, Options, Pool, Scope, Siblings, is_tagged, set_tag};
+pub use pool::{
+    AllocationAttempt, EventKind, EventLog, Keep, MAX_WAIT, MemoryWait, Options, Pool, PoolEvent, Scope,
+    Siblings, is_tagged, set_tag,
+};
 pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};
 pub use source::{Gauge, Grant, Headroom, RegionSource, SourceFailure};
 pub use stats::Stats;

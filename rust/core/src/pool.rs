@@ -42,6 +42,7 @@ mod limits;
 mod lock;
 mod options;
 mod queries;
+mod recording;
 mod scope;
 mod siblings;
 mod state;
@@ -51,6 +52,7 @@ mod wait;
 use freeing::Deferred;
 use guarding::Guarded;
 pub use options::{MAX_WAIT, Options};
+pub use recording::{EventKind, EventLog, Keep, PoolEvent};
 pub use scope::{Scope, is_tagged, set_tag};
 pub use siblings::Siblings;
 use state::State;
@@ -99,7 +101,8 @@ impl Pool {
         let allocator = Tables::new(limit, options.growth, split_rule, joins);
         let guard = options.guard.then(|| source.guard().ok_or(OptionsError::NotGuardable)).transpose()?;
         let guarded = guard.map(|guard| Guarded::new(guard, &options));
-        let state = State::new(allocator, guarded, options.owner_tags);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let state = State::new(allocator, guarded, options.owner_tags, number);
         let deferred = DeferredQueue::new();
         deferred.set_slow_path(state.slow_path().any());
         Ok(Self {
@@ -111,7 +114,7 @@ impl Pool {
             deferred,
             freed: EventCount::new(),
             fork_generation: fork::generation(),
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            number,
             is_trimmed_when_idle: AtomicBool::new(false),
         })
     }

@@ -31,6 +31,7 @@ VARIABLES: Final[tuple[Variable[Any], ...]] = (
     variables.GUARD,
     variables.COLLECT_GARBAGE,
     variables.OWNER_TAGS,
+    variables.RECORD,
     variables.POOL_POLICY,
     variables.REPLICA_DEADLINE,
     variables.TF_CONFIG,

@@ -208,6 +208,13 @@ CUDA_DRIVER: Final[Variable[str]] = Variable(
     str,
     "the CUDA driver, instead of the machine's",
 )
+RECORD: Final[Variable[str]] = Variable(
+    "ALLOTMENT_RECORD",
+    "the path of a file; empty for none",
+    "",
+    str,
+    "the trace that receives the events of all pools",
+)
 FORCE_GROWTH: Final[Variable[bool | None]] = Variable(
     "TF_FORCE_GPU_ALLOW_GROWTH",
     "true or false",

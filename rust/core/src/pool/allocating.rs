@@ -3,6 +3,7 @@
 use allotment_sync::MutexGuard;
 
 use super::advise::Depth;
+use super::recording::EventKind;
 use super::state::State;
 use super::{AllocationAttempt, Pool};
 use crate::decisions::Decision;
@@ -95,6 +96,9 @@ impl Pool {
         self.with_state(|state| {
             state.allocator.counters.account_refuse();
             state.allocator.decisions.record(|| Decision::Refused);
+            if state.recordings.are_running() {
+                state.recordings.add(EventKind::Refused, 0, request.bytes);
+            }
             state.allocator.history.refused(request.needed);
         })?;
         let external = self.external_memory(&self.others());
@@ -121,7 +125,7 @@ impl Pool {
         let outcome = match self.serve(state, charge.request, alignment) {
             Some(allocation) => Ok(allocation),
             None => match self.with_source(|source| self.attempt(source, charge.request))?? {
-                Ok(allocation) => Ok(self.with_state(|state| state.add_red_zones(allocation, alignment))?),
+                Ok(allocation) => Ok(self.with_state(|state| state.hand_out(allocation, alignment))?),
                 Err(refused) => {
                     // After the source lock is released: this queries other pools.
                     let waits = !self.options.wait.is_zero();
@@ -189,7 +193,7 @@ impl Pool {
         let served = if request.bytes == 0 {
             Some(Allocation::NOTHING)
         } else {
-            state.allocator.try_allocate(request).map(|served| state.add_red_zones(served, alignment))
+            state.allocator.try_allocate(request).map(|served| state.hand_out(served, alignment))
         };
         drop(state);
         self.drain_deferred();

@@ -171,30 +171,44 @@ impl Guarded {
 }
 
 /// Returns the allocation in a chunk as its caller knows it.
-fn former(chunk: &Chunk, address: u64) -> Allocation {
+pub(super) fn former(chunk: &Chunk, address: u64) -> Allocation {
     Allocation { address, size: chunk.requested, requested: chunk.requested, id: chunk.number() }
 }
 
 impl State {
-    /// Returns the allocation as its caller gets it: in guard mode with red zones around it.
-    pub(super) fn add_red_zones(&mut self, allocation: Allocation, alignment: u64) -> Allocation {
+    /// Returns the allocation as its caller gets it, in guard mode with red zones around it, and records it.
+    pub(super) fn hand_out(&mut self, allocation: Allocation, alignment: u64) -> Allocation {
+        self.record_allocation(&allocation);
         match &mut self.guarded {
             Some(guarded) if allocation.id != 0 => guarded.add_red_zones(allocation, alignment),
             _ => allocation,
         }
     }
 
+    /// Returns all live allocations by address.
+    pub(super) fn live_allocations(&self) -> Vec<Allocation> {
+        let allocator = &self.allocator;
+        let runs = allocator.regions.iter().flat_map(|region| allocator.chunks.run(region.first));
+        let live = runs.filter(|(_, chunk)| chunk.has_allocation());
+        live.map(|(_, chunk)| former(chunk, chunk.address)).collect()
+    }
+
     /// Frees the allocation at `address` if the target matches it; `None` otherwise.
     pub(super) fn free_at(&mut self, address: u64, target: FreeTarget) -> Option<Freed> {
         let closed = self.is_closed();
-        match &mut self.guarded {
+        let recorded = self.recorded(address);
+        let freed = match &mut self.guarded {
             None => self.allocator.free(address, target).map(|()| Freed { damage: None }),
             Some(guarded) => {
                 // A closed pool releases its regions as soon as possible.
                 let capacity = if closed { 0 } else { guarded.capacity };
                 guarded.free_at(&mut self.allocator, address, target, capacity)
             }
+        };
+        if let (Some(recorded), Some(_)) = (recorded, &freed) {
+            self.record_free(&recorded);
         }
+        freed
     }
 
     /// Returns the start of the chunk of the allocation at the caller's `address`.
@@ -206,10 +220,18 @@ impl State {
     }
 
     pub(super) fn resize_in_place(&mut self, address: u64, bytes: u64) -> Option<u64> {
-        match &mut self.guarded {
+        let recorded = self.recorded(address);
+        let usable = match &mut self.guarded {
             None => self.allocator.resize_in_place(address, bytes),
             Some(guarded) => guarded.resize_in_place(&mut self.allocator, address, bytes),
+        };
+        if let Some(recorded) = recorded
+            && usable.is_some_and(|usable| bytes <= usable)
+        {
+            self.record_free(&recorded);
+            self.record_allocation(&Allocation { requested: bytes, ..recorded });
         }
+        usable
     }
 
     /// Checks and frees all chunks in quarantine; returns whether there were any.

@@ -51,6 +51,12 @@ pub fn set_tag(tag: Option<Arc<str>>) -> Option<Arc<str>> {
     TAG.replace(tag)
 }
 
+/// Returns the tag of this thread, if it has one.
+pub(super) fn tag_of_thread() -> Option<Arc<str>> {
+    // Thread-local storage is gone at the very end of a thread.
+    TAG.try_with(|tag| tag.borrow().clone()).ok().flatten()
+}
+
 /// Returns whether this thread has a tag.
 #[must_use]
 pub fn is_tagged() -> bool {
@@ -233,9 +239,7 @@ impl Pool {
         if !state.slow_path().tags {
             return scope;
         }
-        // Thread-local storage is gone at the very end of a thread.
-        let tag = TAG.try_with(|tag| tag.borrow().clone()).ok().flatten();
-        tag.map(|tag| state.allocator.owners.tag(scope, &tag)).or(scope)
+        tag_of_thread().map(|tag| state.allocator.owners.tag(scope, &tag)).or(scope)
     }
 
     /// Returns the innermost scope of this thread.

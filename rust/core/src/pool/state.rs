@@ -2,6 +2,7 @@
 
 use super::Pool;
 use super::guarding::Guarded;
+use super::recording::Recordings;
 use crate::decisions::Decision;
 use crate::error::Unusable;
 use crate::owner::ScopeId;
@@ -15,6 +16,8 @@ pub(super) struct State {
     /// Red zones and quarantine; `None` outside of guard mode.
     pub(super) guarded: Option<Guarded>,
     slow_path: SlowPathReasons,
+    /// The logs that receive the pool's events.
+    pub(super) recordings: Recordings,
     /// The number of changes that justify a retry: of limits, scopes and pending requests.
     pub(super) retry_reasons: u64,
     /// Whether the source declined the last request.
@@ -39,13 +42,15 @@ pub(super) struct SlowPathReasons {
     pub(super) shared: Vec<ScopeId>,
     /// Whether allocations are recorded under the tag of their thread.
     pub(super) tags: bool,
+    /// Whether a log receives the pool's events.
+    pub(super) recorded: bool,
     /// Whether guard mode is on: every operation accesses the memory. Never changes.
     guarded: bool,
 }
 
 impl SlowPathReasons {
     pub(super) fn any(&self) -> bool {
-        self.guarded || self.closed || self.waiting > 0 || self.records_owners()
+        self.guarded || self.closed || self.recorded || self.waiting > 0 || self.records_owners()
     }
 
     /// Returns whether an allocation may have an owner.
@@ -68,12 +73,13 @@ impl Pool {
 }
 
 impl State {
-    pub(super) fn new(allocator: Tables, guarded: Option<Guarded>, tags: bool) -> Self {
+    pub(super) fn new(allocator: Tables, guarded: Option<Guarded>, tags: bool, number: u64) -> Self {
         let slow_path = SlowPathReasons { tags, guarded: guarded.is_some(), ..SlowPathReasons::default() };
         Self {
             allocator,
             guarded,
             slow_path,
+            recordings: Recordings::new(number),
             retry_reasons: 0,
             source_declined: false,
             source_declined_guaranteed: false,

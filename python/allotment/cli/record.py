@@ -1,0 +1,44 @@
+"""The ``record`` command: runs a program whose pools record themselves."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+
+import click
+
+from allotment._core import one_line
+from allotment.cli.command import BadInput, Outcome
+
+#: Added to the number of the signal that ended a program, as shells do.
+_SIGNALLED = 128
+
+
+def record_program(output: str, program: Sequence[str], *, tags: bool) -> Outcome:
+    """Run a program with ``ALLOTMENT_RECORD`` set; return its exit status.
+
+    Args:
+        output: The trace. A file that is there is replaced.
+        program: The program and its arguments.
+        tags: Whether pools note which line of Python asked for each allocation.
+
+    Raises:
+        BadInput: The program cannot be run, or the trace cannot be written.
+    """
+    output = os.path.abspath(output)
+    if os.path.exists(output) and not os.path.isfile(output):
+        raise BadInput(f"-o {output}: is not a regular file")
+    if not os.access(os.path.dirname(output), os.W_OK):
+        raise BadInput(f"-o {output}: cannot be written: its folder is not there or is not writable")
+    if os.path.exists(output):
+        os.unlink(output)
+    environment = os.environ | {"ALLOTMENT_RECORD": output} | ({"ALLOTMENT_OWNER_TAGS": "1"} if tags else {})
+    problem = None
+    try:
+        status = subprocess.run(program, env=environment, check=False).returncode
+    except OSError as error:
+        problem = f"{program[0]}: cannot be run: {error.strerror or error}"
+    if problem is not None:
+        raise BadInput(problem)
+    if not os.path.exists(output):
+        click.echo(one_line(f"allotment: {output} was not written: the program made no pool"), err=True)
+    return Outcome("", status if status >= 0 else _SIGNALLED - status)

@@ -1,0 +1,119 @@
+"""The file of a recording in progress: blocks of events, each of which is whole on its own.
+
+A recording ends as an ``.npz``, whose directory comes last. Until then its file is a journal, so that it is readable
+when the process is killed: a line with :data:`MAGIC`, then blocks of a length (32 bits), a JSON text of that length,
+and rows of :data:`ROW`.
+"""
+
+import json
+import struct
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAGIC: Final = b"allotment events 1\n"
+
+#: Columns of an event: nanoseconds since the start, number within its pool, bytes; numbers of pool, thread and tag (-1
+#: for none); 1 allocates, 2 frees, 3 is a refusal.
+ROW: Final = (
+    ("t_ns", "<i8"),
+    ("id", "<i8"),
+    ("size", "<i8"),
+    ("pool", "<i4"),
+    ("thread", "<i4"),
+    ("tag", "<i4"),
+    ("op", "<i4"),
+)
+
+_ROW_BYTES: Final = 40
+_LENGTH: Final = struct.Struct("<I")
+
+
+@dataclass(slots=True)
+class Events:
+    """Recorded events of one or several pools."""
+
+    rows: "NDArray[np.void]"
+    #: Texts of the tags, and names of the pools by number.
+    tags: list[str] = field(default_factory=list)
+    pools: dict[int, str] = field(default_factory=dict)
+    #: Number of events that a full buffer dropped.
+    lost: int = 0
+    #: Whether the recording was ended; if not, the process was killed or still runs.
+    ended: bool = True
+
+
+class JournalWriter:
+    """Appends blocks to an open file without a buffer."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._tags = 0
+        self._append(MAGIC)
+
+    def write(self, rows: bytes, tags: list[str], pools: dict[int, str], lost: int) -> None:
+        """Append a block and hand it to the operating system.
+
+        Args:
+            rows: Packed events.
+            tags: All tags so far; the new ones are written.
+            pools: Names of all pools so far.
+            lost: Number of events dropped so far.
+        """
+        facts = {"rows": len(rows) // _ROW_BYTES, "tags": tags[self._tags :], "pools": pools, "lost": lost}
+        self._tags = len(tags)
+        text = json.dumps(facts).encode()
+        self._append(_LENGTH.pack(len(text)) + text + rows)
+
+    def _append(self, content: bytes) -> None:
+        """Write all of the content: a file without a buffer may take less."""
+        rest = memoryview(content)
+        while rest:
+            rest = rest[self._file.write(rest) :]
+
+
+def unpack(rows: bytes) -> "NDArray[np.void]":
+    """Return packed events as an array with the columns of :data:`ROW`."""
+    import numpy as np
+
+    return np.frombuffer(rows, np.dtype(list(ROW)))
+
+
+def read_journal(content: bytes) -> Events:
+    """Read what a journal has: the last block may be cut off.
+
+    Raises:
+        ValueError: A block is damaged; the text names the byte where it starts.
+    """
+    parts, tags, pools, lost = [], list[str](), dict[int, str](), 0
+    at = len(MAGIC)
+    while len(content) - at >= _LENGTH.size:
+        (length,) = _LENGTH.unpack_from(content, at)
+        start = at + _LENGTH.size
+        if len(content) - start < length:
+            break
+        facts = _facts(content[start : start + length], at)
+        end = start + length + facts["rows"] * _ROW_BYTES
+        whole = content[start + length : end]
+        parts.append(whole[: len(whole) // _ROW_BYTES * _ROW_BYTES])
+        tags += facts["tags"]
+        pools |= {int(number): name for number, name in facts["pools"].items()}
+        lost = facts["lost"]
+        at = end
+    return Events(unpack(b"".join(parts)), tags, pools, lost, ended=False)
+
+
+def _facts(text: bytes, at: int) -> dict[str, Any]:
+    try:
+        facts = json.loads(text)
+        rows, tags, pools, lost = (facts[key] for key in ("rows", "tags", "pools", "lost"))
+        good = isinstance(rows, int) and rows >= 0 and isinstance(lost, int) and isinstance(pools, dict)
+        if good and isinstance(tags, list) and all(isinstance(tag, str) for tag in tags):
+            return {"rows": rows, "tags": tags, "pools": pools, "lost": lost}
+        problem = "its facts have other types"
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        problem = str(error)
+    raise ValueError(f"byte {at}: a block of events is damaged: {problem}")

@@ -1,0 +1,56 @@
+"""Makes programs of recorded events: one for each pool."""
+
+from collections.abc import Iterator
+
+from allotment.trace.blocks import BlockEvents
+from allotment.trace.journal import Events
+from allotment.trace.recording import Columns, Origin, RecordedRefusal
+
+
+def programs(path: str, events: Events) -> list[Columns]:
+    """Return the program of each pool that has events, or an empty one.
+
+    Blocks whose allocation a ring has dropped come first. Where events were lost in between, the origin says so.
+    """
+    named = [number for number in sorted(events.pools) if (events.rows["pool"] == number).any()]
+    if not named:
+        named = sorted(events.pools)[:1]
+    return [_program(path, events, number) for number in named] or [_program(path, events, 0)]
+
+
+def _program(path: str, events: Events, number: int) -> Columns:
+    blocks = BlockEvents()
+    refusals: list[RecordedRefusal] = []
+    for op, block, size in _rows(events, number):
+        if op == 1:
+            blocks.allocate(block, size)
+        elif op == 2:
+            blocks.free(block, size)
+        else:
+            refusals.append(RecordedRefusal(blocks.events, f"event {blocks.events}", size, blocks.live_bytes))
+    missing = blocks.missing()
+    if events.lost:
+        missing.append(f"{events.lost} events were dropped, as the buffer of the recording was full")
+    if not events.ended:
+        missing.append("the recording was not ended: the process was killed, or still runs")
+    before, first = blocks.live_before, len(blocks.before)
+    name = events.pools.get(number)
+    op_column, ids, sizes, _ = blocks.columns()
+    origin = Origin(
+        "recording",
+        name if len(events.pools) > 1 else None,
+        blocks_at_start=first,
+        live_at_start=before,
+        live_at_end=before + blocks.live_bytes,
+        missing=tuple(missing),
+        refusals=tuple(
+            RecordedRefusal(one.event + first, f"event {one.event + first}", one.requested, before + one.live)
+            for one in refusals
+        ),
+    )
+    return Columns(path, name, op_column, ids, sizes, origin=origin)
+
+
+def _rows(events: Events, number: int) -> Iterator[tuple[int, int, int]]:
+    rows = events.rows[events.rows["pool"] == number]
+    return zip(rows["op"].tolist(), rows["id"].tolist(), rows["size"].tolist(), strict=True)

@@ -1,0 +1,221 @@
+"""Recordings of pools while a program runs."""
+
+import atexit
+import os
+import threading
+import weakref
+from types import TracebackType
+from typing import IO, Self
+
+from allotment._core import EventLog, Pool
+from allotment.trace.journal import MAGIC, Events, JournalWriter, read_journal, unpack
+from allotment.trace.recorded import programs
+from allotment.trace.recording import Columns
+
+#: Events that a ring keeps by default.
+DEFAULT_EVENTS = 65_536
+
+#: Events that may wait to be written by default: at twenty million a second, a thread that writes falls behind.
+_WAITING_EVENTS = 1 << 22
+
+#: Seconds between two writes.
+_PERIOD = 0.05
+
+
+class Recording:
+    """Events of pools, in a file or in a ring of the last ones. Ends at :meth:`stop` or as a context manager.
+
+    With a file, a thread writes the events as they come. Until the end the file is a journal, which the readers of this
+    module read as well: of a process that was killed it lacks the last twentieth of a second. The end turns it into an
+    ``.npz``. A recording that nobody ends does so when the interpreter exits.
+    """
+
+    def __init__(self, log: EventLog, file: str | None, on_oom: str | None) -> None:
+        self._log = log
+        self._path = file
+        self._on_oom = on_oom
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._failure: OSError | None = None
+        self._dumped = 0
+        self._file: IO[bytes] | None = None
+        self._thread: threading.Thread | None = None
+        if file is not None:
+            self._file = open(file, "wb", buffering=0)  # noqa: SIM115 - closed by `stop`
+            try:
+                self._journal = JournalWriter(self._file)
+            except BaseException:
+                self._file.close()
+                raise
+        if file is not None or on_oom is not None:
+            self._thread = threading.Thread(target=self._run, name="allotment recording", daemon=True)
+            self._thread.start()
+        _running.add(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def lost(self) -> int:
+        """Number of events that were dropped: by a ring the oldest ones, with a file those that came too fast."""
+        return self._log.lost
+
+    @property
+    def refused(self) -> int:
+        """Number of requests that were refused."""
+        return self._log.refused
+
+    def columns(self) -> list[Columns]:
+        """Return the events in the ring, a program for each pool; blocks from before them come first.
+
+        Raises:
+            ValueError: The events go to a file.
+        """
+        if self._path is not None:
+            raise ValueError(f"the events are in {self._path}: stop the recording and read it")
+        return programs("recording", self._events())
+
+    def dump(self, file: str | os.PathLike[str]) -> None:
+        """Write the events in the ring to an ``.npz`` trace, atomically.
+
+        Raises:
+            ValueError: The events go to a file already.
+            OSError: The file cannot be written.
+        """
+        from allotment.trace.writer import write_events
+
+        if self._path is not None:
+            raise ValueError(f"the events are in {self._path}: stop the recording and read it")
+        write_events(os.fspath(file), self._events())
+
+    def stop(self) -> None:
+        """End the recording. A file is then an ``.npz``; a ring stays readable.
+
+        Raises:
+            OSError: The file could not be written. What was written of it is readable.
+        """
+        if self._process != os.getpid():
+            return  # The file and the thread are the parent's.
+        self._log.stop()
+        self._stopped.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        with self._lock:
+            self._flush()
+            self._dump_refusal()
+            file, self._file = self._file, None
+            if file is not None and self._path is not None:
+                file.close()
+                if self._failure is None:
+                    self._finish(self._path)
+            failure, self._failure = self._failure, None
+        _running.discard(self)
+        if failure is not None:
+            raise failure
+
+    def _events(self) -> Events:
+        return Events(unpack(self._log.copy()), self._log.tags, self._log.pools, self._log.lost)
+
+    def _finish(self, path: str) -> None:
+        from allotment.trace.writer import write_events
+
+        with open(path, "rb") as file:
+            content = file.read()
+        # Somebody may have put another file there.
+        if content.startswith(MAGIC):
+            write_events(path, read_journal(content))
+
+    def _run(self) -> None:
+        while not self._stopped.wait(_PERIOD):
+            with self._lock:
+                self._flush()
+                self._dump_refusal()
+
+    def _flush(self) -> None:
+        if self._file is None or self._failure is not None:
+            return
+        rows = self._log.take()
+        if not rows:
+            return
+        try:
+            self._journal.write(rows, self._log.tags, self._log.pools, self._log.lost)
+        except OSError as error:
+            self._failure = error
+            self._log.stop()
+
+    def _dump_refusal(self) -> None:
+        """Write the ring if a request was refused since the last time."""
+        refused = self._log.refused
+        if self._on_oom is None or refused == self._dumped:
+            return
+        self._dumped = refused
+        try:
+            self.dump(self._on_oom)
+        except OSError as error:
+            self._failure = error
+
+
+#: Recordings that are not ended.
+_running: "weakref.WeakSet[Recording]" = weakref.WeakSet()
+
+
+def record(file: str | os.PathLike[str] | None = None, *, events: int | None = None) -> Recording:
+    """Record all pools of the process, and those that are made later.
+
+    Args:
+        file: The trace to write; ``None`` (default) for a ring in memory. :func:`read_traces` reads a program for each
+            pool.
+        events: The most events of the ring, 65,536 by default; with a file the most that wait to be written.
+
+    Raises:
+        OSError: The file cannot be written.
+        ValueError: ``events`` is out of range.
+    """
+    log, recording = _new(file, events, None)
+    log.start_all()
+    return recording
+
+
+def record_pool(
+    pool: Pool,
+    file: str | os.PathLike[str] | None = None,
+    *,
+    events: int | None = None,
+    on_oom: str | os.PathLike[str] | None = None,
+) -> Recording:
+    """Record one pool: see :meth:`allotment.Pool.record`."""
+    if file is not None and on_oom is not None:
+        raise ValueError("on_oom is of a ring: a file has the events before each refusal")
+    log, recording = _new(file, events, on_oom)
+    log.start(pool)
+    return recording
+
+
+def record_process(file: str) -> Recording:
+    """Record the process into ``file``, or ``file.PID`` if it exists: another process of the program records there."""
+    try:
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except FileExistsError:
+        file = f"{file}.{os.getpid()}"
+    return record(file)
+
+
+def _new(
+    file: str | os.PathLike[str] | None, events: int | None, on_oom: str | os.PathLike[str] | None
+) -> tuple[EventLog, Recording]:
+    most = events if events is not None else DEFAULT_EVENTS if file is None else _WAITING_EVENTS
+    log = EventLog(most, "last" if file is None else "first")
+    path, dump = (None if one is None else os.fspath(one) for one in (file, on_oom))
+    return log, Recording(log, path, dump)
+
+
+@atexit.register
+def _stop_all() -> None:
+    for recording in list(_running):
+        recording.stop()

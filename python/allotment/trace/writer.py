@@ -1,0 +1,117 @@
+"""Writes traces as ``.npz`` files: columns that NumPy alone can read."""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import IO, TYPE_CHECKING, Any
+
+from allotment._core import Program
+from allotment.trace.files import replace_file
+from allotment.trace.journal import Events
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+def write_trace(
+    path: str | os.PathLike[str],
+    op: "ArrayLike",
+    id: "ArrayLike",  # noqa: A002 - the column's name
+    size: "ArrayLike",
+    *,
+    t_ns: "ArrayLike | None" = None,
+    thread: "ArrayLike | None" = None,
+    name: str | None = None,
+    header: Mapping[str, Any] | None = None,
+    **columns: "ArrayLike",
+) -> None:
+    """Write a trace, atomically. :func:`read_trace` reads it, as does NumPy alone.
+
+    Args:
+        path: The file's exact name; no suffix is added. An existing file is replaced.
+        op: 1 for an allocation, 2 for a free, shape (events,), as all columns.
+        id: Number of the block; a free has that of its allocation.
+        size: Bytes requested; a free repeats them.
+        t_ns: Nanoseconds since the first event.
+        thread: Number of the thread that made the call.
+        name: Name of the program.
+        header: Further entries of the header, which must be JSON. Counts of events and bytes are added to it.
+        columns: Further columns, which readers ignore.
+
+    Raises:
+        ValueError: An event makes no sense, such as a free without an allocation, or columns differ in length.
+        OSError: The file cannot be written. A file that was at ``path`` before is unchanged.
+    """
+    # The import takes longer than the replay of a small trace.
+    import numpy as np
+
+    given = {"op": op, "id": id, "size": size, "t_ns": t_ns, "thread": thread, **columns}
+    arrays = {key: np.asarray(value) for key, value in given.items() if value is not None}
+    whole = [np.ascontiguousarray(arrays[key], np.int64) for key in ("op", "id", "size")]
+    program = Program(*(one.data if one.size else np.zeros(1, np.int64)[:0].data for one in whole))
+    wrong = [key for key, value in arrays.items() if value.shape[:1] != whole[0].shape]
+    if wrong:
+        raise ValueError(f"column {wrong[0]} has shape {arrays[wrong[0]].shape}, not one entry an event")
+    allocated = whole[2][whole[0] == 1]
+    facts = {
+        **({} if name is None else {"name": name}),
+        "events": len(whole[0]),
+        "allocs": len(allocated),
+        "frees": len(whole[0]) - len(allocated),
+        "peak_live_bytes": program.peak_live,
+        "total_alloc_bytes": int(allocated.sum()),
+        **(header or {}),
+    }
+    arrays |= {"op": whole[0].astype(np.int8), "id": whole[1], "size": whole[2]}
+    _save(os.fspath(path), {"header": np.array(json.dumps(facts)), **arrays})
+
+
+def write_events(path: str, events: Events) -> None:
+    """Write a recording's events as an ``.npz``, atomically.
+
+    Beside the usual columns it has ``pool``, ``thread`` and ``tag`` (an index of the texts ``tags``, -1 for none), and
+    ``refused_at`` (the event that a refusal comes before), ``refused_size`` and ``refused_pool``. Numbers of blocks are
+    unique among the pools.
+
+    Raises:
+        OSError: The file cannot be written. A file that was at ``path`` before is unchanged.
+    """
+    import numpy as np
+
+    rows = events.rows
+    is_refusal = rows["op"] == 3
+    kept, refused = rows[~is_refusal], rows[is_refusal]
+    numbers = sorted(events.pools)
+    index = {number: place for place, number in enumerate(numbers)}
+    pool = np.array([index[number] for number in kept["pool"].tolist()], np.int32)
+    facts = {
+        **({"name": events.pools[numbers[0]]} if len(numbers) == 1 else {}),
+        "recorder": "allotment",
+        "pools": [events.pools[number] for number in numbers],
+        "events": len(kept),
+        "lost": events.lost,
+    }
+    members = {
+        "header": np.array(json.dumps(facts)),
+        "t_ns": kept["t_ns"],
+        "op": kept["op"].astype(np.int8),
+        "id": kept["id"] * max(len(numbers), 1) + pool,
+        "size": kept["size"],
+        "thread": kept["thread"],
+        "pool": pool,
+        "tag": kept["tag"],
+        "tags": np.array(events.tags, np.str_),
+        "refused_at": np.cumsum(~is_refusal)[is_refusal],
+        "refused_size": refused["size"],
+        "refused_pool": np.array([index[number] for number in refused["pool"].tolist()], np.int32),
+    }
+    _save(path, members)
+
+
+def _save(path: str, members: Mapping[str, Any]) -> None:
+    import numpy as np
+
+    def write(file: IO[bytes]) -> None:
+        np.savez_compressed(file, allow_pickle=False, **members)
+
+    replace_file(path, write)

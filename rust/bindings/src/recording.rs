@@ -1,0 +1,200 @@
+//! The `EventLog` class: events of pools, packed for `NumPy`, and the logs that new pools join.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use allotment::{EventKind, EventLog as CoreLog, Keep, PoolEvent};
+use allotment_sync::PerProcess;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::IntoPyErr;
+use crate::interpreter::detach;
+use crate::pool::Pool;
+use crate::registry;
+
+/// The most events of a log: their buffer has some tens of bytes each.
+const MAX_EVENTS: usize = 1 << 30;
+
+/// Logs that every new pool joins. A forked child has none.
+static JOINED_BY_NEW: PerProcess<Mutex<Vec<Arc<Log>>>> =
+    PerProcess::new(Mutex::new(Vec::new()), Mutex::default);
+
+struct Log {
+    events: CoreLog,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Names of the pools that were ever recorded, by number.
+    names: BTreeMap<u64, String>,
+    pools: Vec<Weak<allotment::Pool>>,
+    /// Numbers of tags, and the tags in their order.
+    numbers: HashMap<Arc<str>, i32>,
+    tags: Vec<Arc<str>>,
+}
+
+impl Log {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn join(&self, pool: &Arc<allotment::Pool>) -> Result<(), allotment::Unusable> {
+        let mut state = self.state();
+        if state.pools.iter().any(|known| known.as_ptr() == Arc::as_ptr(pool)) {
+            return Ok(());
+        }
+        pool.start_recording(&self.events)?;
+        state.names.insert(pool.number(), pool.options().name.clone());
+        state.pools.push(Arc::downgrade(pool));
+        Ok(())
+    }
+
+    /// Packs events as rows of 40 bytes.
+    fn pack(&self, events: impl IntoIterator<Item = PoolEvent>) -> Vec<u8> {
+        let mut state = self.state();
+        let mut packed = Vec::new();
+        for PoolEvent { kind, nanoseconds, pool, id, bytes, thread, tag } in events {
+            for number in [nanoseconds, id, bytes] {
+                packed.extend_from_slice(&number.to_le_bytes());
+            }
+            let op: i32 = match kind {
+                EventKind::Allocated => 1,
+                EventKind::Freed => 2,
+                EventKind::Refused => 3,
+            };
+            let tag = tag.map_or(-1, |tag| state.number(tag));
+            let pool = i32::try_from(pool).unwrap_or(i32::MAX);
+            for number in [pool, thread.cast_signed(), tag, op] {
+                packed.extend_from_slice(&number.to_le_bytes());
+            }
+        }
+        packed
+    }
+}
+
+impl State {
+    fn number(&mut self, tag: Arc<str>) -> i32 {
+        let next = i32::try_from(self.tags.len()).unwrap_or(i32::MAX);
+        let number = *self.numbers.entry(Arc::clone(&tag)).or_insert(next);
+        if number == next {
+            self.tags.push(tag);
+        }
+        number
+    }
+}
+
+/// Records a pool that was just made in the logs that new pools join.
+pub(crate) fn join_new(pool: &Arc<allotment::Pool>) {
+    let logs = JOINED_BY_NEW.get().lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for log in logs {
+        // A pool of this process cannot refuse it.
+        let _ = log.join(pool);
+    }
+}
+
+/// A buffer that receives the events of pools.
+///
+/// Args:
+///     events: The most events that it holds.
+///     keep: Which events a full buffer keeps, ``"last"`` or ``"first"``; the others are counted as lost.
+///
+/// Raises:
+///     ValueError: An argument is out of range.
+#[pyclass(frozen, module = "allotment")]
+pub(crate) struct EventLog(Arc<Log>);
+
+#[pymethods]
+impl EventLog {
+    #[new]
+    fn new(events: usize, keep: &str) -> PyResult<Self> {
+        if events == 0 || events > MAX_EVENTS {
+            return Err(PyValueError::new_err(format!(
+                "events must be from 1 to {MAX_EVENTS}, not {events}"
+            )));
+        }
+        let keep = match keep {
+            "last" => Keep::Last,
+            "first" => Keep::First,
+            other => {
+                return Err(PyValueError::new_err(format!("keep must be 'last' or 'first', not {other:?}")));
+            }
+        };
+        Ok(Self(Arc::new(Log { events: CoreLog::new(events, keep), state: Mutex::default() })))
+    }
+
+    /// Record a pool from now on: first its live allocations, by address.
+    fn start(&self, py: Python<'_>, pool: &Pool) -> PyResult<()> {
+        detach(py, || {
+            pool.small_cache().flush();
+            self.0.join(pool.core())
+        })
+        .map_err(|error| error.into_py_err(py))
+    }
+
+    /// Record all pools of the process, and those that are made from now on.
+    fn start_all(&self, py: Python<'_>) -> PyResult<()> {
+        detach(py, || {
+            JOINED_BY_NEW.get().lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&self.0));
+            registry::alive().iter().try_for_each(|pool| self.0.join(pool))
+        })
+        .map_err(|error| error.into_py_err(py))
+    }
+
+    /// Record no pool any more.
+    fn stop(&self, py: Python<'_>) {
+        detach(py, || {
+            JOINED_BY_NEW
+                .get()
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .retain(|log| !Arc::ptr_eq(log, &self.0));
+            let pools = std::mem::take(&mut self.0.state().pools);
+            for pool in pools.iter().filter_map(Weak::upgrade) {
+                // In a forked child the pool is the parent's.
+                let _ = pool.stop_recording(&self.0.events);
+            }
+        });
+    }
+
+    /// Remove all events and return them, packed.
+    ///
+    /// A row has 40 bytes: time, id and size (64 bits each), then pool,
+    /// thread, tag (-1 for none) and op (32 bits each; 1 allocates, 2 frees, 3 is a refusal), little-endian.
+    fn take<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let packed = detach(py, || self.0.pack(self.0.events.take()));
+        PyBytes::new(py, &packed)
+    }
+
+    /// Return a copy of all events, packed as :meth:`take` does.
+    fn copy<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let packed = detach(py, || self.0.pack(self.0.events.events()));
+        PyBytes::new(py, &packed)
+    }
+
+    /// Number of events that a full buffer dropped.
+    #[getter]
+    fn lost(&self) -> u64 {
+        self.0.events.lost()
+    }
+
+    /// Number of requests that were refused so far.
+    #[getter]
+    fn refused(&self) -> u64 {
+        self.0.events.refused()
+    }
+
+    /// Names of the pools that were recorded so far, by number.
+    #[getter]
+    fn pools(&self) -> BTreeMap<u64, String> {
+        self.0.state().names.clone()
+    }
+
+    /// Texts of the tags in packed events so far.
+    #[getter]
+    fn tags(&self) -> Vec<String> {
+        self.0.state().tags.iter().map(ToString::to_string).collect()
+    }
+}
