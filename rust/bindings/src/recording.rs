@@ -161,8 +161,8 @@ impl EventLog {
 
     /// Remove all events and return them, packed.
     ///
-    /// A row has 40 bytes: time, id and size (64 bits each), then pool,
-    /// thread, tag (-1 for none) and op (32 bits each; 1 allocates, 2 frees, 3 is a refusal), little-endian.
+    /// A row has 40 bytes: time, id and size (64 bits each), then pool, thread, tag (-1 for none) and op (32 bits each;
+    /// 1 allocates, 2 frees, 3 is a refusal), little-endian.
     fn take<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let packed = detach(py, || self.0.pack(self.0.events.take()));
         PyBytes::new(py, &packed)
