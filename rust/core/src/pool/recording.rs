@@ -68,7 +68,7 @@ struct Log {
 
 #[derive(Default)]
 struct Events {
-    events: VecDeque<PoolEvent>,
+    kept: VecDeque<PoolEvent>,
     lost: u64,
     refused: u64,
     threads: Vec<ThreadId>,
@@ -91,13 +91,13 @@ impl EventLog {
     /// Removes and returns all events.
     #[must_use]
     pub fn take(&self) -> VecDeque<PoolEvent> {
-        std::mem::take(&mut self.lock().events)
+        std::mem::take(&mut self.lock().kept)
     }
 
     /// Returns a copy of all events.
     #[must_use]
     pub fn events(&self) -> Vec<PoolEvent> {
-        self.lock().events.iter().cloned().collect()
+        self.lock().kept.iter().cloned().collect()
     }
 
     /// Returns the number of events that a full log dropped.
@@ -117,12 +117,12 @@ impl EventLog {
         let (thread, tag) = (thread::current().id(), tag_of_thread());
         let mut log = self.lock();
         log.refused += u64::from(kind == EventKind::Refused);
-        if log.events.len() == self.0.capacity {
+        if log.kept.len() == self.0.capacity {
             log.lost += 1;
             if self.0.keep == Keep::First {
                 return;
             }
-            log.events.pop_front();
+            log.kept.pop_front();
         }
         let known = log.threads.iter().position(|&known| known == thread);
         let thread = known.unwrap_or_else(|| {
@@ -130,7 +130,7 @@ impl EventLog {
             log.threads.len() - 1
         });
         let thread = u32::try_from(thread).unwrap_or(u32::MAX);
-        log.events.push_back(PoolEvent { kind, nanoseconds, pool, id, bytes, thread, tag });
+        log.kept.push_back(PoolEvent { kind, nanoseconds, pool, id, bytes, thread, tag });
     }
 
     /// A thread that panicked here left no event half-written.

@@ -31,6 +31,7 @@ pub(super) struct State {
 
 /// The conditions under which the fast path must not be used.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a reason of its own, by name")]
 pub(super) struct SlowPathReasons {
     /// The pool refuses new requests, and the last free releases the regions.
     pub(super) closed: bool,
