@@ -22,6 +22,10 @@ neither waits for a free nor collects garbage, as PyTorch holds its locks meanwh
 all threads; PyTorch has no public function for that, and ``install`` raises ``ImportError`` if a release lacks the
 one that it calls.
 
+**CUDA graphs** have a pool of PyTorch's own while they are captured; it is not taken from ours. While any pool is in
+use, PyTorch keeps the memory of dead tensors that several streams have used (``Tensor.record_stream``): with
+``install``, until ``uninstall()``.
+
 **Another allocator in place of PyTorch's.** ``allocator`` returns a ``CUDAPluggableAllocator`` for
 ``torch.cuda.memory.change_current_allocator``. Each tensor is then an allocation of the pool. PyTorch does not notice
 a refusal of such an allocator: the tensor is at address 0, and the next kernel fails. So the functions above do not use
@@ -31,6 +35,7 @@ Tested without a GPU: the C functions with a stand-in for the driver, the calls 
 and PyTorch 2.15 loads the functions. It has not run on a GPU yet.
 """
 
+import re
 import weakref
 from types import TracebackType
 from typing import Any, Final
@@ -44,6 +49,9 @@ from allotment.integrations.pool_argument import as_cuda_pool
 
 _INSTALL: Final = "pip install torch, in a build for CUDA"
 
+#: The first release whose memory pools nest.
+_OLDEST: Final = (2, 11)
+
 _installed: Final = Installations("PyTorch")
 #: The allocator of each pool alone.
 _of_pool: Final["weakref.WeakKeyDictionary[Pool, Any]"] = weakref.WeakKeyDictionary()
@@ -52,7 +60,16 @@ _kept: Final[list[Any]] = []
 
 
 def _load_torch() -> Any:
-    return load_package("torch", "a pool for PyTorch needs", _INSTALL)
+    torch = load_package("torch", "a pool for PyTorch needs", _INSTALL)
+    version = getattr(torch, "__version__", "")
+    found = re.match(r"(\d+)\.(\d+)", str(version))
+    if found is not None and (int(found[1]), int(found[2])) < _OLDEST:
+        # Before, of several pools in use the first one served: also instead of that of a graph that is captured.
+        raise ImportError(
+            f"torch {version} has no memory pools that nest, as releases from 2.11 on have: {_INSTALL}",
+            name="torch",
+        )
+    return torch
 
 
 def allocator(*pools_or_devices: Pool | LogicalDevice | str) -> Any:

@@ -139,7 +139,14 @@ def make_torch() -> dict[str, types.ModuleType]:
         _cuda_endAllocateToPool=state.end,
         _cuda_releasePool=state.release,
     )
-    torch = module("torch", cuda=cuda, _C=functions, OutOfMemoryError=TorchRefusalError, state=state)
+    torch = module(
+        "torch",
+        __version__="2.15.0+cu132",
+        cuda=cuda,
+        _C=functions,
+        OutOfMemoryError=TorchRefusalError,
+        state=state,
+    )
     return {"torch": torch, "torch.cuda": cuda, "torch.cuda.memory": memory, "torch._C": functions}
 
 
