@@ -6,6 +6,8 @@ keeps.
 
 import textwrap
 
+import pytest
+
 from support.cuda import check, run_on_stand_in
 
 _START = """
@@ -334,5 +336,59 @@ def test_a_pool_over_other_memory_is_refused() -> None:
                     assert text in str(error), error
                 else:
                     raise AssertionError((library, argument))
+        """
+    )
+
+
+@pytest.mark.parametrize("ending", ["", "sys.exit(3)", "raise SystemExit(4)", "os._exit(5)", "1 / 0"])
+def test_arrays_that_are_alive_at_the_end_disturb_nothing(ending: str) -> None:
+    program = f"""
+    import os, sys, threading
+    cupy, warp, cuda = install("cupy"), install("warp"), install("numba.cuda")
+    from allotment.integrations import cupy as of_cupy, numba as of_numba, torch as of_torch, warp as of_warp
+    torch = install("torch")
+    pool = allotment.Pool("64MiB", source="cuda:0")
+    for pooled in (of_cupy, of_numba, of_torch, of_warp):
+        pooled.install(pool)
+    kept = [cupy.empty(10), cuda.make_context(0).memalloc(100), torch.state.tensor(2 << 20)]
+    kept.append(warp.allocators["cuda:0"].allocate(1000))
+    cycle = [cupy.empty(10)]
+    cycle.append(cycle)
+    holder = threading.Thread(target=lambda array: threading.Event().wait(), args=(cupy.empty(10),), daemon=True)
+    holder.start()
+    del pool
+    {ending}
+    """
+    done = run_on_stand_in(_START + textwrap.dedent(program))
+    wanted = {"": 0, "sys.exit(3)": 3, "raise SystemExit(4)": 4, "os._exit(5)": 5, "1 / 0": 1}[ending]
+    assert done.returncode == wanted, done.stderr
+    if ending == "1 / 0":
+        assert done.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
+        assert done.stderr.count("Traceback") == 1
+    else:
+        assert done.stderr == ""
+
+
+def test_a_forked_child_frees_nothing_of_its_parents() -> None:
+    play(
+        """
+        import os, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
+        cupy = install("cupy")
+        from allotment.integrations import cupy as pooled
+        pool = allotment.Pool("8MiB", source="cuda:0")
+        pooled.install(pool)
+        array = cupy.empty(1000)
+        if (child := os.fork()) == 0:
+            del array
+            try:
+                cupy.empty(10)
+            except RuntimeError as error:
+                os._exit("fork" in str(error))
+            os._exit(9)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+        assert pool.stats().num_live == 1
+        del array
+        pooled.uninstall()
         """
     )
