@@ -108,11 +108,13 @@ def take_refusal() -> BaseException | None:
     return TorchAllocator.take_refusal()
 
 
-def _mem_pool(torch: Any, pool: Pool) -> Any:
+def _mem_pool(torch: Any, pool: Pool, device: int) -> Any:
     made = _of_pool.get(pool)
     if made is None:
         made = _of_pool[pool] = allocator(pool)
-    return find_attribute(torch, "cuda.MemPool", _INSTALL)(made.allocator())
+    # The allocator of a MemPool is that of the device which is current when it is made; others get the driver's memory.
+    with find_attribute(torch, "cuda.device", _INSTALL)(device):
+        return find_attribute(torch, "cuda.MemPool", _INSTALL)(made.allocator())
 
 
 def install(pool_or_device: Pool | LogicalDevice | str) -> None:
@@ -133,7 +135,7 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
     end = find_attribute(torch, "_C._cuda_endAllocateToPool", _INSTALL)
     release = find_attribute(torch, "_C._cuda_releasePool", _INSTALL)
     with _installed.add(device) as undo:
-        mem_pool = _mem_pool(torch, pool)
+        mem_pool = _mem_pool(torch, pool, device)
         # The last to go: without it PyTorch returns the segments to the pool.
         undo.callback(_keep, mem_pool, pool)
         begin(device, mem_pool.id)
@@ -175,7 +177,7 @@ class use:  # noqa: N801 - reads as a statement
         self._mem_pool: Any = None
 
     def __enter__(self) -> None:
-        self._mem_pool = _mem_pool(self._torch, self._pool)
+        self._mem_pool = _mem_pool(self._torch, self._pool, self._device)
         begin = find_attribute(self._torch, "cuda.use_mem_pool", _INSTALL)
         take_refusal()  # an earlier one
         self._block = begin(self._mem_pool, device=self._device)

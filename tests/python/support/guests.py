@@ -72,8 +72,19 @@ class Torch:
         self.active: dict[int, list[MemPool]] = {}
         self.pools: dict[tuple[int, int], MemPool] = {}
         self.own: list[int] = []
+        self.device = 0
+
+    @contextmanager
+    def current_device(self, device: int) -> Iterator[None]:
+        former, self.device = self.device, device
+        try:
+            yield
+        finally:
+            self.device = former
 
     def begin(self, device: int, pool_id: tuple[int, int]) -> None:
+        # PyTorch would make another pool without the allocator there.
+        assert self.pools[pool_id].device == device, "a MemPool serves the device on which it was made"
         self.active.setdefault(device, []).append(self.pools[pool_id])
 
     def end(self, device: int, pool_id: tuple[int, int]) -> None:
@@ -120,6 +131,7 @@ class MemPool:
     def __init__(self, torch: Torch, allocator: CustomAllocator) -> None:
         self.id = (0, len(torch.pools) + 1)
         self.allocator = allocator
+        self.device = torch.device
         torch.pools[self.id] = self
 
 
@@ -129,6 +141,7 @@ def make_torch() -> dict[str, types.ModuleType]:
     cuda = module(
         "torch.cuda",
         memory=memory,
+        device=state.current_device,
         MemPool=lambda allocator: MemPool(state, allocator),
         use_mem_pool=state.use_mem_pool,
     )
