@@ -981,6 +981,53 @@ class EventLog:
     def tags(self) -> list[str]:
         """Texts of the tags in packed events so far."""
 
+@final
+class CachingReplay:
+    """The result of a replay in the model of PyTorch's allocator. Amounts are in bytes."""
+
+    @property
+    def refused(self) -> int:
+        """Number of requests that were refused."""
+    @property
+    def first_refused(self) -> int | None:
+        """Number of the event of the first refusal, from 0 on; ``None`` without one."""
+    @property
+    def peak_reserved(self) -> int:
+        """The most bytes of all segments at once."""
+    @property
+    def peak_in_use(self) -> int:
+        """The most bytes of all blocks in use at once."""
+    @property
+    def reserved(self) -> int:
+        """Bytes of all segments at the end."""
+    @property
+    def segments(self) -> int:
+        """Number of segments at the end."""
+    @property
+    def ns_per_event(self) -> float:
+        """Nanoseconds an event of the loop of allocations and frees alone; 0 without events."""
+
+def replay_caching(
+    program: Program,
+    *,
+    limit: int,
+    stream: Buffer | None = None,
+    max_split_size: int | None = None,
+    roundup_divisions: int = 0,
+) -> CachingReplay:
+    """Play a program into a model of PyTorch's caching allocator.
+
+    Args:
+        program: The program.
+        limit: The most bytes of all segments.
+        stream: A buffer of 64-bit signed integers with the stream of each event; ``None`` (default): one stream.
+        max_split_size: ``max_split_size_mb`` in bytes; ``None`` (default): every block may be split.
+        roundup_divisions: ``roundup_power2_divisions``; 0 by default: requests are rounded to 512 bytes.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+
 def read_plain_pickle(data: bytes, /) -> object:
     """Read a pickle of plain data. Nothing in it is executed or imported.
 

@@ -148,6 +148,17 @@ def record_command(output: str, tags: bool, program: tuple[str, ...]) -> Outcome
     help="--min-limit ends after this time for each TRACE, and says which limits it did not try.",
 )
 @click.option(
+    "--compare",
+    is_flag=True,
+    help="Replay under TensorFlow's policy and the tight one, with and without growth, and in a model of PyTorch's "
+    "caching allocator, and find the smallest limit of each; --seconds for each TRACE.",
+)
+@click.option(
+    "--sweep",
+    is_flag=True,
+    help="Replay under the same policies at 21 limits, from half the peak of live bytes to one and a half times it.",
+)
+@click.option(
     "--offsets",
     metavar="FILE.npy",
     help="Write where each block lands: int64, one an event, -1 if refused. One TRACE only.",
@@ -164,6 +175,8 @@ def replay_command(
     min_limit: bool,
     granularity: int,
     seconds: float,
+    compare: bool,
+    sweep: bool,
     offsets: str | None,
     as_json: bool,
 ) -> Outcome:
@@ -183,6 +196,14 @@ def replay_command(
 
     _check_offsets(offsets, paths, min_limit)
     options = ReplayOptions(limit, growth, trim_on_oom, gap, joined, policy)
+    if compare or sweep:
+        if (compare and sweep) or min_limit or offsets is not None:
+            raise click.UsageError("'--compare', '--sweep', '--min-limit' and '--offsets' exclude each other")
+        from allotment.cli.what_if import compare_traces, sweep_traces
+
+        if sweep:
+            return Outcome(sweep_traces(paths, options, as_json=as_json))
+        return Outcome(compare_traces(paths, options, seconds, as_json=as_json))
     search = Search(granularity, seconds) if min_limit else None
     reports = _replay(paths, options, search, offsets is not None)
     if offsets is not None:

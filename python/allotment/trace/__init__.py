@@ -1,5 +1,6 @@
 """Recorded allocations: reads trace files, replays them into pools and reports the results."""
 
+from allotment.trace.compare import Compared, Comparison, Policy, Sweep, compare, sweep
 from allotment.trace.error import TraceError
 from allotment.trace.reader import Trace, read_all_columns, read_columns, read_trace, read_traces
 from allotment.trace.recorder import Recording, record
@@ -9,14 +10,19 @@ from allotment.trace.writer import write_trace
 
 __all__ = [
     "Columns",
+    "Compared",
+    "Comparison",
     "Origin",
+    "Policy",
     "RecordedRefusal",
     "Recording",
     "ReplayOptions",
     "Report",
     "Search",
+    "Sweep",
     "Trace",
     "TraceError",
+    "compare",
     "read_all_columns",
     "read_columns",
     "read_trace",
@@ -24,5 +30,6 @@ __all__ = [
     "record",
     "replay_at_min_limit",
     "replay_trace",
+    "sweep",
     "write_trace",
 ]

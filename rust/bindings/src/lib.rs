@@ -12,6 +12,7 @@ mod admission;
 mod advice;
 mod allocation;
 mod buffer;
+mod caching;
 mod cuda;
 mod dlpack;
 mod environment;
@@ -54,6 +55,8 @@ mod _core {
     use crate::advice::Advice;
     #[pymodule_export]
     use crate::allocation::Allocation;
+    #[pymodule_export]
+    use crate::caching::{CachingReplay, replay_caching};
     #[pymodule_export]
     use crate::cuda::{cuda_devices, cuda_memory_info, cuda_stream_priorities};
     #[pymodule_export]

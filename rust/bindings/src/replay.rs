@@ -26,6 +26,12 @@ use crate::stats::PoolStats;
 #[pyclass(frozen, module = "allotment")]
 pub(crate) struct Program(core::Program);
 
+impl Program {
+    pub(crate) fn core(&self) -> &core::Program {
+        &self.0
+    }
+}
+
 #[pymethods]
 impl Program {
     #[new]

@@ -4,6 +4,7 @@
 //! from which on all limits are safe: best fit is not monotone, so one limit may serve a program while a larger one
 //! refuses.
 
+mod caching;
 mod known;
 mod limits;
 mod play;
@@ -12,6 +13,7 @@ mod program;
 mod search;
 mod slack;
 
+pub use caching::{CachingAllocator, CachingOptions, CachingOutcome, replay_caching};
 pub use limits::{LIMIT_STEP, Limits, Progress, Search, find_limits};
 pub use play::{Outcome, ReplayError, play, replay};
 pub use program::{Event, MAX_EVENT_BYTES, Program, ProgramError};

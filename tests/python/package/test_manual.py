@@ -15,7 +15,15 @@ import allotment
 import allotment.tf as tf
 from allotment.cli import commands
 from allotment.devices.environment import variables
-from allotment.trace import ReplayOptions, Search, read_trace, replay_at_min_limit, replay_trace
+from allotment.trace import (
+    ReplayOptions,
+    Search,
+    compare,
+    read_trace,
+    replay_at_min_limit,
+    replay_trace,
+    sweep,
+)
 from support.documents import ROOT, Document, Example, matches, parameters, run
 from support.mpi import run_processes
 from support.traces.snapshots import event, snapshot
@@ -173,4 +181,6 @@ def test_the_json_fields_that_the_page_names_are_printed(tmp_path: Path) -> None
     path = tmp_path / "snapshot"
     path.write_bytes(pickle.dumps(snapshot([], [event("alloc", 512, 100)])))
     recorded = replay_trace(read_trace(path), ReplayOptions()).as_dict()
-    assert named - {"trace", "traces"} <= report.as_dict().keys() | recorded.keys()
+    compared, swept = compare(read_trace(path)).as_dict(), sweep(read_trace(path)).as_dict()
+    printed = [report.as_dict(), recorded, compared, compared["compare"][0], swept]
+    assert named - {"trace", "traces"} <= {key for one in printed for key in one}

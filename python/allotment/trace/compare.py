@@ -1,0 +1,308 @@
+"""What if: the same program under other policies, and under a range of limits."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from allotment._core import find_limits, format_size, replay, replay_caching
+from allotment.trace.error import TraceError
+from allotment.trace.reader import Trace
+from allotment.trace.report import ReplayOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: A limit that no program of a machine reaches.
+_AMPLE = 1 << 56
+
+#: PyTorch's segments are multiples of this.
+_SEGMENT_STEP = 2 << 20
+
+#: ``max_split_size_mb`` and ``roundup_power2_divisions`` that are tried beside PyTorch's defaults.
+_MAX_SPLIT_SIZE = 128 << 20
+_DIVISIONS = 8
+
+#: A difference below this share of a limit is not worth a change.
+_WORTH = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """An allocator with settings, to replay a program with."""
+
+    name: str
+    #: Options of a pool; ``None`` for the model of PyTorch's allocator.
+    options: ReplayOptions | None
+    max_split_size: int | None = None
+    roundup_divisions: int = 0
+    #: The setting that chooses it, for advice.
+    setting: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A program under one policy. Amounts are in bytes."""
+
+    policy: Policy
+    #: The smallest limit at which nothing was refused, of those that were tried.
+    min_limit: int
+    #: Whether every lower limit was tried, at steps of ``granularity``.
+    complete: bool
+    granularity: int
+    #: The most bytes reserved at a limit that never binds; without growth at the smallest limit.
+    peak_reserved: int
+    ns_per_event: float
+
+    def over(self, peak_live: int) -> float:
+        """Return the smallest limit as a multiple of the peak of live bytes, 1 for an empty program."""
+        return self.min_limit / peak_live if peak_live else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A program under several policies."""
+
+    trace: Trace
+    rows: tuple[Compared, ...]
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What the table says, in sentences with numbers; settings that the recording already had are not advised."""
+        peak = self.trace.program.peak_live
+        if not peak:
+            return ("The program allocates nothing.",)
+        best = min(self.rows, key=lambda row: row.min_limit)
+        said = [
+            f"{best.policy.name} needs the least: {format_size(best.min_limit)}, {best.over(peak):.3f} times the peak "
+            "of live bytes."
+        ]
+        plain = {False: self._row("TensorFlow"), True: self._row("PyTorch")}
+        advised = {False: 0, True: 0}
+        for row in self.rows:
+            is_pytorch = row.policy.options is None
+            base = plain[is_pytorch]
+            saved = base.min_limit - row.min_limit
+            worth = saved - advised[is_pytorch] > _WORTH * base.min_limit
+            # A setting that saves no more than one before it is not advised.
+            if row.policy.setting and worth and not self._is_set(row.policy):
+                advised[is_pytorch] = saved
+                said.append(
+                    f"{row.policy.setting} saves {format_size(saved)} ({100 * saved / base.min_limit:.1f} %) against "
+                    f"{base.policy.name}."
+                )
+        return tuple(said)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return every figure by name, for JSON."""
+        peak = self.trace.program.peak_live
+        return {
+            "trace": self.trace.path,
+            **({} if self.trace.origin.device is None else {"device": self.trace.origin.device}),
+            "events": self.trace.program.events,
+            "peak_live": peak,
+            "compare": [
+                {
+                    "policy": row.policy.name,
+                    "min_limit": row.min_limit,
+                    "over_peak_live": row.over(peak),
+                    "complete": row.complete,
+                    "granularity": row.granularity,
+                    "peak_reserved": row.peak_reserved,
+                    "ns_per_event": row.ns_per_event,
+                }
+                for row in self.rows
+            ],
+            "verdict": list(self.verdict),
+        }
+
+    def _row(self, name: str) -> Compared:
+        return next(row for row in self.rows if row.policy.name == name)
+
+    def _is_set(self, policy: Policy) -> bool:
+        """Whether the recorded allocator had the setting of a policy of PyTorch."""
+        settings = self.trace.origin.settings
+        divisions = settings.get("roundup_power2_divisions")
+        if policy.max_split_size is not None:
+            return settings.get("max_split_size", -1) != -1
+        return policy.roundup_divisions > 0 and isinstance(divisions, dict) and any(divisions.values())
+
+
+def policies(options: ReplayOptions) -> tuple[Policy, ...]:
+    """Return the policies of a comparison: pools with the other options as given, and PyTorch's allocator."""
+    plain = replace(options, growth=True, policy="tensorflow")
+    return (
+        Policy("TensorFlow", plain),
+        Policy("TensorFlow, no growth", replace(plain, growth=False), setting="growth=False"),
+        Policy("tight", replace(plain, policy="tight"), setting='policy="tight"'),
+        Policy(
+            "tight, no growth",
+            replace(plain, growth=False, policy="tight"),
+            setting='growth=False, policy="tight"',
+        ),
+        Policy("PyTorch", None),
+        Policy(
+            "PyTorch, max_split_size",
+            None,
+            _MAX_SPLIT_SIZE,
+            setting=f"max_split_size_mb:{_MAX_SPLIT_SIZE >> 20}",
+        ),
+        Policy("PyTorch, roundup", None, None, _DIVISIONS, setting=f"roundup_power2_divisions:{_DIVISIONS}"),
+    )
+
+
+def compare(
+    trace: Trace,
+    options: ReplayOptions | None = None,
+    *,
+    seconds: float = 60.0,
+    progress: Callable[[int, int], object] | None = None,
+) -> Comparison:
+    """Replay a program under each policy, and find the smallest limit of each.
+
+    Args:
+        trace: The recorded program.
+        options: Options of the pools; limit, growth and policy are ignored.
+        seconds: The most seconds that the searches take together.
+        progress: Called with the number of policies done and of all.
+
+    Raises:
+        TraceError: A pool refuses a request at every limit.
+    """
+    chosen = policies(options or ReplayOptions())
+    rows = []
+    for done, policy in enumerate(chosen):
+        if progress is not None:
+            progress(done, len(chosen))
+        share = seconds / len(chosen)
+        rows.append(
+            _pool(trace, policy, policy.options, share) if policy.options else _caching(trace, policy, share)
+        )
+    return Comparison(trace, tuple(rows))
+
+
+def _pool(trace: Trace, policy: Policy, options: ReplayOptions, seconds: float) -> Compared:
+    settings = asdict(options)
+    del settings["limit"]
+    granularity = _granularity(trace)
+    problem = None
+    try:
+        limits = find_limits(trace.program, granularity=granularity, seconds=seconds, **settings)
+    except ValueError as error:
+        problem = f"{trace.path}: {error}"
+    if problem is not None:
+        raise TraceError(problem)
+    limit = _AMPLE if options.growth else max(limits.min_limit, 1)
+    result = replay(trace.program, limit=limit, **settings)
+    return Compared(
+        policy,
+        limits.min_limit,
+        limits.complete,
+        granularity,
+        result.stats.peak_reserved,
+        result.ns_per_event,
+    )
+
+
+def _caching(trace: Trace, policy: Policy, seconds: float) -> Compared:
+    def run(limit: int) -> Any:
+        return replay_caching(
+            trace.program,
+            limit=limit,
+            stream=trace.stream,
+            max_split_size=policy.max_split_size,
+            roundup_divisions=policy.roundup_divisions,
+        )
+
+    ample = run(_AMPLE)
+    step = max(_SEGMENT_STEP, _granularity(trace) // _SEGMENT_STEP * _SEGMENT_STEP)
+    end = time.monotonic() + seconds
+    # At the peak of an ample limit every decision is the same.
+    limit, complete = ample.peak_reserved, True
+    for lower in range(-(-trace.program.peak_live // step) * step, ample.peak_reserved, step):
+        if run(lower).refused == 0:
+            limit = lower
+            break
+        if time.monotonic() > end:
+            complete = False
+            break
+    return Compared(policy, limit, complete, step, ample.peak_reserved, ample.ns_per_event)
+
+
+def _granularity(trace: Trace) -> int:
+    """Return the step between limits: 64 KiB, more for programs that are large."""
+    step = 64 << 10
+    while step * 4096 < trace.program.peak_live:
+        step *= 2
+    return step
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Refusals of a program over a range of limits."""
+
+    trace: Trace
+    policies: tuple[Policy, ...]
+    #: Limits in bytes, shape (limits,).
+    limits: "NDArray[np.int64]"
+    #: Number of refused requests, shape (policies, limits).
+    refused: "NDArray[np.int64]"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the curve of each policy, for JSON."""
+        return {
+            "trace": self.trace.path,
+            **({} if self.trace.origin.device is None else {"device": self.trace.origin.device}),
+            "peak_live": self.trace.program.peak_live,
+            "limits": self.limits.tolist(),
+            "refused": {
+                policy.name: row.tolist() for policy, row in zip(self.policies, self.refused, strict=True)
+            },
+        }
+
+
+def sweep(
+    trace: Trace,
+    options: ReplayOptions | None = None,
+    *,
+    limits: Sequence[int] | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Sweep:
+    """Replay a program under each policy at each limit.
+
+    Args:
+        trace: The recorded program.
+        options: Options of the pools; limit, growth and policy are ignored.
+        limits: Limits in bytes; by default 21 from half the peak of live bytes to one and a half times it.
+        progress: Called with the number of replays done and of all.
+
+    Raises:
+        ValueError: A limit is not positive.
+    """
+    import numpy as np
+
+    chosen = policies(options or ReplayOptions())
+    peak = trace.program.peak_live
+    steps = [max(1, peak * share // 20) for share in range(10, 31)] if limits is None else list(limits)
+    if min(steps, default=1) < 1:
+        raise ValueError(f"limit {min(steps)} is not positive")
+    refused = np.zeros((len(chosen), len(steps)), np.int64)
+    for row, policy in enumerate(chosen):
+        for column, limit in enumerate(steps):
+            if progress is not None:
+                progress(row * len(steps) + column, refused.size)
+            if policy.options is not None:
+                refused[row, column] = replay(
+                    trace.program, **asdict(replace(policy.options, limit=limit))
+                ).refused
+            else:
+                done = replay_caching(
+                    trace.program,
+                    limit=limit,
+                    stream=trace.stream,
+                    max_split_size=policy.max_split_size,
+                    roundup_divisions=policy.roundup_divisions,
+                )
+                refused[row, column] = done.refused
+    return Sweep(trace, chosen, np.array(steps, np.int64), refused)

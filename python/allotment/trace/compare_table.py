@@ -1,0 +1,58 @@
+"""Formats comparisons and sweeps as tables."""
+
+from collections.abc import Sequence
+
+from allotment._core import format_size, one_line
+from allotment.trace.compare import Comparison, Sweep
+
+_GAP = "  "
+
+
+def render_comparisons(comparisons: Sequence[Comparison]) -> str:
+    """Format comparisons as text: a table and sentences for each."""
+    parts = []
+    for comparison in comparisons:
+        peak = comparison.trace.program.peak_live
+        rows = [["policy", "smallest limit", "over peak live", "peak reserved", "ns/event"]]
+        for row in comparison.rows:
+            limit = ("" if row.complete else "<= ") + format_size(row.min_limit)
+            rows.append(
+                [
+                    row.policy.name,
+                    limit,
+                    f"{row.over(peak):.3f}",
+                    format_size(row.peak_reserved),
+                    f"{row.ns_per_event:.1f}",
+                ]
+            )
+        title = f"{one_line(comparison.trace.title)}: {comparison.trace.program.events} events, peak live"
+        lines = [f"{title} {format_size(peak)}", "", *_aligned(rows), "", *comparison.verdict]
+        lines.append(
+            "ns/event of PyTorch's rows is the time of a model of its allocator, not of the allocator."
+        )
+        if not all(row.complete for row in comparison.rows):
+            lines.append("<=: the time did not suffice to try every lower limit; more --seconds do.")
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def render_sweeps(sweeps: Sequence[Sweep]) -> str:
+    """Format sweeps as text: a line for each limit, with the refusals of each policy."""
+    parts = []
+    for sweep in sweeps:
+        rows = [["limit", *(policy.name for policy in sweep.policies)]]
+        rows += [
+            [format_size(limit), *map(str, refused)]
+            for limit, refused in zip(sweep.limits.tolist(), sweep.refused.T.tolist(), strict=True)
+        ]
+        peak = format_size(sweep.trace.program.peak_live)
+        title = f"{one_line(sweep.trace.title)}: refused requests, peak live {peak}"
+        parts.append("\n".join([title, "", *_aligned(rows)]) + "\n")
+    return "\n".join(parts)
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        _GAP.join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]) for first, *others in rows
+    ]

@@ -1,0 +1,101 @@
+//! Replays of recorded programs in a model of PyTorch's caching allocator.
+
+use allotment::replay::{CachingOptions, CachingOutcome, replay_caching as replay};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::interpreter::detach;
+use crate::replay::Program;
+
+/// The result of a replay in the model of PyTorch's allocator. Amounts are in bytes.
+#[pyclass(frozen, module = "allotment")]
+pub(crate) struct CachingReplay {
+    outcome: CachingOutcome,
+    events: usize,
+}
+
+#[pymethods]
+impl CachingReplay {
+    /// Number of requests that were refused.
+    #[getter]
+    fn refused(&self) -> u64 {
+        self.outcome.refused
+    }
+
+    /// Number of the event of the first refusal, from 0 on; ``None`` without one.
+    #[getter]
+    fn first_refused(&self) -> Option<usize> {
+        self.outcome.first_refused
+    }
+
+    /// The most bytes of all segments at once.
+    #[getter]
+    fn peak_reserved(&self) -> u64 {
+        self.outcome.peak_reserved
+    }
+
+    /// The most bytes of all blocks in use at once.
+    #[getter]
+    fn peak_in_use(&self) -> u64 {
+        self.outcome.peak_in_use
+    }
+
+    /// Bytes of all segments at the end.
+    #[getter]
+    fn reserved(&self) -> u64 {
+        self.outcome.reserved
+    }
+
+    /// Number of segments at the end.
+    #[getter]
+    fn segments(&self) -> usize {
+        self.outcome.segments
+    }
+
+    /// Nanoseconds an event of the loop of allocations and frees alone; 0 without events.
+    #[getter]
+    fn ns_per_event(&self) -> f64 {
+        let events = u32::try_from(self.events.max(1)).unwrap_or(u32::MAX);
+        self.outcome.elapsed.as_secs_f64() * 1e9 / f64::from(events)
+    }
+}
+
+/// Play a program into a model of PyTorch's caching allocator.
+///
+/// Args:
+///     program: The program.
+///     limit: The most bytes of all segments.
+///     stream: A buffer of 64-bit signed integers with the stream of each event; ``None`` (default): one stream.
+///     max_split_size: ``max_split_size_mb`` in bytes; ``None`` (default): every block may be split.
+///     roundup_divisions: ``roundup_power2_divisions``; 0 by default: requests are rounded to 512 bytes.
+///
+/// Raises:
+///     ValueError: An argument is out of range.
+#[pyfunction]
+#[pyo3(signature = (program, *, limit, stream = None, max_split_size = None, roundup_divisions = 0))]
+pub(crate) fn replay_caching(
+    py: Python<'_>,
+    program: &Program,
+    limit: u64,
+    stream: Option<PyBuffer<i64>>,
+    max_split_size: Option<u64>,
+    roundup_divisions: u64,
+) -> PyResult<CachingReplay> {
+    let events = program.core().events().len();
+    let streams = stream.map_or_else(|| Ok(Vec::new()), |stream| stream.to_vec(py))?;
+    if !streams.is_empty() && streams.len() != events {
+        return Err(PyValueError::new_err(format!("stream must have one number an event, that is {events}")));
+    }
+    if roundup_divisions > 64 || roundup_divisions > 0 && !roundup_divisions.is_power_of_two() {
+        let text = format!("roundup_divisions must be 0 or a power of two up to 64, not {roundup_divisions}");
+        return Err(PyValueError::new_err(text));
+    }
+    // PyTorch's own bound: smaller values would forbid splits in segments of 20 MiB.
+    if max_split_size.is_some_and(|bytes| bytes < 20 << 20) {
+        return Err(PyValueError::new_err("max_split_size must be at least 20 MiB, as PyTorch has it"));
+    }
+    let options = CachingOptions { limit, max_split_size, roundup_divisions };
+    let outcome = detach(py, || replay(program.core(), &streams, options));
+    Ok(CachingReplay { outcome, events })
+}

@@ -1,0 +1,156 @@
+"""What if: PyTorch's allocator against a slow model of it, comparisons and sweeps against single replays."""
+
+import json
+import random
+from array import array
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from allotment._core import Program, replay_caching
+from allotment.trace import Origin, ReplayOptions, Trace, compare, read_trace, replay_trace, sweep
+from support.command import allotment, complaint
+from support.traces.caching import MIB, Caching
+from support.traces.trace_files import GNN, Events, write_trace
+
+SIZES = [
+    1,
+    512,
+    513,
+    100_000,
+    MIB,
+    MIB + 1,
+    3 * MIB,
+    9 * MIB,
+    10 * MIB,
+    11 * MIB,
+    30 * MIB,
+    41 * MIB,
+    70 * MIB,
+]
+
+
+def program(events: Events) -> Program:
+    return Program(*(array("q", column) for column in zip(*events, strict=True)))
+
+
+def random_events(seed: int, length: int = 150) -> tuple[Events, list[int]]:
+    chosen, live = random.Random(seed), list[tuple[int, int, int]]()
+    events: Events = []
+    streams: list[int] = []
+    for name in range(length):
+        if live and chosen.random() < 0.45:
+            freed, size, stream = live.pop(chosen.randrange(len(live)))
+            events.append((2, freed, size))
+        else:
+            size, stream = chosen.choice(SIZES), chosen.choice([0, 0, 0, 5])
+            live.append((name, size, stream))
+            events.append((1, name, size))
+        streams.append(stream)
+    return events, streams
+
+
+@pytest.mark.parametrize("max_split_size", [None, 20 * MIB, 40 * MIB])
+@pytest.mark.parametrize("limit", [120 * MIB, 300 * MIB, 1 << 40])
+def test_the_model_of_pytorch_decides_as_the_slow_one(limit: int, max_split_size: int | None) -> None:
+    for seed in range(15):
+        events, streams = random_events(seed)
+        slow, refused = Caching(limit, max_split_size), []
+        for number, ((op, name, size), stream) in enumerate(zip(events, streams, strict=True)):
+            if op == 2:
+                slow.free(name)
+            elif not slow.allocate(name, size, stream):
+                refused.append(number)
+        done = replay_caching(
+            program(events), limit=limit, stream=array("q", streams), max_split_size=max_split_size
+        )
+        assert done.refused == len(refused), seed
+        assert done.first_refused == (refused[0] if refused else None)
+        assert (done.reserved, done.peak_reserved) == (slow.reserved, slow.peak_reserved)
+        assert done.segments == len(slow.segments)
+
+
+#: A weight of 270 MiB takes a cached segment of 530 MiB, whose rest fits nothing.
+PINNED: Events = [(1, 1, 530 * MIB), (2, 1, 530 * MIB), (1, 2, 270 * MIB), (1, 3, 530 * MIB)]
+
+
+def trace_of(events: Events, origin: Origin | None = None) -> Trace:
+    return Trace("t", None, program(events), origin or Origin("pytorch"))
+
+
+def test_a_comparison_finds_the_limits_of_each_policy_and_names_the_setting() -> None:
+    rows = {row.policy.name: row for row in compare(trace_of(PINNED)).rows}
+    assert rows["PyTorch"].min_limit == 1060 * MIB
+    assert rows["PyTorch, max_split_size"].min_limit == 800 * MIB
+    assert rows["PyTorch"].peak_reserved == 1060 * MIB
+    assert all(row.complete for row in rows.values())
+    for name in ("TensorFlow", "TensorFlow, no growth", "tight", "tight, no growth"):
+        row = rows[name]
+        assert row.policy.options is not None
+        at = replace(row.policy.options, limit=row.min_limit)
+        assert replay_trace(trace_of(PINNED), at).result.refused == 0
+        below = replace(row.policy.options, limit=row.min_limit - row.granularity)
+        assert replay_trace(trace_of(PINNED), below).result.refused > 0
+    said = compare(trace_of(PINNED)).verdict
+    assert not any("growth=False" in text for text in said)
+    assert any(
+        text.startswith("max_split_size_mb:128 saves 260 MiB (24.5 %) against PyTorch") for text in said
+    )
+
+
+def test_what_the_recorded_allocator_had_already_is_not_advised() -> None:
+    origin = Origin("pytorch", settings={"max_split_size": 64 * MIB, "roundup_power2_divisions": {"1": 0}})
+    assert not any("max_split_size" in text for text in compare(trace_of(PINNED, origin)).verdict)
+
+
+def test_a_program_without_allocations_is_compared() -> None:
+    nothing = Trace("t", None, Program(*(memoryview(array("q", [0]))[:0] for _ in range(3))))
+    assert compare(nothing).verdict == ("The program allocates nothing.",)
+
+
+def test_a_sweep_is_made_of_single_replays() -> None:
+    trace = read_trace(GNN)
+    limits = [8 * MIB, 24 * MIB, 64 * MIB]
+    curve = sweep(trace, limits=limits)
+    assert curve.refused.shape == (7, 3)
+    for row, policy in enumerate(curve.policies):
+        for column, limit in enumerate(limits):
+            if policy.options is not None:
+                single = replay_trace(trace, replace(policy.options, limit=limit)).result.refused
+                assert curve.refused[row, column] == single
+    assert (curve.refused[:, 2] == 0).all()
+    with pytest.raises(ValueError, match="limit 0 is not positive"):
+        sweep(trace, limits=[0])
+
+
+def test_the_command_prints_tables_and_json(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "t.npz", PINNED)
+    done = allotment("replay", path, "--compare")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\nPyTorch, max_split_size         800 MiB" in done.stdout
+    figures = json.loads(allotment("replay", path, "--compare", "--json").stdout)
+    assert [row["min_limit"] for row in figures["compare"] if row["policy"] == "PyTorch"] == [1060 * MIB]
+    curves = json.loads(allotment("replay", path, path, "--sweep", "--json").stdout)["traces"]
+    assert curves[0] == curves[1]
+    assert {len(row) for row in curves[0]["refused"].values()} == {21}
+    assert "refused requests, peak live 800 MiB" in allotment("replay", path, "--sweep").stdout
+    assert "exclude each other" in complaint(allotment("replay", path, "--sweep", "--compare"))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_split_size": 1}, "max_split_size must be at least 20 MiB"),
+        ({"roundup_divisions": 3}, "roundup_divisions must be 0 or a power of two up to 64, not 3"),
+        ({"stream": array("q", [1])}, "stream must have one number an event, that is 4"),
+    ],
+)
+def test_settings_that_pytorch_does_not_have_are_refused(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        replay_caching(program(PINNED), limit=1 << 40, **options)  # type: ignore[arg-type]
+
+
+def test_options_of_the_pools_hold_in_a_comparison() -> None:
+    rows = compare(trace_of(PINNED), ReplayOptions(trim_on_oom=True)).rows
+    assert all(row.policy.options is None or row.policy.options.trim_on_oom for row in rows)
