@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-differential test-numpy-suite test-free-threaded test-gpu test-long fuzz fuzz-long mutations sanitize \
+.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-differential test-numpy-suite test-guest-suites test-free-threaded test-gpu test-long fuzz fuzz-long mutations sanitize \
         bench bench-contention bench-check lint fmt types doc docs sdist-check release-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -71,6 +71,11 @@ test-numpy-suite: develop  ## NumPy's own tests of arrays, and some of SciPy's a
 	$(SUITE) scipy.ndimage scipy.fft scipy.linalg.tests.test_basic scipy.linalg.tests.test_batch \
 		scipy.linalg.tests.test_decomp -- -m "not slow and not xslow"
 	$(SUITE) pandas.tests.reshape pandas.tests.groupby.methods pandas.tests.reductions -- --no-strict-data-files
+
+test-guest-suites: develop  ## pyarrow's own tests with every buffer in a pool; ONNX's tests of operators with and without
+	$(BIN)/python tests/guest_suites/run_pyarrow.py test_memory.py test_array.py test_compute.py test_table.py test_io.py \
+		test_ipc.py parquet
+	$(BIN)/python tests/guest_suites/run_onnx.py
 
 # Packages without a wheel for such interpreters are left out: google-re2, and msgpack, without which there is no Dask.
 # One test compares bytes in use after steps, which such an interpreter frees later than others.
@@ -142,6 +147,7 @@ bench: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## speed, fill and bookkeep
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python \
 		$(BIN)/pytest benches/python/*.py --benchmark-only --benchmark-columns=min,median,iqr,rounds
 	$(BIN)/python benches/python/bench_numpy.py
+	$(BIN)/python benches/python/bench_onnxruntime.py
 	$(BIN)/python benches/python/bench_replicas.py
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/python benches/python/bench_operations.py
 	$(BIN)/python benches/draw.py target/bench benches/pictures
