@@ -19,6 +19,8 @@ to addresses: keep their arrays alive.
 Tested with CuPy's wheel 14.2 without a GPU, and with stand-ins for CuPy and the driver. It has not run on a GPU yet.
 """
 
+import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final
 
@@ -56,23 +58,30 @@ def install(pool_or_device: Pool | LogicalDevice | str) -> None:
     Raises:
         ImportError: CuPy cannot be imported.
         TypeError: ``pool_or_device`` is neither a pool nor a device.
-        ValueError: The pool is not over memory of a CUDA device; or a ``use`` block runs in this thread.
+        ValueError: The pool is not over memory of a CUDA device.
         RuntimeError: CuPy takes that device's memory from a pool already.
     """
     cupy = load_cupy()
     pool, device = as_cuda_pool(pool_or_device, "CuPy")
     set_allocator = find_attribute(cupy, "cuda.set_allocator", _INSTALL)
     get_allocator = find_attribute(cupy, "cuda.get_allocator", _INSTALL)
-    with _installed.add(device) as undo:
-        former = get_allocator()
-        allocator = _DeviceAllocator(cupy, PoolAllocator(pool, device))
-        set_allocator(allocator)
 
-        @undo.callback
+    with _installed.add(device) as undo:
+        ours: list[tuple[_DeviceAllocator, Any]] = []
+
+        def change() -> None:
+            allocator = _DeviceAllocator(cupy, PoolAllocator(pool, device))
+            ours.append((allocator, get_allocator()))
+            set_allocator(allocator)
+
         def restore() -> None:
+            allocator, former = ours[0]
             # A program that has set another allocator meanwhile keeps it.
             if get_allocator() is allocator:
                 set_allocator(former)
+
+        _outside_of_blocks(change)
+        undo.callback(_outside_of_blocks, restore)
 
 
 def uninstall() -> None:
@@ -80,9 +89,25 @@ def uninstall() -> None:
 
     Raises:
         RuntimeError: Nothing is installed.
-        ValueError: A ``use`` block runs in this thread.
     """
     _installed.remove()
+
+
+def _outside_of_blocks(work: Callable[[], None]) -> None:
+    """Run work in a thread of its own: in a block, CuPy neither tells nor changes what applies to all threads."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
 
 
 class use:  # noqa: N801 - reads as a statement

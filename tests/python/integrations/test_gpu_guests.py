@@ -129,6 +129,28 @@ def test_an_allocator_that_a_program_has_set_itself_stays() -> None:
     )
 
 
+def test_what_applies_to_all_threads_can_be_changed_inside_a_block() -> None:
+    play(
+        """
+        cupy = install("cupy")
+        from allotment.integrations import cupy as pooled
+        pool, inner = (allotment.Pool("8MiB", source="cuda:0") for _ in "ab")
+        former = lambda nbytes: "CuPy's own"
+        cupy.cuda.set_allocator(former)
+        with pooled.use(inner):
+            pooled.install(pool)
+            array = cupy.empty(10)
+            assert (pool.stats().num_live, inner.stats().num_live) == (0, 1)
+        array = cupy.empty(10)
+        assert (pool.stats().num_live, inner.stats().num_live) == (1, 0)
+        with pooled.use(inner):
+            pooled.uninstall()
+        assert cupy.cuda.get_allocator() is former
+        del array
+        """
+    )
+
+
 def test_cupys_arrays_of_two_streams() -> None:
     play(
         """
