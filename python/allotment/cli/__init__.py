@@ -159,6 +159,11 @@ def record_command(output: str, tags: bool, program: tuple[str, ...]) -> Outcome
     help="Replay under the same policies at 21 limits, from half the peak of live bytes to one and a half times it.",
 )
 @click.option(
+    "--timeline",
+    metavar="FILE.csv",
+    help="Write a table with the bytes live, in use and reserved after each event. One TRACE only.",
+)
+@click.option(
     "--offsets",
     metavar="FILE.npy",
     help="Write where each block lands: int64, one an event, -1 if refused. One TRACE only.",
@@ -177,6 +182,7 @@ def replay_command(
     seconds: float,
     compare: bool,
     sweep: bool,
+    timeline: str | None,
     offsets: str | None,
     as_json: bool,
 ) -> Outcome:
@@ -194,11 +200,14 @@ def replay_command(
     # Functions import what they need, so that --help and --version load little.
     from allotment.trace import ReplayOptions, Search
 
-    _check_offsets(offsets, paths, min_limit)
+    _check_file("--offsets", offsets, paths, min_limit)
+    _check_file("--timeline", timeline, paths, min_limit)
     options = ReplayOptions(limit, growth, trim_on_oom, gap, joined, policy)
     if compare or sweep:
-        if (compare and sweep) or min_limit or offsets is not None:
-            raise click.UsageError("'--compare', '--sweep', '--min-limit' and '--offsets' exclude each other")
+        if (compare and sweep) or min_limit or offsets is not None or timeline is not None:
+            raise click.UsageError(
+                "'--compare' and '--sweep' exclude each other, '--min-limit', '--offsets' and '--timeline'"
+            )
         from allotment.cli.what_if import compare_traces, sweep_traces
 
         if sweep:
@@ -208,19 +217,24 @@ def replay_command(
     reports = _replay(paths, options, search, offsets is not None)
     if offsets is not None:
         _write_offsets(offsets, reports[0])
+    if timeline is not None:
+        from allotment.cli.what_if import write_timeline_of
+
+        write_timeline_of(timeline, paths[0], options)
     text = _as_json(reports) if as_json else _as_table(reports)
     return Outcome(text, REFUSED if any(report.result.refused for report in reports) else 0)
 
 
-def _check_offsets(offsets: str | None, paths: tuple[str, ...], min_limit: bool) -> None:
-    if offsets is None:
+def _check_file(option: str, file: str | None, paths: tuple[str, ...], min_limit: bool) -> None:
+    """Check the file of an option that writes what a single replay did."""
+    if file is None:
         return
     if min_limit:
-        raise click.UsageError("'--offsets' and '--min-limit' exclude each other")
+        raise click.UsageError(f"'{option}' and '--min-limit' exclude each other")
     if len(paths) > 1:
-        raise click.UsageError(f"'--offsets' takes the offsets of one TRACE, not of {len(paths)}")
-    if os.path.realpath(offsets) == os.path.realpath(paths[0]):
-        raise click.UsageError(f"'--offsets' {offsets} is the TRACE itself")
+        raise click.UsageError(f"'{option}' is of one TRACE, not of {len(paths)}")
+    if os.path.realpath(file) == os.path.realpath(paths[0]):
+        raise click.UsageError(f"'{option}' {file} is the TRACE itself")
 
 
 def _replay(

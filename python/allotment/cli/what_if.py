@@ -1,4 +1,4 @@
-"""The options ``--compare`` and ``--sweep`` of ``replay``."""
+"""The options ``--compare``, ``--sweep`` and ``--timeline`` of ``replay``."""
 
 import json
 from collections.abc import Sequence
@@ -7,8 +7,18 @@ from typing import Any
 from allotment._core import one_line
 from allotment.cli.command import BadInput
 from allotment.cli.progress import progress
-from allotment.trace import ReplayOptions, Trace, TraceError, compare, read_traces, sweep
+from allotment.trace import (
+    ReplayOptions,
+    Trace,
+    TraceError,
+    compare,
+    read_columns,
+    read_traces,
+    sweep,
+    timeline,
+)
 from allotment.trace.compare_table import render_comparisons, render_sweeps
+from allotment.trace.timeline import write_timeline
 
 
 def compare_traces(paths: Sequence[str], options: ReplayOptions, seconds: float, *, as_json: bool) -> str:
@@ -34,6 +44,18 @@ def sweep_traces(paths: Sequence[str], options: ReplayOptions, *, as_json: bool)
             steps.begin(f"replaying {one_line(trace.title)}")
             sweeps.append(sweep(trace, options, progress=steps.update))
     return _json([one.as_dict() for one in sweeps]) if as_json else render_sweeps(sweeps)
+
+
+def write_timeline_of(file: str, path: str, options: ReplayOptions) -> None:
+    """Write the bytes live, in use and reserved after each event of a trace to a table."""
+    try:
+        found = timeline(read_columns(path), options)
+    except TraceError as error:
+        raise BadInput(str(error)) from error
+    try:
+        write_timeline(file, found)
+    except OSError as error:
+        raise BadInput(f"--timeline {file}: cannot be written: {error.strerror or error}") from error
 
 
 def _read(paths: Sequence[str]) -> list[Trace]:

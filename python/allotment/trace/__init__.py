@@ -6,6 +6,7 @@ from allotment.trace.reader import Trace, read_all_columns, read_columns, read_t
 from allotment.trace.recorder import Recording, record
 from allotment.trace.recording import Columns, Origin, RecordedRefusal
 from allotment.trace.report import ReplayOptions, Report, Search, replay_at_min_limit, replay_trace
+from allotment.trace.timeline import Timeline, timeline
 from allotment.trace.writer import write_trace
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Report",
     "Search",
     "Sweep",
+    "Timeline",
     "Trace",
     "TraceError",
     "compare",
@@ -31,5 +33,6 @@ __all__ = [
     "replay_at_min_limit",
     "replay_trace",
     "sweep",
+    "timeline",
     "write_trace",
 ]

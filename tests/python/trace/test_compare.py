@@ -135,7 +135,7 @@ def test_the_command_prints_tables_and_json(tmp_path: Path) -> None:
     assert curves[0] == curves[1]
     assert {len(row) for row in curves[0]["refused"].values()} == {21}
     assert "refused requests, peak live 800 MiB" in allotment("replay", path, "--sweep").stdout
-    assert "exclude each other" in complaint(allotment("replay", path, "--sweep", "--compare"))
+    assert "'--sweep' exclude each other" in complaint(allotment("replay", path, "--sweep", "--compare"))
 
 
 @pytest.mark.parametrize(
