@@ -64,3 +64,24 @@ def test_digits_are_learned_on_any_number_of_gpus(replicas: int) -> None:
     for _, now, peak in rows:
         # The net's 150 KiB three times over, for Adam; gradients, pictures and a part of their windows while it trains.
         assert 0.4 < float(now) < float(peak) < 2.1
+
+
+def test_three_libraries_share_a_limit() -> None:
+    pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    done = run("shared_pool.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    held = dict(re.findall(r"│ (\S+) +│ (\d\.\d\d) MiB │", done.stdout))
+    assert {"pyarrow", "onnxruntime"} < held.keys()
+    # A column of outputs, and two of inputs, of 4 bytes each.
+    assert float(held["onnxruntime"]) == pytest.approx(0.38)
+    assert float(held["pyarrow"]) > 0.75
+    assert re.search(r"100000 scores, mean 0\.\d{3}; \d\.\d\d MiB at most", done.stdout)
+
+
+def test_a_limit_that_is_too_small_is_named_by_the_library_that_hit_it() -> None:
+    pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    done = run("shared_pool.py", "--limit", "1MiB")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: ArrowMemoryError: pool 'scoring': out of memory: asked for")
