@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-differential test-numpy-suite test-guest-suites test-free-threaded test-gpu test-long fuzz fuzz-long mutations sanitize \
+.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-devices test-differential test-numpy-suite test-guest-suites test-free-threaded test-gpu test-long fuzz fuzz-long mutations sanitize \
         bench bench-contention bench-check lint fmt types doc docs sdist-check release-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -30,6 +30,11 @@ SUITE = PATH=$(abspath $(BIN)):$$PATH $(BIN)/python tests/numpy_suite/run.py
 CARGO_BENCH := RUSTFLAGS="--cfg snmalloc" cargo bench --package allotment --features oracle --target-dir target/snmalloc
 MEMCHECK := valgrind --quiet --error-exitcode=99
 
+# Tests of simulated GPUs that run on stand-ins for real ones, too, each time.
+ON_STAND_IN := devices/test_simulated_gpu.py devices/test_placement.py devices/limits tf/ops/test_ops_memory.py \
+	tf/ops/test_ops_on_gpus.py tf/graph/test_session_placement.py tf/differentiation/test_gradient_memory.py \
+	tf/values/test_variable_placement.py
+
 # Every second file of tests, from the first or the second on.
 every_second = $(shell find tests/python -name 'test_*.py' | sort | awk 'NR % 2 == $(1)')
 
@@ -55,12 +60,16 @@ test-oracle: $(ORACLE)  ## the same decisions as TensorFlow's own allocator, eve
 
 test-python: develop  ## the package, its command line, and what the README says; the files in two halves at once
 	$(MAKE) --jobs=2 --output-sync=target test-python-odd test-python-even
+	$(BIN)/pytest --gpus stand-in -m "not long" $(addprefix tests/python/,$(ON_STAND_IN))
 
 test-python-odd:
 	$(BIN)/pytest -m "not long" $(call every_second,1)
 
 test-python-even:
 	$(BIN)/pytest -m "not long" $(call every_second,0)
+
+test-devices: develop  ## tests of devices and of operations again, on a stand-in for the CUDA driver with strict arrays
+	$(BIN)/pytest --gpus stand-in -m "not long" tests/python/devices tests/python/tf
 
 test-differential: develop $(ORACLE_VENV)/.tensorflow  ## the TensorFlow layer: generated programs here and in TensorFlow
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/pytest -m "not long" tests/differential
@@ -127,6 +136,7 @@ test-long: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## what is too long for
 		$(KEEP_MEMORY) cargo test --package allotment --features oracle --release --test oracle -- --nocapture
 	ALLOTMENT_STRESS_SECONDS=$${ALLOTMENT_STRESS_SECONDS:-30} cargo test --package allotment --release --test threads crowd
 	$(BIN)/pytest -m long --timeout 1800
+	$(MAKE) test-devices
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/pytest -m long tests/differential
 
 mutations:  ## break the rules of the allocator one by one: a test must notice each

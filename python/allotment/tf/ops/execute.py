@@ -14,6 +14,7 @@ from allotment.tf.ops import faults
 from allotment.tf.ops.executor import (
     call_in_memory,
     copying,
+    fault_of,
     kernel_memory,
     reads_in_place,
     result_memory,
@@ -79,7 +80,12 @@ def run_on(
     if placement.logging:
         placement_log.log_execution(row.name, device.name)
     if row.fault is not None:
-        fault = row.fault(*arrays, *args, **kwargs)
+        if home.library is None:
+            fault = row.fault(*arrays, *args, **kwargs)
+        else:
+            fault = compute(
+                placement, device, home, row.name, name, fault_of, row.fault, *arrays, *args, **kwargs
+            )
         if fault is not None:
             raise faults.invalid(row.name, device, fault, name)
     result = compute(placement, device, home, row.name, name, row.function, *arrays, *args, **kwargs)

@@ -11,6 +11,7 @@ import numpy as np
 
 from allotment import errors
 from allotment._core import ArrayMemory, Pool, collect_garbage
+from allotment.arrays.numpy import NUMPY, current_library
 from allotment.devices.context import LogicalDeviceRuntime as Device
 from allotment.devices.memory_runner import MemoryRunner
 from allotment.tf.ops import faults
@@ -124,6 +125,17 @@ def copying(source: Device, target: Device) -> Callable[[Any], Any]:
     return source.library.to_host if target.library is None else target.library.copy
 
 
+def fault_of(fault: Callable[..., str | None], *args: Any, **kwargs: Any) -> str | None:
+    """Return what a row's check says of arrays and arguments; it is called in the memory of the arrays.
+
+    The words show elements, which are read from copies in host memory.
+    """
+    text, library = fault(*args, **kwargs), current_library()
+    if text is None or library is NUMPY:
+        return text
+    return fault(*(library.to_host(each) if library.owns(each) else each for each in args), **kwargs)
+
+
 def reads_in_place(row: Operation, dtype: DType, source: Device, home: Device) -> bool:
     """Whether a kernel reads an input of a type where it is, so that nothing is copied.
 
@@ -141,6 +153,7 @@ def reads_in_place(row: Operation, dtype: DType, source: Device, home: Device) -
 __all__ = [
     "call_in_memory",
     "copying",
+    "fault_of",
     "kernel_memory",
     "reads_in_place",
     "result_memory",

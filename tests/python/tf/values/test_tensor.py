@@ -16,6 +16,7 @@ from support.devices import CPU, run_on_gpus
 from support.tf.tensors import check, tensor
 
 
+@pytest.mark.simulated_gpus("it is on a machine without GPUs")
 def test_attributes() -> None:
     x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     assert isinstance(x, Tensor)
@@ -99,6 +100,7 @@ def test_the_class_has_what_tensors_have() -> None:
         x.consumers()
 
 
+@pytest.mark.simulated_gpus("the memory is not for NumPy to read")
 def test_values_are_numpy_s_own() -> None:
     x = tensor([1.0, 2.0])
     value = x.numpy()
@@ -183,6 +185,7 @@ def told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> C
     return lambda: [record.getMessage() for record in caplog.records]
 
 
+@pytest.mark.simulated_gpus("the memory is not for NumPy to read")
 def test_copies_to_a_device_by_method(told: Callable[[], list[str]]) -> None:
     x: Any = tensor([1.0])
     for _ in range(2):
@@ -196,6 +199,7 @@ def test_copies_to_a_device_by_method(told: Callable[[], list[str]]) -> None:
     assert "Use tf.identity with explicit device placement instead." in line
 
 
+@pytest.mark.simulated_gpus("it is on a machine without GPUs")
 @pytest.mark.parametrize("index", [0, 3, "x"])
 def test_a_gpu_that_is_not_there(told: Callable[[], list[str]], index: Any) -> None:
     x: Any = tensor([1.0])

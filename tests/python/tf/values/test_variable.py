@@ -25,6 +25,7 @@ def shares(variable: Variable, x: Any) -> bool:
     return np.shares_memory(variable.value()._array, x._array)
 
 
+@pytest.mark.simulated_gpus("it is on a machine without GPUs")
 def test_attributes() -> None:
     v = Variable([1.0, 2.0])
     assert (v.name, v.dtype.name, v.device) == ("Variable:0", "float32", CPU)
@@ -182,6 +183,7 @@ def test_tensors_are_shared_and_never_changed() -> None:
     check(view, [[5], [6]], "float32")
 
 
+@pytest.mark.simulated_gpus("the memory is not for NumPy to read")
 @pytest.mark.skipif(
     FREE_THREADED, reason="without a GIL no count of references is exact: a copy takes its place"
 )
@@ -279,6 +281,7 @@ def test_references_are_keys() -> None:
     assert v in (v,)
 
 
+@pytest.mark.simulated_gpus("it is on a machine without GPUs")
 def test_copies() -> None:
     v = Variable([1.0], name="mine", trainable=False)
     deep, shallow = copy.deepcopy(v), copy.copy(v)

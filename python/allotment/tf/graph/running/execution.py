@@ -17,7 +17,7 @@ from allotment.tf.graph.nodes.node import Operation
 from allotment.tf.graph.running.program import NOTHING, ONE, TWO, Program, Segment, Step
 from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import as_array
-from allotment.tf.ops.executor import call_in_memory
+from allotment.tf.ops.executor import call_in_memory, fault_of
 
 _ndarray: Final = np.ndarray
 
@@ -234,7 +234,8 @@ def _invalid(
     if operation._row.fault is not None:
         arrays = [values[each] for each in step.inputs]
         with contextlib.suppress(TypeError, ValueError):
-            text = operation._row.fault(*arrays, *step.args, **step.kwargs) or text
+            inside = memory_runner(segment.home)
+            text = inside(fault_of, operation._row.fault, *arrays, *step.args, **step.kwargs) or text
     return graph_error(faults.class_of(text), operation, text)
 
 

@@ -17,6 +17,7 @@ from allotment.tf.graph.nodes.rows import ANY_SHAPE
 from allotment.tf.graph.running.state import State
 from allotment.tf.ops import faults
 from allotment.tf.ops.arrays import as_array
+from allotment.tf.ops.executor import fault_of
 from allotment.tf.ops.variables.resources import Storage
 from allotment.tf.tensors.tensor_shape import TensorShape
 
@@ -144,7 +145,7 @@ def _change(node: Operation, state: State) -> Callable[..., Any]:
     def call(*arrays: Any) -> Any:
         storage = stored(node, state)
         with storage.lock:
-            wrong = None if fault is None else fault(*arrays, *args, storage)
+            wrong = None if fault is None else fault_of(fault, *arrays, *args, storage)
             if wrong is not None:
                 raise graph_error(faults.class_of(wrong), node, wrong)
             storage.array = as_array(function(*arrays, *args, storage))
@@ -158,7 +159,7 @@ def _drawn_alike(node: Operation) -> Callable[..., Any]:
     function, fault, args, kwargs = node._row.function, node._row.fault, node._args, node._kwargs
 
     def call(*arrays: Any) -> Any:
-        wrong = None if fault is None else fault(*arrays, *args, **kwargs)
+        wrong = None if fault is None else fault_of(fault, *arrays, *args, **kwargs)
         if wrong is not None:
             raise graph_error(faults.class_of(wrong), node, wrong)
         started = [each.generator() if isinstance(each, Fixed) else each for each in args]

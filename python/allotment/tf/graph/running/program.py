@@ -18,6 +18,7 @@ from allotment.tf.graph.running.state import State
 from allotment.tf.ops import faults
 from allotment.tf.ops.executor import (
     copying,
+    fault_of,
     kernel_memory,
     reads_in_place,
     result_memory,
@@ -272,7 +273,7 @@ def _checked(operation: Operation) -> Callable[..., Any]:
     assert fault is not None
 
     def call(*arrays_and_args: Any, **kwargs: Any) -> Any:
-        wrong = fault(*arrays_and_args, **kwargs)
+        wrong = fault_of(fault, *arrays_and_args, **kwargs)
         if wrong is not None:
             raise graph_error(faults.class_of(wrong), operation, wrong)
         return function(*arrays_and_args, **kwargs)

@@ -90,6 +90,7 @@ def test_python_values_and_empty_matrices() -> None:
     check(linalg.matmul(tensor(np.zeros((2, 0))), tensor(np.zeros((0, 3)))), np.zeros((2, 3)), "float64")
 
 
+@pytest.mark.simulated_gpus("the texts name the CPU")
 def test_sizes_that_do_not_fit() -> None:
     a = tensor(A, "float32")
     head = "{{function_node __wrapped__MatMul_device_/job:localhost/replica:0/task:0/device:CPU:0}} "

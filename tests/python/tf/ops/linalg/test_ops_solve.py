@@ -187,6 +187,7 @@ def test_matrices_must_be_square(operation: Callable[..., Any]) -> None:
     check_refused(operation, tensor([[True]]), text="[Op:")
 
 
+@pytest.mark.simulated_gpus("the texts name the CPU")
 def test_matrices_without_an_inverse() -> None:
     flat = tensor([[1.0, 2.0], [2.0, 4.0]])
     head = "{{function_node __wrapped__MatrixInverse_device_/job:localhost/replica:0/task:0/device:CPU:0}} "
