@@ -1,12 +1,12 @@
 """Runs the command line in a new interpreter."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from support import child
 from support.child import DEADLINE_SECONDS
 
 Done = subprocess.CompletedProcess[str]
@@ -23,7 +23,7 @@ def allotment(
         timeout=DEADLINE_SECONDS,
         check=False,
         cwd=cwd,
-        env=os.environ | (environment or {}),
+        env=child.environment() | (environment or {}),
     )
 
 

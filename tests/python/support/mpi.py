@@ -1,7 +1,6 @@
 """Runs a program in several processes with `mpirun`."""
 
 import json
-import os
 import subprocess
 import sys
 import textwrap
@@ -9,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from support.child import DEADLINE_SECONDS
+from support.child import DEADLINE_SECONDS, environment
 
 #: Settings of Open MPI for containers: as root, more processes than cores, and shared memory only, so that it does
 #: not search for a network.
@@ -45,7 +44,7 @@ class Ran(NamedTuple):
     seconds: float
 
 
-def run_processes(program: str, count: int, **environment: str) -> Ran:
+def run_processes(program: str, count: int, **variables: str) -> Ran:
     """Run a program in `count` processes, with additional environment variables."""
     begun = time.monotonic()
     ran = subprocess.run(
@@ -57,7 +56,7 @@ def run_processes(program: str, count: int, **environment: str) -> Ran:
         text=True,
         timeout=DEADLINE_SECONDS,
         check=False,
-        env=os.environ | _ENVIRONMENT | environment,
+        env=environment() | _ENVIRONMENT | variables,
     )
     return Ran(ran.returncode, ran.stdout, ran.stderr, time.monotonic() - begun)
 

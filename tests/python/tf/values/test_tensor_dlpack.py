@@ -23,6 +23,7 @@ def gpu() -> Iterator[Any]:
         yield found
 
 
+@pytest.mark.simulated_gpus("it is on a machine without GPUs")
 @pytest.mark.parametrize(
     "kind", ["float16", "float32", "float64", "int8", "int64", "uint16", "complex64", "bool"]
 )
@@ -34,6 +35,7 @@ def test_a_tensor_goes_through_a_capsule(kind: str) -> None:
     assert y.device.endswith("CPU:0")
 
 
+@pytest.mark.simulated_gpus("the memory is not for NumPy to read")
 def test_numpy_takes_a_tensor_and_does_not_share_its_memory() -> None:
     x = tf.constant([1.0, 2.0])
     array = np.from_dlpack(x)

@@ -202,10 +202,10 @@ def _assemble(parts: Sequence[Part], member: Member) -> Array:
     size = sum(part.stop - part.start for part in parts)
     made = member.empty(size, parts[0].array.dtype)
     for part in parts:
-        # NumPy's arrays need no copy between them.
-        both_on_host = part.member.home.library is None and member.home.library is None
-        row = part.array if both_on_host else member.copy_in(part.array, part.member.home)
-        member.compute(operator.setitem, made, slice(part.start, part.stop), row)
+        # Without a copy between them, unless one is NumPy's array and the other is none.
+        alike = (part.member.home.library is None) == (member.home.library is None)
+        row = part.array if alike else member.copy_in(part.array, part.member.home)
+        member.compute(np.copyto, made[part.start : part.stop], row)
     return made
 
 
