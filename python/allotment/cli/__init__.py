@@ -190,7 +190,8 @@ def replay_command(
 
     A TRACE is an .npz file with the columns op (1 allocates, 2 frees), id and size, one integer an event; a memory
     snapshot of PyTorch; a table of lifetimes (id, lower, upper, size); the log of RMM; or a profile of TensorFlow
-    (.xplane.pb). Its content determines which. A snapshot or profile of several devices counts as several traces.
+    (.xplane.pb). Its content determines which. A snapshot or profile of several devices counts as several traces, and a
+    folder stands for the traces in it.
     SIZE is a number with a unit (B, KiB to EiB, KB to EB) or of bytes.
 
     The defaults are those of a pool over made-up addresses (source "address-space") with trim_on_oom off. A pool over
@@ -200,6 +201,7 @@ def replay_command(
     # Functions import what they need, so that --help and --version load little.
     from allotment.trace import ReplayOptions, Search
 
+    paths = _expand(paths)
     _check_file("--offsets", offsets, paths, min_limit)
     _check_file("--timeline", timeline, paths, min_limit)
     options = ReplayOptions(limit, growth, trim_on_oom, gap, joined, policy)
@@ -223,6 +225,19 @@ def replay_command(
         write_timeline_of(timeline, paths[0], options)
     text = _as_json(reports) if as_json else _as_table(reports)
     return Outcome(text, REFUSED if any(report.result.refused for report in reports) else 0)
+
+
+def _expand(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Replace each folder by the traces in it."""
+    if not any(map(os.path.isdir, paths)):
+        return paths
+    from allotment.trace import TraceError
+    from allotment.trace.folders import expand_folders
+
+    try:
+        return tuple(expand_folders(paths))
+    except TraceError as error:
+        raise BadInput(str(error)) from error
 
 
 def _check_file(option: str, file: str | None, paths: tuple[str, ...], min_limit: bool) -> None:

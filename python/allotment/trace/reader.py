@@ -9,12 +9,16 @@ from typing import IO
 
 from allotment._core import Program
 from allotment.trace.archive import MAGICS
+from allotment.trace.error import TraceError
 from allotment.trace.recording import Columns, Origin, fault
 
 #: Most bytes of a file that is not an ``.npz``, unpacked. A file of gzip may unpack to a thousand times its length.
 MAX_BYTES = 8 << 30
 
 _GZIP = b"\x1f\x8b"
+
+#: Bytes that tell the kind of a file.
+_BEGINNING_BYTES = 4096
 
 #: First bytes of a pickle of protocol 2 to 5.
 _PICKLES = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
@@ -111,6 +115,28 @@ def read_all_columns(path: str | os.PathLike[str]) -> list[Columns]:
     return _reader(path, content)(path, content)
 
 
+def is_trace(path: str) -> bool:
+    """Return whether a file begins as a trace of any kind does; it may be damaged behind that.
+
+    Raises:
+        TraceError: The file cannot be read.
+    """
+    with _open(path) as file:
+        start = file.read(_BEGINNING_BYTES)
+    if start.startswith(MAGICS):
+        return True
+    if start.startswith(_GZIP):
+        try:
+            start = zlib.decompressobj(wbits=31).decompress(start, _BEGINNING_BYTES)
+        except zlib.error:
+            return False
+    try:
+        # Any text may begin with a blank line, as a profile does.
+        return bool(start) and not start.isspace() and _reader(path, start) is not None
+    except TraceError:
+        return False
+
+
 def _reader(path: str, content: bytes) -> Callable[[str, bytes], list[Columns]]:
     """Return the function that reads this content. Each format is imported when it is met."""
     if content.startswith(b"allotment events "):
@@ -119,7 +145,7 @@ def _reader(path: str, content: bytes) -> Callable[[str, bytes], list[Columns]]:
         from allotment.trace.pytorch import read_snapshot
 
         return read_snapshot
-    first_line = content[:4096].partition(b"\n")[0].decode("utf-8", "replace")
+    first_line = content[:_BEGINNING_BYTES].partition(b"\n")[0].decode("utf-8", "replace")
     if "," in first_line:
         from allotment.trace.tables import is_table, read_table
 

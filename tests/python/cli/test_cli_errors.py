@@ -34,7 +34,7 @@ def test_all_files_are_read_before_any_is_replayed(tmp_path: Path) -> None:
     ("file", "expected"),
     [
         ("none.npz", "cannot be read: No such file or directory"),
-        (".", "is a folder"),
+        ("folder", "is a folder without traces"),
         ("empty", "is empty"),
         ("text", "is not a trace. "),
         ("cut", "is a damaged or truncated zip file: "),
@@ -43,6 +43,7 @@ def test_all_files_are_read_before_any_is_replayed(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_file_is_exit_2_and_one_line(tmp_path: Path, file: str, expected: str) -> None:
+    (tmp_path / "folder").mkdir()
     (tmp_path / "empty").touch()
     (tmp_path / "text").write_text("a 1 100\n")
     (tmp_path / "cut").write_bytes(GNN.read_bytes()[:5000])

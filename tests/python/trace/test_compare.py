@@ -154,3 +154,23 @@ def test_settings_that_pytorch_does_not_have_are_refused(options: dict[str, obje
 def test_options_of_the_pools_hold_in_a_comparison() -> None:
     rows = compare(trace_of(PINNED), ReplayOptions(trim_on_oom=True)).rows
     assert all(row.policy.options is None or row.policy.options.trim_on_oom for row in rows)
+
+
+def test_a_folder_stands_for_the_traces_in_it(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    for name in ("b/z", "b/a", "c"):
+        write_trace(tmp_path / name)
+    write_trace(tmp_path / ".hidden")
+    (tmp_path / "README.md").write_text("# Traces, of several programs\n")
+    (tmp_path / "blank").write_text("\n\n")
+    (tmp_path / "lives").write_text("id,lower,upper,size\nb,0,1,5\n")
+    figures = json.loads(allotment("replay", tmp_path, "--json").stdout)["traces"]
+    assert [Path(one["trace"]).relative_to(tmp_path).as_posix() for one in figures] == [
+        "c",
+        "lives",
+        "b/a",
+        "b/z",
+    ]
+    (tmp_path / "none").mkdir()
+    line = complaint(allotment("replay", tmp_path / "c", tmp_path / "none"))
+    assert line.endswith("none: is a folder without traces")

@@ -34,8 +34,6 @@ COLUMNS = ["op", "id", "size"]
         b"PK",
         b"PK\x03",
         b"a 1 100\nf 1\n",
-        b'{"op": [1]}',
-        b"id,lower,upper,size\n",
         npy(np.arange(6)),
         gzip.compress(GNN.read_bytes()[:1000]),
         b"\x7fELF" + bytes(100),
