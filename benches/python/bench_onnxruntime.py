@@ -25,8 +25,8 @@ SIDES = ("arena", "plain", "pool")
 WIDTH = 512
 LAYERS = 6
 #: The smallest and the largest batch.
-BATCHES = (1, 8192)
-RUNS = 200
+BATCHES = (1, 4096)
+RUNS = 60
 MIB = 1 << 20
 
 
