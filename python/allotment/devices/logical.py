@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from allotment._core import HostMemory, Pool, format_size
-from allotment.arrays.cupy import CupyLibrary
 from allotment.devices.device_tuples import LogicalDevice, LogicalIndex, PhysicalDevice
 from allotment.devices.environment import settings as environment
 from allotment.devices.environment.settings import Settings
@@ -183,7 +182,12 @@ def _library_of(physical: Physical, pool: Pool) -> "ArrayLibrary | None":
     """Return what computes on a GPU: CuPy on a real one, which is imported at the first look at it."""
     gpu = physical.gpu
     assert gpu is not None
-    return None if gpu.simulated else CupyLibrary(pool, gpu.hardware_index, gpu.pci_bus_id)
+    if gpu.simulated:
+        return None
+    # Not before: most machines have no GPU.
+    from allotment.arrays.cupy import CupyLibrary
+
+    return CupyLibrary(pool, gpu.hardware_index, gpu.pci_bus_id)
 
 
 @functools.cache
