@@ -745,8 +745,8 @@ class Pool:
 
         Args:
             nbytes: Bytes, or a text such as ``"3MiB"``. Zero bytes give an allocation with address 0 and size 0.
-            alignment: What the address is a multiple of, in bytes: a power of two up to 4096, 256 by default. Above
-                256 the chunk is longer by up to the alignment.
+            alignment: What the address is a multiple of, in bytes: any power of two, 256 by default. Above
+                256 the memory in front of it stays free.
 
         Raises:
             OutOfMemoryError: No free chunk fits, and the limit or the source has no more.

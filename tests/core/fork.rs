@@ -39,8 +39,8 @@ fn an_inherited_pool_refuses_requests() {
     let forked = |error| matches!(error, AllocError::Unusable(Unusable::Forked));
     assert!(forked(pool.allocate(1).unwrap_err()));
     assert!(forked(pool.allocate(32 << 20).unwrap_err()));
-    assert!(forked(pool.allocate_with_retry(1, 256, |_| true).unwrap_err()));
-    assert!(forked(pool.try_allocate(1, 256).unwrap_err()));
+    assert!(forked(pool.allocate_with_retry(1, |_| true).unwrap_err()));
+    assert!(forked(pool.try_allocate(1).unwrap_err()));
     assert_eq!(pool.can_allocate(1), Err(Unusable::Forked));
     assert_eq!(log.take(), []);
 }
@@ -128,7 +128,7 @@ fn no_request_waits_in_an_inherited_pool() {
     let pool = Pool::new(AddressSpace::new(0), options).unwrap();
     pool.allocate(1 << 20).unwrap();
     let mut wait = pool.memory_wait();
-    let result = pool.allocate_with_retry(1, 256, |refused| {
+    let result = pool.allocate_with_retry(1, |refused| {
         fork::entered_child();
         wait.should_retry(refused, || false)
     });

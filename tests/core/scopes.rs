@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use allotment::source::{AddressSpace, Log, Recording};
-use allotment::{AllocError, Options, OutOfMemory, Pool, ScopeStats, Verdict, set_tag};
+use allotment::{AllocError, Options, OutOfMemory, Pool, ResizeError, ScopeStats, Verdict, set_tag};
 
 const MIB: u64 = 1 << 20;
 
@@ -195,8 +195,9 @@ fn a_resize_in_place_stays_under_the_scope_limit() {
     // More than half of the region is left, which is less than the request: the chunk is not split.
     let chunk = pool.allocate(MIB / 2 + 256).expect("fits");
     assert_eq!(chunk.size, MIB);
-    assert_eq!(pool.resize_in_place(chunk.address, MIB), Ok(MIB / 2 + 256), "the cap does not allow it");
-    assert_eq!(pool.resize_in_place(chunk.address, 256), Ok(MIB));
+    let refused = pool.resize(chunk.address, MIB).expect_err("the cap does not allow it");
+    assert!(matches!(refused, ResizeError::ScopeLimit { size: MIB, .. }), "{refused}");
+    assert_eq!(pool.resize(chunk.address, 256).expect("smaller").size, 256);
     assert_eq!(pool.scope_stats(scope).expect("this process").expect("open").live, 256);
     pool.free_allocation(&chunk).expect("live");
     pool.check().expect("every invariant holds");

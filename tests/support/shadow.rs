@@ -7,7 +7,7 @@
 //! It is single-threaded: nothing changes between two calls.
 
 use allotment::source::Call;
-use allotment::{Allocation, FreeError, Options, Snapshot, Stats};
+use allotment::{Allocation, FreeError, Options, ResizeError, Snapshot, Stats};
 
 #[path = "shadow/answers.rs"]
 mod answers;
@@ -111,13 +111,24 @@ impl Shadow {
     }
 
     /// Checks a resize in place of the allocation at `address` to `bytes` bytes, with its `result`.
-    pub(crate) fn resized(&mut self, address: u64, bytes: u64, result: Result<u64, FreeError>) {
-        let held = self.space.chunk_at(address).filter(|chunk| chunk.holder.is_some());
-        assert_eq!(result, held.map(|chunk| chunk.size).ok_or(FreeError::NotAllocated { address }));
-        if held.is_some_and(|chunk| bytes <= chunk.size) {
-            self.space.request(address, bytes);
-            self.largest_requested = self.largest_requested.max(bytes);
-            self.raise_peaks();
+    pub(crate) fn resized(&mut self, address: u64, bytes: u64, result: &Result<Allocation, ResizeError>) {
+        let live = self.space.chunk_at(address).and_then(|chunk| Some((chunk.size, chunk.holder?.id)));
+        let expected = match live {
+            _ if bytes == 0 => Err(ResizeError::ZeroBytes { address }),
+            None => Err(ResizeError::NotAllocated { address }),
+            Some(_) if self.pins.contains(&address) => Err(ResizeError::Pinned { address }),
+            Some((size, id)) => {
+                let possible = self.space.possible_at(address);
+                if bytes > possible {
+                    Err(ResizeError::NoRoom { address, bytes, size, possible })
+                } else {
+                    Ok(Allocation { address, size: bytes.div_ceil(256) * 256, requested: bytes, id })
+                }
+            }
+        };
+        assert_eq!(*result, expected, "resize of {address:#x} to {bytes} bytes");
+        if expected.is_ok() {
+            self.resize(address, bytes);
         }
     }
 

@@ -64,11 +64,10 @@ impl Allocation {
     pub(crate) fn new(
         pool: Arc<allotment::Pool>,
         inner: allotment::Allocation,
-        alignment: u64,
         on_host: bool,
         streams: Option<Arc<StreamOrder>>,
     ) -> Self {
-        let address = inner.aligned_address(alignment);
+        let address = inner.address;
         Self(Arc::new(Memory { pool, inner, address, on_host, streams, exports: Exports::default() }))
     }
 
@@ -113,7 +112,7 @@ impl Allocation {
     /// This is the request in whole granules of 256 bytes, or more; in guard mode it is the request.
     #[getter]
     fn size(&self) -> u64 {
-        self.0.inner.size_from(self.0.address)
+        self.0.inner.size
     }
 
     /// Number of the allocation in its pool, from 1 on, never used again; 0 for zero bytes.

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
-use allotment::{AllocError, Allocation, AllocationAttempt, FreeError, Pool};
+use allotment::{AllocError, Allocation, AllocationAttempt, FreeError, Pool, ResizeError};
 use allotment_host::AdmissionControl;
 
 use crate::admission::admit_data;
@@ -67,12 +67,17 @@ pub(crate) fn free(pool: &Pool, data: *mut c_void) -> Result<(), FreeError> {
     freed.unwrap_or(Ok(()))
 }
 
-/// Resizes data in place to at least one byte. Returns the bytes that its chunk has: fewer than `bytes` if the chunk is
-/// too small, which is unchanged then. `None` if the pool does not know the data, or belongs to the parent of this forked
+/// Resizes data in place to at least one byte: into the free memory after it, or with its tail given back. Returns the
+/// bytes that its chunk has: fewer than `bytes` if it cannot grow that far, and is unchanged then. `None` if the pool does not know the data, or belongs to the parent of this forked
 /// child.
 pub(crate) fn resize_in_place(pool: &Pool, data: *mut c_void, bytes: u64) -> Option<u64> {
     let address = data.expose_provenance() as u64;
-    catch_unwind(AssertUnwindSafe(|| pool.resize_in_place(address, bytes))).ok()?.ok()
+    match catch_unwind(AssertUnwindSafe(|| pool.resize_held(address, bytes))).ok()? {
+        Ok(resized) => Some(resized.size),
+        // A chunk may have more than a scope's limit allows to use.
+        Err(ResizeError::NoRoom { size, .. } | ResizeError::ScopeLimit { size, .. }) => Some(size.min(bytes - 1)),
+        Err(_) => None,
+    }
 }
 
 /// Returns the pointer of an address in host memory.

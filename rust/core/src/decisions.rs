@@ -21,7 +21,7 @@ pub enum Decision {
     Allocated(u64),
     /// The allocation with this number was freed.
     Freed(u64),
-    /// The allocation at an address was resized in place, or was found too small for that.
+    /// The allocation at an address was resized in place.
     Resized {
         /// Its address.
         address: u64,

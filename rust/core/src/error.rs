@@ -6,7 +6,9 @@ use thiserror::Error;
 
 use crate::guard::Damage;
 use crate::out_of_memory::OutOfMemory;
+use crate::owner::ScopeLimitReached;
 use crate::pool::MAX_WAIT;
+use crate::request::MAX_ALIGNMENT;
 use crate::source::{Grant, SourceFailure};
 use crate::units::MAX_BYTES;
 
@@ -23,8 +25,8 @@ pub enum AllocError {
         /// Requested bytes.
         bytes: u64,
     },
-    /// The alignment is not a power of two up to 4096.
-    #[error("alignment {alignment} is not a power of two between 1 and 4096")]
+    /// The alignment is not a power of two up to [`MAX_ALIGNMENT`].
+    #[error("alignment {alignment} is not a power of two between 1 and {MAX_ALIGNMENT}")]
     BadAlignment {
         /// The requested alignment in bytes.
         alignment: u64,
@@ -122,6 +124,71 @@ pub enum FreeError {
     /// The pool cannot be used.
     #[error(transparent)]
     Unusable(#[from] Unusable),
+}
+
+/// Why an allocation keeps its size. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ResizeError {
+    /// The memory after it is in use, or its region ends.
+    #[error(
+        "the allocation at address {address:#x} cannot grow to {bytes} bytes in place: it has {size} bytes, and with \
+         the free memory after it {possible}"
+    )]
+    NoRoom {
+        /// The address of the allocation.
+        address: u64,
+        /// The wanted bytes.
+        bytes: u64,
+        /// The usable bytes that it has.
+        size: u64,
+        /// The most bytes to which it can grow in place now.
+        possible: u64,
+    },
+    /// A scope may not hold that much.
+    #[error("the allocation at address {address:#x} cannot grow to {bytes} bytes: {limit}")]
+    ScopeLimit {
+        /// The address of the allocation.
+        address: u64,
+        /// The wanted bytes.
+        bytes: u64,
+        /// The usable bytes that it has.
+        size: u64,
+        /// The limit that it would exceed.
+        limit: ScopeLimitReached,
+    },
+    /// Zero bytes are requested: only a free takes all memory of an allocation.
+    #[error("the allocation at address {address:#x} cannot shrink to 0 bytes: free it")]
+    ZeroBytes {
+        /// The address of the allocation.
+        address: u64,
+    },
+    /// No allocation in use starts there.
+    #[error(
+        "address {address:#x} is not the start of an allocation of this pool: freed before, or never its own"
+    )]
+    NotAllocated {
+        /// The address passed.
+        address: u64,
+    },
+    /// A buffer exposes its memory, or a runtime holds it.
+    #[error("the allocation at address {address:#x} has a buffer or an array over it: drop that first")]
+    Pinned {
+        /// The address passed.
+        address: u64,
+    },
+    /// The pool cannot be used.
+    #[error(transparent)]
+    Unusable(#[from] Unusable),
+}
+
+/// Why the chunk of an allocation cannot become larger.
+#[derive(Debug)]
+pub(crate) enum Shortage {
+    /// The chunk has `size` bytes and, with the free chunk after it, `possible`.
+    Neighbour { size: u64, possible: u64 },
+    /// A scope limit forbids it.
+    Scope { size: u64, limit: ScopeLimitReached },
 }
 
 /// Why a pool could not be created.

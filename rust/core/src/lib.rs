@@ -24,6 +24,7 @@ mod pool;
 mod region;
 pub mod replay;
 mod report;
+mod request;
 mod rerun;
 pub mod source;
 mod stats;
@@ -43,17 +44,19 @@ pub use check::Violation;
 #[doc(hidden)]
 pub use decisions::{Decided, Decision, Maker};
 pub use details::{Details, OwnerGroup, SizeGroup, Splitter};
-pub use error::{AllocError, FreeError, GrantFault, LimitError, OptionsError, Unusable};
+pub use error::{AllocError, FreeError, GrantFault, LimitError, OptionsError, ResizeError, Unusable};
 pub use guard::{Damage, DamagedPlace, Leaks, MemoryGuard};
 pub use kept::KeptRegion;
 pub use out_of_memory::{OutOfMemory, Verdict};
 pub use owner::{ScopeLimitReached, ScopeStats};
 pub use policy::{Policy, PolicyError};
 pub use pool::{
-    AllocationAttempt, EventKind, EventLog, Keep, MAX_WAIT, MemoryWait, Options, Pool, PoolEvent, Scope,
+    AllocationAttempt, Block, EventKind, EventLog, Keep, MAX_WAIT, MemoryWait, Options, Pool, PoolEvent, Scope,
     Siblings, is_tagged, set_tag,
 };
+pub use region::RegionId;
 pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};
+pub use request::{MAX_ALIGNMENT, Request};
 pub use source::{Gauge, Grant, Headroom, RegionSource, SourceFailure};
 pub use stats::Stats;
 pub use tables::Allocation;

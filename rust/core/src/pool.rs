@@ -22,7 +22,7 @@ use allotment_sync::{DeferredQueue, EventCount, Mutex, SourceLock, SourceLockGua
 
 use crate::check::{Violation, check};
 use crate::decisions::Decision;
-use crate::error::{FreeError, OptionsError, Unusable};
+use crate::error::{OptionsError, Unusable};
 use crate::fork;
 use crate::policy::SplitRule;
 use crate::report::Snapshot;
@@ -32,6 +32,7 @@ use crate::tables::{Limit, Tables};
 
 mod advise;
 mod allocating;
+mod block;
 mod closing;
 mod freeing;
 mod grow;
@@ -43,12 +44,14 @@ mod lock;
 mod options;
 mod queries;
 mod recording;
+mod resizing;
 mod scope;
 mod siblings;
 mod state;
 mod trim;
 mod wait;
 
+pub use block::Block;
 use freeing::Deferred;
 use guarding::Guarded;
 pub use options::{MAX_WAIT, Options};
@@ -77,6 +80,8 @@ pub struct Pool {
     fork_generation: u64,
     /// The number of this pool, unique within the process.
     number: u64,
+    /// The address of zero bytes.
+    no_address: u64,
     /// Whether the pool was ever registered for trims when idle.
     is_trimmed_when_idle: AtomicBool,
 }
@@ -98,7 +103,8 @@ impl Pool {
         let joins = options.joins_regions.unwrap_or_else(|| source.joins_regions());
         let limit = Limit { bytes: options.limit, set_by: options.limit_set_by.as_str().into() };
         let split_rule = SplitRule { policy: options.policy, fraction: options.fragmentation_fraction };
-        let allocator = Tables::new(limit, options.growth, split_rule, joins);
+        let mut allocator = Tables::new(limit, options.growth, split_rule, joins);
+        allocator.is_zero_based = source.starts_at_zero();
         let guard = options.guard.then(|| source.guard().ok_or(OptionsError::NotGuardable)).transpose()?;
         let guarded = guard.map(|guard| Guarded::new(guard, &options));
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -106,6 +112,7 @@ impl Pool {
         let deferred = DeferredQueue::new();
         deferred.set_slow_path(state.slow_path().any());
         Ok(Self {
+            no_address: if source.starts_at_zero() { u64::MAX } else { 0 },
             gauge: source.gauge(),
             siblings: OnceLock::new(),
             options,
@@ -123,16 +130,6 @@ impl Pool {
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
-    }
-
-    /// Changes the size of the allocation at `address` to `bytes` if its chunk is large enough; returns the usable
-    /// bytes in either case. Only for allocations with an alignment up to the granule.
-    ///
-    /// # Errors
-    /// As [`Pool::free`].
-    pub fn resize_in_place(&self, address: u64, bytes: u64) -> Result<u64, FreeError> {
-        let resized = self.with_state(|state| state.resize_in_place(address, bytes))?;
-        resized.ok_or(FreeError::NotAllocated { address })
     }
 
     /// Returns the pool's counters.

@@ -6,6 +6,21 @@
 use crate::chunk::Handle;
 use crate::source::Grant;
 
+/// Identifies a region among those that a pool holds.
+///
+/// It is the address at which the source granted the region, or the first of several that were joined. Addresses of
+/// allocations count from there: an offset is the distance from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RegionId(pub(crate) u64);
+
+impl RegionId {
+    /// Returns the address at which the region starts.
+    #[must_use]
+    pub fn start(self) -> u64 {
+        self.0
+    }
+}
+
 /// One granted span, or several adjacent ones that were joined.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Region {
@@ -39,6 +54,12 @@ impl Regions {
 
     pub(crate) fn get(&self, index: usize) -> &Region {
         &self.sorted[index]
+    }
+
+    /// Returns the region that contains an address.
+    pub(crate) fn find(&self, address: u64) -> Option<&Region> {
+        let after = self.sorted.partition_point(|region| region.span.address <= address);
+        self.sorted[..after].last().filter(|region| address < region.span.end())
     }
 
     /// Finds the position of a new span; `None` if it overlaps a region.

@@ -25,7 +25,7 @@ pub use recording::{Call, Log, Recording};
 /// A span of memory granted by a source: `bytes` bytes from `address`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grant {
-    /// First byte; a multiple of the requested alignment, never 0.
+    /// First byte; a multiple of the requested alignment; 0 only if [`RegionSource::starts_at_zero`].
     pub address: u64,
     /// Length in bytes; a multiple of [`GRANULE`](crate::GRANULE).
     pub bytes: u64,
@@ -70,6 +70,14 @@ pub trait RegionSource: Send {
 
     /// Returns whether a grant that starts where another ends may be joined to it. Must be constant.
     fn joins_regions(&self) -> bool {
+        false
+    }
+
+    /// Returns whether grants may start at address 0, as offsets on a device do. Must be constant.
+    ///
+    /// Otherwise 0 is the address of zero bytes, and a grant there is an error. A pool over such a source uses
+    /// `u64::MAX` for zero bytes.
+    fn starts_at_zero(&self) -> bool {
         false
     }
 
@@ -136,6 +144,10 @@ impl<S: RegionSource + ?Sized> RegionSource for Box<S> {
 
     fn joins_regions(&self) -> bool {
         (**self).joins_regions()
+    }
+
+    fn starts_at_zero(&self) -> bool {
+        (**self).starts_at_zero()
     }
 
     fn discards(&self) -> bool {

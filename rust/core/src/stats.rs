@@ -100,11 +100,13 @@ impl Counters {
         self.in_use.subtract(size);
     }
 
-    /// Counts a changed request size within the same chunk.
-    pub(crate) fn account_resize(&mut self, before: u64, after: u64) {
-        self.requested.subtract(before);
-        self.requested.add(after);
-        self.largest_requested = self.largest_requested.max(after);
+    /// Counts a change of the requested bytes of an allocation and of the size of its chunk.
+    pub(crate) fn account_resize(&mut self, before: (u64, u64), after: (u64, u64)) {
+        self.requested.subtract(before.0);
+        self.in_use.subtract(before.1);
+        self.requested.add(after.0);
+        self.in_use.add(after.1);
+        self.largest_requested = self.largest_requested.max(after.0);
     }
 
     /// Counts a granted region.

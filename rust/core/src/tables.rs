@@ -21,16 +21,18 @@ use crate::policy::SplitRule;
 use crate::region::{Place, Region, Regions};
 use crate::source::Grant;
 use crate::stats::{Counters, Stats};
-use crate::units::{GRANULE, MAX_BYTES, align_up, round_up};
+use crate::units::{GRANULE, MAX_BYTES, round_up};
 
 pub(crate) use feasibility::Supply;
 pub(crate) use free_plan::FreePlan;
 pub(crate) use request::ChunkRequest;
+pub(crate) use resizing::Tail;
 
 /// A served request: address, chunk size, requested size and id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocation {
-    /// First byte of the chunk, a multiple of the granule; 0 for a request of zero bytes.
+    /// First byte: a multiple of the granule and of the requested alignment. For a request of zero bytes 0, or
+    /// `u64::MAX` if the source grants addresses from 0 on.
     pub address: u64,
     /// Size of the chunk in bytes: the request rounded up to granules, or more where the split rule kept the chunk
     /// whole.
@@ -69,6 +71,8 @@ pub(crate) struct Tables {
     split_rule: SplitRule,
     split_threshold: u64,
     joins_regions: bool,
+    /// Whether a region may start at address 0.
+    pub(crate) is_zero_based: bool,
 }
 
 impl Tables {
@@ -92,6 +96,7 @@ impl Tables {
             split_rule,
             split_threshold: split_rule.threshold(limit),
             joins_regions,
+            is_zero_based: false,
         }
     }
 
@@ -122,21 +127,31 @@ impl Tables {
     #[inline]
     pub(crate) fn try_allocate(&mut self, request: ChunkRequest) -> Option<Allocation> {
         // `take` returns two integers in registers; reading the freshly written chunk back would stall.
-        let (address, size) = self.take(request.bytes, request.needed)?;
-        let address = address.get();
+        let (address, size) = if request.is_aligned() {
+            self.take_aligned(request)?
+        } else {
+            self.take(request.bytes, request.needed)?
+        };
         if request.held {
             self.set_held(address, true);
         }
         if let Some(owner) = request.owner {
             self.set_owner(owner, address, request);
         }
-        Some(Allocation { address, size, requested: request.bytes, id: self.counters.allocs() })
+        Some(Allocation { address, size: size.get(), requested: request.bytes, id: self.counters.allocs() })
     }
 
-    /// Puts a request of `bytes` bytes into a free chunk of at least `needed` bytes; returns the chunk's address,
-    /// never 0, and its size.
-    fn take(&mut self, bytes: u64, needed: u64) -> Option<(NonZeroU64, u64)> {
-        let FreeChunk { mut size, address, handle } = self.bins.take_best_fit(&mut self.chunks, needed)?;
+    /// Puts a request of `bytes` bytes into a free chunk of at least `needed` bytes; returns the chunk's address and
+    /// its size.
+    fn take(&mut self, bytes: u64, needed: u64) -> Option<(u64, NonZeroU64)> {
+        let chunk = self.bins.take_best_fit(&mut self.chunks, needed)?;
+        self.occupy(chunk, bytes, needed)
+    }
+
+    /// Puts a request into a chunk that is in no bin, split if the split rule says so.
+    #[inline(always)]
+    fn occupy(&mut self, chunk: FreeChunk, bytes: u64, needed: u64) -> Option<(u64, NonZeroU64)> {
+        let FreeChunk { mut size, address, handle } = chunk;
         let rest = size - needed;
         if rest >= needed.min(self.split_threshold) {
             size = needed;
@@ -153,7 +168,7 @@ impl Tables {
         chunk.requested = bytes;
         chunk.id = NonZeroU64::new(id);
         chunk.link = link;
-        NonZeroU64::new(address).map(|address| (address, size))
+        NonZeroU64::new(size).map(|size| (address, size))
     }
 
     /// Frees the chunk at `address` and merges it with its free neighbours.
@@ -198,29 +213,6 @@ impl Tables {
         }
     }
 
-    /// Changes the requested size at `address`, if the chunk is large enough and no scope limit forbids it. Returns
-    /// the usable size in bytes.
-    pub(crate) fn resize_in_place(&mut self, address: u64, bytes: u64) -> Option<u64> {
-        let handle = self.live.find(&self.chunks, address)?;
-        // The result depends on the chunk's size, which other settings change.
-        self.history.end();
-        self.decisions.record(|| Decision::Resized { address, bytes });
-        let chunk = self.chunks.get_mut(handle);
-        if bytes > chunk.size {
-            return Some(chunk.size);
-        }
-        if let Some(owner) = self.owners.owner_of(handle) {
-            let (before, after) = (round_up(chunk.requested), round_up(bytes));
-            if self.owners.exceeded_limit(owner, after.saturating_sub(before)).is_some() {
-                return Some(before);
-            }
-            self.owners.account_resize(owner, before, after);
-        }
-        self.counters.account_resize(chunk.requested, bytes);
-        chunk.requested = bytes;
-        Some(chunk.size)
-    }
-
     /// Records the owner of a new allocation.
     #[cold]
     fn set_owner(&mut self, owner: OwnerId, address: u64, request: ChunkRequest) {
@@ -249,7 +241,7 @@ impl Tables {
             return Some(GrantFault::Misaligned);
         }
         let end = grant.address.checked_add(grant.bytes);
-        if grant.address == 0 || end.is_none_or(|end| end > MAX_BYTES) {
+        if (grant.address == 0 && !self.is_zero_based) || end.is_none_or(|end| end > MAX_BYTES) {
             return Some(GrantFault::OutOfRange);
         }
         self.regions.place(grant).is_none().then_some(GrantFault::Overlap)
@@ -348,26 +340,18 @@ fn is_wholly_free(chunks: &ChunkTable, region: &Region) -> bool {
 
 impl Allocation {
     /// The allocation of a zero-byte request: no address, nothing to free.
-    pub(crate) const NOTHING: Self = Self { address: 0, size: 0, requested: 0, id: 0 };
-
-    /// Returns the first multiple of `alignment` in the chunk, for an allocation made with that alignment.
-    #[must_use]
-    pub fn aligned_address(&self, alignment: u64) -> u64 {
-        align_up(self.address, alignment)
-    }
-
-    /// Returns the bytes from `address`, inside the chunk, to the chunk's end.
-    #[must_use]
-    pub fn size_from(&self, address: u64) -> u64 {
-        self.address + self.size - address
+    pub(crate) const fn nothing(address: u64) -> Self {
+        Self { address, size: 0, requested: 0, id: 0 }
     }
 }
 
+mod aligning;
 mod feasibility;
 mod free_plan;
 mod holding;
 mod out_of_memory;
 mod quarantine;
 mod request;
+mod resizing;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use crate::numbers::Numbers;
 use crate::sources::Descending;
 use allotment::source::{AddressSpace, Cap, Capped, FailingSource, Grant, RegionSource, ReserveError};
 use allotment::{
-    AllocError, Allocation, Gauge, Headroom, MemoryGuard, Options, OutOfMemory, Policy, Pool, Scope,
+    AllocError, Allocation, Gauge, Headroom, MemoryGuard, Options, OutOfMemory, Policy, Pool, Request, Scope,
     Siblings, set_tag,
 };
 
@@ -189,7 +189,9 @@ impl World {
             Step::Resize(which, bytes) => {
                 if !self.held.is_empty() {
                     let place = which % self.held.len();
-                    self.pool.resize_in_place(self.held[place].address, bytes).expect("live");
+                    if let Ok(resized) = self.pool.resize(self.held[place].address, bytes) {
+                        self.held[place] = resized;
+                    }
                 }
                 None
             }
@@ -234,7 +236,7 @@ impl World {
 
     /// Makes a request and keeps the allocation.
     pub(crate) fn request(&mut self, bytes: u64, alignment: u64) -> Result<(), Box<OutOfMemory>> {
-        match self.pool.allocate_with_retry(bytes, alignment, |_| false) {
+        match self.pool.allocate_with_retry(Request::new(bytes).align(alignment), |_| false) {
             Ok(allocation) => {
                 self.held.push(allocation);
                 Ok(())

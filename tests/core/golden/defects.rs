@@ -140,7 +140,7 @@ fn a_free_between_a_refusal_and_the_wait_is_not_missed() {
     let all = pool.allocate(1 << 20).unwrap();
     let start = Instant::now();
     let mut asked = 0;
-    let allocation = pool.allocate_with_retry(512, GRANULE, |refused| {
+    let allocation = pool.allocate_with_retry(512, |refused| {
         asked += 1;
         pool.free(all.address).unwrap();
         wait.should_retry(refused, || false)

@@ -1,6 +1,6 @@
 //! Quarantine and other figures of a pool: scopes, live limits, explanations, kept regions.
 
-use allotment::{DamagedPlace, Options, Verdict};
+use allotment::{DamagedPlace, Options, ResizeError, Verdict};
 
 use super::{KIB, damage, damaged, guarded, over_paper, pool, sound};
 
@@ -27,11 +27,11 @@ fn a_scope_limit_keeps_a_resize_in_place_from_moving_the_red_zone() {
     // Alone in its region, so the chunk is larger than needed.
     let (pool, memory) = pool(2 * KIB, 0);
     let a = pool.allocate(1000).unwrap();
-    assert_eq!(pool.resize_in_place(a.address, 1536), Ok(1536));
+    assert_eq!(pool.resize(a.address, 1536).unwrap().size, 1536);
     pool.free(a.address).unwrap();
     let scope = pool.open_scope("step", Some(1024), false).unwrap();
     let b = pool.allocate(1000).unwrap();
-    assert_eq!(pool.resize_in_place(b.address, 1536), Ok(1024));
+    assert!(matches!(pool.resize(b.address, 1536), Err(ResizeError::ScopeLimit { size: 1000, .. })));
     memory.poke(b.address, 1000);
     assert_eq!(damaged(pool.free(b.address)), damage(DamagedPlace::Behind, &b, 1000));
     pool.close_scope(scope).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use allotment::DamagedPlace::Freed;
-use allotment::{AllocError, FreeError, Options};
+use allotment::{AllocError, FreeError, Options, ResizeError};
 
 use super::{KIB, damage, damaged, guarded, over_paper, pool, sound};
 
@@ -57,7 +57,7 @@ fn a_second_free_of_what_is_in_quarantine_is_a_double_free() {
     assert_eq!(pool.free_allocation(&a), refused);
     assert_eq!(pool.try_free(a.address), Err(FreeError::NotAllocated { address: a.address }));
     pool.free_deferred(&a);
-    assert_eq!(pool.resize_in_place(a.address, 1), Err(FreeError::NotAllocated { address: a.address }));
+    assert_eq!(pool.resize(a.address, 1), Err(ResizeError::NotAllocated { address: a.address }));
     assert_eq!(pool.pin(&a), Err(FreeError::NotAllocated { address: a.address }));
     assert_eq!(pool.snapshot(), before);
 }

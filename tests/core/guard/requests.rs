@@ -1,6 +1,6 @@
 //! Requests in guard mode: the memory they take, and refusals.
 
-use allotment::{Action, AllocError, MAX_BYTES, Verdict};
+use allotment::{Action, AllocError, MAX_BYTES, Request, Verdict};
 
 use super::{KIB, guarded, over_paper, pool, sound};
 
@@ -67,7 +67,7 @@ fn what_is_too_large_is_named_as_it_was_asked_for() {
         }
     }
     assert!(matches!(
-        pool.allocate_with_retry(1, 3, |_| false),
+        pool.allocate_with_retry(Request::new(1).align(3), |_| false),
         Err(AllocError::BadAlignment { alignment: 3 })
     ));
 }

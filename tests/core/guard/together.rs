@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use allotment::{Allocation, Options};
+use allotment::{Allocation, Options, Request};
 
 use super::{KIB, guarded, over_paper, sound};
 
@@ -34,7 +34,7 @@ fn random_programs_leave_no_leak_and_no_false_report() {
             if numbers.below(5) < 3 {
                 let bytes = 1 + numbers.below(6000);
                 let alignment = 1 << numbers.below(13);
-                match pool.allocate_with_retry(bytes, alignment, |_| false) {
+                match pool.allocate_with_retry(Request::new(bytes).align(alignment), |_| false) {
                     Ok(a) => {
                         let stamp = u8::try_from(step % 250).unwrap();
                         (a.address..a.address + bytes).for_each(|address| memory.write(address, stamp));

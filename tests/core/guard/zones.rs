@@ -1,6 +1,8 @@
 //! Red zones: before and behind, for every size and alignment.
 
 use allotment::DamagedPlace::{Before, Behind};
+use allotment::Request;
+use allotment::ResizeError;
 
 use super::{KIB, damage, damaged, pool, sound};
 
@@ -87,10 +89,12 @@ fn alignment_is_kept_and_both_sides_are_watched() {
         for bytes in [1_i64, 255, 256, 1000, 5000] {
             for offset in [-1, bytes] {
                 let again = |_: &allotment::AllocationAttempt| false;
-                let a = pool.allocate_with_retry(bytes.cast_unsigned(), alignment, again).unwrap();
+                let a = pool
+                    .allocate_with_retry(Request::new(bytes.cast_unsigned()).align(alignment), again)
+                    .unwrap();
                 assert!(a.address.is_multiple_of(alignment.max(256)));
-                assert_eq!(a.aligned_address(alignment), a.address);
-                assert_eq!(a.size_from(a.address), bytes.cast_unsigned());
+                assert!(a.address.is_multiple_of(alignment));
+                assert_eq!(a.size, bytes.cast_unsigned());
                 memory.poke(a.address, offset);
                 let place = if offset < 0 { Before } else { Behind };
                 assert_eq!(damaged(pool.free_allocation(&a)), damage(place, &a, offset));
@@ -109,11 +113,14 @@ fn alignment_is_kept_and_both_sides_are_watched() {
 fn a_resize_in_place_moves_the_red_zone_along() {
     let (pool, memory) = pool(256 * KIB, 0);
     let a = pool.allocate(100).unwrap();
+    let next = pool.allocate(1).unwrap();
     // One granule of the chunk always stays a red zone.
-    assert_eq!(pool.resize_in_place(a.address, 10_000), Ok(256));
-    assert_eq!(pool.resize_in_place(a.address, 256), Ok(256));
+    let refused = ResizeError::NoRoom { address: a.address, bytes: 10_000, size: 100, possible: 256 };
+    assert_eq!(pool.resize(a.address, 10_000), Err(refused));
+    assert_eq!(pool.resize(a.address, 256).unwrap().size, 256);
     memory.poke(a.address, 255);
-    assert_eq!(pool.resize_in_place(a.address, 200), Ok(256));
+    assert_eq!(pool.resize(a.address, 200).unwrap().size, 200);
+    pool.free(next.address).unwrap();
     assert_eq!(sound(&pool).requested, 200);
     memory.poke(a.address, 199);
     memory.poke(a.address, 200);
@@ -126,6 +133,6 @@ fn damage_found_while_resizing_is_kept_for_the_free() {
     let (pool, memory) = pool(256 * KIB, 0);
     let a = pool.allocate(100).unwrap();
     memory.poke(a.address, 150);
-    assert_eq!(pool.resize_in_place(a.address, 200), Ok(256));
+    assert_eq!(pool.resize(a.address, 200).unwrap().size, 200);
     assert_eq!(damaged(pool.free(a.address)), damage(Behind, &a, 150));
 }

@@ -97,8 +97,7 @@ impl Judge<'_> {
             panic!("allocation {id} of {call:?}")
         };
         assert!(!self.shadow.is_closed(), "an allocation from a closed pool");
-        let needed = Shadow::needed(*bytes, *alignment);
-        assert_eq!(self.shadow.serve(*bytes, needed), Some(*served), "the best fit");
+        assert_eq!(self.shadow.serve(*bytes, *alignment), Some(*served), "the best fit");
         let Allocation { address, requested, .. } = *served;
         let charged = self.progress.get_mut(&event).and_then(|progress| progress.owner.take());
         if let Some(owner) = &charged {
@@ -134,25 +133,18 @@ impl Judge<'_> {
             panic!("a resize in {call:?}")
         };
         assert_eq!((address, bytes), (*wanted, *wanted_bytes));
-        let (id, size) = self.shadow.live_at(address).expect("a live allocation is resized");
+        let (id, _) = self.shadow.live_at(address).expect("a live allocation is resized");
         let known = &mut self.known[usize::try_from(id).expect("a few")];
-        let mut usable = size;
-        if bytes <= size {
+        assert!(!known.held && bytes <= self.shadow.possible_at(address), "a resize without room");
+        if let Some(owner) = &known.owner {
             let (before, after) = (known.requested.next_multiple_of(256), bytes.next_multiple_of(256));
             let more = after.saturating_sub(before);
-            if let Some(owner) = &known.owner
-                && self.owners.exceeded(owner, more).is_some()
-            {
-                usable = before;
-            } else {
-                if let Some(owner) = &known.owner {
-                    self.owners.resize(owner, before, after);
-                }
-                known.requested = bytes;
-                self.shadow.resize(address, bytes);
-            }
+            assert_eq!(self.owners.exceeded(owner, more), None, "a resize above a scope's limit");
+            self.owners.resize(owner, before, after);
         }
-        assert_eq!(*returned, Some(usable), "the usable size");
+        known.requested = bytes;
+        self.shadow.resize(address, bytes);
+        assert_eq!(*returned, Some(bytes.next_multiple_of(256)), "the size of its chunk");
     }
 
     fn held(&mut self, address: u64, held: bool, call: &Call) {

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_uint};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use allotment::{AllocError, FreeError, Pool, Unusable, fork};
+use allotment::{AllocError, FreeError, Pool, Request, Unusable, fork};
 
 use crate::numbers::Numbers;
 use crate::round;
@@ -52,7 +52,7 @@ fn child(inherited: &Pool, seed: u64) {
     fork::entered_child();
     let forked = |error| matches!(error, AllocError::Unusable(Unusable::Forked));
     assert!(inherited.allocate(1).is_err_and(forked));
-    assert!(inherited.try_allocate(1, 512).is_err_and(forked));
+    assert!(inherited.try_allocate(Request::new(1).align(512)).is_err_and(forked));
     assert_eq!(inherited.free(256), Err(FreeError::Unusable(Unusable::Forked)));
     assert_eq!(inherited.stats(), Err(Unusable::Forked));
     assert_eq!(inherited.trim(), Err(Unusable::Forked));

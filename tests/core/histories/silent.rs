@@ -38,7 +38,7 @@ impl Judge<'_> {
                     Freed::Unknown => !known.live || known.held,
                 }
             }
-            Call::Resize { address, .. } => self.shadow.live_at(*address).is_none(),
+            Call::Resize { address, bytes, .. } => self.cannot_resize(*address, *bytes),
             Call::Pin { id, .. } => !self.known[usize::try_from(*id).expect("a few")].live,
             Call::SetLimit { limit, trim, released } => {
                 let reserved = self.shadow.reserved();
@@ -66,6 +66,15 @@ impl Judge<'_> {
             Call::ScopeStats { key, figures } => self.owners.stats(*key) == figures.as_deref().cloned(),
             call => unreachable!("a decision: {call:?}"),
         }
+    }
+
+    /// Returns whether a resize fails now: nothing is there, or it is held, or there is no room, or a limit forbids it.
+    fn cannot_resize(&self, address: u64, bytes: u64) -> bool {
+        let Some((id, _)) = self.shadow.live_at(address) else { return true };
+        let known = &self.known[usize::try_from(id).expect("a few")];
+        let more = bytes.next_multiple_of(256).saturating_sub(known.requested.next_multiple_of(256));
+        let exceeds = known.owner.as_ref().is_some_and(|owner| self.owners.exceeded(owner, more).is_some());
+        known.held || bytes > self.shadow.possible_at(address) || exceeds
     }
 
     /// Returns whether these counts are those of this moment.

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 
-use allotment::{AllocError, Allocation, FreeError, Maker, Pool, Unusable, set_tag};
+use allotment::{AllocError, Allocation, FreeError, Maker, Pool, Request, Unusable, set_tag};
 
 use crate::event::{AllocateWay, Answer, Call, Event, FreeWay, Freed, Tag};
 use crate::numbers::Numbers;
@@ -123,8 +123,10 @@ impl<'a> Worker<'a> {
         let called = self.call(|pool| {
             let served = match way {
                 AllocateWay::Plain => pool.allocate(bytes).map(Some),
-                AllocateWay::Aligned => pool.allocate_with_retry(bytes, alignment, |_| false).map(Some),
-                AllocateWay::Try => pool.try_allocate(bytes, alignment),
+                AllocateWay::Aligned => {
+                    pool.allocate_with_retry(Request::new(bytes).align(alignment), |_| false).map(Some)
+                }
+                AllocateWay::Try => pool.try_allocate(Request::new(bytes).align(alignment)),
                 AllocateWay::Held => pool.allocate_held(bytes, |_| false).map(Some),
             };
             let answer = match served {
@@ -249,7 +251,11 @@ impl<'a> Worker<'a> {
         // A shared one may be gone, and its address may be another thread's.
         let Allocation { address, size, .. } = allocation;
         let bytes = 1 + self.random.below(if shared { size } else { size + size / 4 });
-        self.call(|pool| Call::Resize { address, bytes, size: pool.resize_in_place(address, bytes).ok() });
+        self.call(|pool| Call::Resize {
+            address,
+            bytes,
+            size: pool.resize(address, bytes).ok().map(|resized| resized.size),
+        });
     }
 
     fn pin(&mut self) {

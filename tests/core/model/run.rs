@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use allotment::source::{Log, Recording};
-use allotment::{Allocation, AllocationAttempt, GRANULE, MAX_BYTES, Pool, RegionSource};
+use allotment::{Allocation, AllocationAttempt, GRANULE, MAX_BYTES, Pool, RegionSource, Request};
 
 use crate::misbehaving::{OnPurpose, Panicking};
 use crate::program::{AllocateCall, FreeCall, Mark, Size, Step, Wrong};
@@ -177,19 +177,15 @@ impl Run {
             AllocateCall::Plain => self.allocate_again(bytes, alignment, 0),
             AllocateCall::Again(times) => self.allocate_again(bytes, alignment, times),
             AllocateCall::Try => {
-                let result = self.pool.try_allocate(bytes, alignment);
+                let result = self.pool.try_allocate(Request::new(bytes).align(alignment));
                 let allocation = result.as_ref().ok().copied().flatten();
                 self.shadow.tried(bytes, alignment, result);
                 allocation
             }
         };
         let allocation = allocation.filter(|allocation| allocation.address != 0)?;
-        let start = allocation.aligned_address(alignment);
-        assert!(
-            start.is_multiple_of(alignment) && start >= allocation.address,
-            "{allocation:?} at {alignment}"
-        );
-        assert!(start + bytes <= allocation.address + allocation.size, "{allocation:?} at {alignment}");
+        assert!(allocation.address.is_multiple_of(alignment), "{allocation:?} at {alignment}");
+        assert!(bytes <= allocation.size, "{allocation:?} at {alignment}");
         self.live.push(allocation);
         Some(allocation)
     }
@@ -216,7 +212,7 @@ impl Run {
         };
         let result = guarded(panics, || match (alignment, times) {
             (1, 0) => pool.allocate(bytes),
-            _ => pool.allocate_with_retry(bytes, alignment, again),
+            _ => pool.allocate_with_retry(Request::new(bytes).align(alignment), again),
         });
         let outcome = result.as_ref().map_or(Outcome::Panicked, Outcome::of);
         match outcome {
@@ -309,7 +305,13 @@ impl Run {
         // Half of the sizes fit the chunk.
         let size = self.shadow.size_at(address).filter(|_| which.is_multiple_of(2));
         let bytes = size.map_or(bytes, |size| bytes % (size + 1));
-        self.shadow.resized(address, bytes, self.pool.resize_in_place(address, bytes));
+        let resized = self.pool.resize(address, bytes);
+        if let (Ok(resized), Some(live)) =
+            (&resized, self.live.iter_mut().find(|live| live.address == address))
+        {
+            *live = *resized;
+        }
+        self.shadow.resized(address, bytes, &resized);
     }
 
     fn unpin(&mut self, allocation: &Allocation) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use allotment::source::{AddressSpace, Call, RegionSource, ReserveError};
-use allotment::{AllocError, GRANULE, Grant, GrantFault, MAX_BYTES, Options, Pool, Verdict};
+use allotment::{AllocError, GRANULE, Grant, GrantFault, MAX_BYTES, Options, Pool, Request, Verdict};
 use allotment_host::HostMemory;
 
 use super::sources::{Answering, Resized};
@@ -232,7 +232,7 @@ fn a_source_is_asked_for_whole_granules_at_a_granule() {
     for limit in [257, 1_000_001, 3 * MIB + 1] {
         let (pool, _) = recorded(Careful(AddressSpace::new(0)), Options::new(limit));
         for alignment in [1, 256, 512, 4096] {
-            let _ = pool.allocate_with_retry(777, alignment, |_| false);
+            let _ = pool.allocate_with_retry(Request::new(777).align(alignment), |_| false);
         }
     }
 }

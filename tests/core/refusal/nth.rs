@@ -96,7 +96,7 @@ fn a_request_that_is_tried_again_and_served_is_no_refusal() {
     let (pool, _) = recorded(AddressSpace::new(0), Options { growth: false, ..Options::new(LIMIT) });
     let all = pool.allocate(LIMIT).expect("fits");
     let mut asked = 0;
-    let served = pool.allocate_with_retry(MIB, 256, |refused| {
+    let served = pool.allocate_with_retry(MIB, |refused| {
         asked += 1;
         assert_eq!(refused.out_of_memory.verdict, Verdict::Full);
         pool.free_allocation(&all).is_ok()
@@ -110,7 +110,7 @@ fn a_request_that_is_tried_again_and_served_is_no_refusal() {
 fn the_retry_callback_is_called_once_for_each_attempt() {
     let (pool, _) = recorded(AddressSpace::new(0), Options { growth: false, ..Options::new(LIMIT) });
     let mut asked = 0;
-    let result = pool.allocate_with_retry(LIMIT + 1, 256, |_| {
+    let result = pool.allocate_with_retry(LIMIT + 1, |_| {
         asked += 1;
         asked < 4
     });
@@ -122,12 +122,12 @@ fn the_retry_callback_is_called_once_for_each_attempt() {
 #[test]
 fn try_allocate_neither_counts_a_refusal_nor_calls_the_source() {
     let (pool, log) = recorded(AddressSpace::new(0), Options::new(LIMIT));
-    assert_eq!(pool.try_allocate(1, 256).expect("an open pool"), None);
+    assert_eq!(pool.try_allocate(1).expect("an open pool"), None);
     assert_eq!(log.take(), []);
     assert_eq!(pool.stats().expect("this process").num_refused, 0);
     let allocation = pool.allocate(1).expect("grows");
     assert_eq!(log.take().len(), 1);
-    assert!(pool.try_allocate(1, 256).expect("an open pool").is_some_and(|other| other != allocation));
+    assert!(pool.try_allocate(1).expect("an open pool").is_some_and(|other| other != allocation));
 }
 
 #[test]

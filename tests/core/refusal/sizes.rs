@@ -1,7 +1,7 @@
 //! Requests and limits at the edges: zero, one granule more, everything.
 
 use allotment::source::AddressSpace;
-use allotment::{FreeError, GRANULE, MAX_BYTES, Options, OptionsError, Pool};
+use allotment::{FreeError, GRANULE, MAX_BYTES, Options, OptionsError, Pool, Request};
 
 use super::{GIB, MIB, recorded, refused};
 
@@ -9,16 +9,17 @@ use super::{GIB, MIB, recorded, refused};
 fn zero_bytes_are_served_without_anything_and_freed_without_anything() {
     let (pool, log) = recorded(AddressSpace::new(0), Options::new(MIB));
     let before = pool.stats().unwrap();
-    for nothing in [pool.allocate(0), pool.allocate_with_retry(0, 4096, |_| panic!("not refused"))] {
+    for nothing in
+        [pool.allocate(0), pool.allocate_with_retry(Request::new(0).align(4096), |_| panic!("not refused"))]
+    {
         let nothing = nothing.unwrap();
         assert_eq!((nothing.address, nothing.size, nothing.requested, nothing.id), (0, 0, 0, 0));
-        assert_eq!(nothing.aligned_address(4096), 0);
         pool.free(nothing.address).unwrap();
         pool.free_allocation(&nothing).unwrap();
         pool.free_deferred(&nothing);
         assert_eq!(pool.try_free(nothing.address), Ok(Some(())));
     }
-    assert_eq!(pool.try_allocate(0, 1).unwrap().map(|nothing| nothing.size), Some(0));
+    assert_eq!(pool.try_allocate(0).unwrap().map(|nothing| nothing.size), Some(0));
     assert_eq!(pool.stats().unwrap(), before);
     assert_eq!(log.take(), []);
 }

@@ -39,8 +39,8 @@ fn a_closed_pool_takes_frees_and_no_requests() {
     let held = pool.allocate(MIB).unwrap();
     pool.close().unwrap();
     assert!(is_closed(&pool.allocate(1)));
-    assert!(is_closed(&pool.allocate_with_retry(1, 256, |_| true)));
-    assert!(is_closed(&pool.try_allocate(1, 256)));
+    assert!(is_closed(&pool.allocate_with_retry(1, |_| true)));
+    assert!(is_closed(&pool.try_allocate(1)));
     assert_eq!(pool.can_allocate(1), Ok(false));
     assert_eq!(observe(&pool).num_live, 1);
     pool.free_allocation(&held).unwrap();

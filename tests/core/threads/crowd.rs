@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use allotment::source::{AddressSpace, Cap, Capped};
-use allotment::{AllocError, Allocation, Options, Pool, RegionSource, Stats};
+use allotment::{AllocError, Allocation, Options, Pool, RegionSource, Request, Stats};
 use allotment_host::HostMemory;
 
 use super::contention::Ranges;
@@ -42,8 +42,8 @@ impl Crowd {
         let alignment = 1 << random.below(13);
         let served = match random.below(3) {
             0 => self.pool.allocate(bytes).map(Some),
-            1 => self.pool.allocate_with_retry(bytes, alignment, |_| false).map(Some),
-            _ => self.pool.try_allocate(bytes, alignment),
+            1 => self.pool.allocate_with_retry(Request::new(bytes).align(alignment), |_| false).map(Some),
+            _ => self.pool.try_allocate(Request::new(bytes).align(alignment)),
         };
         let allocation = match served {
             Ok(allocation) => allocation?,
@@ -89,9 +89,9 @@ impl Crowd {
                     other.inspect(|allocation| self.free(allocation, &mut random));
                 }
             }
-            if let Some(allocation) = live.last().filter(|_| random.chance(10)) {
-                let held = self.pool.resize_in_place(allocation.address, 1 + random.below(allocation.size));
-                assert_eq!(held, Ok(allocation.size));
+            if let Some(allocation) = live.last_mut().filter(|_| random.chance(10)) {
+                let bytes = 1 + random.below(allocation.size);
+                *allocation = self.pool.resize(allocation.address, bytes).expect("no more than it has");
             }
         }
         for allocation in &live {

@@ -173,7 +173,7 @@ fn every_waiting_thread_is_served() {
 fn the_retry_callback_runs_without_a_lock() {
     let (pool, [first, ..]) = full_pool(Duration::ZERO);
     let served = ends(move || {
-        pool.allocate_with_retry(MIB, 256, |refused| {
+        pool.allocate_with_retry(MIB, |refused| {
             assert!(!pool.freed_since(refused).expect("this process"));
             pool.check().expect("every invariant holds");
             assert_eq!(pool.trim(), Ok(0));

@@ -29,8 +29,8 @@ impl Round {
 
 impl Shadow {
     /// Serves a request from a free chunk, if one fits.
-    pub(crate) fn serve(&mut self, bytes: u64, needed: u64) -> Option<Allocation> {
-        self.take(Request { bytes, needed })
+    pub(crate) fn serve(&mut self, bytes: u64, alignment: u64) -> Option<Allocation> {
+        self.take(Request::new(bytes, alignment)?)
     }
 
     /// Returns the chunk size that a request needs.
@@ -119,7 +119,7 @@ impl Shadow {
 
     /// Returns the error of a request that is refused now.
     pub(crate) fn refusal(&self, bytes: u64, needed: u64, declined: bool) -> OutOfMemory {
-        *self.out_of_memory(Request { bytes, needed }, declined)
+        *self.out_of_memory(Request { bytes, needed, alignment: 1 }, declined)
     }
 
     /// Returns the allocation at `address`: its number and the size of its chunk.
@@ -128,9 +128,14 @@ impl Shadow {
         Some((chunk.holder?.id, chunk.size))
     }
 
-    /// Changes the requested bytes of the allocation at `address`, within its chunk.
+    /// Returns the bytes to which the allocation at `address` can grow in place.
+    pub(crate) fn possible_at(&self, address: u64) -> u64 {
+        self.space.possible_at(address)
+    }
+
+    /// Resizes the allocation at `address` in place.
     pub(crate) fn resize(&mut self, address: u64, bytes: u64) {
-        self.space.request(address, bytes);
+        self.space.resize(address, bytes);
         self.largest_requested = self.largest_requested.max(bytes);
         self.raise_peaks();
     }

@@ -6,19 +6,20 @@ use allotment::{AllocError, Allocation, Grant, GrantFault, MAX_BYTES, OutOfMemor
 use super::Shadow;
 use super::answers::{Answer, Answers, Ending, Outcome};
 use super::rules::{in_granules, less_than};
-use super::space::Holder;
+use super::space::{Chunk, Holder};
 
 /// The largest valid alignment.
-const MAX_ALIGNMENT: u64 = 4096;
+const MAX_ALIGNMENT: u64 = 1 << 62;
 
 /// The allocation of zero bytes.
 const NOTHING: Allocation = Allocation { address: 0, size: 0, requested: 0, id: 0 };
 
-/// A request: requested bytes, and the needed chunk size.
+/// A request: requested bytes, the size of a chunk that serves it wherever it starts, and the alignment.
 #[derive(Clone, Copy)]
 pub(super) struct Request {
     pub(super) bytes: u64,
     pub(super) needed: u64,
+    pub(super) alignment: u64,
 }
 
 /// The end of a round of source requests.
@@ -112,19 +113,27 @@ impl Shadow {
         }
     }
 
-    /// Allocates the best fit, split if the rest is kept.
-    pub(super) fn take(&mut self, Request { bytes, needed }: Request) -> Option<Allocation> {
-        let best = self.space.best_fit(needed)?;
-        let size = if self.rules.splits(best.size, needed) { needed } else { best.size };
+    /// Allocates from the best fit for the size alone if it holds an aligned piece, else from the best fit for the
+    /// size and its padding. What lies before the piece stays free, and what lies behind it if that is kept.
+    pub(super) fn take(&mut self, Request { bytes, needed, alignment }: Request) -> Option<Allocation> {
+        let rounded = bytes.div_ceil(256) * 256;
+        let start_in = |chunk: &Chunk| chunk.address.div_ceil(alignment) * alignment;
+        let tight = self.space.best_fit(rounded);
+        let tight = tight.filter(|chunk| start_in(chunk) + rounded <= chunk.address + chunk.size);
+        let best = tight.or_else(|| self.space.best_fit(needed))?;
+        let address = start_in(&best);
+        let left = best.address + best.size - address;
+        let size = if self.rules.splits(left, rounded) { rounded } else { left };
         self.allocs += 1;
         self.largest_requested = self.largest_requested.max(bytes);
         let id = self.allocs;
-        self.space.hand_out(best.address, size, Holder { id, requested: bytes });
+        self.space.hand_out(best.address, address, size, Holder { id, requested: bytes });
         self.raise_peaks();
-        Some(Allocation { address: best.address, size, requested: bytes, id })
+        Some(Allocation { address, size, requested: bytes, id })
     }
 
-    fn grow(&mut self, Request { bytes, needed }: Request, answers: &mut Answers) -> Round {
+    fn grow(&mut self, request: Request, answers: &mut Answers) -> Round {
+        let needed = request.needed;
         let room = self.room();
         if needed > room {
             return Round::NoRoom;
@@ -159,7 +168,7 @@ impl Shadow {
                 Answer::Declined => {}
                 Answer::Panicked => return Round::Ended(Outcome::Panicked),
                 Answer::Failed => {
-                    let refused = self.out_of_memory(Request { bytes, needed }, true);
+                    let refused = self.out_of_memory(request, true);
                     return Round::Ended(Outcome::SourceFailed(refused));
                 }
             }
@@ -201,7 +210,7 @@ impl Shadow {
 
     pub(super) fn out_of_memory(
         &self,
-        Request { bytes, needed }: Request,
+        Request { bytes, needed, .. }: Request,
         declined: bool,
     ) -> Box<OutOfMemory> {
         let stats = self.stats();
@@ -245,6 +254,6 @@ impl Request {
             return None;
         }
         let needed = in_granules(padded).try_into().expect("at most the largest request");
-        Some(Self { bytes, needed })
+        Some(Self { bytes, needed, alignment })
     }
 }

@@ -110,27 +110,52 @@ impl Space {
         self.chunks().find(|chunk| chunk.address == address).copied()
     }
 
-    /// Allocates the chunk at `address`, split to `size` bytes.
-    pub(crate) fn hand_out(&mut self, address: u64, size: u64, holder: Holder) {
+    /// Allocates `size` bytes from `address` on in the chunk at `of`; what lies before and behind them stays free.
+    pub(crate) fn hand_out(&mut self, of: u64, address: u64, size: u64, holder: Holder) {
         for region in &mut self.regions {
-            if let Some(at) = region.chunks.iter().position(|chunk| chunk.address == address) {
-                let rest = region.chunks[at].size - size;
-                region.chunks[at].size = size;
-                region.chunks[at].holder = Some(holder);
-                if rest > 0 {
-                    region.chunks.insert(at + 1, Chunk { address: address + size, size: rest, holder: None });
-                }
+            if let Some(at) = region.chunks.iter().position(|chunk| chunk.address == of) {
+                let whole = region.chunks[at];
+                let end = address + size;
+                let parts = [
+                    Chunk { size: address - of, holder: None, ..whole },
+                    Chunk { address, size, holder: Some(holder) },
+                    Chunk { address: end, size: of + whole.size - end, holder: None },
+                ];
+                region.chunks.splice(at..=at, parts.into_iter().filter(|part| part.size > 0));
                 return;
             }
         }
-        panic!("no chunk at {address}");
+        panic!("no chunk at {of}");
     }
 
-    /// Changes the requested bytes of the chunk at `address`.
-    pub(crate) fn request(&mut self, address: u64, bytes: u64) {
-        let chunks = self.regions.iter_mut().flat_map(|region| &mut region.chunks);
-        for chunk in chunks.filter(|chunk| chunk.address == address) {
-            chunk.holder = chunk.holder.map(|holder| Holder { requested: bytes, ..holder });
+    /// Returns the bytes to which the allocation at `address` can grow: its chunk and the free one after it.
+    pub(crate) fn possible_at(&self, address: u64) -> u64 {
+        let region =
+            self.regions.iter().find(|region| address >= region.span.address && address < region.span.end());
+        let mut chunks = region.expect("a region").chunks.iter().skip_while(|chunk| chunk.address != address);
+        let own = chunks.next().expect("a chunk").size;
+        own + chunks.next().filter(|next| next.holder.is_none()).map_or(0, |next| next.size)
+    }
+
+    /// Resizes the allocation at `address`, with the free chunk after it, to exactly its granules.
+    pub(crate) fn resize(&mut self, address: u64, bytes: u64) {
+        for region in &mut self.regions {
+            if let Some(at) = region.chunks.iter().position(|chunk| chunk.address == address) {
+                let Chunk { size, holder, .. } = region.chunks[at];
+                let holder = Holder { requested: bytes, ..holder.expect("an allocation") };
+                region.chunks[at].holder = None;
+                let whole = region
+                    .chunks
+                    .get(at + 1)
+                    .filter(|next| next.holder.is_none())
+                    .map_or(size, |next| size + next.size);
+                if whole > size {
+                    region.chunks.remove(at + 1);
+                }
+                region.chunks[at].size = whole;
+                self.hand_out(address, address, bytes.div_ceil(256) * 256, holder);
+                return;
+            }
         }
     }
 

@@ -95,7 +95,7 @@ impl Backend {
         held::free(&self.pool, data)
     }
 
-    /// Resizes data in place if its chunk is large enough.
+    /// Resizes data in place: into the free memory after it, or with its tail given back.
     pub(super) fn resize(&self, data: *mut c_void, bytes: usize) -> ResizeOutcome {
         let resized = resize(&self.pool, data, bytes);
         if let (Some(small_cache), ResizeOutcome::InPlace | ResizeOutcome::Short(_)) =

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use allotment::{AllocError, AllocationAttempt, GRANULE};
+use allotment::{AllocError, AllocationAttempt, GRANULE, Request};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -21,8 +21,8 @@ impl Pool {
     ///
     /// Args:
     ///     nbytes: Bytes, or a text such as ``"3MiB"``. Zero bytes give an allocation with address 0 and size 0.
-    ///     alignment: What the address is a multiple of, in bytes: a power of two up to 4096, 256 by default. Above
-    ///         256 the chunk is longer by up to the alignment.
+    ///     alignment: What the address is a multiple of, in bytes: any power of two, 256 by default. Above
+    ///         256 the memory in front of it stays free.
     ///
     /// Raises:
     ///     OutOfMemoryError: No free chunk fits, and the limit or the source has no more.
@@ -39,7 +39,7 @@ impl Pool {
         let alignment = alignment.map_or(Ok(GRANULE), |value| whole_number(value, "alignment"))?;
         let inner = self.take(py, size_argument(nbytes, "nbytes")?, alignment)?;
         let streams = self.streams.clone();
-        Ok(Allocation::new(Arc::clone(&self.core), inner, alignment, self.is_host_memory, streams))
+        Ok(Allocation::new(Arc::clone(&self.core), inner, self.is_host_memory, streams))
     }
 
     /// Allocate at least ``nbytes`` bytes and return their address: the call with the least overhead.
@@ -117,7 +117,7 @@ impl Pool {
 
     fn take_untagged(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
         admit_address(&self.core, self.admission(), bytes).map_err(|error| error.into_py_err(py))?;
-        match self.core.try_allocate(bytes, alignment) {
+        match self.core.try_allocate(Request::new(bytes).align(alignment)) {
             Ok(Some(allocation)) => Ok(allocation),
             Ok(None) => self.take_slow(py, bytes, alignment),
             Err(error) => Err(error.into_py_err(py)),
@@ -126,7 +126,7 @@ impl Pool {
 
     #[cold]
     fn take_slow(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
-        let take = |retry: Retry<'_>| self.flushed().allocate_with_retry(bytes, alignment, retry);
+        let take = |retry: Retry<'_>| self.flushed().allocate_with_retry(Request::new(bytes).align(alignment), retry);
         self.retrying(py, take)?.map_err(|error| self.add_details(py, error).into_py_err(py))
     }
 

@@ -79,7 +79,7 @@ impl Pool {
         depth: Depth,
     ) -> Result<Vec<Advice>, Unusable> {
         let (mut advice, rerun) = self.with_state(|state| {
-            let owner = self.owner(state, request);
+            let owner = self.owner(state, request, None);
             let advisor = Advisor { pool: self, state, request, owner, external, depth };
             (advisor.advise(), advisor.rerun())
         })?;
@@ -220,9 +220,11 @@ impl Advisor<'_> {
         };
         let bytes = largest(self.possible_supply());
         let Headroom { guaranteed, maximum, .. } = self.external.headroom;
-        // A source that is not expected to grant more might still do so.
-        let exact =
-            !self.state.source_declined_guaranteed && (guaranteed == maximum || !self.state.source_declined);
+        // A source that is not expected to grant more might still do so, and a chunk may happen to hold a larger aligned
+        // piece.
+        let exact = !self.state.source_declined_guaranteed
+            && (guaranteed == maximum || !self.state.source_declined)
+            && padding == self.pool.margins();
         let needs_grant = bytes > largest(self.guaranteed_supply());
         let is_less = bytes > 0 && bytes < self.request.bytes;
         is_less.then(|| Advice { exact, needs_grant, ..Advice::now(Action::AskFor, bytes) })

@@ -10,62 +10,59 @@ use crate::decisions::Decision;
 use crate::error::{AllocError, Unusable};
 use crate::guard::MARGINS;
 use crate::out_of_memory::OutOfMemory;
+use crate::request::{MAX_ALIGNMENT, Request};
 use crate::tables::{Allocation, ChunkRequest};
 use crate::units::GRANULE;
 
-/// The largest supported alignment in bytes.
-const MAX_ALIGNMENT: u64 = 4096;
-
 impl Pool {
-    /// Allocates at least `bytes` bytes; zero bytes give an allocation without an address.
+    /// Allocates memory for a request, or for a number of bytes; zero bytes give an allocation without an address.
     ///
     /// May call the source, and waits for a free if the options say so.
     ///
     /// # Errors
     /// If no memory is available, or the pool is unusable.
     #[inline(always)]
-    pub fn allocate(&self, bytes: u64) -> Result<Allocation, AllocError> {
-        if let Some(allocation) = self.allocate_fast(bytes, GRANULE, false) {
+    pub fn allocate<'a>(&self, request: impl Into<Request<'a>>) -> Result<Allocation, AllocError> {
+        let request = request.into();
+        if let Some(allocation) = self.allocate_fast(request, false) {
             return Ok(allocation);
         }
-        self.allocate_slow(bytes)
+        self.allocate_slow(request)
     }
 
     #[cold]
     #[inline(never)]
-    fn allocate_slow(&self, bytes: u64) -> Result<Allocation, AllocError> {
-        if bytes > 0
-            && let Some(request) = ChunkRequest::new(bytes, GRANULE)
+    fn allocate_slow(&self, wanted: Request<'_>) -> Result<Allocation, AllocError> {
+        if let Some(request) = fast_request(wanted)
             && let Some(allocation) = self.on_shared_path(|allocator| allocator.try_allocate(request))
         {
             return Ok(allocation);
         }
         let mut wait = self.memory_wait();
-        self.allocate_with_retry(bytes, GRANULE, |refused| wait.should_retry(refused, || false))
+        self.allocate_with_retry(wanted, |refused| wait.should_retry(refused, || false))
     }
 
-    /// Allocates like [`Pool::allocate`], aligned to `alignment`, and calls `retry` before each refusal.
+    /// Allocates like [`Pool::allocate`], and calls `retry` before each refusal.
     ///
     /// `retry` runs without locks. If it returns true the whole request is attempted again; the callback may free
-    /// memory or wait for some. An alignment above 256 bytes makes the chunk that much larger, and the caller uses
-    /// [`Allocation::aligned_address`].
+    /// memory or wait for some.
     ///
     /// # Errors
-    /// As [`Pool::allocate`]; also if the alignment is not a power of two up to 4096.
-    pub fn allocate_with_retry(
+    /// As [`Pool::allocate`].
+    pub fn allocate_with_retry<'a>(
         &self,
-        bytes: u64,
-        alignment: u64,
+        request: impl Into<Request<'a>>,
         retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
-        self.serve_with_retry(self.request(bytes, alignment)?, alignment, retry)
+        let wanted = request.into();
+        self.serve_with_retry(wanted, self.request(wanted)?, retry)
     }
 
     /// Serves a request, and calls `retry` before each refusal.
     pub(super) fn serve_with_retry(
         &self,
+        wanted: Request<'_>,
         request: ChunkRequest,
-        alignment: u64,
         mut retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
         if let Some(damage) = self.take_damage()? {
@@ -73,7 +70,7 @@ impl Pool {
         }
         let mut reclaimed = false;
         loop {
-            let refused = match self.try_once(request, alignment)? {
+            let refused = match self.try_once(wanted, request)? {
                 Ok(allocation) => return Ok(allocation),
                 Err(refused) => refused,
             };
@@ -109,11 +106,12 @@ impl Pool {
     /// Attempts a request once: from free chunks, then by growth.
     fn try_once(
         &self,
+        wanted: Request<'_>,
         request: ChunkRequest,
-        alignment: u64,
     ) -> Result<Result<Allocation, AllocationAttempt>, AllocError> {
         let mut state = self.lock_open_state()?;
-        let charge = match self.charge(&mut state, request) {
+        let alignment = wanted.alignment();
+        let charge = match self.charge(&mut state, request, wanted.tag_name()) {
             Ok(charge) => charge,
             Err(out_of_memory) => {
                 let progress = state.progress();
@@ -144,16 +142,20 @@ impl Pool {
     /// # Errors
     /// If the request is out of range or the pool is unusable.
     #[inline]
-    pub fn try_allocate(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
-        if let Some(allocation) = self.allocate_fast(bytes, alignment, false) {
+    pub fn try_allocate<'a>(
+        &self,
+        request: impl Into<Request<'a>>,
+    ) -> Result<Option<Allocation>, AllocError> {
+        let request = request.into();
+        if let Some(allocation) = self.allocate_fast(request, false) {
             return Ok(Some(allocation));
         }
-        self.try_serve(bytes, alignment)
+        self.try_serve(request)
     }
 
     #[cold]
-    fn try_serve(&self, bytes: u64, alignment: u64) -> Result<Option<Allocation>, AllocError> {
-        let request = self.request(bytes, alignment)?;
+    fn try_serve(&self, wanted: Request<'_>) -> Result<Option<Allocation>, AllocError> {
+        let request = self.request(wanted)?;
         let Some(mut state) = self.try_lock_state()? else { return Ok(None) };
         let damage = state.next_damage().map_or(Ok(()), |damage| Err(AllocError::from(damage)));
         if let Err(refused) = damage.and(state.open().map_err(AllocError::from)) {
@@ -161,12 +163,12 @@ impl Pool {
             self.drain_deferred();
             return Err(refused);
         }
-        let Ok(charge) = self.charge(&mut state, request) else {
+        let Ok(charge) = self.charge(&mut state, request, wanted.tag_name()) else {
             drop(state);
             self.drain_deferred();
             return Ok(None);
         };
-        let served = self.serve(state, charge.request, alignment);
+        let served = self.serve(state, charge.request, wanted.alignment());
         if served.is_some() {
             charge.served();
         }
@@ -175,11 +177,8 @@ impl Pool {
 
     /// Serves a request from a free chunk on the fast path; `None` if that path is closed or no chunk fits.
     #[inline(always)]
-    pub(super) fn allocate_fast(&self, bytes: u64, alignment: u64, held: bool) -> Option<Allocation> {
-        if bytes == 0 || !is_alignment(alignment) {
-            return None;
-        }
-        let request = ChunkRequest { held, ..ChunkRequest::new(bytes, alignment)? };
+    pub(super) fn allocate_fast(&self, request: Request<'_>, held: bool) -> Option<Allocation> {
+        let request = ChunkRequest { held, ..fast_request(request)? };
         self.on_fast_path(|allocator| allocator.try_allocate(request))
     }
 
@@ -191,7 +190,7 @@ impl Pool {
         alignment: u64,
     ) -> Option<Allocation> {
         let served = if request.bytes == 0 {
-            Some(Allocation::NOTHING)
+            Some(Allocation::nothing(self.no_address))
         } else {
             state.allocator.try_allocate(request).map(|served| state.hand_out(served, alignment))
         };
@@ -205,24 +204,28 @@ impl Pool {
         if self.options.guard { MARGINS } else { 0 }
     }
 
-    /// Builds the request, with room for red zones in guard mode.
-    pub(super) fn request(&self, bytes: u64, alignment: u64) -> Result<ChunkRequest, AllocError> {
-        let padded = bytes.checked_add(self.margins()).ok_or(AllocError::TooLarge { bytes })?;
-        let wide = request(padded, alignment).map_err(|error| match error {
-            AllocError::TooLarge { .. } => AllocError::TooLarge { bytes },
-            other => other,
-        })?;
-        Ok(ChunkRequest { bytes, ..wide })
+    /// Builds the request to the tables. In guard mode it has room for red zones, and the address is aligned within
+    /// the chunk.
+    pub(super) fn request(&self, wanted: Request<'_>) -> Result<ChunkRequest, AllocError> {
+        let (bytes, alignment) = (wanted.bytes(), wanted.alignment());
+        if !is_alignment(alignment) {
+            return Err(AllocError::BadAlignment { alignment });
+        }
+        let wide = bytes.checked_add(self.margins()).and_then(|padded| ChunkRequest::new(padded, alignment));
+        let wide = wide.ok_or(AllocError::TooLarge { bytes })?;
+        let alignment = if self.options.guard { GRANULE } else { alignment };
+        Ok(ChunkRequest { bytes, alignment, ..wide })
     }
 }
 
-fn request(bytes: u64, alignment: u64) -> Result<ChunkRequest, AllocError> {
-    if !is_alignment(alignment) {
-        return Err(AllocError::BadAlignment { alignment });
-    }
-    ChunkRequest::new(bytes, alignment).ok_or(AllocError::TooLarge { bytes })
+/// Builds the request to the tables, if the fast path may serve it.
+#[inline(always)]
+pub(super) fn fast_request(wanted: Request<'_>) -> Option<ChunkRequest> {
+    let is_plain = wanted.bytes() > 0 && wanted.tag_name().is_none() && is_alignment(wanted.alignment());
+    if is_plain { ChunkRequest::new(wanted.bytes(), wanted.alignment()) } else { None }
 }
 
+#[inline(always)]
 fn is_alignment(alignment: u64) -> bool {
     alignment.is_power_of_two() && alignment <= MAX_ALIGNMENT
 }

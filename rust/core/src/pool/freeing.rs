@@ -21,7 +21,7 @@ pub(super) enum Deferred {
 }
 
 impl Pool {
-    /// Frees the allocation at `address`; 0 is accepted and does nothing.
+    /// Frees the allocation at `address`; the address of zero bytes is accepted and does nothing.
     ///
     /// # Errors
     /// If no allocation starts there, or a held one does; the pool is unchanged. In guard mode also for damage; the
@@ -113,7 +113,7 @@ impl Pool {
     /// Frees an allocation without a number, which is valid only for zero bytes.
     fn free_nothing(&self, address: u64) -> Result<(), FreeError> {
         self.check_process()?;
-        if address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
+        if address == self.no_address { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
     }
 
     pub(super) fn free_locked(
@@ -128,10 +128,10 @@ impl Pool {
         let damage = freed.as_ref().and_then(|freed| freed.damage.or_else(|| state.next_damage()));
         self.finish_free(state);
         self.drain_deferred();
-        // No region starts at 0, so there is never an allocation at 0.
+        // No region contains the address of zero bytes.
         match damage {
             Some(damage) => Err(FreeError::Damaged(damage)),
-            None if freed.is_some() || address == 0 => Ok(()),
+            None if freed.is_some() || address == self.no_address => Ok(()),
             None if held => Err(FreeError::Pinned { address }),
             None => Err(FreeError::NotAllocated { address }),
         }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::state::State;
 use super::{Options, Pool};
 use crate::chunk::{Chunk, Handle};
-use crate::error::Unusable;
+use crate::error::{Shortage, Unusable};
 use crate::free_target::FreeTarget;
 use crate::guard::{Damage, DamagedPlace, Leaks, MemoryGuard, POISON, RED_ZONE, default_quarantine};
-use crate::tables::{Allocation, Tables};
-use crate::units::{GRANULE, align_up};
+use crate::tables::{Allocation, Tables, Tail};
+use crate::units::{GRANULE, MAX_BYTES, align_up, round_up};
 
 /// The guard-mode state of one pool.
 #[derive(Debug)]
@@ -142,22 +142,33 @@ impl Guarded {
         }
     }
 
-    fn resize_in_place(&mut self, allocator: &mut Tables, address: u64, bytes: u64) -> Option<u64> {
+    /// Resizes an allocation and moves the red zone behind it. A chunk never gets shorter, so that the red zone covers
+    /// what was the allocation's. Returns `None` if no allocation that `target` matches starts there.
+    fn resize(
+        &mut self,
+        allocator: &mut Tables,
+        address: u64,
+        target: FreeTarget,
+        bytes: u64,
+    ) -> Option<Result<u64, Shortage>> {
         let &start = self.chunks.get(&address)?;
-        let handle = allocator.live.find(&allocator.chunks, start)?;
-        let chunk = *allocator.chunks.get(handle);
-        let room = chunk.end() - GRANULE - address;
-        if bytes > room {
-            return Some(room);
-        }
-        // A scope limit may allow less; nothing changed then.
-        let usable = allocator.resize_in_place(start, bytes)?.min(room);
-        if usable >= bytes {
-            let [_, behind] = self.inspect(&chunk, former(&chunk, address));
-            self.unreported.extend(behind);
-            self.fill_behind(address + bytes, chunk.end());
-        }
-        Some(usable)
+        let chunk = *allocator.chunk_at(start)?;
+        let margins = address - start + GRANULE;
+        let needed =
+            bytes.checked_add(margins).filter(|&needed| needed <= MAX_BYTES).map_or(u64::MAX, round_up);
+        let resized = allocator.resize(start, target, (bytes, needed), Tail::Keep)?;
+        Some(match resized {
+            Ok(size) => {
+                let [_, behind] = self.inspect(&chunk, former(&chunk, address));
+                self.unreported.extend(behind);
+                self.fill_behind(address + bytes, start + size);
+                Ok(bytes)
+            }
+            Err(Shortage::Neighbour { possible, .. }) => {
+                Err(Shortage::Neighbour { size: chunk.requested, possible: possible - margins })
+            }
+            Err(Shortage::Scope { limit, .. }) => Err(Shortage::Scope { size: chunk.requested, limit }),
+        })
     }
 
     /// Returns all live allocations with their chunks.
@@ -219,19 +230,31 @@ impl State {
         }
     }
 
-    pub(super) fn resize_in_place(&mut self, address: u64, bytes: u64) -> Option<u64> {
+    /// Resizes the allocation at the caller's `address` if the target matches it; returns its usable bytes.
+    pub(super) fn resize(
+        &mut self,
+        address: u64,
+        target: FreeTarget,
+        bytes: u64,
+    ) -> Option<Result<u64, Shortage>> {
         let recorded = self.recorded(address);
-        let usable = match &mut self.guarded {
-            None => self.allocator.resize_in_place(address, bytes),
-            Some(guarded) => guarded.resize_in_place(&mut self.allocator, address, bytes),
+        let resized = match &mut self.guarded {
+            None => {
+                let needed = if bytes <= MAX_BYTES { round_up(bytes) } else { u64::MAX };
+                self.allocator.resize(address, target, (bytes, needed), Tail::Free)
+            }
+            Some(guarded) => guarded.resize(&mut self.allocator, address, target, bytes),
         };
-        if let Some(recorded) = recorded
-            && usable.is_some_and(|usable| bytes <= usable)
-        {
+        if let (Some(recorded), Some(Ok(size))) = (recorded, &resized) {
             self.record_free(&recorded);
-            self.record_allocation(&Allocation { requested: bytes, ..recorded });
+            self.record_allocation(&Allocation { requested: bytes, size: *size, ..recorded });
         }
-        usable
+        resized
+    }
+
+    /// Returns the number of the allocation at the caller's `address`.
+    pub(super) fn number_at(&self, address: u64) -> Option<u64> {
+        Some(self.allocator.chunk_at(self.chunk_start(address)?)?.number())
     }
 
     /// Checks and frees all chunks in quarantine; returns whether there were any.

@@ -7,8 +7,8 @@ use super::state::State;
 use super::{AllocationAttempt, Pool};
 use crate::error::{AllocError, FreeError};
 use crate::free_target::FreeTarget;
+use crate::request::Request;
 use crate::tables::{Allocation, ChunkRequest};
-use crate::units::GRANULE;
 
 impl Pool {
     /// Allocates at least `bytes` bytes as a held allocation, which only [`Pool::free_held`] frees.
@@ -23,7 +23,7 @@ impl Pool {
         bytes: u64,
         retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
-        if let Some(allocation) = self.allocate_fast(bytes, GRANULE, true) {
+        if let Some(allocation) = self.allocate_fast(bytes.into(), true) {
             return Ok(allocation);
         }
         self.allocate_held_slow(bytes, retry)
@@ -36,8 +36,8 @@ impl Pool {
         bytes: u64,
         retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
-        let request = ChunkRequest { held: true, ..self.request(bytes, GRANULE)? };
-        self.serve_with_retry(request, GRANULE, retry)
+        let wanted = Request::new(bytes);
+        self.serve_with_retry(wanted, ChunkRequest { held: true, ..self.request(wanted)? }, retry)
     }
 
     /// Frees the held allocation at `address`; 0 is accepted and does nothing.
@@ -68,7 +68,7 @@ impl Pool {
     pub fn pin(&self, allocation: &Allocation) -> Result<(), FreeError> {
         let address = allocation.address;
         let pinned = self.with_state(|state| state.set_held(allocation, true))?;
-        if pinned || address == 0 { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
+        if pinned || address == self.no_address { Ok(()) } else { Err(FreeError::NotAllocated { address }) }
     }
 
     /// Undoes [`Pool::pin`].

@@ -8,7 +8,6 @@ use crate::error::{AllocError, Unusable};
 use crate::kept::{KeptRegion, kept};
 use crate::out_of_memory::{OutOfMemory, Verdict};
 use crate::tables::{ChunkRequest, Supply};
-use crate::units::GRANULE;
 
 impl Pool {
     /// Returns whether a request of `bytes` bytes would be served now, provided that the source grants as much as its
@@ -46,8 +45,7 @@ impl Pool {
     /// Linear in the number of chunks, under the lock; some nanoseconds each. A program of up to 512 allocations is
     /// replayed up to 20 times, without the lock.
     pub fn add_details(&self, refused: &mut OutOfMemory) -> Result<(), Unusable> {
-        let request =
-            ChunkRequest { bytes: refused.requested, needed: refused.needed, owner: None, held: false };
+        let request = ChunkRequest::for_chunk(refused.requested, refused.needed);
         self.add_details_for(refused, request, &self.external_memory(&self.others()))
     }
 
@@ -90,7 +88,7 @@ impl Pool {
     }
 
     fn would_refuse(&self, bytes: u64, with_details: bool) -> Result<Option<Box<OutOfMemory>>, AllocError> {
-        let request = self.request(bytes, GRANULE)?;
+        let request = self.request(bytes.into())?;
         if self.is_served_from_held(request)? {
             return Ok(None);
         }

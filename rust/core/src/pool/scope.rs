@@ -203,9 +203,10 @@ impl Pool {
         &self,
         state: &mut State,
         request: ChunkRequest,
+        tag: Option<&str>,
     ) -> Result<Charge<'_>, Box<OutOfMemory>> {
         let mut charge = Charge { pool: self, request };
-        let Some(owner) = self.owner(state, request) else { return Ok(charge) };
+        let Some(owner) = self.owner(state, request, tag) else { return Ok(charge) };
         if let Some(scope_limit) = state.allocator.owners.exceeded_limit(owner, request.rounded()) {
             let refused = *self.out_of_memory(state, request, false);
             return Err(Box::new(OutOfMemory {
@@ -226,16 +227,24 @@ impl Pool {
         state: &mut State,
         request: ChunkRequest,
     ) -> Option<ScopeLimitReached> {
-        let owner = self.owner(state, request)?;
+        let owner = self.owner(state, request, None)?;
         state.allocator.owners.exceeded_limit(owner, request.rounded())
     }
 
-    /// Returns the owner of a request of this thread.
-    pub(super) fn owner(&self, state: &mut State, request: ChunkRequest) -> Option<OwnerId> {
-        if request.bytes == 0 || !state.slow_path().records_owners() {
+    /// Returns the owner of a request of this thread; the request's own `tag` goes before the thread's.
+    pub(super) fn owner(
+        &self,
+        state: &mut State,
+        request: ChunkRequest,
+        tag: Option<&str>,
+    ) -> Option<OwnerId> {
+        if request.bytes == 0 || (tag.is_none() && !state.slow_path().records_owners()) {
             return None;
         }
         let scope = self.innermost(state);
+        if let Some(tag) = tag {
+            return Some(state.allocator.owners.tag(scope, &tag.into()));
+        }
         if !state.slow_path().tags {
             return scope;
         }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::source::AddressSpace;
-use crate::{Allocation, GRANULE};
+use crate::{Allocation, FreeError, GRANULE};
 
 fn full_pool() -> (Pool, Allocation) {
     let options = Options { growth: false, ..Options::new(GRANULE) };

@@ -86,6 +86,10 @@ impl<S: RegionSource> RegionSource for Capped<S> {
         self.upstream.joins_regions()
     }
 
+    fn starts_at_zero(&self) -> bool {
+        self.upstream.starts_at_zero()
+    }
+
     fn discards(&self) -> bool {
         self.upstream.discards()
     }

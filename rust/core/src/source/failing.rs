@@ -40,6 +40,10 @@ impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> RegionSource for Failin
         self.upstream.joins_regions()
     }
 
+    fn starts_at_zero(&self) -> bool {
+        self.upstream.starts_at_zero()
+    }
+
     fn discards(&self) -> bool {
         self.upstream.discards()
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::GRANULE;
 use crate::Options;
 use crate::error::{FreeError, Unusable};
 use crate::source::AddressSpace;
@@ -87,7 +88,7 @@ fn the_fast_path_stays_open_while_something_is_held() {
 #[test]
 fn held_requests_of_zero_bytes_and_refused_ones_act_like_others() {
     let pool = pool(Options::new(GRANULE));
-    assert_eq!(pool.allocate_held(0, |_| false).unwrap(), Allocation::NOTHING);
+    assert_eq!(pool.allocate_held(0, |_| false).unwrap(), Allocation::nothing(0));
     let _held = held(&pool);
     let mut asked = 0;
     let refused = pool.allocate_held(1, |_| {

@@ -19,10 +19,10 @@ fn every_path_of_a_call_is_recorded_in_order() {
     pool.start_recording(&log).unwrap();
     assert!(!pool.is_fast_path_open());
     let plain = pool.allocate(100).unwrap();
-    let tried = pool.try_allocate(200, 256).unwrap().unwrap();
+    let tried = pool.try_allocate(200).unwrap().unwrap();
     pool.allocate(0).unwrap();
     pool.allocate(5000).unwrap_err();
-    pool.resize_in_place(plain.address, 50).unwrap();
+    pool.resize(plain.address, 50).unwrap();
     pool.free(before.address).unwrap();
     pool.free_allocation(&tried).unwrap();
     pool.free_deferred(&plain);

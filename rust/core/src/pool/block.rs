@@ -1,0 +1,254 @@
+//! Blocks: allocations that own themselves.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::Pool;
+use super::allocating::fast_request;
+use crate::error::{AllocError, FreeError, ResizeError, Unusable};
+use crate::free_target::FreeTarget;
+use crate::region::RegionId;
+use crate::request::Request;
+use crate::tables::{Allocation, Tables};
+
+/// Memory of a pool that is freed when it is dropped, with a value of the caller's in it.
+///
+/// `P` is how it refers to its pool: `&Pool`, as from [`Pool::block`], or `Arc<Pool>`, as from [`Pool::owned_block`].
+/// `T` is what the caller stores with the memory: a buffer's usage, an element type, a handle of the driver.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use allotment::source::AddressSpace;
+/// use allotment::{Block, Options, Pool, Request};
+///
+/// let pool = Arc::new(Pool::new(AddressSpace::new(0), Options::new(64 << 20))?);
+/// let block = pool.block(Request::new(1000).align(1 << 16))?;
+/// assert_eq!((block.size(), block.address() % (1 << 16)), (1024, 0));
+/// assert_eq!(block.region().start() + block.offset(), block.address());
+///
+/// // Blocks that own a share of their pool may go anywhere.
+/// struct Texture { width: u32 }
+/// let texture: Block<Arc<Pool>, Texture> = pool.owned_block(4096)?.with_data(Texture { width: 32 });
+/// assert_eq!(std::thread::spawn(move || texture.data().width).join().unwrap(), 32);
+///
+/// drop(block);
+/// assert_eq!(pool.stats()?.num_live, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a block that is dropped is freed"]
+pub struct Block<P: Borrow<Pool> = Arc<Pool>, T = ()> {
+    held: Held<P>,
+    data: T,
+}
+
+/// The memory of a block, without the caller's data.
+struct Held<P: Borrow<Pool>> {
+    pool: P,
+    allocation: Allocation,
+    place: Place,
+}
+
+/// The place of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    region: RegionId,
+    offset: u64,
+}
+
+impl Place {
+    /// Returns the place of an address of an allocation, or that of zero bytes.
+    fn of(tables: &Tables, address: u64) -> Self {
+        let region = tables.regions.find(address).map_or(address, |region| region.span.address);
+        Self { region: RegionId(region), offset: address - region }
+    }
+}
+
+impl<P: Borrow<Pool>> Block<P> {
+    /// Allocates memory from a pool.
+    ///
+    /// # Errors
+    /// As [`Pool::allocate`].
+    #[inline]
+    pub fn new<'a>(pool: P, request: impl Into<Request<'a>>) -> Result<Self, AllocError> {
+        let (allocation, place) = pool.borrow().allocate_placed(request.into())?;
+        Ok(Self { held: Held { pool, allocation, place }, data: () })
+    }
+}
+
+impl<P: Borrow<Pool>, T> Block<P, T> {
+    /// Returns the first byte, a multiple of the requested alignment.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.held.allocation.address
+    }
+
+    /// Returns the usable bytes, at least those requested.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.held.allocation.size
+    }
+
+    /// Returns the region that contains the memory.
+    #[must_use]
+    pub fn region(&self) -> RegionId {
+        self.held.place.region
+    }
+
+    /// Returns the distance of the first byte from the start of its region.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.held.place.offset
+    }
+
+    /// Returns the allocation: requested bytes and number, too.
+    #[must_use]
+    pub fn allocation(&self) -> &Allocation {
+        &self.held.allocation
+    }
+
+    /// Returns the pool.
+    #[must_use]
+    pub fn pool(&self) -> &Pool {
+        self.held.pool.borrow()
+    }
+
+    /// Returns the caller's data.
+    #[must_use]
+    pub fn data(&self) -> &T {
+        &self.data
+    }
+
+    /// Returns the caller's data, mutably.
+    pub fn data_mut(&mut self) -> &mut T {
+        &mut self.data
+    }
+
+    /// Replaces the caller's data.
+    pub fn with_data<U>(self, data: U) -> Block<P, U> {
+        Block { held: self.held, data }
+    }
+
+    /// Changes the size in place: see [`Pool::resize`].
+    ///
+    /// # Errors
+    /// If it cannot grow that far; the block is as it was.
+    pub fn resize(&mut self, bytes: u64) -> Result<(), ResizeError> {
+        self.held.allocation = self.pool().resize_matching(self.address(), FreeTarget::ANY, bytes)?;
+        Ok(())
+    }
+
+    /// Frees the memory and returns the caller's data. A drop does the same and reports nothing.
+    ///
+    /// # Errors
+    /// As [`Pool::free`].
+    pub fn free(mut self) -> Result<T, FreeError> {
+        let allocation = self.held.disarm();
+        self.pool().free_allocation(&allocation)?;
+        Ok(self.data)
+    }
+
+    /// Gives up the ownership: the caller frees the allocation by its address.
+    #[must_use = "the allocation is freed by its address"]
+    pub fn into_allocation(mut self) -> (Allocation, T) {
+        (self.held.disarm(), self.data)
+    }
+}
+
+impl<P: Borrow<Pool>> Held<P> {
+    /// Returns the allocation, which a drop then leaves alone.
+    fn disarm(&mut self) -> Allocation {
+        let allocation = self.allocation;
+        self.allocation.id = 0;
+        allocation
+    }
+}
+
+impl<P: Borrow<Pool>> Drop for Held<P> {
+    fn drop(&mut self) {
+        if self.allocation.id != 0 {
+            self.pool.borrow().free_dropped(&self.allocation);
+        }
+    }
+}
+
+impl<P: Borrow<Pool>, T: fmt::Debug> fmt::Debug for Block<P, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Block")
+            .field("allocation", &self.held.allocation)
+            .field("region", &self.held.place.region)
+            .field("offset", &self.held.place.offset)
+            .field("data", &self.data)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    /// Allocates memory that is freed when the returned block is dropped.
+    ///
+    /// # Errors
+    /// As [`Pool::allocate`].
+    #[inline]
+    pub fn block<'a>(&self, request: impl Into<Request<'a>>) -> Result<Block<&Self>, AllocError> {
+        Block::new(self, request)
+    }
+
+    /// Allocates memory that is freed when the returned block is dropped; the block keeps the pool alive.
+    ///
+    /// # Errors
+    /// As [`Pool::allocate`].
+    pub fn owned_block<'a>(
+        self: &Arc<Self>,
+        request: impl Into<Request<'a>>,
+    ) -> Result<Block<Arc<Self>>, AllocError> {
+        Block::new(Arc::clone(self), request)
+    }
+
+    /// Returns the region that contains `address`, and the offset of `address` in it; `None` if there is none.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn region_of(&self, address: u64) -> Result<Option<(RegionId, u64)>, Unusable> {
+        self.with_state(|state| {
+            let region = state.allocator.regions.find(address)?;
+            Some((RegionId(region.span.address), address - region.span.address))
+        })
+    }
+
+    #[inline]
+    fn allocate_placed(&self, request: Request<'_>) -> Result<(Allocation, Place), AllocError> {
+        let placed = |tables: &mut Tables, request| {
+            let allocation = tables.try_allocate(request)?;
+            Some((allocation, Place::of(tables, allocation.address)))
+        };
+        let fast = fast_request(request)
+            .and_then(|chunk_request| self.on_fast_path(|tables| placed(tables, chunk_request)));
+        fast.map_or_else(|| self.allocate_placed_slow(request), Ok)
+    }
+
+    #[cold]
+    fn allocate_placed_slow(&self, request: Request<'_>) -> Result<(Allocation, Place), AllocError> {
+        let allocation = self.allocate(request)?;
+        match self.with_state(|state| Place::of(&state.allocator, allocation.address)) {
+            Ok(place) => Ok((allocation, place)),
+            Err(unusable) => {
+                self.free_dropped(&allocation);
+                Err(unusable.into())
+            }
+        }
+    }
+
+    /// Frees an allocation whose owner cannot receive errors; the next call that can reports damage.
+    fn free_dropped(&self, allocation: &Allocation) {
+        // After a panic under the lock the tables may be inconsistent.
+        if !self.state.is_poisoned()
+            && let Err(FreeError::Damaged(damage)) = self.free_allocation(allocation)
+        {
+            self.defer_damage(damage);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
