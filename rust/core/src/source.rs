@@ -14,12 +14,14 @@ mod address_space;
 mod capped;
 mod descending;
 mod failing;
+mod objects;
 mod recording;
 
 pub use address_space::AddressSpace;
 pub use capped::{Cap, Capped};
 pub use descending::DescendingAddresses;
 pub use failing::FailingSource;
+pub use objects::{ObjectSource, ObjectTable, Objects};
 pub use recording::{Call, Log, Recording};
 
 /// A span of memory granted by a source: `bytes` bytes from `address`.

@@ -91,7 +91,9 @@ impl Crowd {
             }
             if let Some(allocation) = live.last_mut().filter(|_| random.chance(10)) {
                 let bytes = 1 + random.below(allocation.size);
+                self.ranges.give_back(allocation, allocation.id);
                 *allocation = self.pool.resize(allocation.address, bytes).expect("no more than it has");
+                self.ranges.take(allocation, allocation.id);
             }
         }
         for allocation in &live {
