@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::with_exposed_provenance_mut;
 
 use allotment::source::AddressSpace;
-use allotment::{Options, Pool, UnlockedAllocator};
+use allotment::{Allocator, Options, Pool};
 
 use crate::reference::{Setup, SharedReference};
 
@@ -56,19 +56,19 @@ impl Peer for Ours {
 /// The allocator of our pool without the pool, behind a lock of another crate.
 pub(crate) struct Behind<L>(L);
 
-impl Behind<parking_lot::Mutex<UnlockedAllocator>> {
+impl Behind<parking_lot::Mutex<Allocator<AddressSpace>>> {
     pub(crate) fn parking_lot() -> Self {
-        Self(parking_lot::Mutex::new(UnlockedAllocator::new(LIMIT)))
+        Self(parking_lot::Mutex::new(alone()))
     }
 }
 
-impl Behind<std::sync::Mutex<UnlockedAllocator>> {
+impl Behind<std::sync::Mutex<Allocator<AddressSpace>>> {
     pub(crate) fn std() -> Self {
-        Self(std::sync::Mutex::new(UnlockedAllocator::new(LIMIT)))
+        Self(std::sync::Mutex::new(alone()))
     }
 }
 
-impl Peer for Behind<parking_lot::Mutex<UnlockedAllocator>> {
+impl Peer for Behind<parking_lot::Mutex<Allocator<AddressSpace>>> {
     #[inline]
     fn allocate(&self, bytes: u64) -> u64 {
         self.0.lock().allocate(bytes).expect(IS_AMPLE).address
@@ -80,7 +80,7 @@ impl Peer for Behind<parking_lot::Mutex<UnlockedAllocator>> {
     }
 }
 
-impl Peer for Behind<std::sync::Mutex<UnlockedAllocator>> {
+impl Peer for Behind<std::sync::Mutex<Allocator<AddressSpace>>> {
     #[inline]
     fn allocate(&self, bytes: u64) -> u64 {
         self.0.lock().expect("no panic").allocate(bytes).expect(IS_AMPLE).address
@@ -90,6 +90,15 @@ impl Peer for Behind<std::sync::Mutex<UnlockedAllocator>> {
     fn free(&self, address: u64, _bytes: u64) {
         self.0.lock().expect("no panic").free(address).expect(IS_LIVE);
     }
+}
+
+/// Our allocator for one owner. Its region is reserved.
+fn alone() -> Allocator<AddressSpace> {
+    let options = Options { growth: false, trim_on_oom: false, ..Options::new(LIMIT) };
+    let mut allocator = Allocator::new(AddressSpace::new(0), options).expect("options in range");
+    let first = allocator.allocate(1).expect(IS_AMPLE);
+    allocator.free(first.address).expect(IS_LIVE);
+    allocator
 }
 
 /// TensorFlow's allocator, whose region is reserved.

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::check::{Violation, check};
+use crate::chunk::Chunk;
 use crate::error::{AllocError, FreeError, GrantFault, LimitError, OptionsError, ResizeError, Shortage};
 use crate::free_target::FreeTarget;
 use crate::growth::Plan;
@@ -56,7 +57,7 @@ impl<S: RegionSource> Allocator<S> {
         if !options.wait.is_zero() {
             return Err(OptionsError::OnlyForPools { option: "wait" });
         }
-        let tables = Tables::of(&source, &options);
+        let tables = options.tables(&source);
         let no_address = if tables.is_zero_based { u64::MAX } else { 0 };
         Ok(Self { tables, options, no_address, source })
     }
@@ -189,7 +190,7 @@ impl<S: RegionSource> Allocator<S> {
         let resized = self.tables.resize(address, FreeTarget::ANY, (bytes, needed), Tail::Free);
         match resized.ok_or(ResizeError::NotAllocated { address })? {
             Ok(size) => {
-                let id = self.tables.chunk_at(address).map_or(0, |chunk| chunk.number());
+                let id = self.tables.chunk_at(address).map_or(0, Chunk::number);
                 Ok(Allocation { address, size, requested: bytes, id })
             }
             Err(Shortage::Neighbour { size, possible }) => {
@@ -283,3 +284,6 @@ impl<S: RegionSource> Drop for Allocator<S> {
         self.release_free_regions();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::guard::Damage;
+use crate::options::MAX_WAIT;
 use crate::out_of_memory::OutOfMemory;
 use crate::owner::ScopeLimitReached;
-use crate::pool::MAX_WAIT;
 use crate::request::MAX_ALIGNMENT;
 use crate::source::{Grant, SourceFailure};
 use crate::units::MAX_BYTES;
@@ -200,6 +200,12 @@ pub enum OptionsError {
     Limit {
         /// The limit passed, in bytes.
         limit: u64,
+    },
+    /// The option is one of pools, and an [`Allocator`](crate::Allocator) has no use for it.
+    #[error("the option {option} is for pools: an allocator without one cannot keep it")]
+    OnlyForPools {
+        /// The name of the option.
+        option: &'static str,
     },
     /// Guard mode was requested for memory that is not known to belong to this process.
     #[error(

@@ -1,7 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+extern crate alloc;
+
 mod advice;
+mod allocator;
 mod bins;
 mod branch_hint;
 mod check;
@@ -17,6 +20,7 @@ pub mod guard;
 mod history;
 mod kept;
 mod live;
+mod options;
 mod out_of_memory;
 mod owner;
 mod policy;
@@ -35,10 +39,9 @@ mod trie;
 #[expect(unsafe_code, reason = "the one place for it, which says why")]
 mod unchecked;
 mod units;
-#[cfg(feature = "oracle")]
-mod unlocked;
 
 pub use advice::{Action, Advice, When};
+pub use allocator::Allocator;
 pub use check::Violation;
 #[cfg(feature = "decisions")]
 #[doc(hidden)]
@@ -47,12 +50,13 @@ pub use details::{Details, OwnerGroup, SizeGroup, Splitter};
 pub use error::{AllocError, FreeError, GrantFault, LimitError, OptionsError, ResizeError, Unusable};
 pub use guard::{Damage, DamagedPlace, Leaks, MemoryGuard};
 pub use kept::KeptRegion;
+pub use options::{MAX_WAIT, Options};
 pub use out_of_memory::{OutOfMemory, Verdict};
 pub use owner::{ScopeLimitReached, ScopeStats};
 pub use policy::{Policy, PolicyError};
 pub use pool::{
-    AllocationAttempt, Block, EventKind, EventLog, Keep, MAX_WAIT, MemoryWait, Options, Pool, PoolEvent, Scope,
-    Siblings, is_tagged, set_tag,
+    AllocationAttempt, Block, EventKind, EventLog, Keep, MemoryWait, Pool, PoolEvent, Scope, Siblings, is_tagged,
+    set_tag,
 };
 pub use region::RegionId;
 pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};
@@ -61,9 +65,6 @@ pub use source::{Gauge, Grant, Headroom, RegionSource, SourceFailure};
 pub use stats::Stats;
 pub use tables::Allocation;
 pub use units::{Bytes, GRANULE, MAX_BYTES, SizeError, parse_size};
-#[cfg(feature = "oracle")]
-#[doc(hidden)]
-pub use unlocked::UnlockedAllocator;
 
 /// The examples of the manual's page, compiled and run.
 #[cfg(doctest)]

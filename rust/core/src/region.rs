@@ -57,9 +57,15 @@ impl Regions {
     }
 
     /// Returns the region that contains an address.
-    pub(crate) fn find(&self, address: u64) -> Option<&Region> {
+    fn find(&self, address: u64) -> Option<&Region> {
         let after = self.sorted.partition_point(|region| region.span.address <= address);
         self.sorted[..after].last().filter(|region| address < region.span.end())
+    }
+
+    /// Returns the region that contains an address, and the offset of the address in it.
+    pub(crate) fn locate(&self, address: u64) -> Option<(RegionId, u64)> {
+        let start = self.find(address)?.span.address;
+        Some((RegionId(start), address - start))
     }
 
     /// Finds the position of a new span; `None` if it overlaps a region.

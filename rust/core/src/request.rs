@@ -72,6 +72,20 @@ impl<'a> Request<'a> {
     }
 }
 
+impl Request<'_> {
+    /// Returns whether the alignment is a power of two that a request may have.
+    #[inline(always)]
+    pub(crate) fn has_valid_alignment(&self) -> bool {
+        self.alignment.is_power_of_two() && self.alignment <= MAX_ALIGNMENT
+    }
+
+    /// Returns whether free chunks alone decide the request: it is valid, not empty, and has no tag.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.bytes > 0 && self.tag.is_none() && self.has_valid_alignment()
+    }
+}
+
 impl From<u64> for Request<'_> {
     #[inline]
     fn from(bytes: u64) -> Self {

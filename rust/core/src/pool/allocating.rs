@@ -10,7 +10,7 @@ use crate::decisions::Decision;
 use crate::error::{AllocError, Unusable};
 use crate::guard::MARGINS;
 use crate::out_of_memory::OutOfMemory;
-use crate::request::{MAX_ALIGNMENT, Request};
+use crate::request::Request;
 use crate::tables::{Allocation, ChunkRequest};
 use crate::units::GRANULE;
 
@@ -208,7 +208,7 @@ impl Pool {
     /// the chunk.
     pub(super) fn request(&self, wanted: Request<'_>) -> Result<ChunkRequest, AllocError> {
         let (bytes, alignment) = (wanted.bytes(), wanted.alignment());
-        if !is_alignment(alignment) {
+        if !wanted.has_valid_alignment() {
             return Err(AllocError::BadAlignment { alignment });
         }
         let wide = bytes.checked_add(self.margins()).and_then(|padded| ChunkRequest::new(padded, alignment));
@@ -221,11 +221,5 @@ impl Pool {
 /// Builds the request to the tables, if the fast path may serve it.
 #[inline(always)]
 pub(super) fn fast_request(wanted: Request<'_>) -> Option<ChunkRequest> {
-    let is_plain = wanted.bytes() > 0 && wanted.tag_name().is_none() && is_alignment(wanted.alignment());
-    if is_plain { ChunkRequest::new(wanted.bytes(), wanted.alignment()) } else { None }
-}
-
-#[inline(always)]
-fn is_alignment(alignment: u64) -> bool {
-    alignment.is_power_of_two() && alignment <= MAX_ALIGNMENT
+    if wanted.is_plain() { ChunkRequest::new(wanted.bytes(), wanted.alignment()) } else { None }
 }

@@ -60,8 +60,8 @@ struct Place {
 impl Place {
     /// Returns the place of an address of an allocation, or that of zero bytes.
     fn of(tables: &Tables, address: u64) -> Self {
-        let region = tables.regions.find(address).map_or(address, |region| region.span.address);
-        Self { region: RegionId(region), offset: address - region }
+        let (region, offset) = tables.regions.locate(address).unwrap_or((RegionId(address), 0));
+        Self { region, offset }
     }
 }
 
@@ -210,10 +210,7 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn region_of(&self, address: u64) -> Result<Option<(RegionId, u64)>, Unusable> {
-        self.with_state(|state| {
-            let region = state.allocator.regions.find(address)?;
-            Some((RegionId(region.span.address), address - region.span.address))
-        })
+        self.with_state(|state| state.allocator.regions.locate(address))
     }
 
     #[inline]

@@ -3,12 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::Pool;
 use super::state::State;
-use super::{Options, Pool};
 use crate::chunk::{Chunk, Handle};
 use crate::error::{Shortage, Unusable};
 use crate::free_target::FreeTarget;
 use crate::guard::{Damage, DamagedPlace, Leaks, MemoryGuard, POISON, RED_ZONE, default_quarantine};
+use crate::options::Options;
 use crate::tables::{Allocation, Tables, Tail};
 use crate::units::{GRANULE, MAX_BYTES, align_up, round_up};
 

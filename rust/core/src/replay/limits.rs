@@ -15,7 +15,7 @@ use super::play::ReplayError;
 use super::probe::Trial;
 use super::program::Program;
 use super::search::run_search;
-use crate::pool::Options;
+use crate::options::Options;
 use crate::units::GRANULE;
 
 /// The default granularity of [`find_limits`], in bytes.

@@ -1,9 +1,13 @@
-//! Options of a pool.
+//! Options of pools and allocators.
 
-use std::time::Duration;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use core::time::Duration;
 
 use crate::error::OptionsError;
-use crate::policy::Policy;
+use crate::policy::{Policy, SplitRule};
+use crate::source::RegionSource;
+use crate::tables::{Limit, Tables};
 use crate::units::MAX_BYTES;
 
 /// The longest [`Options::wait`]: a year.
@@ -66,7 +70,7 @@ impl Options {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), OptionsError> {
+    pub(crate) fn check(&self) -> Result<(), OptionsError> {
         let Self { limit, fragmentation_fraction: fraction, .. } = *self;
         if limit == 0 || limit > MAX_BYTES {
             return Err(OptionsError::Limit { limit });
@@ -78,5 +82,15 @@ impl Options {
             return Err(OptionsError::Wait { wait: self.wait });
         }
         Ok(())
+    }
+
+    /// Returns empty tables with these options, for regions of `source`.
+    pub(crate) fn tables(&self, source: &impl RegionSource) -> Tables {
+        let joins = self.joins_regions.unwrap_or_else(|| source.joins_regions());
+        let limit = Limit { bytes: self.limit, set_by: self.limit_set_by.as_str().into() };
+        let split_rule = SplitRule { policy: self.policy, fraction: self.fragmentation_fraction };
+        let mut tables = Tables::new(limit, self.growth, split_rule, joins);
+        tables.is_zero_based = source.starts_at_zero();
+        tables
     }
 }

@@ -1,0 +1,39 @@
+#![doc = include_str!("../README.md")]
+// Each function says what its pointers must be; C callers read it in the header.
+#![expect(clippy::not_unsafe_ptr_arg_deref, reason = "every function with pointers is unsafe")]
+
+mod allocation;
+mod options;
+mod pool;
+mod report;
+mod scope;
+mod source;
+mod status;
+
+pub use allocation::*;
+pub use options::*;
+pub use pool::*;
+pub use report::*;
+pub use scope::*;
+pub use source::*;
+pub use status::*;
+
+/// The version of the interface: functions and structures are only added while the first number stays.
+pub const ALLOTMENT_VERSION_MAJOR: u32 = 0;
+/// The second number of the version.
+pub const ALLOTMENT_VERSION_MINOR: u32 = 1;
+/// The third number of the version.
+pub const ALLOTMENT_VERSION_PATCH: u32 = 0;
+
+/// Returns the version of the library that runs: major * 65536 + minor * 256 + patch.
+#[unsafe(no_mangle)]
+pub extern "C" fn allotment_version() -> u32 {
+    ALLOTMENT_VERSION_MAJOR << 16 | ALLOTMENT_VERSION_MINOR << 8 | ALLOTMENT_VERSION_PATCH
+}
+
+/// Marks this process as a forked child: pools of its parent return `ALLOTMENT_FORKED` from then on. Call it in the
+/// child before any other call.
+#[unsafe(no_mangle)]
+pub extern "C" fn allotment_entered_child() {
+    allotment::fork::entered_child();
+}

@@ -1,0 +1,161 @@
+//! The options of a pool.
+
+use std::ffi::c_char;
+use std::mem::offset_of;
+use std::time::Duration;
+
+use allotment::{Options, Policy};
+
+use crate::status::{Failure, Status, null, run, text_argument};
+
+/// The split rule of TensorFlow's allocator: a chunk of up to twice the request stays whole.
+pub const ALLOTMENT_POLICY_TENSORFLOW: i32 = 0;
+/// Every remainder of 256 bytes or more is split off.
+pub const ALLOTMENT_POLICY_TIGHT: i32 = 1;
+/// The source decides whether adjacent regions are joined.
+pub const ALLOTMENT_JOIN_AS_SOURCE: i32 = -1;
+/// A quarantine of an eighth of the limit, at most 64 MiB.
+pub const ALLOTMENT_QUARANTINE_DEFAULT: u64 = u64::MAX;
+
+/// Options of a pool. Call `allotment_options_init` first, then change fields. Later versions add fields at the end.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct PoolOptions {
+    /// The size of this structure in bytes, as the caller was compiled.
+    pub struct_size: usize,
+    /// The most bytes that the pool reserves, at least 1.
+    pub limit: u64,
+    /// Not 0: regions start at 2 MiB and double. 0: the first region takes the whole limit. 1 by default.
+    pub growth: i32,
+    /// Not 0: a refusal first releases wholly free regions and grows again. 1 by default.
+    pub trim_on_oom: i32,
+    /// 1: a region that starts where another ends is joined to it; 0: never; `ALLOTMENT_JOIN_AS_SOURCE` by default.
+    pub joins_regions: i32,
+    /// `ALLOTMENT_POLICY_TENSORFLOW` (the default) or `ALLOTMENT_POLICY_TIGHT`.
+    pub policy: i32,
+    /// How long a refused request waits for another thread's free, in seconds, up to a year. 0 by default.
+    pub wait_seconds: f64,
+    /// Remainders from this fraction of the limit on are split off; 0, the default, means 128 MiB.
+    pub fragmentation_fraction: f64,
+    /// Not 0: allocations are recorded under the tag of their thread, `allotment_set_tag`. 0 by default.
+    pub owner_tags: i32,
+    /// Not 0: guard mode, over memory of this process. 0 by default.
+    pub guard: i32,
+    /// The most bytes of freed memory in quarantine in guard mode; `ALLOTMENT_QUARANTINE_DEFAULT` by default.
+    pub quarantine: u64,
+    /// The pool's name in reports; null for "pool". Copied.
+    pub name: *const c_char,
+    /// The setting that defined the limit, for reports; null for "limit". Copied.
+    pub limit_set_by: *const c_char,
+}
+
+impl PoolOptions {
+    fn new(limit: u64) -> Self {
+        Self {
+            struct_size: size_of::<Self>(),
+            limit,
+            growth: 1,
+            trim_on_oom: 1,
+            joins_regions: ALLOTMENT_JOIN_AS_SOURCE,
+            policy: ALLOTMENT_POLICY_TENSORFLOW,
+            wait_seconds: 0.0,
+            fragmentation_fraction: 0.0,
+            owner_tags: 0,
+            guard: 0,
+            quarantine: ALLOTMENT_QUARANTINE_DEFAULT,
+            name: std::ptr::null(),
+            limit_set_by: std::ptr::null(),
+        }
+    }
+}
+
+/// Sets all options to their defaults, with a limit in bytes. `struct_size` is `sizeof(allotment_options)`.
+///
+/// # Safety
+/// `options` points to that many writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn allotment_options_init(
+    options: *mut PoolOptions,
+    struct_size: usize,
+    limit: u64,
+) -> Status {
+    run(|| {
+        let defaults = PoolOptions { struct_size, ..PoolOptions::new(limit) };
+        check_size(struct_size)?;
+        if options.is_null() {
+            return Err(null("options"));
+        }
+        // SAFETY: the caller guarantees `struct_size` bytes, and more than the whole structure is never written.
+        unsafe {
+            let bytes = std::ptr::from_ref(&defaults).cast::<u8>();
+            options.cast::<u8>().copy_from_nonoverlapping(bytes, struct_size.min(size_of::<PoolOptions>()));
+        }
+        Ok(())
+    })
+}
+
+/// Refuses the size of a structure that is no version of this one.
+fn check_size(struct_size: usize) -> Result<(), Failure> {
+    // The first version ended with this field.
+    if struct_size >= offset_of!(PoolOptions, limit_set_by) + size_of::<*const c_char>() {
+        return Ok(());
+    }
+    Err(Failure::invalid(format!(
+        "struct_size {struct_size} is not sizeof(allotment_options): call allotment_options_init first"
+    )))
+}
+
+/// Returns the core's options.
+///
+/// # Safety
+/// `options` is null or points to options, whose texts are null or end with a null byte.
+pub(crate) unsafe fn core_options(options: *const PoolOptions) -> Result<Options, Failure> {
+    if options.is_null() {
+        return Err(null("options"));
+    }
+    // SAFETY: guaranteed by the caller; the size is the structure's first field in all versions.
+    let struct_size = unsafe { (*options).struct_size };
+    check_size(struct_size)?;
+    let mut passed = PoolOptions::new(0);
+    // SAFETY: the caller's structure has `struct_size` bytes, and every bit pattern is valid for the fields.
+    unsafe {
+        let bytes = struct_size.min(size_of::<PoolOptions>());
+        std::ptr::from_mut(&mut passed).cast::<u8>().copy_from_nonoverlapping(options.cast(), bytes);
+    }
+    let policy = match passed.policy {
+        ALLOTMENT_POLICY_TENSORFLOW => Policy::TensorFlow,
+        ALLOTMENT_POLICY_TIGHT => Policy::Tight,
+        other => {
+            return Err(Failure::invalid(format!("policy {other} is neither 0 (tensorflow) nor 1 (tight)")));
+        }
+    };
+    let joins_regions = match passed.joins_regions {
+        ALLOTMENT_JOIN_AS_SOURCE => None,
+        0 => Some(false),
+        1 => Some(true),
+        other => return Err(Failure::invalid(format!("joins_regions {other} is not -1, 0 or 1"))),
+    };
+    let wait = Duration::try_from_secs_f64(passed.wait_seconds).map_err(|_| {
+        Failure::invalid(format!("wait_seconds {} is not between 0 and a year", passed.wait_seconds))
+    })?;
+    // SAFETY: guaranteed by the caller.
+    let (name, limit_set_by) =
+        unsafe { (text_argument(passed.name, "name")?, text_argument(passed.limit_set_by, "limit_set_by")?) };
+    let mut options = Options::new(passed.limit);
+    options.growth = passed.growth != 0;
+    options.trim_on_oom = passed.trim_on_oom != 0;
+    options.joins_regions = joins_regions;
+    options.policy = policy;
+    options.wait = wait;
+    options.fragmentation_fraction = passed.fragmentation_fraction;
+    options.owner_tags = passed.owner_tags != 0;
+    options.guard = passed.guard != 0;
+    options.quarantine = Some(passed.quarantine).filter(|&bytes| bytes != ALLOTMENT_QUARANTINE_DEFAULT);
+    if let Some(name) = name {
+        name.clone_into(&mut options.name);
+    }
+    if let Some(text) = limit_set_by {
+        text.clone_into(&mut options.limit_set_by);
+    }
+    Ok(options)
+}

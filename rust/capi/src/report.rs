@@ -1,0 +1,184 @@
+//! What a pool holds, and why it refuses: figures and JSON.
+
+use std::ffi::{CString, c_char};
+use std::ptr;
+
+use allotment::OutOfMemory;
+use serde_json::{Value, json};
+
+use crate::pool::{Pool, core_of, store};
+use crate::status::{Failure, Status, null, run};
+
+/// The counters of a pool at one moment, in bytes where nothing else is said. Later versions add fields at the end.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct PoolStats {
+    /// Requested bytes of all live allocations.
+    pub requested: u64,
+    /// Bytes of the chunks in use.
+    pub in_use: u64,
+    /// Bytes of all regions.
+    pub reserved: u64,
+    /// The most bytes that may be reserved.
+    pub limit: u64,
+    /// `reserved` - `in_use`.
+    pub free: u64,
+    /// The size of the largest free chunk.
+    pub largest_free: u64,
+    /// High-water mark of `requested` since the last reset of the peaks.
+    pub peak_requested: u64,
+    /// High-water mark of `in_use`.
+    pub peak_in_use: u64,
+    /// High-water mark of `reserved`.
+    pub peak_reserved: u64,
+    /// The largest request ever served.
+    pub largest_requested: u64,
+    /// The number of allocations ever made.
+    pub num_allocs: u64,
+    /// The number of live allocations.
+    pub num_live: u64,
+    /// The number of regions.
+    pub num_regions: u64,
+    /// The number of regions ever granted.
+    pub num_grants: u64,
+    /// The number of requests refused for lack of memory.
+    pub num_refused: u64,
+}
+
+impl From<allotment::Stats> for PoolStats {
+    fn from(stats: allotment::Stats) -> Self {
+        Self {
+            requested: stats.requested,
+            in_use: stats.in_use,
+            reserved: stats.reserved,
+            limit: stats.limit,
+            free: stats.free,
+            largest_free: stats.largest_free,
+            peak_requested: stats.peak_requested,
+            peak_in_use: stats.peak_in_use,
+            peak_reserved: stats.peak_reserved,
+            largest_requested: stats.largest_requested,
+            num_allocs: stats.num_allocs,
+            num_live: stats.num_live,
+            num_regions: stats.num_regions,
+            num_grants: stats.num_grants,
+            num_refused: stats.num_refused,
+        }
+    }
+}
+
+/// Stores the counters. `struct_size` is `sizeof(allotment_stats)`: a program that was compiled against an earlier
+/// version gets the fields of that version.
+///
+/// # Safety
+/// `pool` is a pool; `stats` points to that many writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn allotment_stats_get(
+    pool: *const Pool,
+    stats: *mut PoolStats,
+    struct_size: usize,
+) -> Status {
+    run(|| {
+        // SAFETY: guaranteed by the caller.
+        let current = PoolStats::from(unsafe { core_of(pool)? }.stats()?);
+        if stats.is_null() {
+            return Err(null("stats"));
+        }
+        let bytes = struct_size.min(size_of::<PoolStats>());
+        // SAFETY: the caller guarantees `struct_size` bytes, and the source has as many.
+        unsafe { stats.cast::<u8>().copy_from_nonoverlapping(ptr::from_ref(&current).cast(), bytes) };
+        Ok(())
+    })
+}
+
+/// Sets every peak to its current value.
+///
+/// # Safety
+/// `pool` is a pool.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn allotment_reset_peaks(pool: *const Pool) -> Status {
+    // SAFETY: guaranteed by the caller.
+    run(|| Ok(unsafe { core_of(pool)? }.reset_peaks()?))
+}
+
+/// Stores all regions and chunks as JSON: `name`, `stats`, and `regions` with their `chunks`. The caller frees the
+/// text with `allotment_string_free`.
+///
+/// # Safety
+/// `pool` is a pool; `json` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn allotment_snapshot_json(pool: *const Pool, json: *mut *mut c_char) -> Status {
+    run(|| {
+        // SAFETY: guaranteed by the caller.
+        let snapshot = unsafe { core_of(pool)? }.snapshot()?;
+        let text = serde_json::to_string(&snapshot).map_err(|error| Failure {
+            status: Status::AllotmentInternal,
+            text: error.to_string(),
+            refusal: None,
+        })?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { store_text(json, text) }
+    })
+}
+
+/// Stores why a request of `bytes` bytes would be refused now, as JSON; `null` if it would be served. The caller frees
+/// the text with `allotment_string_free`.
+///
+/// # Safety
+/// `pool` is a pool; `json` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn allotment_explain_json(
+    pool: *const Pool,
+    bytes: u64,
+    json: *mut *mut c_char,
+) -> Status {
+    run(|| {
+        // SAFETY: guaranteed by the caller.
+        let refusal = unsafe { core_of(pool)? }.explain(bytes)?;
+        let text = refusal.map_or(Value::Null, |refusal| refusal_json(&refusal)).to_string();
+        // SAFETY: guaranteed by the caller.
+        unsafe { store_text(json, text) }
+    })
+}
+
+/// Stores a text that the caller frees.
+///
+/// # Safety
+/// `out` is null or can be written.
+unsafe fn store_text(out: *mut *mut c_char, text: String) -> Result<(), Failure> {
+    if out.is_null() {
+        return Err(null("json"));
+    }
+    let text = CString::new(text).map_err(|_| Failure::invalid("a name contains a null byte"))?;
+    // SAFETY: guaranteed by the caller.
+    unsafe { store(out, text.into_raw()) };
+    Ok(())
+}
+
+/// Returns the figures, the verdict and the advice of a refusal.
+pub(crate) fn refusal_json(refusal: &OutOfMemory) -> Value {
+    let advice = refusal.advice.iter().map(|advice| {
+        json!({
+            "action": advice.action.as_str(),
+            "bytes": advice.bytes,
+            "when": advice.when.as_str(),
+            "text": advice.to_string(),
+        })
+    });
+    json!({
+        "requested": refusal.requested,
+        "needed": refusal.needed,
+        "limit": refusal.limit,
+        "limit_set_by": &*refusal.limit_set_by,
+        "live_requested": refusal.live_requested,
+        "in_use": refusal.in_use,
+        "internal_fragmentation": refusal.internal_fragmentation,
+        "reserved": refusal.reserved,
+        "free": refusal.free,
+        "largest_free": refusal.largest_free,
+        "num_live": refusal.num_live,
+        "verdict": refusal.verdict.as_str(),
+        "advice": advice.collect::<Vec<_>>(),
+        "text": refusal.to_string(),
+    })
+}

@@ -1,0 +1,106 @@
+//! The examples in C and C++, compiled and run: linked statically and dynamically, by pkg-config, and under the memory
+//! checker. What this machine has no tool for is left out, and said.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Libraries that the static library needs.
+const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
+
+/// Returns whether this machine has a program; says so if not.
+fn has(program: &str) -> bool {
+    let there = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !there {
+        eprintln!("left out: there is no {program} here");
+    }
+    there
+}
+
+/// Runs a command that must succeed; returns what it printed.
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Returns the newest library that Cargo built for these tests with this extension.
+fn library(extension: &str) -> PathBuf {
+    let tests = env::current_exe().expect("this program has a path");
+    let files = fs::read_dir(tests.parent().expect("a folder")).expect("a folder that can be read");
+    let ours = files.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| {
+        path.extension() == Some(OsStr::new(extension))
+            && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("liballotment_capi"))
+    });
+    ours.max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok())
+        .expect("Cargo builds the libraries before these tests")
+}
+
+/// The compilers' names, and a program for each.
+const PROGRAMS: [(&str, &str, &str); 2] = [("gcc", "-std=c11", "host.c"), ("g++", "-std=c++17", "source.cc")];
+
+/// Compiles an example without a warning.
+fn compile(compiler: &str, standard: &str, example: &str, program: &Path, link: &[&OsStr]) {
+    let source = Path::new(FOLDER).join("examples").join(example);
+    let mut command = Command::new(compiler);
+    command
+        .args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-o"])
+        .arg(program)
+        .arg(source);
+    run(command.arg("-I").arg(Path::new(FOLDER).join("include")).args(link));
+}
+
+#[test]
+fn the_examples_run_with_both_libraries_and_under_the_memory_checker() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let archive = library("a");
+    let mut link_static = vec![archive.as_os_str()];
+    link_static.extend(SYSTEM.iter().map(OsStr::new));
+    let shared = library("so");
+    for (compiler, standard, example) in PROGRAMS {
+        if !has(compiler) {
+            continue;
+        }
+        let program = folder.path().join(format!("{example}.static"));
+        compile(compiler, standard, example, &program, &link_static);
+        let printed = run(&mut Command::new(&program));
+        let dynamic = folder.path().join(format!("{example}.dynamic"));
+        compile(compiler, standard, example, &dynamic, &[shared.as_os_str(), OsStr::new("-lpthread")]);
+        let path = shared.parent().expect("a folder");
+        assert_eq!(run(Command::new(&dynamic).env("LD_LIBRARY_PATH", path)), printed);
+        if has("valgrind") {
+            let mut checker = Command::new("valgrind");
+            checker.args(["--quiet", "--error-exitcode=99", "--leak-check=full"]);
+            assert_eq!(run(checker.arg(&program)), printed);
+        }
+    }
+}
+
+#[test]
+fn pkg_config_finds_an_installed_library() {
+    if !has("pkg-config") || !has("gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (lib, include) = (folder.path().join("lib"), folder.path().join("include"));
+    for made in [&lib, &include] {
+        fs::create_dir(made).expect("a folder");
+    }
+    fs::copy(library("so"), lib.join("liballotment_capi.so")).expect("a copy");
+    fs::copy(Path::new(FOLDER).join("include/allotment.h"), include.join("allotment.h")).expect("a copy");
+    let template = fs::read_to_string(Path::new(FOLDER).join("allotment.pc.in")).expect("the template");
+    let prefix = folder.path().to_str().expect("a path of UTF-8");
+    let filled = template.replace("@PREFIX@", prefix).replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+    fs::write(lib.join("allotment.pc"), filled).expect("a file");
+    let flags = run(Command::new("pkg-config")
+        .args(["--cflags", "--libs", "allotment"])
+        .env("PKG_CONFIG_PATH", &lib));
+    let program = folder.path().join("program");
+    let source = Path::new(FOLDER).join("examples/host.c");
+    run(Command::new("gcc").arg(source).arg("-o").arg(&program).args(flags.split_whitespace()));
+    run(Command::new(&program).env("LD_LIBRARY_PATH", &lib));
+}
