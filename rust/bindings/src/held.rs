@@ -75,7 +75,9 @@ pub(crate) fn resize_in_place(pool: &Pool, data: *mut c_void, bytes: u64) -> Opt
     match catch_unwind(AssertUnwindSafe(|| pool.resize_held(address, bytes))).ok()? {
         Ok(resized) => Some(resized.size),
         // A chunk may have more than a scope's limit allows to use.
-        Err(ResizeError::NoRoom { size, .. } | ResizeError::ScopeLimit { size, .. }) => Some(size.min(bytes - 1)),
+        Err(ResizeError::NoRoom { size, .. } | ResizeError::ScopeLimit { size, .. }) => {
+            Some(size.min(bytes - 1))
+        }
         Err(_) => None,
     }
 }

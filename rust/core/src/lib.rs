@@ -55,8 +55,8 @@ pub use out_of_memory::{OutOfMemory, Verdict};
 pub use owner::{ScopeLimitReached, ScopeStats};
 pub use policy::{Policy, PolicyError};
 pub use pool::{
-    AllocationAttempt, Block, EventKind, EventLog, Keep, MemoryWait, Pool, PoolEvent, Scope, Siblings, is_tagged,
-    set_tag,
+    AllocationAttempt, Block, EventKind, EventLog, Keep, MemoryWait, Pool, PoolEvent, Scope, Siblings,
+    is_tagged, set_tag,
 };
 pub use region::RegionId;
 pub use report::{ChunkSnapshot, RegionSnapshot, Snapshot};

@@ -126,7 +126,9 @@ impl Pool {
 
     #[cold]
     fn take_slow(&self, py: Python<'_>, bytes: u64, alignment: u64) -> PyResult<allotment::Allocation> {
-        let take = |retry: Retry<'_>| self.flushed().allocate_with_retry(Request::new(bytes).align(alignment), retry);
+        let take = |retry: Retry<'_>| {
+            self.flushed().allocate_with_retry(Request::new(bytes).align(alignment), retry)
+        };
         self.retrying(py, take)?.map_err(|error| self.add_details(py, error).into_py_err(py))
     }
 
