@@ -103,14 +103,12 @@ pub unsafe extern "C" fn allotment_try_allocate(
     run(|| {
         // SAFETY: guaranteed by the caller.
         let pool = unsafe { core_of(pool)? };
-        match pool.try_allocate(Request::new(bytes).align(alignment))? {
-            // SAFETY: guaranteed by the caller.
-            Some(served) => unsafe { store(allocation, served.into()) },
-            None => {
-                let text = format!("{bytes} bytes are not free now without growth or a wait");
-                return Err(Failure { status: Status::AllotmentNotNow, text, refusal: None });
-            }
-        }
+        let Some(served) = pool.try_allocate(Request::new(bytes).align(alignment))? else {
+            let text = format!("{bytes} bytes are not free now without growth or a wait");
+            return Err(Failure { status: Status::AllotmentNotNow, text, refusal: None });
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { store(allocation, served.into()) };
         Ok(())
     })
 }

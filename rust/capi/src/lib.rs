@@ -1,6 +1,4 @@
 #![doc = include_str!("../README.md")]
-// Each function says what its pointers must be; C callers read it in the header.
-#![expect(clippy::not_unsafe_ptr_arg_deref, reason = "every function with pointers is unsafe")]
 
 mod allocation;
 mod options;

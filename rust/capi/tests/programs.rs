@@ -12,6 +12,7 @@ const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
 const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
 /// Returns whether this machine has a program; says so if not.
+#[expect(clippy::print_stderr, reason = "what was left out is to be seen")]
 fn has(program: &str) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if !there {
