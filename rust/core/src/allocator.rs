@@ -107,6 +107,20 @@ impl<S: RegionSource> Allocator<S> {
             return Ok(Allocation::nothing(self.no_address));
         }
         request.owner = wanted.tag_name().map(|tag| self.tables.owners.tag(None, &tag.into()));
+        if let Some(owner) = request.owner {
+            self.tables.owners.account_pending(owner, request.rounded());
+        }
+        let served = self.serve(request);
+        if served.is_err()
+            && let Some(owner) = request.owner
+        {
+            self.tables.owners.account_settled(owner, request.rounded());
+        }
+        served
+    }
+
+    /// Fits, grows, releases and grows again, or refuses.
+    fn serve(&mut self, request: ChunkRequest) -> Result<Allocation, AllocError> {
         if let Some(allocation) = self.tables.try_allocate(request) {
             return Ok(allocation);
         }
