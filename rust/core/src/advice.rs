@@ -1,6 +1,10 @@
 //! Advice: changes that make a refused request succeed, with their numbers and the time from which they apply.
 
-use std::fmt;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt;
 
 use crate::units::Bytes;
 

@@ -15,6 +15,7 @@ use crate::chunk::{ChunkTable, Handle};
 use crate::free_list::{self, FreeChunk};
 use crate::trie::{self, NodeId, Tries};
 use crate::units::GRANULE;
+use alloc::vec::Vec;
 
 /// The number of size classes: the bits of one word, so that one instruction finds the first non-empty bin.
 const CLASSES: usize = 64;

@@ -1,6 +1,7 @@
 //! The invariant checker: walks all tables and returns the first violation. Repairs nothing.
 
-use std::collections::HashMap;
+use crate::map::Map;
+use alloc::vec::Vec;
 
 use crate::free_list::FreeChunk;
 use crate::owner::OwnerId;
@@ -27,7 +28,7 @@ struct Sums {
     quarantined: usize,
     chunks: usize,
     /// Allocations and bytes of each owner.
-    owned: HashMap<OwnerId, (u64, u64)>,
+    owned: Map<OwnerId, (u64, u64)>,
     free: Vec<FreeChunk>,
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn check(allocator: &Tables) -> Result<(), Violation> {
     require(counters.in_use() == sums.in_use, "in use is the sum over the chunks in use", 0)?;
     require(counters.reserved() == sums.reserved, "reserved is the sum over the regions", 0)?;
     let holdings = allocator.owners.holdings();
-    let holdings: HashMap<_, _> =
+    let holdings: Map<_, _> =
         holdings.into_iter().map(|(owner, count, bytes)| (owner, (count, bytes))).collect();
     require(sums.owned == holdings, "an owner's figures are the sums over its chunks", 0)?;
     let owned = allocator.owners.count_owned();

@@ -3,7 +3,7 @@
 //! The chunks of a region tile it. Each chunk links to its neighbours; the first has no predecessor and the last no
 //! successor. This file splits and merges chunks; the allocator decides which and when.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use core::num::{NonZeroU32, NonZeroU64};
 
 use crate::branch_hint::cold_path;
 use crate::free_target::HELD;
@@ -168,7 +168,7 @@ impl ChunkTable {
 
     /// Iterates over `first` and the chunks after it in address order.
     pub(crate) fn run(&self, first: Handle) -> impl Iterator<Item = (Handle, &Chunk)> {
-        std::iter::successors(Some(first), |&handle| self.get(handle).next)
+        core::iter::successors(Some(first), |&handle| self.get(handle).next)
             .map(|handle| (handle, self.get(handle)))
     }
 
@@ -180,7 +180,7 @@ impl ChunkTable {
 
     /// Returns the number of chunks.
     pub(crate) fn len(&self) -> usize {
-        let vacated = std::iter::successors(self.vacant, |&handle| self.get(handle).next).count();
+        let vacated = core::iter::successors(self.vacant, |&handle| self.get(handle).next).count();
         self.records.all().len() - vacated
     }
 }

@@ -9,7 +9,9 @@
     allow(dead_code, unreachable_pub, reason = "no test reads the record")
 )]
 
+#[cfg(feature = "std")]
 use std::cell::Cell;
+#[cfg(feature = "std")]
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::source::Grant;
@@ -86,6 +88,7 @@ pub struct Maker {
     pub made: u64,
 }
 
+#[cfg(feature = "std")]
 thread_local! {
     static MAKER: Cell<Maker> = {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -94,6 +97,7 @@ thread_local! {
     static YIELDS_IN_EVERY: Cell<u64> = const { Cell::new(0) };
 }
 
+#[cfg(feature = "std")]
 impl Maker {
     /// Returns the calling thread.
     ///

@@ -3,6 +3,9 @@
 
 use crate::chunk::{Chunk, ChunkTable};
 use crate::tables::Tables;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The number of groups that are listed.
 const MAX_GROUPS: usize = 4;

@@ -1,6 +1,7 @@
 //! Error types: they carry numbers, and their `Display` texts are used by every language.
 
-use std::time::Duration;
+use alloc::boxed::Box;
+use core::time::Duration;
 
 use thiserror::Error;
 

@@ -22,7 +22,7 @@ impl FreeChunk {
 
 /// Iterates over the list that starts at `head`.
 pub(crate) fn members(chunks: &ChunkTable, head: Option<Handle>) -> impl Iterator<Item = Handle> + use<'_> {
-    std::iter::successors(head, |&handle| chunks.get(handle).link)
+    core::iter::successors(head, |&handle| chunks.get(handle).link)
 }
 
 /// Returns the size of the largest member, 0 for an empty list.

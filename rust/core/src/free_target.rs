@@ -4,7 +4,7 @@
 //! its number records this. A free by address or by number leaves held allocations alone; only [`FreeTarget::HELD`]
 //! frees them.
 
-use std::num::NonZeroU64;
+use core::num::NonZeroU64;
 
 /// Bit of a chunk's number: the allocation is held. No pool makes 2^63 allocations.
 pub(crate) const HELD: u64 = 1 << 63;

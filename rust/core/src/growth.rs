@@ -122,7 +122,7 @@ fn backpedal(wanted: u64, needed: u64) -> impl Iterator<Item = u64> {
         let floor = last.checked_sub(GRANULE)?;
         Some(round_up(nine_tenths(last)).min(floor))
     };
-    std::iter::successors(Some(wanted), smaller).take_while(move |&bytes| bytes >= needed)
+    core::iter::successors(Some(wanted), smaller).take_while(move |&bytes| bytes >= needed)
 }
 
 #[cfg(test)]

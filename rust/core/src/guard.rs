@@ -11,7 +11,10 @@
 //!
 //! A [`MemoryGuard`] of the source reads and writes the memory; this file handles only numbers.
 
-use std::fmt;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 use thiserror::Error;
 
@@ -124,7 +127,7 @@ pub struct Leaks {
 impl Leaks {
     /// Returns `None` if there are no allocations.
     pub(crate) fn new(name: &str, mut allocations: Vec<Allocation>) -> Option<Self> {
-        allocations.sort_unstable_by_key(|a| (std::cmp::Reverse(a.requested), a.id));
+        allocations.sort_unstable_by_key(|a| (core::cmp::Reverse(a.requested), a.id));
         (!allocations.is_empty()).then(|| Self { name: name.to_owned(), allocations })
     }
 

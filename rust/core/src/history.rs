@@ -4,7 +4,8 @@
 //! at four bytes per event, and drops the record when it makes more. The record also ends at an event that a second
 //! run would not repeat by itself, such as a live change of the limit.
 
-use std::num::NonZeroU64;
+use alloc::vec::Vec;
+use core::num::NonZeroU64;
 
 use crate::free_target::HELD;
 use crate::units::GRANULE;
@@ -98,11 +99,18 @@ impl History {
 }
 
 /// Returns a number that is unique among the live threads; `None` at the very end of a thread.
+#[cfg(feature = "std")]
 fn this_thread() -> Option<usize> {
     thread_local! {
         static MARK: u8 = const { 0 };
     }
-    MARK.try_with(|mark| std::ptr::from_ref(mark).addr()).ok()
+    MARK.try_with(|mark| core::ptr::from_ref(mark).addr()).ok()
+}
+
+/// Without threads that the standard library knows, there are no pools that read the record.
+#[cfg(not(feature = "std"))]
+fn this_thread() -> Option<usize> {
+    None
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(feature = "std"), allow(dead_code, reason = "what only pools use"))]
 #![deny(unsafe_code)]
 
 extern crate alloc;
@@ -12,23 +14,29 @@ mod chunk;
 mod decisions;
 mod details;
 mod error;
+#[cfg(feature = "std")]
 pub mod fork;
 mod free_list;
 mod free_target;
 mod growth;
 pub mod guard;
 mod history;
+#[cfg(feature = "std")]
 mod kept;
 mod live;
+mod map;
 mod options;
 mod out_of_memory;
 mod owner;
 mod policy;
+#[cfg(feature = "std")]
 mod pool;
 mod region;
+#[cfg(feature = "std")]
 pub mod replay;
 mod report;
 mod request;
+#[cfg(feature = "std")]
 mod rerun;
 pub mod source;
 mod stats;
@@ -49,11 +57,13 @@ pub use decisions::{Decided, Decision, Maker};
 pub use details::{Details, OwnerGroup, SizeGroup, Splitter};
 pub use error::{AllocError, FreeError, GrantFault, LimitError, OptionsError, ResizeError, Unusable};
 pub use guard::{Damage, DamagedPlace, Leaks, MemoryGuard};
+#[cfg(feature = "std")]
 pub use kept::KeptRegion;
 pub use options::{MAX_WAIT, Options};
 pub use out_of_memory::{OutOfMemory, Verdict};
 pub use owner::{ScopeLimitReached, ScopeStats};
 pub use policy::{Policy, PolicyError};
+#[cfg(feature = "std")]
 pub use pool::{
     AllocationAttempt, Block, EventKind, EventLog, Keep, MemoryWait, Pool, PoolEvent, Scope, Siblings,
     is_tagged, set_tag,

@@ -42,7 +42,7 @@ impl LiveTable {
 
     /// Returns the handle of the chunk in use at `address`.
     pub(crate) fn find(&self, chunks: &ChunkTable, address: u64) -> Option<Handle> {
-        let mut list = std::iter::successors(self.heads.get(address), |&at| chunks.get(at).link);
+        let mut list = core::iter::successors(self.heads.get(address), |&at| chunks.get(at).link);
         list.find(|&handle| chunks.get(handle).address == address)
     }
 
@@ -82,12 +82,12 @@ impl LiveTable {
     #[inline(never)]
     fn grow(&mut self, chunks: &mut ChunkTable) {
         let more = self.heads.twice();
-        let fewer = std::mem::replace(&mut self.heads, more);
+        let fewer = core::mem::replace(&mut self.heads, more);
         for &head in fewer.all() {
             let mut at = head;
             while let Some(handle) = at {
                 let chunk = chunks.get_mut(handle);
-                at = std::mem::replace(&mut chunk.link, self.heads.get_mut(chunk.address).replace(handle));
+                at = core::mem::replace(&mut chunk.link, self.heads.get_mut(chunk.address).replace(handle));
             }
         }
     }

@@ -1,7 +1,13 @@
 //! The out-of-memory error: its figures, its verdict, and its text for every language.
 
-use std::fmt;
-use std::sync::Arc;
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
 
 use thiserror::Error;
 

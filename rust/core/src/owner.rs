@@ -10,14 +10,16 @@
 //!
 //! All amounts are rounded requests, so a limit does not depend on which chunk was free.
 
-use std::collections::HashMap;
-use std::num::NonZeroU32;
-use std::sync::{Arc, Weak};
+use crate::map::Map;
+use alloc::string::String;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use crate::chunk::Handle;
 
 /// Identifies an owner; reused once the owner is closed and holds nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct OwnerId(NonZeroU32);
 
 /// Identifies an open scope; never reused.
@@ -95,7 +97,7 @@ struct Owner {
 pub(crate) struct Owners {
     slots: Vec<Owner>,
     vacant: Vec<OwnerId>,
-    tags: HashMap<(Option<OwnerId>, Arc<str>), OwnerId>,
+    tags: Map<(Option<OwnerId>, Arc<str>), OwnerId>,
     /// The number of scopes ever opened.
     opened: u64,
     /// The owner of each chunk, by the index of its handle; grows on demand.
@@ -161,8 +163,15 @@ impl Owners {
     pub(crate) fn close(&mut self, scope: ScopeId) -> Option<ScopeStats> {
         let figures = self.scope_stats(scope)?;
         let owner = scope.owner;
-        let tags: Vec<_> = self.tags.extract_if(|(parent, _), _| *parent == Some(owner)).collect();
-        for (_, tag) in tags {
+        let mut tags = Vec::new();
+        self.tags.retain(|(parent, _), tag| {
+            let is_below = *parent == Some(owner);
+            if is_below {
+                tags.push(*tag);
+            }
+            !is_below
+        });
+        for tag in tags {
             self.drop_holder(tag);
         }
         let closed = self.get_mut(owner);
@@ -308,7 +317,7 @@ impl Owners {
     }
 
     fn ancestors(&self, owner: OwnerId) -> impl Iterator<Item = OwnerId> {
-        std::iter::successors(Some(owner), |&id| self.get(id).parent)
+        core::iter::successors(Some(owner), |&id| self.get(id).parent)
     }
 
     fn for_each_ancestor(&mut self, owner: OwnerId, change: impl Fn(&mut Owner)) {

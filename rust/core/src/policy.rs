@@ -1,7 +1,9 @@
 //! The split rule: the size from which the remainder of a chunk is split off.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
 
 use thiserror::Error;
 

@@ -5,6 +5,7 @@
 
 use crate::chunk::Handle;
 use crate::source::Grant;
+use alloc::vec::Vec;
 
 /// Identifies a region among those that a pool holds.
 ///
@@ -76,9 +77,9 @@ impl Regions {
         }
         let Some(before) = index.checked_sub(1) else { return Some(Place::Between(index)) };
         match self.sorted[before].span.end().cmp(&span.address) {
-            std::cmp::Ordering::Less => Some(Place::Between(index)),
-            std::cmp::Ordering::Equal => Some(Place::After(before)),
-            std::cmp::Ordering::Greater => None,
+            core::cmp::Ordering::Less => Some(Place::Between(index)),
+            core::cmp::Ordering::Equal => Some(Place::After(before)),
+            core::cmp::Ordering::Greater => None,
         }
     }
 

@@ -1,8 +1,12 @@
 //! Snapshots: a copy of all regions and chunks of a pool.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt;
-use std::sync::Arc;
+use crate::map::Map;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
 
 use crate::chunk::{Chunk, Handle};
 use crate::owner::OwnerId;
@@ -58,7 +62,7 @@ pub struct ChunkSnapshot {
 impl Snapshot {
     pub(crate) fn new(name: &str, allocator: &Tables) -> Self {
         // Builds each owner name once.
-        let mut names: HashMap<OwnerId, Arc<str>> = HashMap::new();
+        let mut names: Map<OwnerId, Arc<str>> = Map::new();
         let mut name_of =
             |owner| Arc::clone(names.entry(owner).or_insert_with(|| allocator.owners.path(owner).into()));
         let mut chunk = |(handle, chunk): (Handle, &Chunk)| {
@@ -87,7 +91,7 @@ impl Snapshot {
             *groups.entry(chunk.size).or_default() += 1;
         }
         let mut groups: Vec<_> = groups.into_iter().collect();
-        groups.sort_by_key(|&(size, count)| std::cmp::Reverse(u128::from(size) * u128::from(count)));
+        groups.sort_by_key(|&(size, count)| core::cmp::Reverse(u128::from(size) * u128::from(count)));
         groups
     }
 }

@@ -3,25 +3,32 @@
 //! A source receives and returns numbers. It never sees the allocator, and a pool calls it without holding its lock,
 //! so a source may be slow or written in Python.
 
-use std::error::Error;
-use std::fmt;
-use std::panic::RefUnwindSafe;
-use std::sync::Arc;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::error::Error;
+use core::fmt;
+use core::panic::RefUnwindSafe;
 
 use crate::guard::MemoryGuard;
 
 mod address_space;
+#[cfg(feature = "std")]
 mod capped;
 mod descending;
 mod failing;
+#[cfg(feature = "std")]
 mod objects;
+#[cfg(feature = "std")]
 mod recording;
 
 pub use address_space::AddressSpace;
+#[cfg(feature = "std")]
 pub use capped::{Cap, Capped};
 pub use descending::DescendingAddresses;
 pub use failing::FailingSource;
+#[cfg(feature = "std")]
 pub use objects::{ObjectSource, ObjectTable, Objects};
+#[cfg(feature = "std")]
 pub use recording::{Call, Log, Recording};
 
 /// A span of memory granted by a source: `bytes` bytes from `address`.

@@ -3,9 +3,10 @@
 //! They work on `&mut self` and never call a source. Who owns them calls the source and passes each grant to
 //! [`Tables::adopt`].
 
-use std::collections::BTreeSet;
-use std::num::NonZeroU64;
-use std::sync::Arc;
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::num::NonZeroU64;
 
 use crate::bins::Bins;
 use crate::chunk::{Chunk, ChunkTable, Handle};
@@ -23,7 +24,9 @@ use crate::source::Grant;
 use crate::stats::{Counters, Stats};
 use crate::units::{GRANULE, MAX_BYTES, round_up};
 
+#[cfg(feature = "std")]
 pub(crate) use feasibility::Supply;
+#[cfg(feature = "std")]
 pub(crate) use free_plan::FreePlan;
 pub(crate) use request::ChunkRequest;
 pub(crate) use resizing::Tail;
@@ -346,7 +349,9 @@ impl Allocation {
 }
 
 mod aligning;
+#[cfg(feature = "std")]
 mod feasibility;
+#[cfg(feature = "std")]
 mod free_plan;
 mod holding;
 mod out_of_memory;

@@ -4,7 +4,9 @@
 //! differ, so no node has a single child. Up to [`MAX_LEAF`] chunks form a leaf: a list that is linked through the
 //! chunks. A lookup visits at most one node per digit, usually two or three.
 
-use std::num::NonZeroU32;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use crate::chunk::{ChunkTable, Handle};
 use crate::free_list::{self, FreeChunk};

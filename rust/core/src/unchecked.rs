@@ -11,7 +11,9 @@
 //! Builds with debug assertions check every access. Measured savings, of 14 ns per event: 0.9 ns for the checks, and
 //! 0.9 ns for the multiplications, as a handle counts words instead of records.
 
-use std::num::NonZeroU32;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use crate::chunk::Chunk;
 

@@ -1,6 +1,7 @@
 //! Byte quantities: the granule, rounding, and human-readable sizes.
 
-use std::fmt;
+use alloc::format;
+use core::fmt;
 
 use thiserror::Error;
 

@@ -1,7 +1,7 @@
 //! Made-up addresses: for replays, for tests, and for memory that this process cannot access.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Gauge, Grant, Headroom, RegionSource, ReserveError};
 use crate::units::{MAX_BYTES, round_down};

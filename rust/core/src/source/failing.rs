@@ -1,6 +1,6 @@
 //! A source that declines on demand, for tests of out-of-memory handling.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use super::{Grant, RegionSource, ReserveError};
 use crate::guard::MemoryGuard;

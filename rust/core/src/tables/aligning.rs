@@ -1,6 +1,6 @@
 //! Requests with an alignment above the granule: their chunk starts at the aligned address.
 
-use std::num::NonZeroU64;
+use core::num::NonZeroU64;
 
 use super::{ChunkRequest, Tables};
 use crate::free_list::FreeChunk;

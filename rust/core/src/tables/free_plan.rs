@@ -1,6 +1,7 @@
 //! Finds allocations to free so that a refused request fits: within one region, in whole regions, or in one scope.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::Tables;
 use super::feasibility::Supply;

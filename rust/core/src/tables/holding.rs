@@ -1,6 +1,6 @@
 //! Held allocations: an ordinary free, by address or by number, does not free them.
 
-use std::num::NonZeroU64;
+use core::num::NonZeroU64;
 
 use super::Tables;
 use crate::chunk::Chunk;

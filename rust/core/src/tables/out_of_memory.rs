@@ -1,6 +1,7 @@
 //! Builds the out-of-memory error of a refused request: its figures and its verdict.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use super::{ChunkRequest, Tables};
 use crate::chunk::Chunk;

@@ -1,6 +1,7 @@
 //! Chunks in quarantine: neither in use nor free, never allocated and never merged.
 
-use std::num::NonZeroU64;
+use alloc::vec::Vec;
+use core::num::NonZeroU64;
 
 use super::Tables;
 use crate::chunk::{Chunk, Handle};

@@ -3,6 +3,7 @@
 use super::{CHILDREN, Child, NodeId, Tries};
 use crate::chunk::{ChunkTable, Handle};
 use crate::free_list;
+use alloc::vec::Vec;
 
 impl Tries {
     /// Adds the chunks below, the largest first, until `found` has `count`.
