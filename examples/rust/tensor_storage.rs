@@ -4,6 +4,8 @@
 //! cargo run -p allotment --example tensor_storage
 //! ```
 
+#![expect(clippy::print_stdout, reason = "a program for a terminal")]
+
 use std::error::Error;
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -5,6 +5,8 @@
 //! cargo run -p allotment --example vulkan
 //! ```
 
+#![expect(clippy::print_stdout, reason = "a program for a terminal")]
+
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
