@@ -49,6 +49,7 @@ test: test-rust test-loom test-oracle test-python test-differential  ## all test
 
 test-rust:  ## the allocator: units, shadow model, refusals, threads, recorded programs
 	cargo test --workspace --quiet
+	cargo test --package allotment-host --features allocator-api2 --quiet --test collections
 	cargo test --package allotment --features decisions --quiet --test histories
 
 test-loom:  ## the lock and a whole pool in every order of what two threads do

@@ -12,6 +12,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 mod admission;
 mod clear;
+#[cfg(feature = "allocator-api2")]
+mod collections;
 mod grants;
 mod guard;
 mod machine_memory;
@@ -19,6 +21,8 @@ mod regions;
 
 pub use admission::{AdmissionControl, MachineOutOfMemory};
 pub use clear::clear;
+#[cfg(feature = "allocator-api2")]
+pub use collections::PoolAllocator;
 use grants::Grants;
 use guard::HostGuard;
 pub use machine_memory::MachineMemory;
