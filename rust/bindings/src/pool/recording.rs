@@ -30,7 +30,7 @@ impl Pool {
     ///     OSError: The file cannot be written.
     ///     ValueError: An argument is out of range.
     #[pyo3(signature = (file = None, *, events = None, on_oom = None),
-        text_signature = "(file=None, *, events=65536, on_oom=None)")]
+        text_signature = "($self, file=None, *, events=65536, on_oom=None)")]
     fn record<'py>(
         slf: &Bound<'py, Self>,
         file: Option<&Bound<'py, PyAny>>,
