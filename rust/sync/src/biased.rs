@@ -177,7 +177,7 @@ impl BiasedLock {
         }
     }
 
-    /// Lets no thread become the owner any more. The caller holds the lock.
+    /// Lets no thread become the owner any more. The caller holds the lock, or no other thread has it yet.
     pub(crate) fn forbid_owners(&self) {
         self.acquisitions.unbiased.store(true, Ordering::Relaxed);
     }

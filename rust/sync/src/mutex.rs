@@ -65,6 +65,13 @@ impl<T> Mutex<T> {
         Self { lock: BiasedLock::new(), poisoned: AtomicBool::new(false), value: TrackedCell::new(value) }
     }
 
+    /// Creates an unlocked mutex that no thread owns: for short critical sections of many threads.
+    pub fn new_unbiased(value: T) -> Self {
+        let mutex = Self::new(value);
+        mutex.lock.forbid_owners();
+        mutex
+    }
+
     /// Waits for the lock and takes it. Deadlocks if the calling thread holds it.
     ///
     /// # Errors

@@ -1,10 +1,15 @@
 //! Tries every interleaving of two or three threads: `RUSTFLAGS="--cfg loom" cargo test --release --test loom`.
 #![cfg(loom)]
 
+use std::sync::Arc as StdArc;
 use std::time::Duration;
 
-use allotment_sync::{DeferredQueue, EventCount, Mutex, SourceLock, WouldDeadlock, starve_at_once};
+use allotment_sync::{
+    DeferredQueue, Entry, EntryTable, EventCount, Found, Mutex, SourceLock, ThreadSlots, WouldDeadlock,
+    starve_at_once,
+};
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 /// Runs `test` under all interleavings with at most `changes` preemptions.
@@ -213,5 +218,77 @@ fn a_source_lock_is_exclusive_and_detects_reentry() {
         drop(held);
         let tries = other.join().unwrap();
         assert_eq!(*lock.lock().unwrap(), 2 + tries);
+    });
+}
+
+#[test]
+fn of_two_threads_one_removes_an_entry() {
+    model(3, || {
+        let table = Arc::new(EntryTable::new());
+        let place = table.reserve(1).unwrap();
+        table.put(place, Entry { number: 1, value: 10 });
+        let other = thread::spawn({
+            let table = Arc::clone(&table);
+            // Then another entry in its place: a thread that found the first does not remove that.
+            move || {
+                let mine = table.find(1).filter(|found| table.remove(found));
+                if let Some(Found { place, .. }) = mine {
+                    table.put(place, Entry { number: 2, value: 20 });
+                }
+                mine.is_some()
+            }
+        });
+        let removed = table.find(1).filter(|found| table.remove(found));
+        let replaced = other.join().unwrap();
+        if let Some(Found { entry: Entry { number, value }, .. }) = removed {
+            assert_eq!((u64::from(value), number), (number * 10, if replaced { 2 } else { 1 }));
+        }
+        let mut rest = 0;
+        table.drain(|_, _| rest += 1);
+        assert_eq!(rest + usize::from(removed.is_some()), 1);
+    });
+}
+
+#[test]
+fn an_entry_is_found_with_all_that_was_put() {
+    model(3, || {
+        let table = Arc::new(EntryTable::new());
+        let place = table.reserve(1).unwrap();
+        let other = thread::spawn({
+            let table = Arc::clone(&table);
+            move || table.put(place, Entry { number: 1, value: 10 })
+        });
+        if let Some(found) = table.find(1) {
+            assert_eq!(found.entry, Entry { number: 1, value: 10 });
+            assert!(table.remove(&found));
+        }
+        other.join().unwrap();
+    });
+}
+
+/// Loom has room for two threads.
+#[test]
+fn each_thread_has_a_slot_of_its_own_and_a_later_one_inherits() {
+    model(2, || {
+        // The standard one, which has weak references.
+        let slots = StdArc::new(ThreadSlots::<u32>::new());
+        let is_used = Arc::new(AtomicBool::new(false));
+        *slots.claim().expect("an empty table").lock().unwrap() += 1;
+        let claim = || {
+            let (slots, is_used) = (StdArc::clone(&slots), Arc::clone(&is_used));
+            move || {
+                // None, if the other thread has not ended altogether.
+                let Some(mine) = slots.claim() else { return 0 };
+                assert!(!is_used.swap(true, Ordering::AcqRel), "two threads have it at once");
+                *mine.lock().unwrap() += 1;
+                is_used.store(false, Ordering::Release);
+                1
+            }
+        };
+        let others = [thread::spawn(claim()), thread::spawn(claim())];
+        let claimed: u32 = others.into_iter().map(|other| other.join().unwrap()).sum();
+        let counts: Vec<u32> = slots.all().map(|(value, _)| *value.lock().unwrap()).collect();
+        assert_eq!(counts, [1, claimed]);
+        assert!(claimed > 0);
     });
 }
