@@ -73,6 +73,22 @@ fn an_inherited_pool_releases_nothing() {
 }
 
 #[test]
+fn a_forked_child_has_no_thread_caches() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let options = Options { thread_caches: true, ..Options::new(64 << 20) };
+    let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
+    let live: Vec<_> = (0..40).map(|_| pool.allocate(1000).expect("granted")).collect();
+    live[1..].iter().for_each(|allocation| pool.free(allocation.address).expect("it is live"));
+    assert!(pool.stats().expect("the parent").thread_cached > 0);
+    fork::entered_child();
+    assert!(matches!(pool.allocate(1000), Err(AllocError::Unusable(Unusable::Forked))));
+    assert!(matches!(pool.try_allocate(1000, 1), Err(AllocError::Unusable(Unusable::Forked))));
+    assert_eq!(pool.free(live[0].address), Err(FreeError::Unusable(Unusable::Forked)));
+    assert_eq!((pool.stats(), pool.trim()), (Err(Unusable::Forked), Err(Unusable::Forked)));
+    pool.free_deferred(&live[0]);
+}
+
+#[test]
 fn the_error_says_what_to_do() {
     let Inherited { pool, .. } = &inherited();
     let text = pool.allocate(1).unwrap_err().to_string();

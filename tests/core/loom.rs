@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use allotment::source::{AddressSpace, Call, Log, Recording};
-use allotment::{AllocError, GRANULE, Options, Pool, Unusable};
+use allotment::{AllocError, Allocation, GRANULE, Options, Pool, Unusable};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -156,5 +156,159 @@ fn two_deferred_frees_are_both_run() {
         let released = log.take().into_iter().filter(|call| matches!(call, Call::Release(_)));
         assert_eq!(released.count(), 1);
         is_empty_and_sound(&pool);
+    });
+}
+
+/// A pool whose small requests are served from thread caches, with all of its limit reserved and free.
+fn cached(granules: u64, wait: Duration) -> (Arc<Pool>, Log) {
+    let options = Options { growth: false, thread_caches: true, wait, ..Options::new(granules * GRANULE) };
+    let (pool, log) = pool(options);
+    let first = pool.allocate(granules * GRANULE).expect("an empty pool");
+    pool.free(first.address).expect("it is ours");
+    (pool, log)
+}
+
+/// Checks the figures of a pool with live allocations of these bytes, a granule each.
+fn holds(pool: &Pool, requested: &[u64]) {
+    let stats = pool.stats().expect("this process");
+    let count = requested.len() as u64;
+    assert_eq!((stats.num_live, stats.in_use), (count, count * GRANULE));
+    assert_eq!(stats.requested, requested.iter().sum());
+    pool.check().expect("every invariant holds");
+    assert_eq!(pool.stats().expect("this process").thread_cached, 0);
+}
+
+#[test]
+fn allocations_from_two_caches_do_not_overlap() {
+    model(1, || {
+        let (pool, _) = cached(4, Duration::ZERO);
+        let work = |pool: &Pool| {
+            let [one, another] = [7, 9].map(|bytes| pool.allocate(bytes).expect("room for four"));
+            pool.free(another.address).expect("it is ours");
+            one
+        };
+        let other = spawn(&pool, work);
+        let mine = work(&pool);
+        let theirs = other.join().expect("no panic");
+        assert_ne!((mine.address, mine.id), (theirs.address, theirs.id));
+        holds(&pool, &[7, 7]);
+    });
+}
+
+#[test]
+fn a_chunk_is_freed_into_the_cache_of_another_thread_once() {
+    for free in [
+        (|pool, one| pool.free(one.address).is_ok()) as fn(&Pool, &Allocation) -> bool,
+        |pool, one| pool.free_allocation(one).is_ok(),
+        |pool, one| pool.try_free(one.address) == Ok(Some(())),
+    ] {
+        model(2, move || {
+            let (pool, _) = cached(2, Duration::ZERO);
+            let one = pool.allocate(5).expect("room");
+            let other = spawn(&pool, move |pool| free(pool, &one));
+            let freed = pool.free_allocation(&one).is_ok();
+            let freed_there = other.join().expect("no panic");
+            // A call that does not wait may leave it to the other.
+            assert!(freed != freed_there);
+            holds(&pool, &[]);
+        });
+    }
+}
+
+#[test]
+fn what_looks_at_all_chunks_sees_each_once_whatever_a_cache_does_meanwhile() {
+    for look in [
+        (|pool| {
+            let stats = pool.stats().expect("this process");
+            assert!(stats.requested == stats.num_live * 5 && stats.in_use == stats.num_live * GRANULE);
+        }) as fn(&Pool),
+        |pool| pool.check().expect("every invariant holds"),
+        |pool| {
+            let snapshot = pool.snapshot().expect("this process");
+            let chunks = snapshot.regions.iter().flat_map(|region| &region.chunks);
+            assert_eq!(chunks.filter(|chunk| chunk.in_use).count() as u64, snapshot.stats.num_live);
+        },
+    ] {
+        model(2, move || {
+            let (pool, _) = cached(2, Duration::ZERO);
+            let before = pool.allocate(5).expect("room");
+            let other = spawn(&pool, move |pool| {
+                let one = pool.allocate(5);
+                pool.free(before.address).expect("it is ours");
+                one.expect("room for both")
+            });
+            look(&pool);
+            other.join().expect("no panic");
+            holds(&pool, &[5]);
+        });
+    }
+}
+
+#[test]
+fn what_another_thread_keeps_is_given_back_before_a_refusal() {
+    model(1, || {
+        let (pool, _) = cached(2, Duration::ZERO);
+        let one = pool.allocate(1).expect("room");
+        let other = spawn(&pool, move |pool| pool.free(one.address).expect("it is ours"));
+        let early = pool.allocate(2 * GRANULE).ok();
+        other.join().expect("no panic");
+        let whole = early.unwrap_or_else(|| pool.allocate(2 * GRANULE).expect("nothing is live"));
+        pool.free_allocation(&whole).expect("it is ours");
+        holds(&pool, &[]);
+    });
+}
+
+/// Loom's clock does not advance: it reports a thread that is never woken.
+#[test]
+fn a_free_of_a_cached_allocation_wakes_a_waiting_thread() {
+    model(1, || {
+        let (pool, _) = cached(1, Duration::from_secs(3600));
+        let one = pool.allocate(1).expect("room");
+        let other = spawn(&pool, |pool| pool.allocate(1).expect("it waits"));
+        pool.free(one.address).expect("it is ours");
+        let theirs = other.join().expect("no panic");
+        pool.free_allocation(&theirs).expect("it is theirs");
+        holds(&pool, &[]);
+    });
+}
+
+#[test]
+fn a_scope_or_the_end_of_a_pool_leaves_nothing_in_a_cache() {
+    model(2, || {
+        let (pool, _) = cached(2, Duration::ZERO);
+        let one = pool.allocate(5).expect("room");
+        let other = spawn(&pool, move |pool| {
+            pool.free(one.address).expect("it is ours");
+            pool.allocate(6).expect("room")
+        });
+        let scope = pool.open_scope("all", None, true).expect("this process");
+        let theirs = other.join().expect("no panic");
+        assert_eq!(pool.stats().expect("this process").thread_cached, 0);
+        pool.free_allocation(&theirs).expect("it is theirs");
+        assert_eq!(pool.stats().expect("this process").thread_cached, 0);
+        pool.close_scope(scope).expect("this process");
+        holds(&pool, &[]);
+    });
+    model(2, || {
+        let (pool, log) = cached(2, Duration::ZERO);
+        let one = pool.allocate(5).expect("room");
+        let other = spawn(&pool, move |pool| pool.free_deferred(&one));
+        pool.close().expect("no thread is inside the source");
+        other.join().expect("no panic");
+        let released = log.take().into_iter().filter(|call| matches!(call, Call::Release(_)));
+        assert_eq!(released.count(), 1);
+    });
+}
+
+/// Loom has room for two caches; of three threads one uses the lock, or has the cache of one that has ended.
+#[test]
+fn a_thread_without_a_cache_uses_the_lock() {
+    model(1, || {
+        let (pool, _) = cached(3, Duration::ZERO);
+        let one = pool.allocate(5).expect("room");
+        let first = spawn(&pool, |pool| pool.allocate(5).is_ok());
+        let second = spawn(&pool, move |pool| pool.free_allocation(&one).is_ok());
+        assert!(first.join().expect("no panic") && second.join().expect("no panic"));
+        holds(&pool, &[5]);
     });
 }

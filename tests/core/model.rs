@@ -1,4 +1,5 @@
-//! Random programs against the shadow, over every kind of source and every option.
+//! Random programs against the shadow, over every kind of source and every option. Programs on pools with thread caches
+//! are checked by their invariants, as no shadow predicts the choice of chunks.
 //!
 //! Each kind of source has two tests. One plays many short programs and shrinks the first failure. The other plays
 //! long programs, which reach states that short ones do not; a failure names the seed and the step.
@@ -12,6 +13,8 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
+#[path = "model/cached.rs"]
+mod cached;
 #[path = "../support/misbehaving.rs"]
 #[allow(dead_code, reason = "the fuzz test has more places")]
 mod misbehaving;
@@ -33,7 +36,7 @@ use misbehaving::{Habits, Misdeed, Place};
 use numbers::Numbers;
 use program::{ALLOCATES, KINDS, Step};
 use run::{Pace, run};
-use setup::{Kind, Setup, limit};
+use setup::{Kind, SWITCHES, Setup, limit};
 
 const SHORT: usize = 120;
 const LONG: usize = 3000;
@@ -71,9 +74,18 @@ fn first_seed() -> u64 {
     from_environment("ALLOTMENT_MODEL_SEED", 1)
 }
 
+/// Plays a program on a pool with the options of the setup.
+fn play(setup: &Setup, steps: Vec<Step>, pace: Pace) {
+    if setup.options.thread_caches {
+        cached::run(setup, steps, pace);
+    } else {
+        run(setup, steps, pace);
+    }
+}
+
 /// Plays many short programs; shrinks the first failure.
 fn short_programs(name: &str, kind: Kind) {
-    let setups = (0..64_u8, any::<u32>(), any::<u16>(), 0..8_u8, any::<u64>()).prop_map(
+    let setups = (0..SWITCHES, any::<u32>(), any::<u16>(), 0..8_u8, any::<u64>()).prop_map(
         move |(switches, a, b, fraction, seed)| Setup::new(kind, switches, limit(a, b), fraction, seed),
     );
     let steps = (0..KINDS, any::<u32>(), any::<u16>()).prop_map(|(kind, a, b)| program::step(kind, a, b));
@@ -90,7 +102,7 @@ fn short_programs(name: &str, kind: Kind) {
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let mut runner = TestRunner::new_with_rng(config, random);
     let result = runner.run(&(setups, vec(steps, 0..SHORT)), |(setup, steps)| {
-        run(&setup, steps, Pace { every: 1, most_live: usize::MAX });
+        play(&setup, steps, Pace { every: 1, most_live: usize::MAX });
         Ok(())
     });
     if let Err(failure) = result {
@@ -109,7 +121,7 @@ fn long_programs(name: &str, kind: Kind) {
         let setup = Setup::new(kind, switches, limit, fraction, seed);
         let steps = long_program(&mut random);
         if let Err(cause) =
-            catch_unwind(AssertUnwindSafe(|| run(&setup, steps, Pace { every: 8, most_live: usize::MAX })))
+            catch_unwind(AssertUnwindSafe(|| play(&setup, steps, Pace { every: 8, most_live: usize::MAX })))
         {
             let text = cause.downcast_ref::<String>().map_or("?", String::as_str);
             panic!("ALLOTMENT_MODEL_SEED={seed}: {text}");

@@ -1,5 +1,7 @@
 //! One pool and many threads: no address is allocated twice, and no thread waits in vain.
 
+#[path = "threads/caches.rs"]
+mod caches;
 #[path = "threads/closing.rs"]
 mod closing;
 #[path = "threads/contention.rs"]

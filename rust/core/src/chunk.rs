@@ -6,7 +6,7 @@
 use core::num::{NonZeroU32, NonZeroU64};
 
 use crate::branch_hint::cold_path;
-use crate::free_target::HELD;
+use crate::free_target::{HELD, LENT};
 /// Identifies a chunk in the [`ChunkTable`]; reused after the chunk is merged away.
 pub(crate) use crate::unchecked::Handle;
 use crate::unchecked::Records;
@@ -51,6 +51,11 @@ impl Chunk {
     /// Returns whether it is in use and held: see [`HELD`].
     pub(crate) fn is_held(&self) -> bool {
         self.requested > 0 && self.id.is_some_and(|id| id.get() & HELD != 0)
+    }
+
+    /// Returns whether it is lent: see [`LENT`].
+    pub(crate) fn is_lent(&self) -> bool {
+        self.id.is_some_and(|id| id.get() & LENT != 0)
     }
 
     /// Returns whether an allocation is in it; false in quarantine.

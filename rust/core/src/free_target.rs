@@ -9,6 +9,10 @@ use core::num::NonZeroU64;
 /// Bit of a chunk's number: the allocation is held. No pool makes 2^63 allocations.
 pub(crate) const HELD: u64 = 1 << 63;
 
+/// Bit of a chunk's number: the chunk is lent to thread caches, which know the allocation in it. No free by a caller
+/// matches it.
+pub(crate) const LENT: u64 = 1 << 62;
+
 /// A masked comparison with a chunk's number: one instruction sequence for every kind of target.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FreeTarget {
@@ -18,9 +22,11 @@ pub(crate) struct FreeTarget {
 
 impl FreeTarget {
     /// Any allocation that is not held.
-    pub(crate) const ANY: Self = Self { expected: 0, mask: HELD };
+    pub(crate) const ANY: Self = Self { expected: 0, mask: HELD | LENT };
     /// Any allocation that is held.
     pub(crate) const HELD: Self = Self { expected: HELD, mask: HELD };
+    /// Any chunk that is lent.
+    pub(crate) const LENT: Self = Self { expected: LENT, mask: LENT };
 
     /// The allocation with this number, unless it is held.
     #[inline(always)]

@@ -5,7 +5,8 @@
 //! reserves, so the limit is exact although the lock is free while the source runs.
 //!
 //! The **fast path** comes before both. It applies while one thread uses the pool alone and the tables suffice to
-//! serve the call. A failed fast path changes nothing.
+//! serve the call. A failed fast path changes nothing. With thread caches no thread owns the lock; each has a cache of
+//! its own instead, which comes before the lock (`caches.rs`).
 //!
 //! ```text
 //! allocate ─ lock: fits? ─────────────────────────────────────────────────────→ done
@@ -32,6 +33,7 @@ use crate::stats::Stats;
 mod advise;
 mod allocating;
 mod block;
+mod caches;
 mod closing;
 mod freeing;
 mod grow;
@@ -50,6 +52,7 @@ mod trim;
 mod wait;
 
 pub use block::Block;
+use caches::Caches;
 use freeing::Deferred;
 use guarding::Guarded;
 pub use recording::{EventKind, EventLog, Keep, PoolEvent};
@@ -66,6 +69,8 @@ pub struct Pool {
     options: Options,
     state: Mutex<State>,
     source_lock: SourceLock<Box<dyn RegionSource>>,
+    /// Small chunks that threads keep; `None` unless the options ask for them.
+    caches: Option<Arc<Caches>>,
     /// Frees and scope ends that could not take the lock.
     deferred: DeferredQueue<Deferred>,
     /// Notified when memory was freed and a thread waits for that.
@@ -101,7 +106,11 @@ impl Pool {
         let guard = options.guard.then(|| source.guard().ok_or(OptionsError::NotGuardable)).transpose()?;
         let guarded = guard.map(|guard| Guarded::new(guard, &options));
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let state = State::new(allocator, guarded, options.owner_tags, number);
+        // Where every operation counts the caches would always be empty, and they keep no chunk at address 0.
+        let has_caches =
+            options.thread_caches && !options.guard && !options.owner_tags && !source.starts_at_zero();
+        let caches = has_caches.then(Arc::<Caches>::default);
+        let state = State::new(allocator, guarded, options.owner_tags, number, caches.clone());
         let deferred = DeferredQueue::new();
         deferred.set_slow_path(state.slow_path().any());
         Ok(Self {
@@ -109,7 +118,9 @@ impl Pool {
             gauge: source.gauge(),
             siblings: OnceLock::new(),
             options,
-            state: Mutex::new(state),
+            // With caches each thread owns the lock of its own.
+            state: if has_caches { Mutex::new_unbiased(state) } else { Mutex::new(state) },
+            caches,
             source_lock: SourceLock::new(Box::new(source)),
             deferred,
             freed: EventCount::new(),
@@ -130,7 +141,7 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn stats(&self) -> Result<Stats, Unusable> {
-        self.with_state(|state| state.allocator.stats())
+        self.with_state(State::stats)?
     }
 
     /// Sets every peak to its current value; cumulative counters stay.
@@ -138,7 +149,7 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn reset_peaks(&self) -> Result<(), Unusable> {
-        self.with_state(|state| {
+        self.with_settled_state(|state| {
             state.allocator.decisions.record(|| Decision::PeaksReset);
             state.allocator.counters.reset_peaks();
         })
@@ -152,7 +163,7 @@ impl Pool {
     /// # Cost
     /// Linear in the number of chunks, under the lock.
     pub fn snapshot(&self) -> Result<Snapshot, Unusable> {
-        self.with_state(|state| Snapshot::new(&self.options.name, &state.allocator))
+        self.with_settled_state(|state| Snapshot::new(&self.options.name, &state.allocator))
     }
 
     /// Checks all invariants and returns the first violation. For tests.
@@ -163,7 +174,7 @@ impl Pool {
     /// # Panics
     /// In a forked child.
     pub fn check(&self) -> Result<(), Violation> {
-        self.with_state(|state| check(&state.allocator)).expect("a pool of this process")
+        self.with_settled_state(|state| check(&state.allocator)).expect("a pool of this process")
     }
 
     /// Runs `work` with the source lock held, then releases regions that other threads left because the lock was

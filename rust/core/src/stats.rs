@@ -1,5 +1,7 @@
 //! The counters of an allocator; every change of a counter is a method here.
 
+use core::ops::Range;
+
 use crate::branch_hint::cold_path;
 use crate::units::ratio;
 
@@ -7,6 +9,10 @@ use crate::units::ratio;
 ///
 /// At every moment `requested <= in_use <= reserved <= limit`, every amount is at most its peak, and `in_use` is the
 /// sum of the sizes of the chunks in use.
+///
+/// With [thread caches](crate::Options::thread_caches) a chunk that a cache keeps is free. But the peaks of `requested`
+/// and `in_use` count it, and all of each chunk that was served from a cache: they may be too high by what the caches
+/// keep at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Stats {
@@ -23,7 +29,9 @@ pub struct Stats {
     pub limit: u64,
     /// `reserved - in_use`, in bytes.
     pub free: u64,
-    /// Size of the largest free chunk in bytes, 0 if there is none.
+    /// The part of `free` that thread caches keep, in bytes.
+    pub thread_cached: u64,
+    /// Size of the largest free chunk in bytes, 0 if there is none. Chunks that thread caches keep do not count.
     pub largest_free: u64,
     /// `(free - largest_free) / free`, 0 when nothing is free.
     pub fragmentation: f64,
@@ -37,6 +45,8 @@ pub struct Stats {
     pub largest_requested: u64,
     /// Allocations ever made; zero-byte requests do not count.
     pub num_allocs: u64,
+    /// Those of `num_allocs` that a thread cache served.
+    pub num_from_thread_caches: u64,
     /// Live allocations.
     pub num_live: u64,
     /// Current regions.
@@ -76,9 +86,45 @@ pub(crate) struct Counters {
     in_use: Amount,
     reserved: Amount,
     largest_requested: u64,
+    /// The highest number given to an allocation, to a lent chunk, or to a cache.
     allocs: u64,
+    /// Those of `allocs` that no allocation had when they were given away.
+    set_aside: u64,
+    /// Allocations served from thread caches, as far as known.
+    from_caches: u64,
+    /// Bytes of the lent chunks, all of which `requested` counts.
+    lent: u64,
+    /// What callers requested of those, modulo 2^64, as far as known; the caches know the rest.
+    requested_of_lent: u64,
     grants: u64,
     refused: u64,
+}
+
+/// What thread caches did since the counters took note. The sum over all caches is exact; one alone is not, as a chunk
+/// may be allocated from one cache and freed into another.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CacheFigures {
+    /// Bytes of the kept chunks.
+    pub(crate) kept: u64,
+    /// The number of kept chunks.
+    pub(crate) num_kept: u64,
+    /// Bytes requested by those that it served less those that it freed, modulo 2^64.
+    pub(crate) requested: u64,
+    /// Requests served.
+    pub(crate) served: u64,
+    /// The largest request served, in bytes.
+    pub(crate) largest_requested: u64,
+}
+
+impl CacheFigures {
+    /// Adds the figures of another cache.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.kept += other.kept;
+        self.num_kept += other.num_kept;
+        self.requested = self.requested.wrapping_add(other.requested);
+        self.served += other.served;
+        self.largest_requested = self.largest_requested.max(other.largest_requested);
+    }
 }
 
 impl Counters {
@@ -109,6 +155,41 @@ impl Counters {
         self.largest_requested = self.largest_requested.max(after.0);
     }
 
+    /// Counts a lent chunk, which was counted as an allocation of all its `size` bytes; `largest_requested` is that of
+    /// before.
+    pub(crate) fn account_lend(&mut self, size: u64, largest_requested: u64) {
+        self.lent += size;
+        self.largest_requested = largest_requested;
+        self.set_aside += 1;
+    }
+
+    /// Counts a lent chunk of `size` bytes as no longer lent. It is free.
+    pub(crate) fn account_take_back(&mut self, size: u64) {
+        self.lent -= size;
+    }
+
+    /// Counts a lent chunk of `size` bytes as an ordinary allocation of `requested` bytes.
+    pub(crate) fn account_withdraw(&mut self, size: u64, requested: u64) {
+        self.lent -= size;
+        self.requested_of_lent = self.requested_of_lent.wrapping_sub(requested);
+        self.requested.subtract(size - requested);
+    }
+
+    /// Sets the next `count` numbers of allocations aside for a cache.
+    pub(crate) fn set_numbers_aside(&mut self, count: u64) -> Range<u64> {
+        let first = self.allocs + 1;
+        self.allocs += count;
+        self.set_aside += count;
+        first..first + count
+    }
+
+    /// Takes note of what a cache did. It keeps nothing.
+    pub(crate) fn account_cached(&mut self, figures: &CacheFigures) {
+        self.from_caches += figures.served;
+        self.requested_of_lent = self.requested_of_lent.wrapping_add(figures.requested);
+        self.largest_requested = self.largest_requested.max(figures.largest_requested);
+    }
+
     /// Counts a granted region.
     pub(crate) fn account_reserve(&mut self, bytes: u64) {
         self.reserved.add(bytes);
@@ -132,6 +213,10 @@ impl Counters {
         }
     }
 
+    pub(crate) fn largest_requested(&self) -> u64 {
+        self.largest_requested
+    }
+
     pub(crate) fn allocs(&self) -> u64 {
         self.allocs
     }
@@ -153,23 +238,35 @@ impl Counters {
     }
 
     /// Completes the counters with figures of the tables.
-    pub(crate) fn stats(&self, limit: u64, largest_free: u64, num_live: usize, num_regions: usize) -> Stats {
-        let free = self.reserved.now - self.in_use.now;
+    pub(crate) fn stats(
+        &self,
+        limit: u64,
+        largest_free: u64,
+        num_live: usize,
+        num_regions: usize,
+        caches: &CacheFigures,
+    ) -> Stats {
+        let of_lent = self.requested_of_lent.wrapping_add(caches.requested);
+        let requested = self.requested.now - self.lent + of_lent;
+        let in_use = self.in_use.now - caches.kept;
+        let free = self.reserved.now - in_use;
         Stats {
-            requested: self.requested.now,
-            in_use: self.in_use.now,
-            internal_fragmentation: self.internal_fragmentation(),
+            requested,
+            in_use,
+            internal_fragmentation: in_use - requested,
             reserved: self.reserved.now,
             limit,
             free,
+            thread_cached: caches.kept,
             largest_free,
             fragmentation: ratio(free - largest_free, free),
             peak_requested: self.requested.peak,
             peak_in_use: self.in_use.peak,
             peak_reserved: self.reserved.peak,
-            largest_requested: self.largest_requested,
-            num_allocs: self.allocs,
-            num_live: num_live as u64,
+            largest_requested: self.largest_requested.max(caches.largest_requested),
+            num_allocs: self.allocs - self.set_aside + self.from_caches + caches.served,
+            num_from_thread_caches: self.from_caches + caches.served,
+            num_live: num_live as u64 - caches.num_kept,
             num_regions: num_regions as u64,
             num_grants: self.grants,
             num_refused: self.refused,

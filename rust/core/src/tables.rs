@@ -21,7 +21,7 @@ use crate::owner::{OwnerId, Owners};
 use crate::policy::SplitRule;
 use crate::region::{Place, Region, Regions};
 use crate::source::Grant;
-use crate::stats::{Counters, Stats};
+use crate::stats::{CacheFigures, Counters, Stats};
 use crate::units::{GRANULE, MAX_BYTES, round_up};
 
 #[cfg(feature = "std")]
@@ -298,8 +298,15 @@ impl Tables {
         releasable > 0 && needed <= self.limit - self.counters.reserved() + releasable
     }
 
+    /// Returns the counters; nothing is lent.
     pub(crate) fn stats(&self) -> Stats {
-        self.counters.stats(self.limit, self.largest_free(), self.live.len(), self.regions.len())
+        self.stats_with(&CacheFigures::default())
+    }
+
+    /// Returns the counters, with the figures of the caches that chunks are lent to.
+    pub(crate) fn stats_with(&self, caches: &CacheFigures) -> Stats {
+        let Self { limit, live, regions, .. } = self;
+        self.counters.stats(*limit, self.largest_free(), live.len(), regions.len(), caches)
     }
 
     /// Merges a free chunk of `size` bytes that is in no bin with its free neighbours and puts the result into its
@@ -354,6 +361,7 @@ mod feasibility;
 #[cfg(feature = "std")]
 mod free_plan;
 mod holding;
+mod lending;
 mod out_of_memory;
 mod quarantine;
 mod request;

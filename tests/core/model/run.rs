@@ -401,7 +401,7 @@ impl Run {
 }
 
 /// Calls a pool; returns `None` if its source panicked.
-fn guarded<T>(panics: &AtomicU64, call: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn guarded<T>(panics: &AtomicU64, call: impl FnOnce() -> T) -> Option<T> {
     let before = panics.load(Ordering::Relaxed);
     let result = match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => Some(result),
@@ -414,6 +414,6 @@ fn guarded<T>(panics: &AtomicU64, call: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// Returns one member of a list, if there is any.
-fn pick(from: &[Allocation], which: usize) -> Option<Allocation> {
+pub(crate) fn pick(from: &[Allocation], which: usize) -> Option<Allocation> {
     from.get(which.checked_rem(from.len())?).copied()
 }

@@ -38,6 +38,9 @@ const LIMITS: [u64; 20] = [
 /// The last gives a threshold below one byte for most limits.
 const FRACTIONS: [f64; 8] = [0.0, 0.0, 0.0, 0.001, 0.01, 0.3, 1.0, 1e-12];
 
+/// The number of combinations of switches; a fifth have thread caches.
+pub(crate) const SWITCHES: u8 = 80;
+
 /// A kind of source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -94,6 +97,7 @@ impl Setup {
             },
             policy: if switches & 0x30 == 0x30 { Policy::Tight } else { Policy::TensorFlow },
             fragmentation_fraction: FRACTIONS[usize::from(fraction) % FRACTIONS.len()],
+            thread_caches: switches % SWITCHES >= 64,
             ..Options::new(limit)
         };
         Self { kind, seed, options }

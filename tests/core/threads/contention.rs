@@ -142,3 +142,10 @@ fn nothing_is_handed_out_twice_when_refused_threads_wait() {
     let options = Options { wait: Duration::from_millis(2), ..Options::new(24 * MIB + 77 * KIB) };
     all_threads_at_once(AddressSpace::new(256), options);
 }
+
+#[test]
+fn nothing_is_handed_out_twice_from_thread_caches() {
+    let options = Options { growth: false, thread_caches: true, ..Options::new(64 * MIB) };
+    all_threads_at_once(AddressSpace::new(0), options.clone());
+    all_threads_at_once(AddressSpace::new(256), Options { wait: Duration::from_millis(2), ..options });
+}

@@ -206,3 +206,8 @@ fn a_crowd_that_waits_for_memory_keeps_every_counter_in_its_bounds() {
 fn a_crowd_over_host_memory_under_a_cap_keeps_every_counter_in_its_bounds() {
     a_crowd_over(Capped::new(HostMemory::new(), Cap::new(40 * MIB)), Options::new(64 * MIB));
 }
+
+#[test]
+fn a_crowd_with_thread_caches_keeps_every_counter_in_its_bounds() {
+    a_crowd_over(AddressSpace::new(256), Options { thread_caches: true, ..Options::new(64 * MIB + 77) });
+}

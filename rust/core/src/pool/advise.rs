@@ -78,7 +78,7 @@ impl Pool {
         external: &ExternalMemory,
         depth: Depth,
     ) -> Result<Vec<Advice>, Unusable> {
-        let (mut advice, rerun) = self.with_state(|state| {
+        let (mut advice, rerun) = self.with_settled_state(|state| {
             let owner = self.owner(state, request, None);
             let advisor = Advisor { pool: self, state, request, owner, external, depth };
             (advisor.advise(), advisor.rerun())

@@ -33,13 +33,17 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn allocate_slow(&self, wanted: Request<'_>) -> Result<Allocation, AllocError> {
+        if let Some(allocation) = self.allocate_cached(wanted, false, true) {
+            return Ok(allocation);
+        }
         if let Some(request) = fast_request(wanted)
             && let Some(allocation) = self.on_shared_path(|allocator| allocator.try_allocate(request))
         {
             return Ok(allocation);
         }
         let mut wait = self.memory_wait();
-        self.allocate_with_retry(wanted, |refused| wait.should_retry(refused, || false))
+        let request = self.request(wanted)?;
+        self.serve_with_retry(wanted, request, |refused| wait.should_retry(refused, || false))
     }
 
     /// Allocates like [`Pool::allocate`], and calls `retry` before each refusal.
@@ -55,6 +59,9 @@ impl Pool {
         retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
         let wanted = request.into();
+        if let Some(allocation) = self.allocate_cached(wanted, false, true) {
+            return Ok(allocation);
+        }
         self.serve_with_retry(wanted, self.request(wanted)?, retry)
     }
 
@@ -155,10 +162,17 @@ impl Pool {
 
     #[cold]
     fn try_serve(&self, wanted: Request<'_>) -> Result<Option<Allocation>, AllocError> {
+        if let Some(allocation) = self.allocate_cached(wanted, false, false) {
+            return Ok(Some(allocation));
+        }
         let request = self.request(wanted)?;
         let Some(mut state) = self.try_lock_state()? else { return Ok(None) };
         let damage = state.next_damage().map_or(Ok(()), |damage| Err(AllocError::from(damage)));
-        if let Err(refused) = damage.and(state.open().map_err(AllocError::from)) {
+        let ready = damage.and(state.open().map_err(AllocError::from)).and_then(|()| {
+            let fits = request.bytes == 0 || state.allocator.has_free(request.needed);
+            if fits { Ok(()) } else { state.settle().map_err(AllocError::from) }
+        });
+        if let Err(refused) = ready {
             drop(state);
             self.drain_deferred();
             return Err(refused);

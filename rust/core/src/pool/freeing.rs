@@ -28,7 +28,7 @@ impl Pool {
     /// allocation is freed then.
     #[inline(always)]
     pub fn free(&self, address: u64) -> Result<(), FreeError> {
-        if let Some(()) = self.free_fast(address, FreeTarget::ANY) {
+        if let Some(()) = self.free_as_owner(address, FreeTarget::ANY) {
             return Ok(());
         }
         self.free_slow(address)
@@ -37,6 +37,9 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn free_slow(&self, address: u64) -> Result<(), FreeError> {
+        if let Some(()) = self.free_cached(address, FreeTarget::ANY, true) {
+            return Ok(());
+        }
         if let Some(()) = self.on_shared_path(|allocator| allocator.free(address, FreeTarget::ANY)) {
             return Ok(());
         }
@@ -48,7 +51,7 @@ impl Pool {
     /// # Errors
     /// As [`Pool::free`].
     pub fn try_free(&self, address: u64) -> Result<Option<()>, FreeError> {
-        if let Some(()) = self.free_fast(address, FreeTarget::ANY) {
+        if let Some(()) = self.free_fast(address, FreeTarget::ANY, false) {
             return Ok(Some(()));
         }
         self.try_lock_state()?.map(|state| self.free_locked(state, address, FreeTarget::ANY)).transpose()
@@ -61,7 +64,7 @@ impl Pool {
     pub fn free_allocation(&self, allocation: &Allocation) -> Result<(), FreeError> {
         let Allocation { address, id, .. } = *allocation;
         let Some(id) = NonZeroU64::new(id) else { return self.free_nothing(address) };
-        if let Some(()) = self.free_fast(address, FreeTarget::number(id)) {
+        if let Some(()) = self.free_fast(address, FreeTarget::number(id), true) {
             return Ok(());
         }
         self.free_locked(self.lock_state()?, address, FreeTarget::number(id))
@@ -75,7 +78,7 @@ impl Pool {
     pub fn try_free_allocation(&self, allocation: &Allocation) -> Result<Option<()>, FreeError> {
         let Allocation { address, id, .. } = *allocation;
         let Some(id) = NonZeroU64::new(id) else { return self.free_nothing(address).map(Some) };
-        if let Some(()) = self.free_fast(address, FreeTarget::number(id)) {
+        if let Some(()) = self.free_fast(address, FreeTarget::number(id), false) {
             return Ok(Some(()));
         }
         self.try_lock_state()?
@@ -89,7 +92,7 @@ impl Pool {
     /// held by then, nothing happens.
     pub fn free_deferred(&self, allocation: &Allocation) {
         let Some(id) = NonZeroU64::new(allocation.id) else { return };
-        if let Some(()) = self.free_fast(allocation.address, FreeTarget::number(id)) {
+        if let Some(()) = self.free_fast(allocation.address, FreeTarget::number(id), false) {
             return;
         }
         match self.try_lock_state() {
@@ -104,9 +107,16 @@ impl Pool {
         }
     }
 
+    /// Frees the allocation at `address` on the fast path or into the cache of this thread; `None` if neither is
+    /// possible or nothing matches. Without `waits` no lock is waited for.
+    #[inline(always)]
+    pub(super) fn free_fast(&self, address: u64, target: FreeTarget, waits: bool) -> Option<()> {
+        self.free_as_owner(address, target).or_else(|| self.free_cached(address, target, waits))
+    }
+
     /// Frees the allocation at `address` on the fast path; `None` if that path is closed or nothing matches.
     #[inline(always)]
-    pub(super) fn free_fast(&self, address: u64, target: FreeTarget) -> Option<()> {
+    fn free_as_owner(&self, address: u64, target: FreeTarget) -> Option<()> {
         self.on_fast_path(|allocator| allocator.free(address, target))
     }
 

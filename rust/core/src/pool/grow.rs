@@ -22,7 +22,7 @@ impl Pool {
             return Ok(Ok(allocation));
         }
         if self.options.trim_on_oom {
-            let mut state = self.lock_open_state()?;
+            let mut state = self.lock_open_settled_state()?;
             state.empty_quarantine();
             // A free during the source call may suffice; its region must not be released then.
             if let Some(allocation) = state.allocator.try_allocate(request) {
@@ -38,7 +38,7 @@ impl Pool {
             }
         }
         // A free since the last check is served here or wakes the waiting thread; none is missed.
-        let mut state = self.lock_open_state()?;
+        let mut state = self.lock_open_settled_state()?;
         state.empty_quarantine();
         if let Some(allocation) = state.allocator.try_allocate(request) {
             return Ok(Ok(allocation));
@@ -80,7 +80,7 @@ impl Pool {
                 }
                 Err(ReserveError::Declined) => {}
                 Err(ReserveError::Failed(failure)) => {
-                    let mut state = self.lock_state()?;
+                    let mut state = self.lock_settled_state()?;
                     state.allocator.counters.account_refuse();
                     state.allocator.decisions.record(|| Decision::Refused);
                     let refused = self.out_of_memory(&state, request, true);

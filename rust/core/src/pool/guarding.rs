@@ -207,6 +207,7 @@ impl State {
 
     /// Frees the allocation at `address` if the target matches it; `None` otherwise.
     pub(super) fn free_at(&mut self, address: u64, target: FreeTarget) -> Option<Freed> {
+        self.withdraw(address);
         let closed = self.is_closed();
         let recorded = self.recorded(address);
         let freed = match &mut self.guarded {

@@ -37,6 +37,9 @@ impl Pool {
         retry: impl FnMut(&AllocationAttempt) -> bool,
     ) -> Result<Allocation, AllocError> {
         let wanted = Request::new(bytes);
+        if let Some(allocation) = self.allocate_cached(wanted, true, true) {
+            return Ok(allocation);
+        }
         self.serve_with_retry(wanted, ChunkRequest { held: true, ..self.request(wanted)? }, retry)
     }
 
@@ -47,7 +50,7 @@ impl Pool {
     /// freed then.
     #[inline]
     pub fn free_held(&self, address: u64) -> Result<(), FreeError> {
-        if let Some(()) = self.free_fast(address, FreeTarget::HELD) {
+        if let Some(()) = self.free_fast(address, FreeTarget::HELD, true) {
             return Ok(());
         }
         self.free_locked(self.lock_state()?, address, FreeTarget::HELD)
@@ -58,7 +61,10 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn is_held(&self, address: u64) -> Result<bool, FreeError> {
-        Ok(self.with_state(|state| state.is_blocked_by_hold(address, FreeTarget::ANY))?)
+        Ok(self.with_state(|state| {
+            state.withdraw(address);
+            state.is_blocked_by_hold(address, FreeTarget::ANY)
+        })?)
     }
 
     /// Holds an allocation while a buffer exposes its memory: frees by address and by number fail.
@@ -86,6 +92,7 @@ impl State {
 
     /// Sets or clears the held state of an allocation; returns whether the allocation is live.
     fn set_held(&mut self, allocation: &Allocation, held: bool) -> bool {
+        self.withdraw(allocation.address);
         let Some(start) = self.chunk_start(allocation.address) else { return false };
         let live = self.allocator.chunk_at(start).is_some_and(|chunk| chunk.number() == allocation.id);
         if live {

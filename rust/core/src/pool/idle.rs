@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use allotment_sync::PerProcess;
 
 use super::Pool;
+use super::state::State;
 use crate::error::Unusable;
 
 /// The shortest period between two checks of a pool.
@@ -67,7 +68,7 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn activity(&self) -> Result<u64, Unusable> {
-        self.with_state(|state| state.activity())
+        self.with_state(State::activity)?
     }
 }
 

@@ -35,7 +35,7 @@ impl Pool {
         }
         // Under the source lock: its holder has planned with the old limit.
         self.with_source(|source| {
-            let mut state = self.lock_state()?;
+            let mut state = self.lock_settled_state()?;
             if state.allocator.counters.reserved() > limit {
                 state.empty_quarantine();
             }

@@ -21,6 +21,11 @@ impl Pool {
         Ok(result)
     }
 
+    /// Runs `work` under the lock, with nothing lent to thread caches.
+    pub(super) fn with_settled_state<T>(&self, work: impl FnOnce(&mut State) -> T) -> Result<T, Unusable> {
+        self.with_state(|state| state.settle().map(|()| work(state)))?
+    }
+
     /// Runs `work` on the allocator on the fast path: if this thread owns the lock and no slow-path reason exists.
     /// `None` means that nothing was changed.
     #[inline(always)]
@@ -55,13 +60,31 @@ impl Pool {
         Ok(state)
     }
 
+    /// Does the same, and settles the thread caches.
+    pub(super) fn lock_settled_state(&self) -> Result<MutexGuard<'_, State>, Unusable> {
+        self.lock_state_if(State::settle)
+    }
+
     /// Takes the lock of a pool that is not closed.
     pub(super) fn lock_open_state(&self) -> Result<MutexGuard<'_, State>, Unusable> {
-        let state = self.lock_state()?;
-        if let Err(closed) = state.open() {
+        self.lock_state_if(|state| state.open())
+    }
+
+    /// Takes the lock of a pool that is not closed, and settles the thread caches.
+    pub(super) fn lock_open_settled_state(&self) -> Result<MutexGuard<'_, State>, Unusable> {
+        self.lock_state_if(|state| state.open().and_then(|()| state.settle()))
+    }
+
+    /// Takes the lock, and releases it again if `condition` is an error.
+    fn lock_state_if(
+        &self,
+        condition: impl FnOnce(&mut State) -> Result<(), Unusable>,
+    ) -> Result<MutexGuard<'_, State>, Unusable> {
+        let mut state = self.lock_state()?;
+        if let Err(error) = condition(&mut state) {
             drop(state);
             self.drain_deferred();
-            return Err(closed);
+            return Err(error);
         }
         Ok(state)
     }
@@ -110,7 +133,7 @@ impl Pool {
 ///
 /// # Panics
 /// If a thread panicked while it held the lock.
-fn usable<T>(taken: Result<T, LockError>) -> Result<T, Unusable> {
+pub(super) fn usable<T>(taken: Result<T, LockError>) -> Result<T, Unusable> {
     taken.map_err(|error| match error {
         LockError::BarrierForbidden => Unusable::BarrierForbidden,
         LockError::Poisoned => panic!("{STATE_IS_SOUND}"),

@@ -81,7 +81,7 @@ impl Pool {
     /// # Cost
     /// Linear in the number of chunks, under the lock.
     pub fn kept_regions(&self) -> Result<Vec<KeptRegion>, Unusable> {
-        self.with_state(|state| {
+        self.with_settled_state(|state| {
             state.empty_quarantine();
             kept(&state.allocator)
         })
@@ -93,7 +93,7 @@ impl Pool {
             return Ok(None);
         }
         let external = self.external_memory(&self.others());
-        let mut refused = self.with_state(|state| {
+        let mut refused = self.with_settled_state(|state| {
             let scope_limit = self.exceeded_limit(state, request);
             let trim_on_oom = self.options.trim_on_oom;
             let fits =
@@ -119,7 +119,7 @@ impl Pool {
 
     /// Returns whether a free chunk serves the request, without a look at the source.
     fn is_served_from_held(&self, request: ChunkRequest) -> Result<bool, Unusable> {
-        self.with_state(|state| {
+        self.with_settled_state(|state| {
             state.open()?;
             let has_chunk = request.bytes == 0 || state.allocator.has_free(request.needed);
             Ok(has_chunk && self.exceeded_limit(state, request).is_none())
@@ -132,7 +132,7 @@ impl Pool {
         request: ChunkRequest,
         external: &ExternalMemory,
     ) -> Result<(), Unusable> {
-        refused.details = Some(Box::new(self.with_state(|state| {
+        refused.details = Some(Box::new(self.with_settled_state(|state| {
             state.empty_quarantine();
             Details::new(&state.allocator)
         })?));

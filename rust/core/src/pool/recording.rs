@@ -198,7 +198,7 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn start_recording(&self, log: &EventLog) -> Result<(), Unusable> {
-        self.with_state(|state| {
+        self.with_settled_state(|state| {
             for allocation in state.live_allocations() {
                 log.add(self.number, EventKind::Allocated, allocation.id, allocation.requested);
             }

@@ -49,6 +49,7 @@ impl Pool {
             return Err(ResizeError::ZeroBytes { address });
         }
         let mut state = self.lock_state()?;
+        state.withdraw(address);
         let in_use = state.allocator.counters.in_use();
         let resized = state.resize(address, target, bytes);
         if state.allocator.counters.in_use() < in_use {

@@ -89,13 +89,15 @@ impl Pool {
 
     fn may_serve(&self, request: ChunkRequest, external: &ExternalMemory) -> Result<bool, Unusable> {
         let trim_on_oom = self.options.trim_on_oom;
-        self.with_state(|state| state.allocator.would_serve(request.needed, trim_on_oom, external.possible()))
+        self.with_settled_state(|state| {
+            state.allocator.would_serve(request.needed, trim_on_oom, external.possible())
+        })
     }
 
     /// Releases all wholly free regions without discarding other free memory; returns the released bytes.
     fn release_free_regions(&self) -> Result<u64, Unusable> {
         self.with_source(|source| {
-            let mut state = self.lock_state()?;
+            let mut state = self.lock_settled_state()?;
             state.empty_quarantine();
             let regions = state.allocator.take_free_regions();
             if !regions.is_empty() {
@@ -108,6 +110,6 @@ impl Pool {
 
     /// Returns the bytes of regions without an allocation.
     pub(super) fn idle_bytes(&self) -> u64 {
-        self.with_state(|state| state.allocator.idle_bytes()).unwrap_or(0)
+        self.with_settled_state(|state| state.allocator.idle_bytes()).unwrap_or(0)
     }
 }

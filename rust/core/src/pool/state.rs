@@ -1,12 +1,16 @@
 //! The state that the lock guards.
 
+use std::sync::Arc;
+
 use super::Pool;
+use super::caches::Caches;
 use super::guarding::Guarded;
 use super::recording::Recordings;
 use crate::decisions::Decision;
 use crate::error::Unusable;
 use crate::owner::ScopeId;
 use crate::source::Grant;
+use crate::stats::Stats;
 use crate::tables::Tables;
 
 /// The tables of a pool and the conditions that its calls must check.
@@ -18,6 +22,10 @@ pub(super) struct State {
     slow_path: SlowPathReasons,
     /// The logs that receive the pool's events.
     pub(super) recordings: Recordings,
+    /// The caches that chunks are lent to.
+    pub(super) caches: Option<Arc<Caches>>,
+    /// Whether anything was lent since the caches were settled.
+    pub(super) has_lent: bool,
     /// The number of changes that justify a retry: of limits, scopes and pending requests.
     pub(super) retry_reasons: u64,
     /// Whether the source declined the last request.
@@ -68,19 +76,37 @@ impl Pool {
         change: impl FnOnce(&mut SlowPathReasons) -> T,
     ) -> T {
         let result = change(&mut state.slow_path);
-        self.deferred.set_slow_path(state.slow_path.any());
+        let closes = state.slow_path.any();
+        self.deferred.set_slow_path(closes);
+        if closes {
+            // Threads that use their cache afterwards see that the fast path is closed. If a cache cannot be taken from
+            // its thread, a call that needs what it keeps says so.
+            let _ = state.settle();
+        }
         result
     }
 }
 
 impl State {
-    pub(super) fn new(allocator: Tables, guarded: Option<Guarded>, tags: bool, number: u64) -> Self {
+    pub(super) fn new(
+        mut allocator: Tables,
+        guarded: Option<Guarded>,
+        tags: bool,
+        number: u64,
+        caches: Option<Arc<Caches>>,
+    ) -> Self {
+        if caches.is_some() {
+            // A second run would be served by caches, too.
+            allocator.history.end();
+        }
         let slow_path = SlowPathReasons { tags, guarded: guarded.is_some(), ..SlowPathReasons::default() };
         Self {
             allocator,
             guarded,
             slow_path,
             recordings: Recordings::new(number),
+            caches,
+            has_lent: false,
             retry_reasons: 0,
             source_declined: false,
             source_declined_guaranteed: false,
@@ -98,8 +124,12 @@ impl State {
     }
 
     /// Returns the number of allocations and frees.
-    pub(super) fn activity(&self) -> u64 {
-        self.allocator.counters.allocs() + self.allocator.frees()
+    ///
+    /// # Errors
+    /// As [`State::settle`].
+    pub(super) fn activity(&mut self) -> Result<u64, Unusable> {
+        let Stats { num_allocs, num_live, .. } = self.stats()?;
+        Ok(num_allocs + (num_allocs - num_live))
     }
 
     /// Returns an error if the pool is closed.

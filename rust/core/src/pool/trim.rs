@@ -27,8 +27,8 @@ impl Pool {
     }
 
     fn trim_with(&self, source: &mut Source<'_>) -> Result<u64, Unusable> {
-        let mut state = self.lock_state()?;
-        let activity = state.activity();
+        let mut state = self.lock_settled_state()?;
+        let activity = state.activity()?;
         // Chunks from the quarantine became free without a free, and are full of poison.
         let touched = state.empty_quarantine() || state.discarded_at != Some(activity);
         let regions = state.allocator.take_free_regions();

@@ -81,15 +81,16 @@ impl Pool {
     /// # Errors
     /// In a forked child.
     pub fn freed_since(&self, refused: &AllocationAttempt) -> Result<bool, Unusable> {
-        self.with_state(|state| state.progress() != refused.progress)
+        self.with_settled_state(|state| state.progress() != refused.progress)
     }
 
     /// Sleeps until a free, for at most `timeout`; returns whether there is a reason to retry.
     fn sleep(&self, refused: &AllocationAttempt, timeout: Duration) -> Result<bool, Unusable> {
-        let mut state = self.lock_state()?;
+        let mut state = self.lock_settled_state()?;
         if state.progress() != refused.progress || state.is_closed() {
             return Ok(true);
         }
+        // Nothing is lent before the lock is released, and afterwards every free takes it.
         self.update_slow_path(&mut state, |slow_path| slow_path.waiting += 1);
         let ticket = self.freed.ticket();
         drop(state);

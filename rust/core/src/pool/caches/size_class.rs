@@ -1,0 +1,99 @@
+//! The size classes of thread caches: chunks of a class have one size.
+
+use crate::units::GRANULE;
+
+/// The number of classes.
+pub(super) const CLASSES: usize = 40;
+/// The largest chunk of a cache, in bytes.
+pub(super) const LARGEST: u64 = SizeClass(CLASSES as u8 - 1).bytes();
+
+/// Most chunks of a class that a cache keeps; fewer of large ones.
+const MOST_CHUNKS: u64 = 64;
+/// Fewest chunks of a class that a full magazine holds.
+const FEWEST_CHUNKS: u64 = 4;
+/// Bytes of a full magazine of a class whose chunks are neither small nor large.
+const MAGAZINE_BYTES: u64 = 100 << 10;
+
+/// The size class of a request: each of 1 to 16 granules is a class, and above that each power of two has eight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SizeClass(u8);
+
+impl SizeClass {
+    /// Returns the class whose chunks serve a request with the least waste; `None` if the request is too large, or
+    /// zero.
+    #[inline]
+    pub(super) fn of(bytes: u64) -> Option<Self> {
+        if bytes == 0 || bytes > LARGEST {
+            return None;
+        }
+        // The last granule, counted from 0.
+        let last = (bytes - 1) / GRANULE;
+        let shift = last.max(8).ilog2() - 3;
+        u8::try_from((last >> shift) + u64::from(shift) * 8).ok().map(Self)
+    }
+
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        (0..CLASSES as u8).map(Self)
+    }
+
+    pub(super) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// Returns the size of the chunks in bytes.
+    pub(super) const fn bytes(self) -> u64 {
+        let index = self.0 as u64;
+        let granules = if index < 8 { index + 1 } else { (index % 8 + 9) << (index / 8 - 1) };
+        granules * GRANULE
+    }
+
+    /// Returns the most chunks that a magazine holds.
+    pub(super) const fn capacity(self) -> usize {
+        let fitting = MAGAZINE_BYTES / self.bytes();
+        let capacity = if fitting > MOST_CHUNKS {
+            MOST_CHUNKS
+        } else if fitting < FEWEST_CHUNKS {
+            FEWEST_CHUNKS
+        } else {
+            fitting
+        };
+        capacity as usize
+    }
+
+    /// Returns how many chunks a magazine gets or gives back at a time.
+    pub(super) fn batch(self) -> usize {
+        self.capacity() / 2
+    }
+}
+
+/// The most bytes that one cache keeps: all magazines full.
+pub(super) const MOST_BYTES: u64 = {
+    let (mut bytes, mut index) = (0, 0);
+    while index < CLASSES as u8 {
+        let class = SizeClass(index);
+        bytes += class.capacity() as u64 * class.bytes();
+        index += 1;
+    }
+    bytes
+};
+
+// As the documentation of the option says.
+const _: () = assert!(LARGEST == 32 << 10 && MOST_BYTES <= 4 << 20);
+
+#[cfg(test)]
+mod tests {
+    use super::{LARGEST, SizeClass};
+    use crate::units::{GRANULE, round_up};
+
+    #[test]
+    fn a_class_is_the_smallest_that_serves_and_wastes_less_than_an_eighth() {
+        let sizes: Vec<u64> = SizeClass::all().map(SizeClass::bytes).collect();
+        assert!(sizes.is_sorted_by(|one, next| one < next) && sizes.iter().all(|size| size % GRANULE == 0));
+        for bytes in 1..=LARGEST {
+            let class = SizeClass::of(bytes).unwrap();
+            assert_eq!(Some(&class.bytes()), sizes.iter().find(|&&size| size >= bytes), "{bytes}");
+            assert!(class.bytes() - round_up(bytes) <= bytes / 8, "{bytes}");
+        }
+        assert_eq!((SizeClass::of(0), SizeClass::of(LARGEST + 1)), (None, None));
+    }
+}
