@@ -16,6 +16,7 @@ _GAUGES: Final = {
     "reserved": "Bytes of all regions, in use or not",
     "limit": "The most bytes that the pool may reserve",
     "free": "Bytes reserved and not in use",
+    "thread_cached": "Free bytes that thread caches keep",
     "largest_free": "Size of the largest free chunk, in bytes",
     "peak_in_use": "The most bytes in use since the last reset",
     "peak_reserved": "The most bytes reserved since the last reset",
@@ -25,6 +26,7 @@ _NUMBERS: Final = {"num_live": "Live allocations", "num_regions": "Regions reser
 #: Fields that never fall.
 _COUNTERS: Final = {
     "num_allocs": "Allocations since the pool was created",
+    "num_from_thread_caches": "Allocations served from thread caches since the pool was created",
     "num_grants": "Regions granted by the source since the pool was created",
     "num_refused": "Requests refused since the pool was created",
 }

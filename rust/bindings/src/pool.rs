@@ -54,6 +54,10 @@ mod streams;
 ///     name: The pool's name in reports; ``pool-1``, ``pool-2``, ... by default.
 ///     owner_tags: Record for each allocation the operation or the line of Python that requested it. ``None``
 ///         (default): as the environment variable ``ALLOTMENT_OWNER_TAGS`` says (0 or 1, 0 if unset).
+///     thread_caches: Let each thread keep up to 4 MiB of small chunks for its next requests, so that most
+///         allocations and frees of up to 32 KiB need no lock. False by default: decisions differ from TensorFlow's
+///         then. What is kept is free for every request: it is given back before a refusal, and by each trim,
+///         snapshot and scope. Guard mode and ``owner_tags`` leave the caches unused.
 ///     idle_trim_seconds: Give wholly free regions back when the pool was not used for this many seconds. ``None``
 ///         (default): never. One thread of the process does so for all pools.
 ///     limit_set_by: The setting that decided the limit, for reports; ``"limit"`` by default.
@@ -104,11 +108,11 @@ impl Pool {
     #[new]
     #[pyo3(signature = (limit, *, growth = true, source = None, trim_on_oom = true, joins_regions = None,
         wait_seconds = 0.0, fragmentation_fraction = 0.0, policy = None, name = None, owner_tags = None,
-        idle_trim_seconds = None, limit_set_by = None, guard = None, quarantine = None,
+        thread_caches = false, idle_trim_seconds = None, limit_set_by = None, guard = None, quarantine = None,
         collect_garbage = None),
         text_signature = "(limit, *, growth=True, source='host', trim_on_oom=True, joins_regions=None, \
         wait_seconds=0.0, fragmentation_fraction=0.0, policy='tensorflow', name=None, owner_tags=None, \
-        idle_trim_seconds=None, limit_set_by='limit', guard=None, quarantine=None, \
+        thread_caches=False, idle_trim_seconds=None, limit_set_by='limit', guard=None, quarantine=None, \
         collect_garbage=None)")]
     #[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
     fn new(
@@ -123,6 +127,7 @@ impl Pool {
         policy: Option<&Bound<'_, PyAny>>,
         name: Option<String>,
         owner_tags: Option<bool>,
+        thread_caches: bool,
         idle_trim_seconds: Option<f64>,
         limit_set_by: Option<String>,
         guard: Option<bool>,
@@ -144,6 +149,7 @@ impl Pool {
             policy: policy.map_or(Ok(Policy::default()), policy_argument)?,
             name: name.unwrap_or_else(default_name),
             owner_tags: owner_tags.map_or_else(|| environment::switch(py, "ALLOTMENT_OWNER_TAGS"), Ok)?,
+            thread_caches,
             guard: guard::is_enabled(py, guard, chosen.is_host_memory)?,
             quarantine: quarantine.map(|bytes| size_argument(bytes, "quarantine")).transpose()?,
             ..Options::new(size_argument(limit, "limit")?)

@@ -59,13 +59,20 @@ getters! {
     limit: u64,
     /// Free bytes in the regions, ``reserved - in_use``.
     free: u64,
-    /// Bytes of the largest free chunk, 0 if there is none.
+    /// The part of ``free`` that thread caches keep.
+    thread_cached: u64,
+    /// Bytes of the largest free chunk, 0 if there is none; chunks that thread caches keep do not count.
     largest_free: u64,
     /// Share of the free bytes outside the largest free chunk, from 0 to 1; 0 if nothing is free.
     fragmentation: f64,
     /// The highest value of ``requested`` since the last ``reset_peaks()``.
+    ///
+    /// With thread caches it counts chunks that caches keep, and all of each chunk that was served from one: it may be
+    /// too high by what the caches keep at most.
     peak_requested: u64,
     /// The highest value of ``in_use`` since the last ``reset_peaks()``.
+    ///
+    /// With thread caches it counts chunks that caches keep: it may be too high by what they keep at most.
     peak_in_use: u64,
     /// The highest value of ``reserved`` since the last ``reset_peaks()``.
     peak_reserved: u64,
@@ -73,6 +80,8 @@ getters! {
     largest_requested: u64,
     /// Number of allocations since the pool was made, without those of zero bytes.
     num_allocs: u64,
+    /// Those of ``num_allocs`` that a thread cache served.
+    num_from_thread_caches: u64,
     /// Number of live allocations.
     num_live: u64,
     /// Number of regions now.

@@ -16,6 +16,9 @@ pub(super) fn warn_of_unused(py: Python<'_>, options: &Options) -> PyResult<()> 
     if options.fragmentation_fraction != 0.0 && options.policy == Policy::Tight {
         warn(c"fragmentation_fraction= has no effect with policy='tight', which splits off every remainder")?;
     }
+    if options.thread_caches && (options.guard || options.owner_tags) {
+        warn(c"thread_caches=True has no effect with guard mode or owner tags, which see every allocation")?;
+    }
     Ok(())
 }
 

@@ -59,6 +59,12 @@ impl Pool {
         self.core.options().owner_tags
     }
 
+    /// Whether each thread keeps small chunks for its next requests.
+    #[getter]
+    fn thread_caches(&self) -> bool {
+        self.core.options().thread_caches
+    }
+
     /// The split policy, ``"tensorflow"`` or ``"tight"``.
     #[getter]
     fn policy(&self) -> &'static str {
