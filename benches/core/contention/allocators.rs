@@ -98,8 +98,8 @@ impl Contender {
 /// Our pool, our allocator in other locks, and other allocators.
 fn contenders() -> Vec<Contender> {
     let mut all = vec![
-        // A pool with other options, such as caches of threads, is one more line here.
         Contender::of_devices("ours", |job| job.shared(Ours::new())),
+        Contender::of_devices("ours, with thread caches", |job| job.shared(Ours::with_thread_caches())),
         Contender::of_devices(PRIVATE, |job| job.run(&private(job.threads))),
         Contender::of_devices("in parking_lot's lock", |job| job.shared(Behind::parking_lot())),
         Contender::of_devices("in the standard lock", |job| job.shared(Behind::std())),

@@ -32,6 +32,10 @@ impl Ours {
         Self::with(Options::new(LIMIT))
     }
 
+    pub(crate) fn with_thread_caches() -> Self {
+        Self::with(Options { thread_caches: true, ..Options::new(LIMIT) })
+    }
+
     fn with(options: Options) -> Self {
         let options = Options { growth: false, trim_on_oom: false, ..options };
         let pool = Pool::new(AddressSpace::new(0), options).expect("options in range");
