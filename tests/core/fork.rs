@@ -82,7 +82,7 @@ fn a_forked_child_has_no_thread_caches() {
     assert!(pool.stats().expect("the parent").thread_cached > 0);
     fork::entered_child();
     assert!(matches!(pool.allocate(1000), Err(AllocError::Unusable(Unusable::Forked))));
-    assert!(matches!(pool.try_allocate(1000, 1), Err(AllocError::Unusable(Unusable::Forked))));
+    assert!(matches!(pool.try_allocate(1000), Err(AllocError::Unusable(Unusable::Forked))));
     assert_eq!(pool.free(live[0].address), Err(FreeError::Unusable(Unusable::Forked)));
     assert_eq!((pool.stats(), pool.trim()), (Err(Unusable::Forked), Err(Unusable::Forked)));
     pool.free_deferred(&live[0]);

@@ -107,6 +107,9 @@ typedef struct allotment_options {
   double fragmentation_fraction;
   // Not 0: allocations are recorded under the tag of their thread, `allotment_set_tag`. 0 by default.
   int32_t owner_tags;
+  // Not 0: each thread keeps small chunks for its next requests, without the lock. Without effect with guard mode or
+  // owner tags. 0 by default.
+  int32_t thread_caches;
   // Not 0: guard mode, over memory of this process. 0 by default.
   int32_t guard;
   // The most bytes of freed memory in quarantine in guard mode; `ALLOTMENT_QUARANTINE_DEFAULT` by default.
@@ -173,6 +176,10 @@ typedef struct allotment_stats {
   uint64_t num_grants;
   // The number of requests refused for lack of memory.
   uint64_t num_refused;
+  // The part of `free` that thread caches keep.
+  uint64_t thread_cached;
+  // Those of `num_allocs` that a thread cache served.
+  uint64_t num_from_thread_caches;
 } allotment_stats;
 
 // The figures of a scope in bytes: requests rounded up to 256 bytes.

@@ -39,6 +39,9 @@ pub struct PoolOptions {
     pub fragmentation_fraction: f64,
     /// Not 0: allocations are recorded under the tag of their thread, `allotment_set_tag`. 0 by default.
     pub owner_tags: i32,
+    /// Not 0: each thread keeps small chunks for its next requests, without the lock. Without effect with guard mode or
+    /// owner tags. 0 by default.
+    pub thread_caches: i32,
     /// Not 0: guard mode, over memory of this process. 0 by default.
     pub guard: i32,
     /// The most bytes of freed memory in quarantine in guard mode; `ALLOTMENT_QUARANTINE_DEFAULT` by default.
@@ -61,6 +64,7 @@ impl PoolOptions {
             wait_seconds: 0.0,
             fragmentation_fraction: 0.0,
             owner_tags: 0,
+            thread_caches: 0,
             guard: 0,
             quarantine: ALLOTMENT_QUARANTINE_DEFAULT,
             name: std::ptr::null(),
@@ -149,6 +153,7 @@ pub(crate) unsafe fn core_options(options: *const PoolOptions) -> Result<Options
     options.wait = wait;
     options.fragmentation_fraction = passed.fragmentation_fraction;
     options.owner_tags = passed.owner_tags != 0;
+    options.thread_caches = passed.thread_caches != 0;
     options.guard = passed.guard != 0;
     options.quarantine = Some(passed.quarantine).filter(|&bytes| bytes != ALLOTMENT_QUARANTINE_DEFAULT);
     if let Some(name) = name {

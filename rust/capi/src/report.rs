@@ -43,6 +43,10 @@ pub struct PoolStats {
     pub num_grants: u64,
     /// The number of requests refused for lack of memory.
     pub num_refused: u64,
+    /// The part of `free` that thread caches keep.
+    pub thread_cached: u64,
+    /// Those of `num_allocs` that a thread cache served.
+    pub num_from_thread_caches: u64,
 }
 
 impl From<allotment::Stats> for PoolStats {
@@ -63,6 +67,8 @@ impl From<allotment::Stats> for PoolStats {
             num_regions: stats.num_regions,
             num_grants: stats.num_grants,
             num_refused: stats.num_refused,
+            thread_cached: stats.thread_cached,
+            num_from_thread_caches: stats.num_from_thread_caches,
         }
     }
 }

@@ -12,7 +12,10 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use allotment::source::{Call, Log, Recording};
-use allotment::{AllocError, Allocation, FreeError, GRANULE, MAX_BYTES, OutOfMemory, Pool, Stats, Unusable};
+use allotment::{
+    AllocError, Allocation, FreeError, GRANULE, MAX_BYTES, OutOfMemory, Pool, Request, ResizeError, Stats,
+    Unusable,
+};
 
 use crate::misbehaving::Panicking;
 use crate::program::{AllocateCall, FreeCall, Mark, Size, Step, Wrong};
@@ -175,9 +178,9 @@ impl CachedRun {
 
     fn allocate(&mut self, bytes: u64, alignment: u64, call: AllocateCall) {
         drop(self.log.take());
+        let request = Request::new(bytes).align(alignment);
         let served = self.call(move |pool| match call {
-            AllocateCall::Plain if alignment == 1 => pool.allocate(bytes).map(Some),
-            AllocateCall::Plain => pool.allocate_with_retry(bytes, alignment, |_| false).map(Some),
+            AllocateCall::Plain => pool.allocate(request).map(Some),
             AllocateCall::Again(mut times) => {
                 let again = |_: &_| {
                     times > 0 && {
@@ -185,9 +188,9 @@ impl CachedRun {
                         true
                     }
                 };
-                pool.allocate_with_retry(bytes, alignment, again).map(Some)
+                pool.allocate_with_retry(request, again).map(Some)
             }
-            AllocateCall::Try => pool.try_allocate(bytes, alignment),
+            AllocateCall::Try => pool.try_allocate(request),
         });
         let allocation = match served {
             Some(Ok(Some(allocation))) => allocation,
@@ -205,13 +208,11 @@ impl CachedRun {
         if bytes == 0 {
             return assert_eq!((address, size, id), (0, 0, 0));
         }
-        assert!(!self.closed && address.is_multiple_of(GRANULE) && size >= bytes, "{allocation:?}");
-        assert!(allocation.aligned_address(alignment) + bytes <= address + size, "{allocation:?}");
+        let is_aligned = address.is_multiple_of(alignment.max(GRANULE));
+        assert!(!self.closed && is_aligned && size >= bytes, "{allocation:?}");
         let is_new = self.live.iter().chain(&self.stale).all(|other| other.id != id);
         assert!(is_new, "the number of {allocation:?} was given before");
-        let apart =
-            |other: &Allocation| other.address + other.size <= address || address + size <= other.address;
-        assert!(self.live.iter().all(apart), "{allocation:?} overlaps another");
+        self.check_apart(&allocation);
         self.num_allocs += 1;
         self.largest_requested = self.largest_requested.max(bytes);
         self.live.push(allocation);
@@ -300,14 +301,33 @@ impl CachedRun {
 
     fn resize(&mut self, which: usize, bytes: u64) {
         let Some(allocation) = pick(&self.live, which) else { return };
-        let bytes = if which.is_multiple_of(2) { bytes % (allocation.size + 1) } else { bytes };
-        let resized = self.call(move |pool| pool.resize_in_place(allocation.address, bytes));
-        assert_eq!(resized, Some(Ok(allocation.size)));
-        if bytes <= allocation.size {
-            let place = which % self.live.len();
-            self.live[place].requested = bytes;
-            self.largest_requested = self.largest_requested.max(bytes);
+        let Allocation { address, size, id, .. } = allocation;
+        let bytes = if which.is_multiple_of(2) { bytes % (size + 1) } else { bytes };
+        match self.call(move |pool| pool.resize(address, bytes)).expect("no source is called") {
+            Ok(resized) => {
+                assert!(bytes > 0 && !self.pinned.contains(&address), "{resized:?}");
+                assert_eq!((resized.address, resized.requested, resized.id), (address, bytes, id));
+                assert!(resized.size >= bytes, "{resized:?}");
+                self.live.retain(|live| live.address != address);
+                self.check_apart(&resized);
+                self.live.push(resized);
+                self.largest_requested = self.largest_requested.max(bytes);
+            }
+            Err(ResizeError::ZeroBytes { .. }) => assert_eq!(bytes, 0),
+            Err(ResizeError::Pinned { .. }) => assert!(self.pinned.contains(&address)),
+            Err(ResizeError::NoRoom { size: found, possible, .. }) => {
+                assert!(found == size && possible < bytes, "{possible} bytes were there for {bytes}");
+            }
+            Err(other) => panic!("{other:?}"),
         }
+    }
+
+    /// Checks that an allocation shares no byte with a live one.
+    fn check_apart(&self, new: &Allocation) {
+        let apart = |other: &Allocation| {
+            other.address + other.size <= new.address || new.address + new.size <= other.address
+        };
+        assert!(self.live.iter().all(apart), "{new:?} overlaps another");
     }
 
     fn unpin(&mut self, which: usize) {

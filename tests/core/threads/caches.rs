@@ -127,7 +127,7 @@ fn a_request_for_everything_gets_what_all_caches_keep() {
                 assert!(observe(&pool).thread_cached > 0);
                 let whole = match round % 3 {
                     0 => pool.allocate(8 * MIB).ok(),
-                    1 => pool.try_allocate(8 * MIB, 1).expect("the pool is open"),
+                    1 => pool.try_allocate(8 * MIB).expect("the pool is open"),
                     _ => pool
                         .can_allocate(8 * MIB)
                         .expect("this process")
