@@ -9,6 +9,7 @@ use crate::primitives::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The number of buckets: a power of two.
 const BUCKETS: usize = if cfg!(loom) { 1 } else { 8_192 };
+const _: () = assert!(BUCKETS.is_power_of_two());
 /// The places of a bucket: as many as a cache line holds.
 const WAYS: usize = 3;
 /// Buckets in a group that notes whether it has keys, so that [`EntryTable::drain`] skips most of an empty table.
@@ -87,6 +88,7 @@ impl EntryTable {
 
     /// Gives a key, not 0, an empty place, which belongs to the caller; `None` if its bucket is full. The caller holds
     /// the lock.
+    #[must_use]
     pub fn reserve(&self, key: u64) -> Option<Place> {
         let at = bucket_of(key);
         let way = self.buckets[at].keys.iter().position(|key| key.load(Ordering::Relaxed) == NO_KEY)?;
@@ -188,7 +190,7 @@ impl Bucket {
 fn bucket_of(key: u64) -> usize {
     // Multiplicative hash, as keys are often multiples of a common factor.
     let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-    usize::try_from(hash).unwrap_or(0) % BUCKETS
+    usize::try_from(hash).unwrap_or(0) & (BUCKETS - 1)
 }
 
 #[cfg(all(test, not(loom)))]

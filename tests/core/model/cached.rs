@@ -63,7 +63,7 @@ pub(crate) fn run(setup: &Setup, steps: impl IntoIterator<Item = Step>, pace: Pa
         let text = cause.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("?");
         panic!("step {last:?} on {setup:?}: {text}");
-    })
+    });
 }
 
 /// A pool and what must be true of it.

@@ -99,7 +99,9 @@ fn threads_that_come_and_go_leave_what_they_kept_to_the_others() {
             assert_eq!((observe(&pool).in_use, observe(&pool).num_live), (in_use, live.len() as u64));
         }
         let live = handed_over.into_inner().expect("no thread failed");
-        live.iter().for_each(|allocation| pool.free_allocation(allocation).expect("it is live"));
+        for allocation in &live {
+            pool.free_allocation(allocation).expect("it is live");
+        }
         is_empty(&pool);
     });
 }
@@ -115,7 +117,9 @@ fn a_request_for_everything_gets_what_all_caches_keep() {
                     for _ in 0..20 {
                         filled.wait();
                         let live: Vec<_> = (0..50).map_while(|n| pool.allocate(1 + n * 600).ok()).collect();
-                        live.iter().for_each(|allocation| pool.free(allocation.address).expect("it is live"));
+                        for allocation in &live {
+                            pool.free(allocation.address).expect("it is live");
+                        }
                         filled.wait();
                         over.wait();
                     }
@@ -213,7 +217,9 @@ fn closing_and_scopes_empty_caches_in_use() {
                             }
                         }
                         assert!(over.load(Ordering::Acquire));
-                        live.iter().for_each(|each| pool.free(each.address).expect("it is live"));
+                        for each in &live {
+                            pool.free(each.address).expect("it is live");
+                        }
                     });
                 }
                 start.wait();

@@ -7,7 +7,7 @@ use std::thread;
 use super::{Entry, EntryTable, WAYS, bucket_of};
 
 fn entry(number: u64) -> Entry {
-    Entry { number, value: u32::try_from(number).unwrap() }
+    Entry { number, value: u32::try_from(number).expect("small numbers") }
 }
 
 #[test]

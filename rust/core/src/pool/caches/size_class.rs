@@ -2,10 +2,12 @@
 
 use crate::units::GRANULE;
 
+/// One more than the last class.
+const END: u8 = 40;
 /// The number of classes.
-pub(super) const CLASSES: usize = 40;
+pub(super) const CLASSES: usize = END as usize;
 /// The largest chunk of a cache, in bytes.
-pub(super) const LARGEST: u64 = SizeClass(CLASSES as u8 - 1).bytes();
+pub(super) const LARGEST: u64 = SizeClass(END - 1).bytes();
 
 /// Most chunks of a class that a cache keeps; fewer of large ones.
 const MOST_CHUNKS: u64 = 64;
@@ -33,7 +35,7 @@ impl SizeClass {
     }
 
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        (0..CLASSES as u8).map(Self)
+        (0..END).map(Self)
     }
 
     pub(super) fn index(self) -> usize {
@@ -48,6 +50,7 @@ impl SizeClass {
     }
 
     /// Returns the most chunks that a magazine holds.
+    #[expect(clippy::cast_possible_truncation, reason = "at most MOST_CHUNKS")]
     pub(super) const fn capacity(self) -> usize {
         let fitting = MAGAZINE_BYTES / self.bytes();
         let capacity = if fitting > MOST_CHUNKS {
@@ -69,7 +72,7 @@ impl SizeClass {
 /// The most bytes that one cache keeps: all magazines full.
 pub(super) const MOST_BYTES: u64 = {
     let (mut bytes, mut index) = (0, 0);
-    while index < CLASSES as u8 {
+    while index < END {
         let class = SizeClass(index);
         bytes += class.capacity() as u64 * class.bytes();
         index += 1;
