@@ -36,7 +36,7 @@ proptest! {
         let mut allocator = with_a_region(size, limit, SplitRule { policy, fraction });
         let allocation = allocator.try_allocate(ChunkRequest::for_chunk(needed, needed)).expect("it fits");
 
-        // Tables, section 8, with a threshold of at least 1 (allocator, section 20, defect 4), in integers that cannot
+        // Allocator, section 8, with a threshold of at least 1 (allocator, section 20, defect 4), in integers that cannot
         // overflow.
         let threshold = if policy == Policy::Tight {
             1
