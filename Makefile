@@ -1,7 +1,7 @@
 # The targets below are what CI runs, in the order of `.ci/run`. Each does its own set-up.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-devices test-differential test-numpy-suite test-guest-suites test-free-threaded test-gpu test-long fuzz fuzz-long mutations sanitize \
+.PHONY: help demo test test-rust test-loom test-oracle test-python test-python-odd test-python-even test-python-on-stand-in test-devices test-differential test-numpy-suite test-guest-suites test-free-threaded test-gpu test-long fuzz fuzz-long mutations sanitize \
         bench bench-contention bench-check lint fmt types doc docs sdist-check release-check develop oracle clean
 
 export PIP_QUIET := 1
@@ -60,14 +60,16 @@ test-oracle: $(ORACLE)  ## the same decisions as TensorFlow's own allocator, eve
 	$(KEEP_MEMORY) cargo test --package allotment --features oracle --test oracle --test fuzz -- --nocapture
 
 test-python: develop  ## the package, its command line, and what the README says; the files in two halves at once
-	$(MAKE) --jobs=2 --output-sync=target test-python-odd test-python-even
-	$(BIN)/pytest --gpus stand-in -m "not long" $(addprefix tests/python/,$(ON_STAND_IN))
+	$(MAKE) --jobs=2 --output-sync=target test-python-odd test-python-even test-python-on-stand-in
 
 test-python-odd:
 	$(BIN)/pytest -m "not long" $(call every_second,1)
 
 test-python-even:
 	$(BIN)/pytest -m "not long" $(call every_second,0)
+
+test-python-on-stand-in:
+	$(BIN)/pytest --gpus stand-in -m "not long" $(addprefix tests/python/,$(ON_STAND_IN))
 
 test-devices: develop  ## tests of devices and of operations again, on a stand-in for the CUDA driver with strict arrays
 	$(BIN)/pytest --gpus stand-in -m "not long" tests/python/devices tests/python/tf

@@ -18,6 +18,7 @@ def run(name: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_pyarrows_tests_of_memory() -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     out = run("run_pyarrow.py", "test_memory.py", "test_tensor.py")
@@ -27,6 +28,7 @@ def test_pyarrows_tests_of_memory() -> None:
     assert out.endswith("0 buffers are left\n")
 
 
+@pytest.mark.long
 def test_onnxs_tests_of_some_operators() -> None:
     pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
     out = run("run_onnx.py", "test_conv*")

@@ -5,6 +5,7 @@ import multiprocessing
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,8 +89,13 @@ def test_what_other_threads_keep_serves_a_large_request() -> None:
 
 def test_a_thread_that_ends_leaves_nothing() -> None:
     pool = cached_pool()
+
+    def use() -> None:
+        for size in range(1, 30000, 100):
+            pool.free(pool.malloc(size))
+
     with ThreadPoolExecutor(1) as executor:
-        executor.submit(lambda: [pool.free(pool.malloc(size)) for size in range(1, 30000, 100)]).result()
+        executor.submit(use).result()
         assert pool.stats().thread_cached > 0
     # The executor waits for the end of the thread in Python, which comes before that of the system's thread.
     deadline = time.monotonic() + 20
@@ -118,7 +124,7 @@ def test_a_scope_counts_every_allocation_of_its_block() -> None:
 
 
 @pytest.mark.parametrize("options", [{"guard": True}, {"owner_tags": True}], ids=str)
-def test_a_pool_warns_where_the_caches_stay_unused(options: dict[str, bool]) -> None:
+def test_a_pool_warns_where_the_caches_stay_unused(options: dict[str, Any]) -> None:
     with pytest.warns(UserWarning, match="thread_caches=True has no effect"):
         pool = Pool(MIB, thread_caches=True, **options)
     for _ in range(3):

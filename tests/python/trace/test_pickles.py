@@ -18,17 +18,18 @@ from support.command import allotment, complaint
 
 PROTOCOLS = [2, 3, 4, 5]
 
+#: Those of up to 16 bytes are read.
+INTEGERS = st.integers(-(2**120), 2**120)
+
 plain = st.recursive(
     st.none()
     | st.booleans()
-    | st.integers(-(2**120), 2**120)
+    | INTEGERS
     | st.floats(allow_nan=False)
     | st.text()
     | st.text(st.characters(categories=["Cs"]), max_size=3),
     lambda inner: (
-        st.lists(inner)
-        | st.dictionaries(st.text() | st.integers(), inner)
-        | st.tuples(inner, inner, inner, inner)
+        st.lists(inner) | st.dictionaries(st.text() | INTEGERS, inner) | st.tuples(inner, inner, inner, inner)
     ),
 )
 
