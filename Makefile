@@ -45,7 +45,11 @@ demo: | $(VENV)/.maturin  ## replay a recorded training run, see what it held, a
 	$(BIN)/maturin develop --quiet
 	$(BIN)/allotment demo
 
-test: test-rust test-loom test-oracle test-python test-differential  ## all tests
+# The models and the comparison with TensorFlow's allocator use one core each for most of their time.
+test:  ## all tests
+	$(MAKE) test-rust
+	$(MAKE) --jobs=2 --output-sync=target test-loom test-oracle
+	$(MAKE) test-python test-differential
 
 test-rust:  ## the allocator: units, shadow model, refusals, threads, recorded programs
 	cargo test --workspace --quiet
