@@ -27,7 +27,7 @@ class Recording:
 
     With a file, a thread writes the events as they come. Until the end the file is a journal, which the readers of this
     module read as well: of a process that was killed it lacks the last twentieth of a second. The end turns it into an
-    ``.npz``. A recording that nobody ends does so when the interpreter exits.
+    ``.npz``. A recording that was not stopped ends when the interpreter exits.
     """
 
     def __init__(self, log: EventLog, file: str | None, on_oom: str | None) -> None:
@@ -127,7 +127,7 @@ class Recording:
 
         with open(path, "rb") as file:
             content = file.read()
-        # Somebody may have put another file there.
+        # Another program may have put a file there.
         if content.startswith(MAGIC):
             write_events(path, read_journal(content))
 

@@ -58,7 +58,7 @@ impl StreamMemory {
 
     /// Frees memory that work queued in `stream`, or in an unknown one, may still use.
     pub(crate) fn free(&self, address: u64, stream: Option<u64>) -> Result<(), FreeError> {
-        // Before the memory is free: whoever gets it must know of the stream.
+        // Before the memory is free: the next allocation in it must know of the stream.
         if let Some(streams) = &self.streams {
             streams.before_free(stream);
         }

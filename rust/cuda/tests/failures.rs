@@ -76,7 +76,7 @@ fn every_call_of_a_source_fails_in_turn() {
             let left = Outstanding { contexts: 1, ..Outstanding::default() };
             assert_eq!(stand_in.outstanding(), left, "{place}");
             assert_eq!(stand_in.current_context(), mine, "{place}");
-            // Nobody hears of what fails in a destructor: of a source, or of the context of a question.
+            // A failure in a destructor is not reported: of a source, or of the context of a query.
             let is_reported = before + nth <= before_drop && call != "cuDevicePrimaryCtxRelease_v2";
             if status == UNKNOWN && is_reported {
                 let text = format!("{call} failed: CUDA_ERROR_UNKNOWN (999), unknown error");

@@ -1,4 +1,4 @@
-//! Streams that share a pool's memory: whoever gets memory comes behind the work of those who freed some.
+//! Streams that share a pool's memory: work on memory that another stream has freed comes behind that stream's work.
 
 use allotment_cuda::StreamOrder;
 

@@ -16,6 +16,8 @@
 //!
 //! Threads that share a lock in earnest own it in turns: an owner at work keeps the lock for a slice of time before
 //! another thread revokes it, so that most critical sections cost what they cost alone.
+//!
+//! Longer than 300 lines: each step of the owner answers one of the revoking thread, and both are read together.
 
 use std::ptr::null_mut;
 use std::sync::PoisonError;

@@ -377,7 +377,7 @@ def test_untouched_zeros_take_up_no_memory() -> None:
 
 def test_numpy_treats_errors_as_before_inside_and_after(pool: Pool) -> None:
     def tell(kind: str, flag: int) -> None:
-        """Somebody's own."""
+        """A handler of the program."""
 
     former = np.geterr()
     with np.errstate(divide="raise", under="call", call=tell):

@@ -1,4 +1,4 @@
-"""Small data of dead arrays is kept back for the next ones, and nobody sees it who asks the pool."""
+"""Small data of dead arrays is kept for the next arrays; figures of the pool count it as free."""
 
 import re
 import time
@@ -45,7 +45,7 @@ def test_metrics_do_not_count_what_is_kept_back() -> None:
 
 def test_an_idle_pool_gives_back_what_is_kept_back() -> None:
     memory = HostMemory("16MiB")
-    # Nobody asks the pool: whoever does has it given back.
+    # The figures of the pool are not read: reading them gives it back.
     pool = Pool("16MiB", source=memory, growth=False, idle_trim_seconds=0.02)
     with pooled.use(pool):
         keep_back(5)

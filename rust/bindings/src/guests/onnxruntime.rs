@@ -230,7 +230,7 @@ impl Api {
         if status.is_null() {
             return Ok(());
         }
-        // SAFETY: slots of the types in the header; the status is an error that nobody else has.
+        // SAFETY: slots of the types in the header; the status is an error that only this function has.
         unsafe {
             let message: unsafe extern "C" fn(Status) -> *const c_char = self.function(GET_ERROR_MESSAGE);
             let release: unsafe extern "C" fn(Status) = self.function(RELEASE_STATUS);
