@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from allotment._core import Program
-from allotment.trace.archive import MAGICS
 from allotment.trace.error import TraceError
+from allotment.trace.formats.archive import MAGICS
 from allotment.trace.recording import Columns, Origin, fault
 
 #: Most bytes of a file that is not an ``.npz``, unpacked. A file of gzip may unpack to a thousand times its length.
@@ -107,7 +107,7 @@ def read_all_columns(path: str | os.PathLike[str]) -> list[Columns]:
         if not start:
             raise fault(path, "is empty")
         if start in MAGICS:
-            from allotment.trace.npz import read_npz
+            from allotment.trace.formats.npz import read_npz
 
             return read_npz(path, file)
         file.seek(0)
@@ -142,21 +142,21 @@ def _reader(path: str, content: bytes) -> Callable[[str, bytes], list[Columns]]:
     if content.startswith(b"allotment events "):
         return _read_journal
     if content.startswith(_PICKLES):
-        from allotment.trace.pytorch import read_snapshot
+        from allotment.trace.formats.pytorch import read_snapshot
 
         return read_snapshot
     first_line = content[:_BEGINNING_BYTES].partition(b"\n")[0].decode("utf-8", "replace")
     if "," in first_line:
-        from allotment.trace.tables import is_table, read_table
+        from allotment.trace.formats.tables import is_table, read_table
 
         if is_table(first_line):
             return lambda path, content: read_table(path, _text(path, content))
     if content[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        from allotment.trace.tensorflow import read_json
+        from allotment.trace.formats.tensorflow import read_json
 
         return read_json
     if content.startswith(b"\n"):  # The tag of an XSpace's first plane.
-        from allotment.trace.tensorflow import read_xplane
+        from allotment.trace.formats.tensorflow import read_xplane
 
         return read_xplane
     raise fault(path, f"is not a trace. A trace is {_KINDS}")

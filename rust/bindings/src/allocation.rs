@@ -7,10 +7,13 @@ use allotment_cuda::StreamOrder;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::buffer::{Exports, Retired};
+use crate::allocation::buffer::{Exports, Retired};
 use crate::error::{IntoPyErr, InvalidFreeError};
 use crate::interpreter::detach;
 use crate::size::whole_number;
+
+mod buffer;
+pub(crate) mod dlpack;
 
 /// The memory of an allocation, which its object shares with the views that other libraries have of it. The last of
 /// them frees it.

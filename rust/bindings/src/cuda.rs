@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::error::IntoPyErr;
+use crate::error::message_text::show_value;
 use crate::interpreter::detach;
-use crate::message_text::show_value;
 
 /// The variable with the path of another driver than the machine's.
 const DRIVER_VARIABLE: &str = "ALLOTMENT_CUDA_DRIVER";

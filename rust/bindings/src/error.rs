@@ -11,8 +11,11 @@ use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::advice::advice_of;
-use crate::explanation;
+use crate::report::advice::advice_of;
+use crate::report::explanation;
+
+pub(crate) mod admission;
+pub(crate) mod message_text;
 
 pyo3::create_exception!(
     allotment,

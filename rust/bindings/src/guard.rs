@@ -10,11 +10,11 @@ use allotment::source::{Grant, RegionSource, ReserveError};
 use allotment::{Damage, Gauge, Leaks, MemoryGuard, Pool};
 use pyo3::prelude::*;
 
-use crate::environment;
 use crate::error::IntoPyErr;
-use crate::garbage;
 use crate::interpreter::ends_with_the_process;
-use crate::registry;
+use crate::interpreter::environment;
+use crate::interpreter::garbage;
+use crate::pool::registry;
 
 /// Whether the final report of the interpreter was made.
 static ENDED: AtomicBool = AtomicBool::new(false);

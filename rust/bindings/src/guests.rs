@@ -14,6 +14,8 @@ use memory::Guest;
 mod functions;
 mod memory;
 mod onnxruntime;
+pub(crate) mod stream_memory;
+pub(crate) mod torch;
 mod tvm_ffi;
 
 /// Memory of a pool for a runtime of C or C++ in this process, its guest.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use allotment::{AllocError, Allocation, AllocationAttempt, FreeError, Pool, ResizeError};
 use allotment_host::AdmissionControl;
 
-use crate::admission::admit_data;
+use crate::error::admission::admit_data;
 use crate::guard::log_damage;
 
 /// Allocates from a pool; calls `make_room` once before a refusal, which returns whether it freed anything. `None`

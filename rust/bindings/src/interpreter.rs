@@ -9,6 +9,11 @@ use pyo3::ffi;
 use pyo3::marker::Ungil;
 use pyo3::prelude::*;
 
+pub(crate) mod environment;
+pub(crate) mod fork;
+pub(crate) mod frame;
+pub(crate) mod garbage;
+
 /// The number of the main interpreter.
 const MAIN: i64 = 0;
 

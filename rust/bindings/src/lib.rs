@@ -8,40 +8,22 @@
 
 use pyo3::prelude::*;
 
-mod admission;
-mod advice;
 mod allocation;
-mod buffer;
-mod caching;
 mod cuda;
-mod dlpack;
-mod environment;
 mod error;
-mod explanation;
-mod fields;
-mod fork;
-mod frame;
-mod garbage;
 mod guard;
 mod guests;
 mod held;
 mod interpreter;
-mod message_text;
 mod numpy;
 mod plain_pickle;
-mod policy;
 mod pool;
 mod recording;
-mod registry;
 mod replay;
-mod scope;
+mod report;
 mod size;
-mod snapshot;
 mod source;
-mod stats;
-mod stream_memory;
 mod tag;
-mod torch;
 
 /// Pools, allocations, and replays of recorded programs.
 #[pymodule(gil_used = false)]
@@ -50,23 +32,19 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::admission::machine_memory;
-    #[pymodule_export]
-    use crate::advice::Advice;
-    #[pymodule_export]
     use crate::allocation::Allocation;
-    #[pymodule_export]
-    use crate::caching::{CachingReplay, replay_caching};
     #[pymodule_export]
     use crate::cuda::{cuda_devices, cuda_memory_info, cuda_stream_priorities};
     #[pymodule_export]
-    use crate::explanation::{Explanation, OwnerGroup, SizeGroup, Splitter};
+    use crate::error::admission::machine_memory;
     #[pymodule_export]
-    use crate::garbage::collect_garbage;
+    use crate::error::message_text::{one_line, show_text, show_value};
     #[pymodule_export]
     use crate::guests::GuestMemory;
     #[pymodule_export]
-    use crate::message_text::{one_line, show_text, show_value};
+    use crate::guests::torch::TorchAllocator;
+    #[pymodule_export]
+    use crate::interpreter::garbage::collect_garbage;
     #[pymodule_export]
     use crate::numpy::ArrayMemory;
     #[pymodule_export]
@@ -74,25 +52,29 @@ mod _core {
     #[pymodule_export]
     use crate::pool::Pool;
     #[pymodule_export]
+    use crate::pool::registry::all_stats;
+    #[pymodule_export]
+    use crate::pool::scope::Scope;
+    #[pymodule_export]
     use crate::recording::EventLog;
     #[pymodule_export]
-    use crate::registry::all_stats;
+    use crate::replay::caching::{CachingReplay, replay_caching};
     #[pymodule_export]
     use crate::replay::{Limits, Program, Replay, find_limits, replay};
     #[pymodule_export]
-    use crate::scope::Scope;
+    use crate::report::advice::Advice;
+    #[pymodule_export]
+    use crate::report::explanation::{Explanation, OwnerGroup, SizeGroup, Splitter};
+    #[pymodule_export]
+    use crate::report::snapshot::{Chunk, KeptRegion, Region, Snapshot};
+    #[pymodule_export]
+    use crate::report::stats::PoolStats;
     #[pymodule_export]
     use crate::size::{format_size, parse_size};
     #[pymodule_export]
-    use crate::snapshot::{Chunk, KeptRegion, Region, Snapshot};
-    #[pymodule_export]
     use crate::source::HostMemory;
     #[pymodule_export]
-    use crate::stats::PoolStats;
-    #[pymodule_export]
     use crate::tag::set_tag_of_thread;
-    #[pymodule_export]
-    use crate::torch::TorchAllocator;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -102,7 +84,7 @@ mod _core {
         module.add("OutOfMemoryError", py.get_type::<crate::error::OutOfMemoryError>())?;
         module.add("InvalidFreeError", py.get_type::<crate::error::InvalidFreeError>())?;
         module.add("MemoryDamageError", py.get_type::<crate::error::MemoryDamageError>())?;
-        crate::fork::watch();
+        crate::interpreter::fork::watch();
         crate::guard::watch_exit(module)?;
         if cfg!(debug_assertions) {
             let text = c"allotment._core is a debug build: nothing measured with it means anything";

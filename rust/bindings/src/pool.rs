@@ -9,23 +9,25 @@ use allotment_host::AdmissionControl;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::environment;
 use crate::error::IntoPyErr;
-use crate::garbage::{Garbage, When};
 use crate::guard::{self, ReportingSource};
 use crate::interpreter::detach;
+use crate::interpreter::environment;
+use crate::interpreter::garbage::{Garbage, When};
 use crate::numpy::PoolSmallCache;
-use crate::policy::policy_argument;
-use crate::registry;
+use crate::pool::policy::policy_argument;
 use crate::size::size_argument;
 use crate::source;
 
 use options::{default_name, idle_argument, warn_of_unused};
 
 mod options;
+pub(crate) mod policy;
 mod queries;
 mod recording;
+pub(crate) mod registry;
 mod requests;
+pub(crate) mod scope;
 mod settings;
 mod streams;
 

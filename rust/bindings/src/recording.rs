@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 use crate::error::IntoPyErr;
 use crate::interpreter::detach;
 use crate::pool::Pool;
-use crate::registry;
+use crate::pool::registry;
 
 /// The most events of a log: their buffer has some tens of bytes each.
 const MAX_EVENTS: usize = 1 << 30;

@@ -10,9 +10,11 @@ use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
 use crate::interpreter::detach;
-use crate::policy::policy_argument;
+use crate::pool::policy::policy_argument;
+use crate::report::stats::PoolStats;
 use crate::size::size_argument;
-use crate::stats::PoolStats;
+
+pub(crate) mod caching;
 
 /// A recorded program of allocations and frees in which every free has its allocation.
 ///

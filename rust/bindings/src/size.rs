@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
-use crate::message_text::show_value;
+use crate::error::message_text::show_value;
 
 /// Converts an argument into a number of bytes; `what` names the argument in errors.
 pub(crate) fn size_argument(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {

@@ -10,7 +10,7 @@ use allotment::{is_tagged, set_tag};
 use pyo3::prelude::*;
 use pyo3::{ffi, intern};
 
-use crate::frame;
+use crate::interpreter::frame;
 
 /// The number of cached instructions.
 const TABLE_SIZE: usize = 1 << 10;

@@ -2,17 +2,17 @@
 
 use alloc::vec::Vec;
 
-use crate::check::{Violation, check};
 use crate::chunk::Chunk;
+use crate::chunk::region::RegionId;
 use crate::error::{AllocError, FreeError, GrantFault, LimitError, OptionsError, ResizeError, Shortage};
-use crate::free_target::FreeTarget;
-use crate::growth::Plan;
 use crate::options::Options;
-use crate::region::RegionId;
-use crate::report::Snapshot;
+use crate::policy::growth::Plan;
+use crate::report::snapshot::Snapshot;
 use crate::request::Request;
 use crate::source::{Grant, RegionSource, ReserveError};
 use crate::stats::Stats;
+use crate::tables::check::{Violation, check};
+use crate::tables::free_target::FreeTarget;
 use crate::tables::{Allocation, ChunkRequest, Limit, Tables, Tail};
 use crate::units::{GRANULE, MAX_BYTES, round_up};
 

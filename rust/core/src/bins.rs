@@ -10,10 +10,10 @@
 //! per doubling     four           one            all the rest
 //! ```
 
-use crate::branch_hint::cold_path;
+use crate::bins::free_list::FreeChunk;
+use crate::bins::trie::{NodeId, Tries};
+use crate::chunk::branch_hint::cold_path;
 use crate::chunk::{ChunkTable, Handle};
-use crate::free_list::{self, FreeChunk};
-use crate::trie::{self, NodeId, Tries};
 use crate::units::GRANULE;
 use alloc::vec::Vec;
 
@@ -334,5 +334,7 @@ impl Bins {
     }
 }
 
+pub(crate) mod free_list;
 #[cfg(test)]
 mod tests;
+mod trie;

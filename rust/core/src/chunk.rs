@@ -5,11 +5,11 @@
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-use crate::branch_hint::cold_path;
-use crate::free_target::{HELD, LENT};
+use crate::chunk::branch_hint::cold_path;
 /// Identifies a chunk in the [`ChunkTable`]; reused after the chunk is merged away.
-pub(crate) use crate::unchecked::Handle;
-use crate::unchecked::Records;
+pub(crate) use crate::chunk::unchecked::Handle;
+use crate::chunk::unchecked::Records;
+use crate::tables::free_target::{HELD, LENT};
 
 /// A piece of a region, wholly in use or wholly free.
 #[derive(Debug, Clone, Copy, Default)]
@@ -189,3 +189,9 @@ impl ChunkTable {
         self.records.all().len() - vacated
     }
 }
+
+pub(crate) mod branch_hint;
+pub(crate) mod live;
+pub(crate) mod region;
+#[expect(unsafe_code, reason = "the one place for it, which says why")]
+mod unchecked;

@@ -7,10 +7,10 @@ use thiserror::Error;
 
 use crate::guard::Damage;
 use crate::options::MAX_WAIT;
-use crate::out_of_memory::OutOfMemory;
-use crate::owner::ScopeLimitReached;
+use crate::report::out_of_memory::OutOfMemory;
 use crate::request::MAX_ALIGNMENT;
 use crate::source::{Grant, SourceFailure};
+use crate::tables::owner::ScopeLimitReached;
 use crate::units::MAX_BYTES;
 
 /// Why a request was not served. The pool is unchanged.

@@ -84,3 +84,5 @@ impl FromStr for Policy {
         }
     }
 }
+
+pub(crate) mod growth;

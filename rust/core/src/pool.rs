@@ -21,14 +21,14 @@ use std::sync::{Arc, OnceLock};
 
 use allotment_sync::{DeferredQueue, EventCount, Mutex, SourceLock, SourceLockGuard, WouldDeadlock};
 
-use crate::check::{Violation, check};
 use crate::decisions::Decision;
 use crate::error::{OptionsError, Unusable};
 use crate::fork;
 use crate::options::Options;
-use crate::report::Snapshot;
+use crate::report::snapshot::Snapshot;
 use crate::source::{Gauge, Grant, RegionSource};
 use crate::stats::Stats;
+use crate::tables::check::{Violation, check};
 
 mod advise;
 mod allocating;
@@ -45,8 +45,6 @@ mod lock;
 mod queries;
 mod recording;
 mod resizing;
-mod scope;
-mod siblings;
 mod state;
 mod trim;
 mod wait;
@@ -55,9 +53,9 @@ pub use block::Block;
 use caches::Caches;
 use freeing::Deferred;
 use guarding::Guarded;
+pub use limits::scope::{Scope, is_tagged, set_tag};
+pub use limits::siblings::Siblings;
 pub use recording::{EventKind, EventLog, Keep, PoolEvent};
-pub use scope::{Scope, is_tagged, set_tag};
-pub use siblings::Siblings;
 use state::State;
 pub use wait::{AllocationAttempt, MemoryWait};
 

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::branch_hint::cold_path;
+use crate::chunk::branch_hint::cold_path;
 use crate::units::ratio;
 
 /// The counters of a pool: one consistent copy, taken under the lock.

@@ -9,19 +9,19 @@ use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
 use crate::bins::Bins;
+use crate::bins::free_list::FreeChunk;
+use crate::chunk::live::LiveTable;
+use crate::chunk::region::{Place, Region, Regions};
 use crate::chunk::{Chunk, ChunkTable, Handle};
 use crate::decisions::{Decision, Decisions};
 use crate::error::GrantFault;
-use crate::free_list::FreeChunk;
-use crate::free_target::{FreeTarget, HELD};
-use crate::growth::{Growth, Plan};
-use crate::history::{self, History};
-use crate::live::LiveTable;
-use crate::owner::{OwnerId, Owners};
 use crate::policy::SplitRule;
-use crate::region::{Place, Region, Regions};
+use crate::policy::growth::{Growth, Plan};
+use crate::report::history::{self, History};
 use crate::source::Grant;
 use crate::stats::{CacheFigures, Counters, Stats};
+use crate::tables::free_target::{FreeTarget, HELD};
+use crate::tables::owner::{OwnerId, Owners};
 use crate::units::{GRANULE, MAX_BYTES, round_up};
 
 #[cfg(feature = "std")]
@@ -356,13 +356,16 @@ impl Allocation {
 }
 
 mod aligning;
+pub(crate) mod check;
 #[cfg(feature = "std")]
 mod feasibility;
 #[cfg(feature = "std")]
 mod free_plan;
+pub(crate) mod free_target;
 mod holding;
 mod lending;
 mod out_of_memory;
+pub(crate) mod owner;
 mod quarantine;
 mod request;
 mod resizing;

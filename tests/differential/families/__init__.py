@@ -7,12 +7,6 @@ from families import (
     gathering,
     graphs,
     joining,
-    keras_callbacks,
-    keras_layers,
-    keras_losses,
-    keras_metrics,
-    keras_optimizers,
-    keras_training,
     legacy,
     legacy_losses,
     matrices,
@@ -23,6 +17,7 @@ from families import (
     sequences,
     texts,
 )
+from families.keras import callbacks, layers, losses, metrics, optimizers, training
 from programs import Recipe
 
 _FAMILIES = (
@@ -37,12 +32,12 @@ _FAMILIES = (
     networks,
     texts,
     randoms,
-    keras_callbacks,
-    keras_layers,
-    keras_losses,
-    keras_metrics,
-    keras_optimizers,
-    keras_training,
+    callbacks,
+    layers,
+    losses,
+    metrics,
+    optimizers,
+    training,
     graphs,
     legacy,
     legacy_losses,
@@ -66,10 +61,12 @@ def recipes() -> dict[str, Recipe]:
 
 
 def members(name: str) -> set[str]:
-    """Return the functions of one family, by the name of its module.
+    """Return the functions of one family, by the name of its module: ``reductions``, ``keras_layers``.
 
     Raises:
         KeyError: The family does not exist.
     """
-    by_name = {family.__name__.rpartition(".")[2]: family.FAMILY for family in _FAMILIES}
+    by_name = {
+        family.__name__.removeprefix("families.").replace(".", "_"): family.FAMILY for family in _FAMILIES
+    }
     return set(by_name[name].recipes)

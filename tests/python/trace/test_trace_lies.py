@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from test_trace import rejected
 
-from allotment.trace import npz, read_trace
+from allotment.trace import read_trace
+from allotment.trace.formats import npz
 from support.traces.trace_files import SMALL, columns, write_trace
 from support.traces.zip_files import (
     FLAGS,

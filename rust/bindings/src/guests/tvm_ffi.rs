@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::memory::{Guest, last_refusal};
-use crate::dlpack::abi::{CPU, Tensor};
+use crate::allocation::dlpack::abi::{CPU, Tensor};
 
 /// The alignment that DLPack asks of data.
 const ALIGNMENT: usize = 256;

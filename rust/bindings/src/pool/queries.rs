@@ -9,11 +9,11 @@ use pyo3::types::PyTuple;
 
 use super::Pool;
 use crate::error::IntoPyErr;
-use crate::explanation::Explanation;
 use crate::interpreter::detach;
+use crate::report::explanation::Explanation;
+use crate::report::snapshot::{KeptRegion, Snapshot};
+use crate::report::stats::PoolStats;
 use crate::size::size_argument;
-use crate::snapshot::{KeptRegion, Snapshot};
-use crate::stats::PoolStats;
 
 #[pymethods]
 impl Pool {

@@ -7,11 +7,11 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::Pool;
-use crate::admission::admit_address;
 use crate::allocation::{Allocation, address_argument};
 use crate::error::IntoPyErr;
+use crate::error::admission::admit_address;
 use crate::interpreter::detach;
-use crate::scope::Scope;
+use crate::pool::scope::Scope;
 use crate::size::{size_argument, whole_number};
 use crate::tag;
 

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 
 use super::Pool;
 use crate::error::IntoPyErr;
-use crate::garbage::When;
 use crate::interpreter::detach;
+use crate::interpreter::garbage::When;
 use crate::size::size_argument;
 
 #[pymethods]

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use super::Pool;
 use crate::allocation::address_argument;
 use crate::error::IntoPyErr;
+use crate::guests::stream_memory::{StreamAllocError, StreamMemory};
 use crate::size::{size_argument, whole_number};
-use crate::stream_memory::{StreamAllocError, StreamMemory};
 use crate::tag;
 
 #[pymethods]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::state::State;
-use crate::advice::{Action, Advice};
 use crate::error::Unusable;
-use crate::history::Event;
-use crate::owner::{ExceededLimit, OwnerId};
 use crate::policy::Policy;
-use crate::rerun::Rerun;
+use crate::report::advice::{Action, Advice};
+use crate::report::history::Event;
+use crate::report::rerun::Rerun;
 use crate::source::Headroom;
+use crate::tables::owner::{ExceededLimit, OwnerId};
 use crate::tables::{ChunkRequest, FreePlan, Supply};
 use crate::units::{MAX_BYTES, round_down, round_up};
 

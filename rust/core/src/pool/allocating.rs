@@ -9,7 +9,7 @@ use super::{AllocationAttempt, Pool};
 use crate::decisions::Decision;
 use crate::error::{AllocError, Unusable};
 use crate::guard::MARGINS;
-use crate::out_of_memory::OutOfMemory;
+use crate::report::out_of_memory::OutOfMemory;
 use crate::request::Request;
 use crate::tables::{Allocation, ChunkRequest};
 use crate::units::GRANULE;

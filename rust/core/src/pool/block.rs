@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::allocating::fast_request;
+use crate::chunk::region::RegionId;
 use crate::error::{AllocError, FreeError, ResizeError, Unusable};
-use crate::free_target::FreeTarget;
-use crate::region::RegionId;
 use crate::request::Request;
+use crate::tables::free_target::FreeTarget;
 use crate::tables::{Allocation, Tables};
 
 /// Memory of a pool that is freed when it is dropped, with a value of the caller's in it.

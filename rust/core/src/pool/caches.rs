@@ -26,9 +26,9 @@ use allotment_sync::{EntryTable, Mutex, MutexGuard, ThreadSlots};
 
 use super::Pool;
 use super::state::State;
-use crate::free_target::FreeTarget;
 use crate::request::Request;
 use crate::tables::Allocation;
+use crate::tables::free_target::FreeTarget;
 use crate::units::GRANULE;
 use cache::{Cache, Put};
 use size_class::SizeClass;

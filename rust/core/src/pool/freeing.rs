@@ -5,11 +5,11 @@ use std::num::NonZeroU64;
 use allotment_sync::MutexGuard;
 
 use super::Pool;
-use super::scope::Scope;
+use super::limits::scope::Scope;
 use super::state::State;
 use crate::error::FreeError;
-use crate::free_target::FreeTarget;
 use crate::tables::Allocation;
+use crate::tables::free_target::FreeTarget;
 
 /// An operation of a finaliser that could not take the lock.
 #[derive(Debug)]

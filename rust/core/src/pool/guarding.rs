@@ -7,9 +7,9 @@ use super::Pool;
 use super::state::State;
 use crate::chunk::{Chunk, Handle};
 use crate::error::{Shortage, Unusable};
-use crate::free_target::FreeTarget;
 use crate::guard::{Damage, DamagedPlace, Leaks, MemoryGuard, POISON, RED_ZONE, default_quarantine};
 use crate::options::Options;
+use crate::tables::free_target::FreeTarget;
 use crate::tables::{Allocation, Tables, Tail};
 use crate::units::{GRANULE, MAX_BYTES, align_up, round_up};
 

@@ -6,8 +6,8 @@
 use super::state::State;
 use super::{AllocationAttempt, Pool};
 use crate::error::{AllocError, FreeError};
-use crate::free_target::FreeTarget;
 use crate::request::Request;
+use crate::tables::free_target::FreeTarget;
 use crate::tables::{Allocation, ChunkRequest};
 
 impl Pool {

@@ -75,3 +75,6 @@ impl Pool {
         })?
     }
 }
+
+pub(super) mod scope;
+pub(super) mod siblings;

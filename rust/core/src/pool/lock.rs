@@ -7,8 +7,8 @@ use super::freeing::Deferred;
 use super::state::State;
 use super::{Pool, STATE_IS_SOUND};
 use crate::error::Unusable;
-use crate::free_target::FreeTarget;
 use crate::tables::Tables;
+use crate::tables::free_target::FreeTarget;
 
 impl Pool {
     /// Runs `work` under the lock.

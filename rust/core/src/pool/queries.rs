@@ -3,10 +3,10 @@
 use super::Pool;
 use super::advise::{Depth, ExternalMemory};
 use super::state::State;
-use crate::details::Details;
 use crate::error::{AllocError, Unusable};
-use crate::kept::{KeptRegion, kept};
-use crate::out_of_memory::{OutOfMemory, Verdict};
+use crate::report::details::Details;
+use crate::report::kept::{KeptRegion, kept};
+use crate::report::out_of_memory::{OutOfMemory, Verdict};
 use crate::tables::{ChunkRequest, Supply};
 
 impl Pool {

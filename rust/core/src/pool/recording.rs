@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
-use super::scope::tag_of_thread;
+use super::limits::scope::tag_of_thread;
 use super::state::State;
 use super::{Pool, guarding::former};
 use crate::chunk::Chunk;

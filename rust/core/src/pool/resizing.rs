@@ -2,8 +2,8 @@
 
 use super::Pool;
 use crate::error::{ResizeError, Shortage};
-use crate::free_target::FreeTarget;
 use crate::tables::Allocation;
+use crate::tables::free_target::FreeTarget;
 
 impl Pool {
     /// Changes the allocation at `address` to `bytes` bytes without moving it, and returns it as it is then.

@@ -8,10 +8,10 @@ use super::guarding::Guarded;
 use super::recording::Recordings;
 use crate::decisions::Decision;
 use crate::error::Unusable;
-use crate::owner::ScopeId;
 use crate::source::Grant;
 use crate::stats::Stats;
 use crate::tables::Tables;
+use crate::tables::owner::ScopeId;
 
 /// The tables of a pool and the conditions that its calls must check.
 #[derive(Debug)]

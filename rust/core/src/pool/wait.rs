@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Pool;
 use crate::error::Unusable;
-use crate::out_of_memory::{OutOfMemory, Verdict};
+use crate::report::out_of_memory::{OutOfMemory, Verdict};
 
 /// The longest sleep of a waiting thread: neither a deferred free nor a signal wakes it.
 const MAX_SLEEP: Duration = Duration::from_millis(20);

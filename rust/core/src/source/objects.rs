@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Grant, RegionSource, ReserveError};
-use crate::region::RegionId;
+use crate::chunk::region::RegionId;
 use crate::units::{MAX_BYTES, align_up};
 
 /// Makes objects that hold memory, such as a `VkDeviceMemory` or a buffer of wgpu. Callers address their memory by

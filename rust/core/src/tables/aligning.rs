@@ -3,7 +3,7 @@
 use core::num::NonZeroU64;
 
 use super::{ChunkRequest, Tables};
-use crate::free_list::FreeChunk;
+use crate::bins::free_list::FreeChunk;
 use crate::units::align_up;
 
 impl Tables {

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use super::Tables;
 use super::feasibility::Supply;
+use crate::chunk::region::Region;
 use crate::chunk::{Chunk, Handle};
-use crate::owner::OwnerId;
-use crate::region::Region;
+use crate::tables::owner::OwnerId;
 use crate::units::round_up;
 
 /// The largest number of allocations worth reporting: a caller does not free more than this one by one.

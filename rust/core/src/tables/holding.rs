@@ -5,7 +5,7 @@ use core::num::NonZeroU64;
 use super::Tables;
 use crate::chunk::Chunk;
 use crate::decisions::Decision;
-use crate::free_target::{FreeTarget, HELD};
+use crate::tables::free_target::{FreeTarget, HELD};
 
 impl Tables {
     /// Returns the chunk in use at `address`.

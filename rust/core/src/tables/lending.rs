@@ -3,7 +3,7 @@
 use core::num::NonZeroU64;
 
 use super::Tables;
-use crate::free_target::{FreeTarget, LENT};
+use crate::tables::free_target::{FreeTarget, LENT};
 use crate::units::GRANULE;
 
 impl Tables {

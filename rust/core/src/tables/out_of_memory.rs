@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::{ChunkRequest, Tables};
 use crate::chunk::Chunk;
-use crate::out_of_memory::{OutOfMemory, Verdict};
+use crate::report::out_of_memory::{OutOfMemory, Verdict};
 use crate::stats::Stats;
 use crate::units::round_up;
 

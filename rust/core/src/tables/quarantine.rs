@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
 use super::Tables;
+use crate::bins::free_list::FreeChunk;
+use crate::chunk::region::Region;
 use crate::chunk::{Chunk, Handle};
-use crate::free_list::FreeChunk;
-use crate::free_target::FreeTarget;
-use crate::region::Region;
 use crate::source::Grant;
+use crate::tables::free_target::FreeTarget;
 
 impl Tables {
     /// Moves the chunk in use at `address` into quarantine until [`Tables::release_from_quarantine`]; returns its

@@ -1,6 +1,6 @@
 //! A request to the tables.
 
-use crate::owner::OwnerId;
+use crate::tables::owner::OwnerId;
 use crate::units::{GRANULE, MAX_BYTES, round_up};
 
 /// Requested bytes, and the chunk size needed to serve them.

@@ -3,7 +3,7 @@
 use super::Tables;
 use crate::decisions::Decision;
 use crate::error::Shortage;
-use crate::free_target::FreeTarget;
+use crate::tables::free_target::FreeTarget;
 use crate::units::round_up;
 
 /// What a resize does with the end of a chunk that the request no longer needs.

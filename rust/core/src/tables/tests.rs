@@ -50,7 +50,7 @@ proptest! {
         // An exact fit leaves no remainder.
         prop_assert_eq!(allocation.size, if splits && size > needed { needed } else { size });
         prop_assert_eq!(allocation.address, GRANULE);
-        prop_assert_eq!(crate::check::check(&allocator), Ok(()));
+        prop_assert_eq!(crate::tables::check::check(&allocator), Ok(()));
 
         allocator.free(allocation.address, FreeTarget::ANY).expect("live");
         prop_assert_eq!(allocator.bins.largest(&allocator.chunks), size);
@@ -79,7 +79,7 @@ proptest! {
         prop_assert!(allocation.address >= region.address && allocation.address + bytes <= region.end());
         // What lies before and behind it is free.
         prop_assert_eq!(allocation.size, round_up(bytes));
-        prop_assert_eq!(crate::check::check(&allocator), Ok(()));
+        prop_assert_eq!(crate::tables::check::check(&allocator), Ok(()));
 
         allocator.free(allocation.address, FreeTarget::ANY).expect("live");
         prop_assert_eq!(allocator.bins.largest(&allocator.chunks), region.bytes);
@@ -111,7 +111,7 @@ proptest! {
             }
             Err(shortage) => panic!("there is no scope: {shortage:?}"),
         }
-        prop_assert_eq!(crate::check::check(&allocator), Ok(()));
+        prop_assert_eq!(crate::tables::check::check(&allocator), Ok(()));
     }
 }
 

@@ -6,8 +6,8 @@ use std::ops::Range;
 use allotment_sync::{Entry, EntryTable, Place};
 
 use super::size_class::{CLASSES, SizeClass};
-use crate::free_target::{FreeTarget, HELD};
 use crate::stats::CacheFigures;
+use crate::tables::free_target::{FreeTarget, HELD};
 
 /// Free chunks, and numbers for allocations in them. In the tables of the allocator the chunks are lent.
 #[derive(Debug)]

@@ -1,0 +1,134 @@
+"""Reads recorded allocations from an ``.npz`` file and reports what is invalid in it."""
+
+import json
+import re
+import sys
+from typing import IO, Any
+
+from allotment.trace.formats.archive import Archive, Array
+from allotment.trace.recording import Columns
+
+#: Most events that a trace may have. A zip file of a few megabytes can decompress to columns larger than any
+#: memory; the longest known recordings have a hundredth of this.
+MAX_EVENTS = 100_000_000
+
+#: Most bytes that the column ``header`` may have.
+MAX_HEADER_BYTES = 16 << 20
+
+_COLUMNS = ("op", "id", "size")
+
+#: For each most significant byte of a number with sign, the bytes that precede it in a longer number.
+_SIGN_BYTES = bytes(128) + b"\xff" * 128
+
+
+def read_npz(path: str, file: IO[bytes]) -> list[Columns]:
+    """Read the columns ``op``, ``id`` and ``size`` of an open ``.npz`` file, and the name in its header.
+
+    A recording of :mod:`allotment.trace` has the column ``pool``, too: it is a program for each pool.
+
+    Raises:
+        TraceError: The file is damaged, or lacks these columns.
+    """
+    with Archive(path, file) as archive:
+        header = _header(archive)
+        op, ids, size = _columns(archive)
+        if header.get("recorder") == "allotment" and archive.describe("pool") is not None:
+            return _recorded(archive, header, op, ids, size)
+        return [Columns(path, header.get("name"), op, ids, size)]
+
+
+def _recorded(archive: Archive, header: dict[str, Any], *columns: "memoryview[int]") -> list[Columns]:
+    import numpy as np
+
+    from allotment.trace.journal import ROW, Events
+    from allotment.trace.recorded import programs
+
+    pool, at, refused_size, refused_pool = (
+        _numbers(archive, _describe_column(archive, name))
+        for name in ("pool", "refused_at", "refused_size", "refused_pool")
+    )
+    op, ids, size = (np.asarray(column) for column in columns)
+    names, lost = header.get("pools"), header.get("lost")
+    lengths = {len(op), len(pool)}, {len(at), len(refused_size), len(refused_pool)}
+    if not isinstance(names, list) or not isinstance(lost, int) or any(len(length) > 1 for length in lengths):
+        raise archive.fault("is a damaged recording: its header or the lengths of its columns do not fit")
+    rows = np.zeros(len(op), np.dtype(list(ROW)))
+    rows["op"], rows["id"], rows["size"], rows["pool"] = op, ids, size, np.asarray(pool)
+    refusals = np.zeros(len(at), rows.dtype)
+    refusals["op"], refusals["size"], refusals["pool"] = 3, np.asarray(refused_size), np.asarray(refused_pool)
+    places = np.asarray(at)
+    if len(places) and not 0 <= places.min() <= places.max() <= len(rows):
+        raise archive.fault("column refused_at: names an event that is not there")
+    return programs(
+        archive.path, Events(np.insert(rows, places, refusals), [], dict(enumerate(map(str, names))), lost)
+    )
+
+
+def _header(archive: Archive) -> dict[str, Any]:
+    """Return the header, empty without one. An invalid header is a ``TraceError``."""
+    array = archive.describe("header")
+    if array is None:
+        return {}
+    if array.shape != () or array.kind not in "US" or array.nbytes > MAX_HEADER_BYTES:
+        raise archive.fault(f"column header: must be one text, is {_describe(array)}")
+    content = archive.read(array)
+    try:
+        # NumPy pads texts with zeros.
+        if array.kind == "U":
+            codec = "utf-32-be" if array.big_endian else "utf-32-le"
+            header = json.loads(str(content, codec, "surrogatepass").rstrip("\0"))
+        else:
+            header = json.loads(content.rstrip(b"\0"))
+    except (ValueError, RecursionError) as error:
+        raise archive.fault(f"column header: is not JSON: {error}") from error
+    name = header.get("name") if isinstance(header, dict) else header
+    if not (name is None or isinstance(name, str)) or not isinstance(header, dict):
+        raise archive.fault("column header: must be a JSON object whose name is a text")
+    return header
+
+
+def _columns(archive: Archive) -> "list[memoryview[int]]":
+    arrays = [_describe_column(archive, name) for name in _COLUMNS]
+    # The headers of all columns are read before any numbers, so that a column that is too long takes no memory.
+    if len({array.shape for array in arrays}) > 1:
+        lengths = ", ".join(f"{array.name} has {array.shape[0]}" for array in arrays)
+        raise archive.fault(f"the columns differ in length: {lengths}")
+    if arrays[0].shape[0] > MAX_EVENTS:
+        raise archive.fault(f"has {arrays[0].shape[0]} events; at most {MAX_EVENTS} are read")
+    return [_numbers(archive, array) for array in arrays]
+
+
+def _describe_column(archive: Archive, name: str) -> Array:
+    array = archive.describe(name)
+    if array is None:
+        raise archive.fault(f"column {name}: is missing; a trace has {', '.join(_COLUMNS)}")
+    if len(array.shape) != 1 or array.kind not in "iu":
+        raise archive.fault(f"column {name}: must be whole numbers in one dimension, is {_describe(array)}")
+    return array
+
+
+def _describe(array: Array) -> str:
+    return f"{array.type_name} of shape {array.shape}"
+
+
+def _numbers(archive: Archive, array: Array) -> "memoryview[int]":
+    """Read whole numbers of any length and byte order as 64-bit signed integers, without NumPy."""
+    data, width = archive.read(array), array.itemsize
+    if array.kind == "i" and width == 8 and array.big_endian == (sys.byteorder == "big"):
+        return memoryview(data).cast("q")
+    # One sequence for each byte of a number, the least significant first.
+    parts = [data[place::width] for place in range(width)]
+    if array.big_endian:
+        parts.reverse()
+    if array.kind == "i":
+        parts += [parts[-1].translate(_SIGN_BYTES)] * (8 - width)
+    elif width == 8 and (large := re.search(rb"[\x80-\xff]", parts[-1])) is not None:
+        event = large.start()
+        number = int.from_bytes(bytes(part[event] for part in parts), "little")
+        place = f"column {array.name}: event {event}"
+        raise archive.fault(f"{place}: {number} is more than 64 bits with sign can hold")
+    numbers = bytearray(8 * array.shape[0])
+    places = range(8) if sys.byteorder == "little" else range(7, -1, -1)
+    for start, part in zip(places, parts, strict=False):
+        numbers[start::8] = part
+    return memoryview(numbers).cast("q")
