@@ -18,6 +18,7 @@ mod descending;
 mod failing;
 #[cfg(feature = "std")]
 mod objects;
+mod pages;
 #[cfg(feature = "std")]
 mod recording;
 
@@ -28,6 +29,7 @@ pub use descending::DescendingAddresses;
 pub use failing::FailingSource;
 #[cfg(feature = "std")]
 pub use objects::{ObjectSource, ObjectTable, Objects};
+pub use pages::PageSource;
 #[cfg(feature = "std")]
 pub use recording::{Call, Log, Recording};
 
@@ -99,6 +101,12 @@ pub trait RegionSource: Send {
     /// The span stays granted.
     fn discard(&mut self, _span: Grant) {}
 
+    /// Returns the interface through which elastic pools reserve addresses and commit pages; `None` if the source has
+    /// only whole regions. Must be constant.
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        None
+    }
+
     /// Returns an object that reports the source's headroom; `None` means [`Headroom::UNKNOWN`]. Must be constant.
     ///
     /// A source that grants more than requested must return `None`. A wrapper that declines requests of its own must
@@ -165,6 +173,10 @@ impl<S: RegionSource + ?Sized> RegionSource for Box<S> {
 
     fn discard(&mut self, span: Grant) {
         (**self).discard(span);
+    }
+
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        (**self).pages()
     }
 
     fn gauge(&self) -> Option<Arc<dyn Gauge>> {
