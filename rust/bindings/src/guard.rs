@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use allotment::source::{Grant, RegionSource, ReserveError};
+use allotment::source::{Grant, PageSource, RegionSource, ReserveError};
 use allotment::{Damage, Gauge, Leaks, MemoryGuard, Pool};
 use pyo3::prelude::*;
 
@@ -49,6 +49,10 @@ impl RegionSource for ReportingSource {
 
     fn discard(&mut self, span: Grant) {
         self.0.discard(span);
+    }
+
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        self.0.pages()
     }
 
     fn gauge(&self) -> Option<Arc<dyn Gauge>> {

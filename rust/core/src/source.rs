@@ -14,19 +14,27 @@ use crate::guard::MemoryGuard;
 mod address_space;
 #[cfg(feature = "std")]
 mod capped;
+#[cfg(feature = "std")]
+mod checked_pages;
 mod descending;
 mod failing;
+mod failing_pages;
 #[cfg(feature = "std")]
 mod objects;
 mod pages;
 #[cfg(feature = "std")]
 mod recording;
+#[cfg(feature = "std")]
+mod spans;
 
 pub use address_space::AddressSpace;
 #[cfg(feature = "std")]
 pub use capped::{Cap, Capped};
+#[cfg(feature = "std")]
+pub use checked_pages::{CheckedPages, CommittedPages, PageCalls};
 pub use descending::DescendingAddresses;
 pub use failing::FailingSource;
+pub use failing_pages::{FailingPages, PageCall, RefusedOnPurpose};
 #[cfg(feature = "std")]
 pub use objects::{ObjectSource, ObjectTable, Objects};
 pub use pages::PageSource;

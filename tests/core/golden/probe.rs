@@ -75,7 +75,7 @@ impl Probe {
     pub(crate) fn asked(&self) -> Vec<(u64, bool)> {
         let asked = self.calls().into_iter().filter_map(|call| match call {
             Call::Reserve { bytes, answer } => Some((bytes, answer.is_some())),
-            Call::Release(_) => None,
+            _ => None,
         });
         asked.collect()
     }
@@ -84,7 +84,7 @@ impl Probe {
     pub(crate) fn granted(&self) -> Vec<(u64, u64)> {
         let granted = self.calls().into_iter().filter_map(|call| match call {
             Call::Reserve { answer, .. } => answer.map(|g| (g.address - AddressSpace::START, g.bytes)),
-            Call::Release(_) => None,
+            _ => None,
         });
         granted.collect()
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Gauge, Grant, Headroom, RegionSource, ReserveError};
+use super::pages::{PageSizes, of_upstream};
+use super::{Gauge, Grant, Headroom, PageSource, RegionSource, ReserveError, SourceFailure};
 use crate::fork;
 use crate::guard::MemoryGuard;
 
@@ -49,18 +50,21 @@ impl Cap {
     }
 }
 
-/// Declines requests that would exceed its [`Cap`] and passes the others to its upstream.
+/// Declines requests that would exceed its [`Cap`] and passes the others to its upstream. Committed pages count
+/// against the cap, addresses without memory do not.
 #[derive(Debug)]
 pub struct Capped<S> {
     upstream: S,
     cap: Arc<Cap>,
+    page_sizes: PageSizes,
 }
 
 impl<S: RegionSource> Capped<S> {
     /// Wraps `upstream` with `cap`.
     #[must_use]
-    pub fn new(upstream: S, cap: Arc<Cap>) -> Self {
-        Self { upstream, cap }
+    pub fn new(mut upstream: S, cap: Arc<Cap>) -> Self {
+        let page_sizes = PageSizes::of(&mut upstream);
+        Self { upstream, cap, page_sizes }
     }
 }
 
@@ -98,12 +102,63 @@ impl<S: RegionSource> RegionSource for Capped<S> {
         self.upstream.discard(span);
     }
 
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        if self.page_sizes.exist { Some(self) } else { None }
+    }
+
     fn gauge(&self) -> Option<Arc<dyn Gauge>> {
         Some(Arc::new(CappedGauge { upstream: self.upstream.gauge(), cap: Arc::clone(&self.cap) }))
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         self.upstream.guard()
+    }
+}
+
+impl<S: RegionSource> PageSource for Capped<S> {
+    fn granule(&self) -> u64 {
+        self.page_sizes.granule
+    }
+
+    fn page_size(&self) -> u64 {
+        self.page_sizes.default
+    }
+
+    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
+        of_upstream(&mut self.upstream).reserve_addresses(bytes, alignment)
+    }
+
+    fn release_addresses(&mut self, range: Grant) {
+        of_upstream(&mut self.upstream).release_addresses(range);
+    }
+
+    fn commit(&mut self, span: Grant) -> Result<(), ReserveError> {
+        let reservation = CapReservation::new(&self.cap, span.bytes).ok_or(ReserveError::Declined)?;
+        of_upstream(&mut self.upstream).commit(span)?;
+        reservation.keep();
+        Ok(())
+    }
+
+    fn decommit(&mut self, span: Grant) -> Result<(), SourceFailure> {
+        of_upstream(&mut self.upstream).decommit(span)?;
+        self.cap.release(span.bytes);
+        Ok(())
+    }
+
+    fn move_pages(&mut self, from: Grant, to: u64) -> Result<(), ReserveError> {
+        of_upstream(&mut self.upstream).move_pages(from, to)
+    }
+
+    fn recycle(&mut self, range: Grant) -> Result<bool, SourceFailure> {
+        of_upstream(&mut self.upstream).recycle(range)
+    }
+
+    fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), SourceFailure> {
+        of_upstream(&mut self.upstream).read(address, into)
+    }
+
+    fn write(&mut self, address: u64, from: &[u8]) -> Result<(), SourceFailure> {
+        of_upstream(&mut self.upstream).write(address, from)
     }
 }
 

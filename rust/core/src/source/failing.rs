@@ -2,34 +2,39 @@
 
 use alloc::sync::Arc;
 
-use super::{Grant, RegionSource, ReserveError};
+use super::pages::{PageSizes, of_upstream};
+use super::{Grant, PageSource, RegionSource, ReserveError, SourceFailure};
 use crate::guard::MemoryGuard;
 
-/// Declines the requests that a rule selects and passes the others to its upstream.
+/// Declines the requests that a rule selects and passes the others to its upstream. Requests are those for regions and
+/// those to commit pages.
 #[derive(Debug)]
 pub struct FailingSource<S, R> {
     upstream: S,
     rule: R,
     asked: u64,
+    page_sizes: PageSizes,
 }
 
 impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> FailingSource<S, R> {
     /// Wraps `upstream`; declines where `rule(number of the request from 0, bytes)` is true.
     #[must_use]
-    pub fn new(upstream: S, rule: R) -> Self {
-        Self { upstream, rule, asked: 0 }
+    pub fn new(mut upstream: S, rule: R) -> Self {
+        let page_sizes = PageSizes::of(&mut upstream);
+        Self { upstream, rule, asked: 0, page_sizes }
+    }
+
+    fn ask(&mut self, bytes: u64) -> Result<(), ReserveError> {
+        let number = self.asked;
+        self.asked += 1;
+        if (self.rule)(number, bytes) { Err(ReserveError::Declined) } else { Ok(()) }
     }
 }
 
 impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> RegionSource for FailingSource<S, R> {
     fn reserve(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
-        let number = self.asked;
-        self.asked += 1;
-        if (self.rule)(number, bytes) {
-            Err(ReserveError::Declined)
-        } else {
-            self.upstream.reserve(bytes, alignment)
-        }
+        self.ask(bytes)?;
+        self.upstream.reserve(bytes, alignment)
     }
 
     fn release(&mut self, region: Grant) {
@@ -52,7 +57,54 @@ impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> RegionSource for Failin
         self.upstream.discard(span);
     }
 
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        if self.page_sizes.exist { Some(self) } else { None }
+    }
+
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         self.upstream.guard()
+    }
+}
+
+impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> PageSource for FailingSource<S, R> {
+    fn granule(&self) -> u64 {
+        self.page_sizes.granule
+    }
+
+    fn page_size(&self) -> u64 {
+        self.page_sizes.default
+    }
+
+    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
+        of_upstream(&mut self.upstream).reserve_addresses(bytes, alignment)
+    }
+
+    fn release_addresses(&mut self, range: Grant) {
+        of_upstream(&mut self.upstream).release_addresses(range);
+    }
+
+    fn commit(&mut self, span: Grant) -> Result<(), ReserveError> {
+        self.ask(span.bytes)?;
+        of_upstream(&mut self.upstream).commit(span)
+    }
+
+    fn decommit(&mut self, span: Grant) -> Result<(), SourceFailure> {
+        of_upstream(&mut self.upstream).decommit(span)
+    }
+
+    fn move_pages(&mut self, from: Grant, to: u64) -> Result<(), ReserveError> {
+        of_upstream(&mut self.upstream).move_pages(from, to)
+    }
+
+    fn recycle(&mut self, range: Grant) -> Result<bool, SourceFailure> {
+        of_upstream(&mut self.upstream).recycle(range)
+    }
+
+    fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), SourceFailure> {
+        of_upstream(&mut self.upstream).read(address, into)
+    }
+
+    fn write(&mut self, address: u64, from: &[u8]) -> Result<(), SourceFailure> {
+        of_upstream(&mut self.upstream).write(address, from)
     }
 }

@@ -1,6 +1,7 @@
 //! Sources of pages: addresses are reserved first, and memory is committed to them page by page.
 
-use super::{Grant, ReserveError, SourceFailure};
+use super::{Grant, RegionSource, ReserveError, SourceFailure};
+use crate::units::GRANULE;
 
 /// Reserves ranges of addresses, and commits memory to pages of them.
 ///
@@ -75,4 +76,27 @@ pub trait PageSource {
     /// # Errors
     /// If it cannot be written.
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), SourceFailure>;
+}
+
+/// What a wrapper knows of its upstream's pages. It keeps that: [`RegionSource::pages`] takes a mutable source.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageSizes {
+    /// Whether the upstream is a source of pages at all.
+    pub(super) exist: bool,
+    pub(super) granule: u64,
+    pub(super) default: u64,
+}
+
+impl PageSizes {
+    pub(super) fn of(source: &mut impl RegionSource) -> Self {
+        match source.pages() {
+            Some(pages) => Self { exist: true, granule: pages.granule(), default: pages.page_size() },
+            None => Self { exist: false, granule: GRANULE, default: GRANULE },
+        }
+    }
+}
+
+/// Returns the pages of an upstream in which [`PageSizes::exist`].
+pub(super) fn of_upstream(upstream: &mut impl RegionSource) -> &mut dyn PageSource {
+    upstream.pages().expect("whether a source has pages is constant")
 }

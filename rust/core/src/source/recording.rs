@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Gauge, Grant, RegionSource, ReserveError};
+use super::pages::{PageSizes, of_upstream};
+use super::{Gauge, Grant, PageSource, RegionSource, ReserveError, SourceFailure};
 use crate::guard::MemoryGuard;
 
 /// One call of a source.
@@ -17,6 +18,40 @@ pub enum Call {
     },
     /// A release of a region.
     Release(Grant),
+    /// A request of `bytes` addresses, granted as `answer` or refused.
+    ReserveAddresses {
+        /// The requested bytes.
+        bytes: u64,
+        /// The range, if any.
+        answer: Option<Grant>,
+    },
+    /// A release of a range of addresses.
+    ReleaseAddresses(Grant),
+    /// A commit of pages.
+    Commit {
+        /// The pages.
+        span: Grant,
+        /// Whether they have memory now.
+        done: bool,
+    },
+    /// A decommit of pages.
+    Decommit {
+        /// The pages.
+        span: Grant,
+        /// Whether their memory was taken.
+        done: bool,
+    },
+    /// A move of pages.
+    Move {
+        /// The pages.
+        from: Grant,
+        /// The new address of their memory.
+        to: u64,
+        /// Whether they were moved.
+        done: bool,
+    },
+    /// A recycling of a range.
+    Recycle(Grant),
 }
 
 /// The calls so far, in order; clones share one list.
@@ -35,18 +70,20 @@ impl Log {
     }
 }
 
-/// Passes every call to its upstream and records it in a [`Log`].
+/// Passes every call to its upstream and records it in a [`Log`], except reads and writes of pages.
 #[derive(Debug)]
 pub struct Recording<S> {
     upstream: S,
     log: Log,
+    page_sizes: PageSizes,
 }
 
 impl<S: RegionSource> Recording<S> {
     /// Wraps `upstream`; records into `log`.
     #[must_use]
-    pub fn new(upstream: S, log: Log) -> Self {
-        Self { upstream, log }
+    pub fn new(mut upstream: S, log: Log) -> Self {
+        let page_sizes = PageSizes::of(&mut upstream);
+        Self { upstream, log, page_sizes }
     }
 }
 
@@ -78,11 +115,68 @@ impl<S: RegionSource> RegionSource for Recording<S> {
         self.upstream.discard(span);
     }
 
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        if self.page_sizes.exist { Some(self) } else { None }
+    }
+
     fn gauge(&self) -> Option<Arc<dyn Gauge>> {
         self.upstream.gauge()
     }
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         self.upstream.guard()
+    }
+}
+
+impl<S: RegionSource> PageSource for Recording<S> {
+    fn granule(&self) -> u64 {
+        self.page_sizes.granule
+    }
+
+    fn page_size(&self) -> u64 {
+        self.page_sizes.default
+    }
+
+    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
+        let answer = of_upstream(&mut self.upstream).reserve_addresses(bytes, alignment);
+        self.log.push(Call::ReserveAddresses { bytes, answer: answer.as_ref().ok().copied() });
+        answer
+    }
+
+    fn release_addresses(&mut self, range: Grant) {
+        of_upstream(&mut self.upstream).release_addresses(range);
+        self.log.push(Call::ReleaseAddresses(range));
+    }
+
+    fn commit(&mut self, span: Grant) -> Result<(), ReserveError> {
+        let answer = of_upstream(&mut self.upstream).commit(span);
+        self.log.push(Call::Commit { span, done: answer.is_ok() });
+        answer
+    }
+
+    fn decommit(&mut self, span: Grant) -> Result<(), SourceFailure> {
+        let answer = of_upstream(&mut self.upstream).decommit(span);
+        self.log.push(Call::Decommit { span, done: answer.is_ok() });
+        answer
+    }
+
+    fn move_pages(&mut self, from: Grant, to: u64) -> Result<(), ReserveError> {
+        let answer = of_upstream(&mut self.upstream).move_pages(from, to);
+        self.log.push(Call::Move { from, to, done: answer.is_ok() });
+        answer
+    }
+
+    fn recycle(&mut self, range: Grant) -> Result<bool, SourceFailure> {
+        let answer = of_upstream(&mut self.upstream).recycle(range);
+        self.log.push(Call::Recycle(range));
+        answer
+    }
+
+    fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), SourceFailure> {
+        of_upstream(&mut self.upstream).read(address, into)
+    }
+
+    fn write(&mut self, address: u64, from: &[u8]) -> Result<(), SourceFailure> {
+        of_upstream(&mut self.upstream).write(address, from)
     }
 }
