@@ -146,6 +146,6 @@ fn a_refused_request_of_the_source_leaves_the_growth_step_as_far_as_it_was_doubl
 fn bytes_asked(call: &Call) -> u64 {
     match call {
         Call::Reserve { bytes, .. } => *bytes,
-        Call::Release(region) => panic!("released {region:?}"),
+        other => panic!("{other:?}"),
     }
 }

@@ -238,6 +238,7 @@ fn closing_and_scopes_empty_caches_in_use() {
             let out = log.take().iter().fold(0, |out, call| match call {
                 Call::Reserve { answer, .. } => out + answer.map_or(0, |grant| grant.bytes),
                 Call::Release(region) => out - region.bytes,
+                other => panic!("{other:?} of a pool of regions"),
             });
             assert_eq!((observe(&pool).num_live, observe(&pool).reserved, out), (0, 0, 0), "round {round}");
         }

@@ -20,6 +20,7 @@ fn still_out(log: &Log) -> u64 {
     log.take().iter().fold(0, |out, call| match call {
         Call::Reserve { answer, .. } => out + answer.map_or(0, |grant| grant.bytes),
         Call::Release(region) => out - region.bytes,
+        other => panic!("{other:?} of a pool of regions"),
     })
 }
 
