@@ -142,6 +142,7 @@ test-long: develop $(ORACLE) $(ORACLE_VENV)/.tensorflow  ## what is too long for
 	ALLOTMENT_ORACLE_PROGRAMS=$${ALLOTMENT_ORACLE_PROGRAMS:-20000} \
 		$(KEEP_MEMORY) cargo test --package allotment --features oracle --release --test oracle -- --nocapture
 	ALLOTMENT_STRESS_SECONDS=$${ALLOTMENT_STRESS_SECONDS:-30} cargo test --package allotment --release --test threads crowd
+	ALLOTMENT_PAGE_MOVES=$${ALLOTMENT_PAGE_MOVES:-100000} cargo test --package allotment-host --release --test pages
 	$(BIN)/pytest -m long --timeout 1800
 	$(MAKE) test-devices
 	ALLOTMENT_TENSORFLOW=$(ORACLE_VENV)/bin/python $(BIN)/pytest -m long tests/differential

@@ -20,7 +20,7 @@ pub(crate) struct Expected {
 /// A program over a source.
 pub(crate) struct PageProgram<S> {
     source: CheckedPages<S>,
-    account: CommittedPages,
+    pub(crate) account: CommittedPages,
     page_size: u64,
     expected: Expected,
     random: Numbers,
@@ -53,18 +53,28 @@ impl<S: RegionSource> PageProgram<S> {
     /// Plays random steps over ranges of up to `pages` pages, and gives everything back.
     pub(crate) fn play(&mut self, steps: u64, pages: u64) {
         for step in 0..steps {
-            match self.random.below(100) {
-                0..3 => self.reserve(pages),
-                3..5 => self.release(),
-                5..40 => self.commit(),
-                40..65 => self.decommit(),
-                _ => self.move_pages(),
-            }
-            self.check_figures();
+            self.step(pages);
             if step % 256 == 0 {
                 self.check_stamps();
             }
         }
+        self.end();
+    }
+
+    /// Plays a random step.
+    pub(crate) fn step(&mut self, pages: u64) {
+        match self.random.below(100) {
+            0..2 => self.reserve(pages),
+            2..3 => self.release(),
+            3..20 => self.commit(),
+            20..30 => self.decommit(),
+            _ => self.move_pages(),
+        }
+        self.check_figures();
+    }
+
+    /// Gives everything back.
+    pub(crate) fn end(&mut self) {
         self.check_stamps();
         while !self.ranges.is_empty() {
             self.release();
@@ -99,19 +109,25 @@ impl<S: RegionSource> PageProgram<S> {
         (0..pages).map(|page| span.address + page * self.page_size).collect()
     }
 
-    /// Returns the longest part of a span from its start on in which all pages have memory, or none has.
-    fn uniform(&self, span: Grant, committed: bool) -> Option<Grant> {
-        let is_same = |address: &&u64| self.stamps.contains_key(address) == committed;
-        let addresses = self.addresses(span);
-        let count = addresses.iter().take_while(is_same).count() as u64;
-        (count > 0).then_some(Grant { bytes: count * self.page_size, ..span })
+    /// Returns a random span in which all pages have memory, or none has: the first such pages of a random span, or
+    /// after it.
+    fn uniform(&mut self, committed: bool) -> Option<Grant> {
+        let span = self.span()?;
+        let range =
+            *self.ranges.iter().find(|range| range.address <= span.address && span.end() <= range.end())?;
+        let is_same = |address: &u64| self.stamps.contains_key(address) == committed;
+        let rest = self.addresses(Grant { bytes: range.end() - span.address, ..span });
+        let start = rest.iter().position(is_same)?;
+        let most = usize::try_from(span.bytes / self.page_size).expect("a small number");
+        let count = rest[start..].iter().take(most).take_while(|address| is_same(address)).count() as u64;
+        Some(Grant { address: rest[start], bytes: count * self.page_size })
     }
 
     fn reserve(&mut self, pages: u64) {
         if self.ranges.len() < 6 {
             let bytes = (1 + self.random.below(pages)) * self.page_size;
-            let alignment = self.page_size << self.random.below(3);
-            let range = self.pages().reserve_addresses(bytes, alignment).expect("addresses");
+            let page_size = self.page_size;
+            let range = self.pages().reserve_addresses(bytes, page_size).expect("addresses");
             self.ranges.push(range);
         }
     }
@@ -132,8 +148,7 @@ impl<S: RegionSource> PageProgram<S> {
     }
 
     fn commit(&mut self) {
-        let span = self.span().and_then(|span| self.uniform(span, false));
-        let Some(span) = span else { return };
+        let Some(span) = self.uniform(false) else { return };
         let fits = self.account.bytes() + span.bytes <= self.expected.capacity;
         let mut result = self.pages().commit(span);
         for range in self.ranges.clone() {
@@ -157,8 +172,7 @@ impl<S: RegionSource> PageProgram<S> {
     }
 
     fn decommit(&mut self) {
-        let span = self.span().and_then(|span| self.uniform(span, true));
-        let Some(span) = span else { return };
+        let Some(span) = self.uniform(true) else { return };
         self.pages().decommit(span).expect("memory that can be taken");
         for address in self.addresses(span) {
             self.stamps.remove(&address);
@@ -166,9 +180,7 @@ impl<S: RegionSource> PageProgram<S> {
     }
 
     fn move_pages(&mut self) {
-        let from = self.span().and_then(|span| self.uniform(span, true));
-        let to = self.span().and_then(|span| self.uniform(span, false));
-        let (Some(from), Some(to)) = (from, to) else { return };
+        let (Some(from), Some(to)) = (self.uniform(true), self.uniform(false)) else { return };
         let bytes = from.bytes.min(to.bytes);
         let (from, to) = (Grant { bytes, ..from }, Grant { bytes, ..to });
         let moved = self.pages().move_pages(from, to.address);
@@ -202,7 +214,7 @@ impl<S: RegionSource> PageProgram<S> {
     }
 
     /// Reads the stamps of all pages.
-    fn check_stamps(&mut self) {
+    pub(crate) fn check_stamps(&mut self) {
         if !self.expected.has_content {
             return;
         }

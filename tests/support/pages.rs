@@ -57,8 +57,8 @@ impl<S: RegionSource> PageSource for FreedByRecycling<S> {
         self.sizes.1
     }
 
-    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
-        let range = self.pages_of_upstream().reserve_addresses(bytes, alignment)?;
+    fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
+        let range = self.pages_of_upstream().reserve_addresses(bytes, page_size)?;
         self.ranges.insert(range.address, (range.end(), 0));
         Ok(range)
     }

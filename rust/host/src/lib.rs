@@ -3,12 +3,10 @@
 //! A region is one private, anonymous mapping. Reserving takes only address space: physical memory is used from the
 //! first write to a page, which reads as zero until then. Releasing unmaps.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
-use allotment::source::{Grant, RegionSource, ReserveError};
+use allotment::source::{Grant, PageSource, RegionSource, ReserveError};
 use allotment::{Gauge, Headroom, MemoryGuard};
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 mod admission;
 mod clear;
@@ -17,7 +15,14 @@ mod collections;
 mod grants;
 mod guard;
 mod machine_memory;
+mod mapping;
+mod pages;
 mod regions;
+#[cfg(target_os = "linux")]
+mod userfault;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_userfault.rs"]
+mod userfault;
 
 pub use admission::{AdmissionControl, MachineOutOfMemory};
 pub use clear::clear;
@@ -26,10 +31,9 @@ pub use collections::PoolAllocator;
 use grants::Grants;
 use guard::HostGuard;
 pub use machine_memory::MachineMemory;
+use mapping::{Access, HUGE_PAGE};
+use pages::{CommitMethod, PageRanges};
 pub use regions::end_of_region;
-
-/// Regions of at least this size are aligned to it, so that the system can back them with huge pages.
-const HUGE_PAGE: usize = 2 << 20;
 
 /// Regions of at least this size request huge pages. The first region of a growing pool is smaller, so that a nearly
 /// empty pool uses little memory.
@@ -37,11 +41,13 @@ const MIN_HUGE_PAGES: usize = 2 * HUGE_PAGE;
 
 /// Grants regions of readable and writable host memory.
 ///
-/// Regions are never joined: each is released as soon as it is wholly free. A dropped source leaves live grants
-/// mapped, because they may still be in use.
+/// Regions are never joined: each is released as soon as it is wholly free. A dropped source leaves live grants and
+/// ranges with committed pages mapped, because they may still be in use.
 #[derive(Debug, Default)]
 pub struct HostMemory {
+    /// Regions, and ranges of pages.
     grants: Arc<Grants>,
+    pages: PageRanges,
 }
 
 impl HostMemory {
@@ -50,6 +56,10 @@ impl HostMemory {
     pub fn new() -> Self {
         Self::default()
     }
+
+    fn with_method(method: CommitMethod) -> Self {
+        Self { grants: Arc::default(), pages: PageRanges::with_method(method) }
+    }
 }
 
 impl RegionSource for HostMemory {
@@ -57,9 +67,9 @@ impl RegionSource for HostMemory {
         let length = usize::try_from(bytes).map_err(|_| ReserveError::Declined)?;
         let alignment = usize::try_from(alignment).map_err(|_| ReserveError::Declined)?;
         let alignment = if length >= HUGE_PAGE { alignment.max(HUGE_PAGE) } else { alignment };
-        let start = map(length, alignment).ok_or(ReserveError::Declined)?;
+        let start = mapping::map(length, alignment, Access::ReadAndWrite).ok_or(ReserveError::Declined)?;
         if length >= MIN_HUGE_PAGES {
-            ask_for_huge_pages(start, length);
+            mapping::advise_huge_pages(start, length, true);
         }
         let grant = Grant { address: start as u64, bytes };
         regions::register(grant.address, grant.end());
@@ -72,13 +82,13 @@ impl RegionSource for HostMemory {
     /// # Panics
     /// If this source did not grant the region or has already released it: unmapping could hit other memory.
     fn release(&mut self, region: Grant) {
+        assert!(
+            !self.pages.contains(region.address),
+            "{region:?} was not granted by this source as a region"
+        );
         for grant in self.grants.remove(region) {
             regions::unregister(grant.address);
-            // Both numbers were a `usize` when they were granted.
-            if let (Ok(address), Ok(length)) = (usize::try_from(grant.address), usize::try_from(grant.bytes))
-            {
-                unmap(address, address + length);
-            }
+            mapping::unmap_all(grant);
         }
     }
 
@@ -91,7 +101,12 @@ impl RegionSource for HostMemory {
     /// # Panics
     /// If the span is not covered by live grants: its pages could belong to other code.
     fn discard(&mut self, span: Grant) {
-        self.grants.with(span, || discard(span));
+        let discarded = self.grants.with(span, || mapping::discard(span));
+        debug_assert!(discarded.is_ok(), "pages of our own can be discarded");
+    }
+
+    fn pages(&mut self) -> Option<&mut dyn PageSource> {
+        Some(self)
     }
 
     fn gauge(&self) -> Option<Arc<dyn Gauge>> {
@@ -100,6 +115,14 @@ impl RegionSource for HostMemory {
 
     fn guard(&self) -> Option<Arc<dyn MemoryGuard>> {
         Some(Arc::new(HostGuard::new(&self.grants)))
+    }
+}
+
+impl Drop for HostMemory {
+    fn drop(&mut self) {
+        for range in self.pages.empty() {
+            self.release_addresses(range);
+        }
     }
 }
 
@@ -125,68 +148,21 @@ impl Gauge for ProcessAddresses {
 /// accounting.
 fn has_unlimited_addresses() -> bool {
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
-    let overcommit = std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
-    limit.is_none() && overcommit.is_ok_and(|mode| mode.trim() != "2")
+    limit.is_none() && overcommit_mode().is_some_and(|mode| mode != STRICT_OVERCOMMIT)
 }
 
-/// Maps `length` bytes at a multiple of `alignment`; unmaps the surplus before and after.
-fn map(length: usize, alignment: usize) -> Option<usize> {
-    let page = rustix::param::page_size();
-    let length = length.checked_next_multiple_of(page)?;
-    let slack = alignment.saturating_sub(page);
-    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-    // SAFETY: the system picks the address, so no existing mapping is replaced.
-    let start = unsafe {
-        mmap_anonymous(
-            std::ptr::null_mut(),
-            length.checked_add(slack)?,
-            ProtFlags::READ | ProtFlags::WRITE,
-            flags,
-        )
-    };
-    let start = start.ok()?.expose_provenance();
-    let aligned = start.next_multiple_of(alignment);
-    unmap(start, aligned);
-    unmap(aligned + length, start + length + slack);
-    Some(aligned)
+/// The mode in which the system promises no more memory than it has.
+const STRICT_OVERCOMMIT: &str = "2";
+
+/// Returns whether writable addresses count as memory that is promised.
+fn strict_overcommit() -> bool {
+    overcommit_mode().is_some_and(|mode| mode == STRICT_OVERCOMMIT)
 }
 
-/// Releases the whole pages of a span to the system; they then read as zero.
-#[cfg(target_os = "linux")]
-fn discard(span: Grant) {
-    let page = rustix::param::page_size();
-    let (Ok(start), Ok(end)) = (usize::try_from(span.address), usize::try_from(span.end())) else { return };
-    let (start, end) = (start.next_multiple_of(page), end / page * page);
-    if start < end {
-        let pages: *mut c_void = std::ptr::with_exposed_provenance_mut(start);
-        // SAFETY: the pages lie in a mapping of this source, and the caller no longer needs their content.
-        let discarded = unsafe { rustix::mm::madvise(pages, end - start, rustix::mm::Advice::LinuxDontNeed) };
-        debug_assert!(discarded.is_ok(), "pages of our own can be discarded");
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn discard(_span: Grant) {}
-
-/// Requests huge pages, which quarter the cost of a first write. A refusal is harmless.
-#[cfg(target_os = "linux")]
-fn ask_for_huge_pages(start: usize, length: usize) {
-    let pages: *mut c_void = std::ptr::with_exposed_provenance_mut(start);
-    // SAFETY: the caller has just mapped these pages, and their content does not change.
-    let _ = unsafe { rustix::mm::madvise(pages, length, rustix::mm::Advice::LinuxHugepage) };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn ask_for_huge_pages(_start: usize, _length: usize) {}
-
-/// Unmaps the pages from `start` up to `end`; both lie in a mapping of this source, `start` at a page's start.
-fn unmap(start: usize, end: usize) {
-    if start < end {
-        let pages: *mut c_void = std::ptr::with_exposed_provenance_mut(start);
-        // SAFETY: both callers pass pages of a mapping that `map` made: unused surplus, or a released region.
-        let unmapped = unsafe { munmap(pages, end - start) };
-        debug_assert!(unmapped.is_ok(), "pages of our own can be unmapped");
-    }
+/// Returns the system's mode of overcommit, if it tells.
+fn overcommit_mode() -> Option<String> {
+    let mode = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").ok()?;
+    Some(mode.trim().to_owned())
 }
 
 /// The example of the README, compiled and run.

@@ -86,8 +86,8 @@ impl PageSource for AddressSpace {
         PAGE_SIZE
     }
 
-    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
-        self.take(bytes, alignment)
+    fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
+        self.take(bytes, page_size)
     }
 
     fn release_addresses(&mut self, _range: Grant) {}

@@ -124,8 +124,8 @@ impl<S: RegionSource> PageSource for Capped<S> {
         self.page_sizes.default
     }
 
-    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
-        of_upstream(&mut self.upstream).reserve_addresses(bytes, alignment)
+    fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
+        of_upstream(&mut self.upstream).reserve_addresses(bytes, page_size)
     }
 
     fn release_addresses(&mut self, range: Grant) {

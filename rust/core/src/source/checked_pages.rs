@@ -179,20 +179,16 @@ impl<S: RegionSource> PageSource for CheckedPages<S> {
         self.page_sizes.default
     }
 
-    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
-        let is_valid = alignment.is_power_of_two()
-            && alignment >= self.page_size
-            && bytes > 0
-            && bytes.is_multiple_of(self.page_size);
+    fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
         assert!(
-            is_valid,
-            "reserve: {bytes} bytes at a multiple of {alignment}, for pages of {}",
+            page_size == self.page_size && bytes > 0 && bytes.is_multiple_of(page_size),
+            "reserve: {bytes} bytes for pages of {page_size}, in a pool with pages of {}",
             self.page_size
         );
-        let range = of_upstream(&mut self.upstream).reserve_addresses(bytes, alignment)?;
+        let range = of_upstream(&mut self.upstream).reserve_addresses(bytes, page_size)?;
         assert!(
-            range.bytes == bytes && range.address.is_multiple_of(alignment),
-            "the source answers {bytes} bytes at a multiple of {alignment} with {range:?}"
+            range.bytes == bytes && range.address.is_multiple_of(page_size),
+            "the source answers {bytes} bytes at a multiple of {page_size} with {range:?}"
         );
         let mut account = self.pages.account();
         let before = account.ranges.range(..range.end()).next_back();

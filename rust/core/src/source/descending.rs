@@ -57,8 +57,8 @@ impl PageSource for DescendingAddresses {
         PAGE_SIZE
     }
 
-    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
-        self.take(bytes, alignment)
+    fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
+        self.take(bytes, page_size)
     }
 
     fn release_addresses(&mut self, _range: Grant) {}

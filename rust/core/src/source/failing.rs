@@ -75,8 +75,8 @@ impl<S: RegionSource, R: FnMut(u64, u64) -> bool + Send> PageSource for FailingS
         self.page_sizes.default
     }
 
-    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
-        of_upstream(&mut self.upstream).reserve_addresses(bytes, alignment)
+    fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
+        of_upstream(&mut self.upstream).reserve_addresses(bytes, page_size)
     }
 
     fn release_addresses(&mut self, range: Grant) {

@@ -145,9 +145,9 @@ impl<S: RegionSource, R: FnMut(PageCall, u64, Grant) -> Option<ReserveError> + S
         self.page_sizes.default
     }
 
-    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
+    fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
         self.ask(PageCall::ReserveAddresses, Grant { address: 0, bytes })?;
-        of_upstream(&mut self.upstream).reserve_addresses(bytes, alignment)
+        of_upstream(&mut self.upstream).reserve_addresses(bytes, page_size)
     }
 
     fn release_addresses(&mut self, range: Grant) {

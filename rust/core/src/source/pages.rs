@@ -21,11 +21,11 @@ pub trait PageSource {
         self.granule()
     }
 
-    /// Reserves `bytes` addresses without memory, at a multiple of `alignment`.
+    /// Reserves `bytes` addresses without memory, at a multiple of `page_size`, the pool's page size.
     ///
     /// # Errors
     /// If there are not that many addresses.
-    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError>;
+    fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError>;
 
     /// Takes a reserved range back. No page of it is committed.
     fn release_addresses(&mut self, range: Grant);

@@ -137,8 +137,8 @@ impl<S: RegionSource> PageSource for Recording<S> {
         self.page_sizes.default
     }
 
-    fn reserve_addresses(&mut self, bytes: u64, alignment: u64) -> Result<Grant, ReserveError> {
-        let answer = of_upstream(&mut self.upstream).reserve_addresses(bytes, alignment);
+    fn reserve_addresses(&mut self, bytes: u64, page_size: u64) -> Result<Grant, ReserveError> {
+        let answer = of_upstream(&mut self.upstream).reserve_addresses(bytes, page_size);
         self.log.push(Call::ReserveAddresses { bytes, answer: answer.as_ref().ok().copied() });
         answer
     }

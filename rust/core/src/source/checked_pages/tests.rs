@@ -102,7 +102,7 @@ fn every_breach_of_the_contract_panics() {
         ("read without memory", |source, range| drop(source.read(range.address + 4 * PAGE - 1, &mut [0; 2]))),
         ("write without memory", |source, range| drop(source.write(range.address + 4 * PAGE - 1, &[0; 2]))),
         ("odd reservation", |source, _| drop(source.reserve_addresses(PAGE + 256, PAGE))),
-        ("alignment below a page", |source, _| drop(source.reserve_addresses(PAGE, 256))),
+        ("another page size", |source, _| drop(source.reserve_addresses(PAGE, 256))),
     ];
     for (name, breach) in breaches {
         let (mut source, account) = CheckedPages::new(AddressSpace::new(0), PAGE);
