@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self, SupportsIndex, TypeAlias, final
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 
 from allotment.source import Source
 from allotment.trace import Recording
@@ -1004,9 +1004,9 @@ class EventLog:
     def tags(self) -> list[str]:
         """Texts of the tags in packed events so far."""
 
-@final
-class CachingReplay:
-    """The result of a replay in the model of PyTorch's allocator. Amounts are in bytes."""
+@disjoint_base
+class ReplayResult:
+    """What every replay counts."""
 
     @property
     def refused(self) -> int:
@@ -1014,6 +1014,14 @@ class CachingReplay:
     @property
     def first_refused(self) -> int | None:
         """Number of the event of the first refusal, from 0 on; ``None`` without one."""
+    @property
+    def ns_per_event(self) -> float:
+        """Nanoseconds an event of the loop of allocations and frees alone; 0 without events."""
+
+@final
+class CachingReplay(ReplayResult):
+    """The result of a replay in the model of PyTorch's allocator. Amounts are in bytes."""
+
     @property
     def peak_reserved(self) -> int:
         """The most bytes of all segments at once."""
@@ -1026,9 +1034,6 @@ class CachingReplay:
     @property
     def segments(self) -> int:
         """Number of segments at the end."""
-    @property
-    def ns_per_event(self) -> float:
-        """Nanoseconds an event of the loop of allocations and frees alone; 0 without events."""
 
 def replay_caching(
     program: Program,
@@ -1130,18 +1135,9 @@ class Program:
         """The most bytes, as requested, that are live at once."""
 
 @final
-class Replay:
+class Replay(ReplayResult):
     """The result of a replay."""
 
-    @property
-    def refused(self) -> int:
-        """Number of requests that were refused."""
-    @property
-    def first_refused(self) -> int | None:
-        """Number of the event of the first refusal, from 0 on; ``None`` without one."""
-    @property
-    def ns_per_event(self) -> float:
-        """Nanoseconds an event of the loop of allocations and frees alone; 0 without events."""
     @property
     def stats(self) -> PoolStats:
         """The pool's counters at the end."""
@@ -1190,6 +1186,91 @@ def replay(
 
     Raises:
         ValueError: An option is out of range, or ``offsets`` has the wrong length.
+    """
+
+@final
+class Picture:
+    """What a picture of a replay shows. Amounts are in bytes, events are numbers from 0 on."""
+
+    @property
+    def result(self) -> Replay:
+        """The result of the whole replay; its time includes what the picture took."""
+    @property
+    def shown(self) -> tuple[int, int]:
+        """The first event that is shown, and the first one behind them."""
+    @property
+    def points(self) -> bytes:
+        """The curves: rows of seven 64-bit integers, each of some events.
+
+        The last of these events; the least and the most bytes live, the most in use, the most reserved during them;
+        free bytes and the largest free chunk after the last one.
+        """
+    @property
+    def blocks(self) -> bytes:
+        """The blocks of the largest area: rows of five 64-bit integers.
+
+        Event of the allocation, event of the free (-1 for none), distance from the first region's start, bytes of the
+        chunk, bytes requested.
+        """
+    @property
+    def at_peak(self) -> bytes:
+        """The blocks that are live at the peak, largest request first, in rows as those of :attr:`blocks`."""
+    @property
+    def peak(self) -> int | None:
+        """The event after which the most bytes are live; ``None`` without events."""
+    @property
+    def top(self) -> int:
+        """The end of the highest chunk, as a distance from the first region's start."""
+    @property
+    def shaded(self) -> int:
+        """Number of blocks that are in the grid, not in :attr:`blocks`."""
+    @property
+    def grid_shape(self) -> tuple[int, int]:
+        """Rows and columns of the grid: addresses up to :attr:`top`, and the events that are shown."""
+    @property
+    def grid(self) -> bytes:
+        """Bytes from 0 to 255: the share of each cell that the blocks of the grid cover, row after row."""
+    @property
+    def refusals(self) -> list[tuple[int, int]]:
+        """The refused requests that are shown: event and bytes."""
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """Number and bytes of the requests that are shown, by size.
+
+        Entry n is of those of more than 2^(n-1) and up to 2^n bytes.
+        """
+
+def picture(
+    program: Program,
+    *,
+    limit: _Size,
+    growth: bool = True,
+    trim_on_oom: bool = False,
+    gap: _Size = 0,
+    joined: bool | None = None,
+    policy: Literal["tensorflow", "tight"] = "tensorflow",
+    first: int = 0,
+    last: int | None = None,
+    points: int = 16384,
+    blocks: int = 65536,
+) -> Picture:
+    """Play a program into a new pool of made-up addresses and keep what a picture of it shows.
+
+    Args:
+        program: The program.
+        limit: As for :func:`replay`.
+        growth: As for :func:`replay`.
+        trim_on_oom: As for :func:`replay`.
+        gap: As for :func:`replay`.
+        joined: As for :func:`replay`.
+        policy: As for :func:`replay`.
+        first: The first event that is shown; those before it are replayed as well.
+        last: The first event behind those that are shown; ``None`` (default): all are.
+        points: The most points of the curves.
+        blocks: The most blocks that are kept one by one.
+
+    Raises:
+        ValueError: An option is out of range.
     """
 
 def find_limits(

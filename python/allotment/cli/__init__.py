@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
@@ -14,17 +14,11 @@ from allotment.cli.command import (
     BROKEN_PIPE,
     INTERNAL_ERROR,
     INTERRUPTED,
-    REFUSED,
     BadInput,
     Outcome,
     Size,
 )
-
-if TYPE_CHECKING:
-    from allotment.trace import ReplayOptions, Report, Search
-
-#: Bytes of trace files from which on a replay shows its progress. Packed files of this length take a second.
-_LONG_BYTES = 8 << 20
+from allotment.cli.pool_options import EventRange, expand_paths, pool_options
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
@@ -84,47 +78,7 @@ def record_command(output: str, tags: bool, program: tuple[str, ...]) -> Outcome
 
 @commands.command("replay")
 @click.argument("paths", metavar="TRACE...", nargs=-1, required=True)
-@click.option(
-    "--limit",
-    type=Size(minimum=1),
-    default="64GiB",
-    show_default=True,
-    metavar="SIZE",
-    help="The most the pool may reserve.",
-)
-@click.option(
-    "--growth/--no-growth",
-    default=True,
-    show_default=True,
-    help="Start with 2 MiB and double, or reserve the limit at first use.",
-)
-@click.option(
-    "--trim-on-oom/--no-trim-on-oom",
-    default=False,
-    show_default=True,
-    help="Before refusing, give wholly free regions back and grow again.",
-)
-@click.option(
-    "--gap",
-    type=Size(multiple_of=256),
-    default="0",
-    show_default=True,
-    metavar="SIZE",
-    help="Bytes between regions, a multiple of 256.",
-)
-@click.option(
-    "--joined/--apart",
-    default=None,
-    show_default="joined if --gap is 0",
-    help="Join regions that touch, or keep them apart.",
-)
-@click.option(
-    "--policy",
-    type=click.Choice(["tensorflow", "tight"]),
-    default="tensorflow",
-    show_default=True,
-    help="When a chunk is split: as TensorFlow does, or whenever anything remains.",
-)
+@pool_options
 @click.option(
     "--min-limit",
     is_flag=True,
@@ -164,6 +118,23 @@ def record_command(output: str, tags: bool, program: tuple[str, ...]) -> Outcome
     help="Write a table with the bytes live, in use and reserved after each event. One TRACE only.",
 )
 @click.option(
+    "--html",
+    metavar="FILE",
+    help="Write a page for browsers: memory over time, blocks by address, holders. Needs Bokeh. One TRACE only.",
+)
+@click.option(
+    "--png",
+    metavar="FILE",
+    help="Write a picture of the same. Needs matplotlib. One TRACE only.",
+)
+@click.option(
+    "--range",
+    "events",
+    type=EventRange(),
+    metavar="FIRST:LAST",
+    help="The events that --html and --png show; the last one is not among them.",
+)
+@click.option(
     "--offsets",
     metavar="FILE.npy",
     help="Write where each block lands: int64, one an event, -1 if refused. One TRACE only.",
@@ -183,6 +154,9 @@ def replay_command(
     compare: bool,
     sweep: bool,
     timeline: str | None,
+    html: str | None,
+    png: str | None,
+    events: tuple[int, int | None] | None,
     offsets: str | None,
     as_json: bool,
 ) -> Outcome:
@@ -199,115 +173,55 @@ def replay_command(
     they refuse by default: replay with --trim-on-oom. All other options have the defaults of a pool.
     """
     # Functions import what they need, so that --help and --version load little.
+    from allotment.cli.replay import Outputs, replay_files
     from allotment.trace import ReplayOptions, Search
 
-    paths = _expand(paths)
-    _check_file("--offsets", offsets, paths, min_limit)
-    _check_file("--timeline", timeline, paths, min_limit)
+    outputs = Outputs(offsets, timeline, html, png)
+    outputs.check(paths := expand_paths(paths), min_limit=min_limit)
     options = ReplayOptions(limit, growth, trim_on_oom, gap, joined, policy)
     if compare or sweep:
-        if (compare and sweep) or min_limit or offsets is not None or timeline is not None:
+        if (compare and sweep) or min_limit or outputs.any:
             raise click.UsageError(
-                "'--compare' and '--sweep' exclude each other, '--min-limit', '--offsets' and '--timeline'"
+                "'--compare' and '--sweep' exclude each other, '--min-limit', '--offsets', '--timeline', '--html' and "
+                "'--png'"
             )
         from allotment.cli.what_if import compare_traces, sweep_traces
 
         if sweep:
             return Outcome(sweep_traces(paths, options, as_json=as_json))
         return Outcome(compare_traces(paths, options, seconds, as_json=as_json))
+    if events is not None and html is None and png is None:
+        raise click.UsageError("'--range' is of '--html' and '--png'")
     search = Search(granularity, seconds) if min_limit else None
-    reports = _replay(paths, options, search, offsets is not None)
-    if offsets is not None:
-        _write_offsets(offsets, reports[0])
-    if timeline is not None:
-        from allotment.cli.what_if import write_timeline_of
-
-        write_timeline_of(timeline, paths[0], options)
-    text = _as_json(reports) if as_json else _as_table(reports)
-    return Outcome(text, REFUSED if any(report.result.refused for report in reports) else 0)
+    return replay_files(paths, options, search, outputs, events or (0, None), as_json=as_json)
 
 
-def _expand(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Replace each folder by the traces in it."""
-    if not any(map(os.path.isdir, paths)):
-        return paths
-    from allotment.trace import TraceError
-    from allotment.trace.folders import expand_folders
+@commands.command("report")
+@click.argument("paths", metavar="TRACE...", nargs=-1, required=True)
+@pool_options
+@click.option("--range", "events", type=EventRange(), metavar="FIRST:LAST", help="Show these events only.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def report_command(
+    paths: tuple[str, ...],
+    limit: int,
+    growth: bool,
+    trim_on_oom: bool,
+    gap: int,
+    joined: bool | None,
+    policy: Literal["tensorflow", "tight"],
+    events: tuple[int, int | None] | None,
+    as_json: bool,
+) -> Outcome:
+    """Show a trace as text: memory over time, holders at the peak, sizes of requests, fragmentation, refusals.
 
-    try:
-        return tuple(expand_folders(paths))
-    except TraceError as error:
-        raise BadInput(str(error)) from error
+    A TRACE is any file that `allotment replay` takes, replayed as it would be there. `allotment replay --html` shows
+    the same as a page.
+    """
+    from allotment.cli.pictures import report_files
+    from allotment.trace import ReplayOptions
 
-
-def _check_file(option: str, file: str | None, paths: tuple[str, ...], min_limit: bool) -> None:
-    """Check the file of an option that writes what a single replay did."""
-    if file is None:
-        return
-    if min_limit:
-        raise click.UsageError(f"'{option}' and '--min-limit' exclude each other")
-    if len(paths) > 1:
-        raise click.UsageError(f"'{option}' is of one TRACE, not of {len(paths)}")
-    if os.path.realpath(file) == os.path.realpath(paths[0]):
-        raise click.UsageError(f"'{option}' {file} is the TRACE itself")
-
-
-def _replay(
-    paths: tuple[str, ...], options: "ReplayOptions", search: "Search | None", with_offsets: bool
-) -> "list[Report]":
-    """Read all files, then replay them, so that an invalid last file is reported before any replay."""
-    from allotment.cli.progress import progress
-    from allotment.trace import TraceError, read_traces, replay_at_min_limit, replay_trace
-
-    traces, reports = [], []
-    long = search is not None or sum(map(_nbytes, paths)) >= _LONG_BYTES
-    with progress(2 * len(paths), long=long) as steps:
-        for path in paths:
-            steps.begin(f"reading {one_line(path)}")
-            try:
-                traces += read_traces(path)
-            except TraceError as error:
-                raise BadInput(str(error)) from error
-        if with_offsets and len(traces) > 1:
-            raise BadInput(f"--offsets takes the offsets of one program, and {paths[0]} has {len(traces)}")
-        for trace in traces:
-            steps.begin(f"replaying {one_line(trace.path)}")
-            if search is not None:
-                try:
-                    reports.append(replay_at_min_limit(trace, options, search, steps.update))
-                except TraceError as error:
-                    raise BadInput(str(error)) from error
-            else:
-                reports.append(replay_trace(trace, options, with_offsets=with_offsets))
-    return reports
-
-
-def _nbytes(path: str) -> int:
-    """Return the length of a file, 0 if it cannot be told: its reader reports what is wrong."""
-    try:
-        return os.stat(path).st_size
-    except (OSError, ValueError):
-        return 0
-
-
-def _write_offsets(path: str, report: "Report") -> None:
-    from allotment.trace.offsets import write_offsets
-
-    try:
-        write_offsets(path, report)
-    except OSError as error:
-        raise BadInput(f"--offsets {path}: cannot be written: {error.strerror or error}") from error
-
-
-def _as_json(reports: "list[Report]") -> str:
-    figures = [report.as_dict() for report in reports]
-    return json.dumps(figures[0] if len(figures) == 1 else {"traces": figures}, indent=2) + "\n"
-
-
-def _as_table(reports: "list[Report]") -> str:
-    from allotment.trace.table import render_table
-
-    return render_table(reports, sys.stdout)
+    options = ReplayOptions(limit, growth, trim_on_oom, gap, joined, policy)
+    return report_files(expand_paths(paths), options, events or (0, None), as_json=as_json)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,11 +10,12 @@ MAX_BYTES = 1 << 57
 
 @dataclass(slots=True)
 class Block:
-    """A block: its number in the program, its bytes as requested, and its stream's number."""
+    """A block: its number in the program, its bytes as requested, the numbers of its stream and its owner."""
 
     id: int
     size: int
     stream: int
+    owner: int = -1
 
 
 class BlockEvents:
@@ -25,6 +26,9 @@ class BlockEvents:
         self.id = array("q")
         self.size = array("q")
         self.stream = array("q")
+        #: The number of each event's owner, -1 for none, and its time in nanoseconds.
+        self.owner = array("q")
+        self.time = array("q")
         #: Blocks from before the recording, by address and number.
         self.before: dict[tuple[int, int], Block] = {}
         self.live: dict[int, Block] = {}
@@ -48,17 +52,17 @@ class BlockEvents:
         """Number of streams so far."""
         return max(len(self._streams), 1)
 
-    def allocate(self, address: int, size: int, stream: object = 0) -> None:
+    def allocate(self, address: int, size: int, stream: object = 0, owner: int = -1, time: int = 0) -> None:
         """Add an allocation. A block that is live at the address is freed first, and counted."""
         if (lost := self.live.pop(address, None)) is not None:
             self.frees_missing += 1
-            self._add(2, lost)
-        block = self._block(size, stream)
+            self._add(2, lost, time)
+        block = self._block(size, stream, owner)
         self.live[address] = block
         self._seen.add(address)
-        self._add(1, block)
+        self._add(1, block, time)
 
-    def free(self, address: int, size: int, stream: object = 0) -> None:
+    def free(self, address: int, size: int, stream: object = 0, time: int = 0) -> None:
         """Add a free of ``size`` bytes; without an allocation the block was there before."""
         block = self.live.pop(address, None)
         if block is None:
@@ -67,23 +71,23 @@ class BlockEvents:
             self._seen.add(address)
         elif block.size != size:
             self.sizes_differing += 1
-        self._add(2, block)
+        self._add(2, block, time)
 
-    def add_survivors(self, survivors: Iterable[tuple[int, int, object]]) -> int:
-        """Add blocks that are live at the end, as (address, size, stream), if no event names them.
+    def add_survivors(self, survivors: Iterable[tuple[int, int, object, int]]) -> int:
+        """Add blocks that are live at the end, as (address, size, stream, owner), if no event names them.
 
         Returns the number of blocks whose address other events have: their allocation is missing, and they are
         added at the end.
         """
         unexplained = 0
-        for address, size, stream in survivors:
+        for address, size, stream, owner in survivors:
             if address in self.live:
                 continue
             if address in self._seen:
                 unexplained += 1
-                self.allocate(address, size, stream)
+                self.allocate(address, size, stream, owner, self.time[-1] if self.time else 0)
             else:
-                block = self._block(size, stream)
+                block = self._block(size, stream, owner)
                 self.live[address] = self.before[address, block.id] = block
         return unexplained
 
@@ -107,6 +111,16 @@ class BlockEvents:
             whole.append(0)
         return memoryview(op)[:-1], memoryview(ids)[:-1], memoryview(size)[:-1], memoryview(stream)[:-1]
 
+    def owners(self) -> "tuple[memoryview[int], memoryview[int]]":
+        """Return owners and times of all events, in the order of :meth:`columns`."""
+        first = [self.before[key] for key in sorted(self.before)]
+        owner, time = array("q", [block.owner for block in first]), array("q")
+        time.extend([self.time[0] if self.time else 0] * len(first))
+        for whole, part in ((owner, self.owner), (time, self.time)):
+            whole.extend(part)
+            whole.append(0)
+        return memoryview(owner)[:-1], memoryview(time)[:-1]
+
     def missing(self) -> list[str]:
         """Return sentences on what the file does not have."""
         said = []
@@ -123,16 +137,18 @@ class BlockEvents:
             said.append(f"{_count(self.sizes_differing, 'free')} had another size than the allocation")
         return said
 
-    def _block(self, size: int, stream: object) -> Block:
+    def _block(self, size: int, stream: object, owner: int = -1) -> Block:
         number = self._streams.setdefault(stream, len(self._streams))
         self._next += 1
-        return Block(self._next, size, number)
+        return Block(self._next, size, number, owner)
 
-    def _add(self, op: int, block: Block) -> None:
+    def _add(self, op: int, block: Block, time: int) -> None:
         self.op.append(op)
         self.id.append(block.id)
         self.size.append(block.size)
         self.stream.append(block.stream)
+        self.owner.append(block.owner)
+        self.time.append(time)
         self.live_bytes += block.size if op == 1 else -block.size
 
 

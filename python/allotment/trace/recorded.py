@@ -21,11 +21,11 @@ def programs(path: str, events: Events) -> list[Columns]:
 def _program(path: str, events: Events, number: int) -> Columns:
     blocks = BlockEvents()
     refusals: list[RecordedRefusal] = []
-    for op, block, size in _rows(events, number):
+    for op, block, size, tag, time in _rows(events, number):
         if op == 1:
-            blocks.allocate(block, size)
+            blocks.allocate(block, size, 0, tag, time)
         elif op == 2:
-            blocks.free(block, size)
+            blocks.free(block, size, 0, time)
         else:
             refusals.append(RecordedRefusal(blocks.events, f"event {blocks.events}", size, blocks.live_bytes))
     missing = blocks.missing()
@@ -36,6 +36,7 @@ def _program(path: str, events: Events, number: int) -> Columns:
     before, first = blocks.live_before, len(blocks.before)
     name = events.pools.get(number)
     op_column, ids, sizes, _ = blocks.columns()
+    owner, times = blocks.owners()
     origin = Origin(
         "recording",
         name if len(events.pools) > 1 else None,
@@ -48,9 +49,25 @@ def _program(path: str, events: Events, number: int) -> Columns:
             for one in refusals
         ),
     )
-    return Columns(path, name, op_column, ids, sizes, origin=origin)
+    return Columns(
+        path,
+        name,
+        op_column,
+        ids,
+        sizes,
+        origin=origin,
+        owner=owner if events.tags else None,
+        owners=tuple(events.tags),
+        t_ns=times,
+    )
 
 
-def _rows(events: Events, number: int) -> Iterator[tuple[int, int, int]]:
+def _rows(events: Events, number: int) -> Iterator[tuple[int, int, int, int, int]]:
+    # The import takes longer than the replay of a small trace.
+    import numpy as np
+
     rows = events.rows[events.rows["pool"] == number]
-    return zip(rows["op"].tolist(), rows["id"].tolist(), rows["size"].tolist(), strict=True)
+    # A tag that is not in the file is none.
+    tag = np.where((rows["tag"] >= 0) & (rows["tag"] < len(events.tags)), rows["tag"], -1)
+    columns = (rows["op"], rows["id"], rows["size"], tag, rows["t_ns"])
+    return zip(*(column.tolist() for column in columns), strict=True)

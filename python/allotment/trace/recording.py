@@ -28,6 +28,8 @@ class RecordedRefusal:
     reserved: int | None = None
     #: The largest free block in the reserved bytes; ``None`` if the file does not say.
     largest_free: int | None = None
+    #: The stack of the request, a frame in each line, the innermost first; ``None`` if the file does not say.
+    stack: str | None = None
 
     @property
     def text(self) -> str:
@@ -115,6 +117,12 @@ class Columns:
     #: The stream of each event, numbered from 0 on; ``None`` if the file has no streams.
     stream: "memoryview[int] | None" = None
     origin: Origin = field(default=Origin("npz"))
+    #: The owner of each event's block as an index of ``owners``, -1 for none; ``None`` if the file has no owners.
+    owner: "memoryview[int] | None" = None
+    #: Texts of owners: a line of Python, or a stack with a frame in each line, the innermost first.
+    owners: tuple[str, ...] = ()
+    #: Nanoseconds of each event since the first one; ``None`` if the file has no times.
+    t_ns: "memoryview[int] | None" = None
 
     def program(self, events: int | None = None) -> Program:
         """Check the events and return them as a program to replay.

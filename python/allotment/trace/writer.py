@@ -69,9 +69,9 @@ def write_trace(
 def write_events(path: str, events: Events) -> None:
     """Write a recording's events as an ``.npz``, atomically.
 
-    Beside the usual columns it has ``pool``, ``thread`` and ``tag`` (an index of the texts ``tags``, -1 for none), and
-    ``refused_at`` (the event that a refusal comes before), ``refused_size`` and ``refused_pool``. Numbers of blocks are
-    unique among the pools.
+    Beside the usual columns it has ``pool``, ``thread`` and ``tag`` (an index of ``tags``, a JSON list of texts; -1 for
+    none), and ``refused_at`` (the event that a refusal comes before), ``refused_size`` and ``refused_pool``. Numbers of
+    blocks are unique among the pools.
 
     Raises:
         OSError: The file cannot be written. A file that was at ``path`` before is unchanged.
@@ -100,7 +100,8 @@ def write_events(path: str, events: Events) -> None:
         "thread": kept["thread"],
         "pool": pool,
         "tag": kept["tag"],
-        "tags": np.array(events.tags, np.str_),
+        # An array of texts would give each of them the length of the longest.
+        "tags": np.array(json.dumps(events.tags).encode()),
         "refused_at": np.cumsum(~is_refusal)[is_refusal],
         "refused_size": refused["size"],
         "refused_pool": np.array([index[number] for number in refused["pool"].tolist()], np.int32),

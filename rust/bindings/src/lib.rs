@@ -60,6 +60,10 @@ mod _core {
     #[pymodule_export]
     use crate::replay::caching::{CachingReplay, replay_caching};
     #[pymodule_export]
+    use crate::replay::picture::{Picture, picture};
+    #[pymodule_export]
+    use crate::replay::result::ReplayResult;
+    #[pymodule_export]
     use crate::replay::{Limits, Program, Replay, find_limits, replay};
     #[pymodule_export]
     use crate::report::advice::Advice;

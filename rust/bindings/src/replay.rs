@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use allotment::replay::{self as core, Outcome, Progress, ReplayError, Search};
-use allotment::{Options, Policy};
+use allotment::{Options, Policy, Stats};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,8 +13,11 @@ use crate::interpreter::detach;
 use crate::pool::policy::policy_argument;
 use crate::report::stats::PoolStats;
 use crate::size::size_argument;
+use result::ReplayResult;
 
 pub(crate) mod caching;
+pub(crate) mod picture;
+pub(crate) mod result;
 
 /// A recorded program of allocations and frees in which every free has its allocation.
 ///
@@ -58,36 +61,23 @@ impl Program {
 }
 
 /// The result of a replay.
-#[pyclass(frozen, module = "allotment")]
-pub(crate) struct Replay {
-    outcome: Outcome,
-    events: usize,
+#[pyclass(frozen, extends = ReplayResult, module = "allotment")]
+pub(crate) struct Replay(Stats);
+
+impl Replay {
+    fn new(py: Python<'_>, outcome: Outcome, events: usize) -> PyResult<Bound<'_, Self>> {
+        let Outcome { refused, first_refused, elapsed, stats } = outcome;
+        let result = ReplayResult { refused, first_refused, elapsed, events };
+        Bound::new(py, PyClassInitializer::from(result).add_subclass(Self(stats)))
+    }
 }
 
 #[pymethods]
 impl Replay {
-    /// Number of requests that were refused.
-    #[getter]
-    fn refused(&self) -> u64 {
-        self.outcome.refused
-    }
-
-    /// Number of the event of the first refusal, from 0 on; ``None`` without one.
-    #[getter]
-    fn first_refused(&self) -> Option<usize> {
-        self.outcome.first_refused
-    }
-
-    /// Nanoseconds an event of the loop of allocations and frees alone; 0 without events.
-    #[getter]
-    fn ns_per_event(&self) -> f64 {
-        self.outcome.nanoseconds_per(self.events)
-    }
-
     /// The pool's counters at the end.
     #[getter]
     fn stats(&self) -> PoolStats {
-        PoolStats(self.outcome.stats)
+        PoolStats(self.0)
     }
 }
 
@@ -144,8 +134,8 @@ impl Limits {
     text_signature = "(program, *, limit, growth=True, trim_on_oom=False, gap=0, joined=None, policy='tensorflow', \
     offsets=None)")]
 #[expect(clippy::too_many_arguments, reason = "one for each option, by name")]
-pub(crate) fn replay(
-    py: Python<'_>,
+pub(crate) fn replay<'py>(
+    py: Python<'py>,
     program: &Program,
     limit: &Bound<'_, PyAny>,
     growth: bool,
@@ -154,7 +144,7 @@ pub(crate) fn replay(
     joined: Option<bool>,
     policy: Option<&Bound<'_, PyAny>>,
     offsets: Option<PyBuffer<i64>>,
-) -> PyResult<Replay> {
+) -> PyResult<Bound<'py, Replay>> {
     let options = options(size_argument(limit, "limit")?, growth, trim_on_oom, joined, policy)?;
     let gap = gap_argument(gap)?;
     let events = program.0.events().len();
@@ -169,7 +159,7 @@ pub(crate) fn replay(
     if let (Some(buffer), Some(written)) = (offsets, written) {
         buffer.copy_from_slice(py, &written)?;
     }
-    Ok(Replay { outcome, events })
+    Replay::new(py, outcome, events)
 }
 
 /// Find the smallest limit at which a replay refuses nothing, and one from which on limits are safe.

@@ -7,6 +7,7 @@
 mod caching;
 mod known;
 mod limits;
+mod picture;
 mod play;
 mod probe;
 mod program;
@@ -15,6 +16,7 @@ mod slack;
 
 pub use caching::{CachingAllocator, CachingOptions, CachingOutcome, replay_caching};
 pub use limits::{LIMIT_STEP, Limits, Progress, Search, find_limits};
+pub use picture::{BlockSpan, Detail, Picture, Point, Shade, picture};
 pub use play::{Outcome, ReplayError, play, replay};
 pub use program::{Event, MAX_EVENT_BYTES, Program, ProgramError};
 

@@ -19,11 +19,13 @@ from allotment.trace import (
     ReplayOptions,
     Search,
     compare,
+    read_columns,
     read_trace,
     replay_at_min_limit,
     replay_trace,
     sweep,
 )
+from allotment.trace.pictures import draw, report_figures
 from support.documents import ROOT, Document, Example, matches, parameters, run
 from support.mpi import run_processes
 from support.traces.snapshots import event, snapshot
@@ -182,5 +184,7 @@ def test_the_json_fields_that_the_page_names_are_printed(tmp_path: Path) -> None
     path.write_bytes(pickle.dumps(snapshot([], [event("alloc", 512, 100)])))
     recorded = replay_trace(read_trace(path), ReplayOptions()).as_dict()
     compared, swept = compare(read_trace(path)).as_dict(), sweep(read_trace(path)).as_dict()
-    printed = [report.as_dict(), recorded, compared, compared["compare"][0], swept]
+    shown = report_figures(draw(read_columns(path)))
+    parts = [shown[name][0] for name in ("holders_at_peak", "sizes", "curve")]
+    printed = [report.as_dict(), recorded, compared, compared["compare"][0], swept, shown, *parts]
     assert named - {"trace", "traces"} <= {key for one in printed for key in one}

@@ -15,6 +15,9 @@ MAX_EVENTS = 100_000_000
 #: Most bytes that the column ``header`` may have.
 MAX_HEADER_BYTES = 16 << 20
 
+#: Most bytes that the column ``tags`` of a recording may have: stacks are long.
+MAX_TAGS_BYTES = 512 << 20
+
 _COLUMNS = ("op", "id", "size")
 
 #: For each most significant byte of a number with sign, the bytes that precede it in a longer number.
@@ -54,14 +57,31 @@ def _recorded(archive: Archive, header: dict[str, Any], *columns: "memoryview[in
         raise archive.fault("is a damaged recording: its header or the lengths of its columns do not fit")
     rows = np.zeros(len(op), np.dtype(list(ROW)))
     rows["op"], rows["id"], rows["size"], rows["pool"] = op, ids, size, np.asarray(pool)
+    rows["tag"] = -1
+    for name in ("t_ns", "tag"):
+        if archive.describe(name) is not None:
+            values = _numbers(archive, _describe_column(archive, name))
+            if len(values) != len(rows):
+                raise archive.fault(f"column {name}: has {len(values)} entries for {len(rows)} events")
+            rows[name] = np.asarray(values)
     refusals = np.zeros(len(at), rows.dtype)
     refusals["op"], refusals["size"], refusals["pool"] = 3, np.asarray(refused_size), np.asarray(refused_pool)
     places = np.asarray(at)
     if len(places) and not 0 <= places.min() <= places.max() <= len(rows):
         raise archive.fault("column refused_at: names an event that is not there")
-    return programs(
-        archive.path, Events(np.insert(rows, places, refusals), [], dict(enumerate(map(str, names))), lost)
-    )
+    events = Events(np.insert(rows, places, refusals), _tags(archive), dict(enumerate(map(str, names))), lost)
+    return programs(archive.path, events)
+
+
+def _tags(archive: Archive) -> list[str]:
+    """Return the texts of a recording's tags; an array of texts, as early versions wrote, counts as none."""
+    array = archive.describe("tags")
+    if array is None or array.shape != ():
+        return []
+    tags = _json(archive, array, MAX_TAGS_BYTES)
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise archive.fault("column tags: must be a JSON list of texts")
+    return tags
 
 
 def _header(archive: Archive) -> dict[str, Any]:
@@ -69,22 +89,27 @@ def _header(archive: Archive) -> dict[str, Any]:
     array = archive.describe("header")
     if array is None:
         return {}
-    if array.shape != () or array.kind not in "US" or array.nbytes > MAX_HEADER_BYTES:
-        raise archive.fault(f"column header: must be one text, is {_describe(array)}")
+    header = _json(archive, array, MAX_HEADER_BYTES)
+    name = header.get("name") if isinstance(header, dict) else header
+    if not (name is None or isinstance(name, str)) or not isinstance(header, dict):
+        raise archive.fault("column header: must be a JSON object whose name is a text")
+    return header
+
+
+def _json(archive: Archive, array: Array, most_bytes: int) -> Any:
+    """Return what a column of one JSON text says."""
+    column = f"column {array.name}"
+    if array.shape != () or array.kind not in "US" or array.nbytes > most_bytes:
+        raise archive.fault(f"{column}: must be one text, is {_describe(array)}")
     content = archive.read(array)
     try:
         # NumPy pads texts with zeros.
         if array.kind == "U":
             codec = "utf-32-be" if array.big_endian else "utf-32-le"
-            header = json.loads(str(content, codec, "surrogatepass").rstrip("\0"))
-        else:
-            header = json.loads(content.rstrip(b"\0"))
+            return json.loads(str(content, codec, "surrogatepass").rstrip("\0"))
+        return json.loads(content.rstrip(b"\0"))
     except (ValueError, RecursionError) as error:
-        raise archive.fault(f"column header: is not JSON: {error}") from error
-    name = header.get("name") if isinstance(header, dict) else header
-    if not (name is None or isinstance(name, str)) or not isinstance(header, dict):
-        raise archive.fault("column header: must be a JSON object whose name is a text")
-    return header
+        raise archive.fault(f"{column}: is not JSON: {error}") from error
 
 
 def _columns(archive: Archive) -> "list[memoryview[int]]":

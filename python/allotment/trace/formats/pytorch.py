@@ -13,6 +13,7 @@ from typing import Any
 
 from allotment._core import read_plain_pickle
 from allotment.trace.blocks import MAX_BYTES, BlockEvents
+from allotment.trace.formats.stacks import Stacks, stack_text
 from allotment.trace.recording import Columns, Origin, RecordedRefusal, fault
 
 #: States of blocks in use. The last two are of a block whose free waits for other streams, by version of PyTorch.
@@ -20,6 +21,9 @@ _ACTIVE = ("active_allocated", "active_pending_free", "active_awaiting_free")
 
 #: Entries that change the reserved bytes, and how. Segments of ``expandable_segments`` are mapped in pieces.
 _RESERVE = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
+
+#: Times from here on are none: 1 µs after them 64 bits of nanoseconds do not hold them.
+_MAX_MICROSECONDS = 1 << 53
 
 #: Entries that neither allocate nor free.
 _SILENT = ("free_requested", "snapshot", "annotate", "user_defined")
@@ -29,8 +33,8 @@ _SILENT = ("free_requested", "snapshot", "annotate", "user_defined")
 class _Segments:
     """The memory of one device at the end."""
 
-    #: Address, requested bytes and stream of each block in use.
-    active: list[tuple[int, int, object]]
+    #: Address, requested bytes, stream and frames of each block in use.
+    active: list[tuple[int, int, object, object]]
     reserved: int = 0
     largest_free: int = 0
 
@@ -93,7 +97,8 @@ def _segments(path: str, segments: list[Any]) -> dict[int, _Segments]:
             where = f"{place}: blocks[{index}]"
             size = _integer(path, where, block, "size")
             if block.get("state") in _ACTIVE:
-                found.active.append((address, _requested(path, where, block), segment.get("stream", 0)))
+                stream = segment.get("stream", 0)
+                found.active.append((address, _requested(path, where, block), stream, block.get("frames")))
             else:
                 found.largest_free = max(found.largest_free, size)
             address += size
@@ -111,7 +116,8 @@ def _requested(path: str, place: str, block: dict[str, Any]) -> int:
 
 
 def _device(path: str, device: int, trace: list[Any], segments: _Segments) -> Columns:
-    events, entries, texts = BlockEvents(), Counter[str](), Counter[str]()
+    events, entries, texts, stacks = BlockEvents(), Counter[str](), Counter[str](), Stacks()
+    first_time: int | None = None
     refusals: list[tuple[int, RecordedRefusal]] = []
     # Bytes reserved since the first entry, and their maximum.
     reserved = peak = 0
@@ -121,10 +127,18 @@ def _device(path: str, device: int, trace: list[Any], segments: _Segments) -> Co
         action = _mapping(path, place, entry).get("action")
         if action == "alloc" or action in ("free_completed", "free"):
             address, size = _integer(path, place, entry, "addr"), _integer(path, place, entry, "size")
+            time = entry.get("time_us")
+            if type(time) is not int or not 0 <= time < _MAX_MICROSECONDS:
+                time = first_time or 0
+            elif first_time is None:
+                first_time = time
+            nanoseconds = 1000 * max(time - (first_time or 0), 0)
+            stream = entry.get("stream", 0)
             if action == "alloc":
-                events.allocate(address, size, entry.get("stream", 0))
+                owner = stacks.number(entry.get("frames"))
+                events.allocate(address, size, stream, owner, nanoseconds)
             else:
-                events.free(address, size, entry.get("stream", 0))
+                events.free(address, size, stream, nanoseconds)
             last_change = number
         elif action == "oom":
             refused = RecordedRefusal(
@@ -134,6 +148,7 @@ def _device(path: str, device: int, trace: list[Any], segments: _Segments) -> Co
                 events.live_bytes,
                 _integer(path, place, entry, "device_free") if "device_free" in entry else None,
                 reserved,
+                stack=stack_text(entry.get("frames")),
             )
             refusals.append((number, refused))
             entries[action] += 1
@@ -147,9 +162,11 @@ def _device(path: str, device: int, trace: list[Any], segments: _Segments) -> Co
             raise fault(path, f"{place}: action is {action!r}, not a text")
         if text := entry.get("user_metadata"):
             texts[str(text)] += 1
-    unexplained = events.add_survivors(segments.active)
+    unexplained = events.add_survivors(
+        (address, size, stream, stacks.number(frames)) for address, size, stream, frames in segments.active
+    )
     missing = events.missing()
-    active = {address for address, _, _ in segments.active}
+    active = {address for address, *_ in segments.active}
     vanished = [block.size for address, block in events.live.items() if address not in active]
     if unexplained:
         missing.append(f"{unexplained} allocations are missing: their blocks are in use at the end")
@@ -189,7 +206,16 @@ def _device(path: str, device: int, trace: list[Any], segments: _Segments) -> Co
             for number, one in refusals
         ),
     )
-    return Columns(path, None, *events.columns(), origin)
+    owners, times = events.owners()
+    return Columns(
+        path,
+        None,
+        *events.columns(),
+        origin,
+        owners if stacks.texts else None,
+        tuple(stacks.texts),
+        None if first_time is None else times,
+    )
 
 
 def _annotations(path: str, annotations: Any) -> dict[int, Counter[str]]:

@@ -7,57 +7,36 @@ use pyo3::prelude::*;
 
 use crate::interpreter::detach;
 use crate::replay::Program;
+use crate::replay::result::ReplayResult;
 
 /// The result of a replay in the model of PyTorch's allocator. Amounts are in bytes.
-#[pyclass(frozen, module = "allotment")]
-pub(crate) struct CachingReplay {
-    outcome: CachingOutcome,
-    events: usize,
-}
+#[pyclass(frozen, extends = ReplayResult, module = "allotment")]
+pub(crate) struct CachingReplay(CachingOutcome);
 
 #[pymethods]
 impl CachingReplay {
-    /// Number of requests that were refused.
-    #[getter]
-    fn refused(&self) -> u64 {
-        self.outcome.refused
-    }
-
-    /// Number of the event of the first refusal, from 0 on; ``None`` without one.
-    #[getter]
-    fn first_refused(&self) -> Option<usize> {
-        self.outcome.first_refused
-    }
-
     /// The most bytes of all segments at once.
     #[getter]
     fn peak_reserved(&self) -> u64 {
-        self.outcome.peak_reserved
+        self.0.peak_reserved
     }
 
     /// The most bytes of all blocks in use at once.
     #[getter]
     fn peak_in_use(&self) -> u64 {
-        self.outcome.peak_in_use
+        self.0.peak_in_use
     }
 
     /// Bytes of all segments at the end.
     #[getter]
     fn reserved(&self) -> u64 {
-        self.outcome.reserved
+        self.0.reserved
     }
 
     /// Number of segments at the end.
     #[getter]
     fn segments(&self) -> usize {
-        self.outcome.segments
-    }
-
-    /// Nanoseconds an event of the loop of allocations and frees alone; 0 without events.
-    #[getter]
-    fn ns_per_event(&self) -> f64 {
-        let events = u32::try_from(self.events.max(1)).unwrap_or(u32::MAX);
-        self.outcome.elapsed.as_secs_f64() * 1e9 / f64::from(events)
+        self.0.segments
     }
 }
 
@@ -74,14 +53,14 @@ impl CachingReplay {
 ///     ValueError: An argument is out of range.
 #[pyfunction]
 #[pyo3(signature = (program, *, limit, stream = None, max_split_size = None, roundup_divisions = 0))]
-pub(crate) fn replay_caching(
-    py: Python<'_>,
+pub(crate) fn replay_caching<'py>(
+    py: Python<'py>,
     program: &Program,
     limit: u64,
     stream: Option<PyBuffer<i64>>,
     max_split_size: Option<u64>,
     roundup_divisions: u64,
-) -> PyResult<CachingReplay> {
+) -> PyResult<Bound<'py, CachingReplay>> {
     let events = program.core().events().len();
     let streams = stream.map_or_else(|| Ok(Vec::new()), |stream| stream.to_vec(py))?;
     if !streams.is_empty() && streams.len() != events {
@@ -97,5 +76,7 @@ pub(crate) fn replay_caching(
     }
     let options = CachingOptions { limit, max_split_size, roundup_divisions };
     let outcome = detach(py, || replay(program.core(), &streams, options));
-    Ok(CachingReplay { outcome, events })
+    let CachingOutcome { refused, first_refused, elapsed, .. } = outcome;
+    let result = ReplayResult { refused, first_refused, elapsed, events };
+    Bound::new(py, PyClassInitializer::from(result).add_subclass(CachingReplay(outcome)))
 }

@@ -1,0 +1,150 @@
+"""The ``replay`` command: reads files, replays them, and writes what was asked for."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+
+import click
+
+from allotment._core import one_line
+from allotment.cli.command import REFUSED, BadInput, Outcome
+from allotment.cli.progress import progress
+from allotment.trace import (
+    ReplayOptions,
+    Report,
+    Search,
+    TraceError,
+    read_traces,
+    replay_at_min_limit,
+    replay_trace,
+)
+
+#: Bytes of trace files from which on a replay shows its progress. Packed files of this length take a second.
+_LONG_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Files that a replay of one trace writes, ``None`` for none."""
+
+    offsets: str | None = None
+    timeline: str | None = None
+    html: str | None = None
+    png: str | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a file to write."""
+        return any(file is not None for file in astuple(self))
+
+    def check(self, paths: Sequence[str], *, min_limit: bool) -> None:
+        """Check that there is one trace, that it is none of the files, and that no two files are the same.
+
+        Raises:
+            click.UsageError: A file cannot be written beside the other arguments.
+        """
+        written: dict[str, str] = {}
+        for option, file in zip(("--offsets", "--timeline", "--html", "--png"), astuple(self), strict=True):
+            if file is None:
+                continue
+            if min_limit:
+                raise click.UsageError(f"'{option}' and '--min-limit' exclude each other")
+            if len(paths) > 1:
+                raise click.UsageError(f"'{option}' is of one TRACE, not of {len(paths)}")
+            target = os.path.realpath(file)
+            if target == os.path.realpath(paths[0]):
+                raise click.UsageError(f"'{option}' {file} is the TRACE itself")
+            if target in written:
+                raise click.UsageError(f"'{option}' and '{written[target]}' are the same file")
+            written[target] = option
+
+
+def replay_files(
+    paths: Sequence[str],
+    options: ReplayOptions,
+    search: Search | None,
+    outputs: Outputs,
+    events: tuple[int, int | None],
+    *,
+    as_json: bool,
+) -> Outcome:
+    """Replay all programs of the files and write what was asked for; return a table or JSON.
+
+    Args:
+        paths: The traces.
+        options: Options of the pool.
+        search: Options of the search for limits; ``None`` for none.
+        outputs: Files to write.
+        events: The events that pictures show.
+        as_json: Whether to return JSON.
+    """
+    reports = _replay(paths, options, search, outputs.offsets is not None)
+    if outputs.offsets is not None:
+        _write_offsets(outputs.offsets, reports[0])
+    if outputs.timeline is not None:
+        from allotment.cli.what_if import write_timeline_of
+
+        write_timeline_of(outputs.timeline, paths[0], options)
+    if outputs.html is not None or outputs.png is not None:
+        from allotment.cli.pictures import write_pictures
+
+        write_pictures(outputs.html, outputs.png, paths[0], options, events)
+    text = _as_json(reports) if as_json else _as_table(reports)
+    return Outcome(text, REFUSED if any(report.result.refused for report in reports) else 0)
+
+
+def _replay(
+    paths: Sequence[str], options: ReplayOptions, search: Search | None, with_offsets: bool
+) -> list[Report]:
+    """Read all files, then replay them, so that an invalid last file is reported before any replay."""
+    traces, reports = [], []
+    long = search is not None or sum(map(_nbytes, paths)) >= _LONG_BYTES
+    with progress(2 * len(paths), long=long) as steps:
+        for path in paths:
+            steps.begin(f"reading {one_line(path)}")
+            try:
+                traces += read_traces(path)
+            except TraceError as error:
+                raise BadInput(str(error)) from error
+        if with_offsets and len(traces) > 1:
+            raise BadInput(f"--offsets takes the offsets of one program, and {paths[0]} has {len(traces)}")
+        for trace in traces:
+            steps.begin(f"replaying {one_line(trace.path)}")
+            if search is not None:
+                try:
+                    reports.append(replay_at_min_limit(trace, options, search, steps.update))
+                except TraceError as error:
+                    raise BadInput(str(error)) from error
+            else:
+                reports.append(replay_trace(trace, options, with_offsets=with_offsets))
+    return reports
+
+
+def _nbytes(path: str) -> int:
+    """Return the length of a file, 0 if it cannot be told: its reader reports what is wrong."""
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def _write_offsets(path: str, report: Report) -> None:
+    from allotment.trace.offsets import write_offsets
+
+    try:
+        write_offsets(path, report)
+    except OSError as error:
+        raise BadInput(f"--offsets {path}: cannot be written: {error.strerror or error}") from error
+
+
+def _as_json(reports: list[Report]) -> str:
+    figures = [report.as_dict() for report in reports]
+    return json.dumps(figures[0] if len(figures) == 1 else {"traces": figures}, indent=2) + "\n"
+
+
+def _as_table(reports: list[Report]) -> str:
+    from allotment.trace.table import render_table
+
+    return render_table(reports, sys.stdout)
